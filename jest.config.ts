@@ -1,0 +1,27 @@
+import type { Config } from "jest";
+
+/** An external NATS server holds one set of streams, so files that share it run one after another. */
+const externalNats = process.env.TEST_NATS_URL !== undefined;
+
+const config: Config = {
+  testEnvironment: "node",
+  extensionsToTreatAsEsm: [".ts"],
+  testMatch: ["<rootDir>/**/test/**/*.test.ts"],
+  modulePathIgnorePatterns: ["<rootDir>/.halyard", "<rootDir>/.tsbuild", "<rootDir>/.cache"],
+  transform: {
+    "^.+\\.ts$": [
+      "@swc/jest",
+      {
+        jsc: { parser: { syntax: "typescript" }, target: "es2024" },
+        module: { type: "es6" },
+        sourceMaps: "inline",
+      },
+    ],
+  },
+  globalSetup: "<rootDir>/libs/testing/src/global-setup.ts",
+  globalTeardown: "<rootDir>/libs/testing/src/global-teardown.ts",
+  testTimeout: 30_000,
+  ...(externalNats ? { maxWorkers: 1 } : {}),
+};
+
+export default config;

@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { Id, IdParam, InstantIn, InstantOut, KeyIdParam, Name } from "./fields.ts";
+import { defineRoute } from "./route.ts";
+
+/** API keys: issued once, stored as a hash, rotated with an overlap, revoked within a second. */
+const longestOverlapSeconds = 7 * 24 * 60 * 60;
+
+const keyFields = {
+  id: z.string(),
+  kind: z.enum(["client", "server"]),
+  name: z.string(),
+  environment_id: Id,
+  user_id: Id,
+  environment_only: z.boolean(),
+  created_at: InstantOut,
+  expires_at: InstantOut.nullable(),
+  revoked_at: InstantOut.nullable(),
+  last_used_at: InstantOut.nullable(),
+};
+
+export const ApiKey = z.strictObject(keyFields);
+export type ApiKey = z.infer<typeof ApiKey>;
+
+/** The only answer that ever carries the key itself. */
+export const IssuedApiKey = z.strictObject({ ...keyFields, key: z.string() });
+export type IssuedApiKey = z.infer<typeof IssuedApiKey>;
+
+export const IssueKey = z.strictObject({
+  kind: z.enum(["client", "server"]),
+  name: Name,
+  user_id: Id,
+  expires_at: InstantIn.nullable().optional(),
+  environment_only: z.boolean().optional(),
+});
+export const RotateKey = z.strictObject({
+  overlap_seconds: z.int().min(0).max(longestOverlapSeconds).optional(),
+});
+
+const keys = "/api/v1/projects/:projectId/environments/:environmentId/keys";
+const EnvironmentParams = z.strictObject({ projectId: IdParam, environmentId: IdParam });
+const KeyParams = z.strictObject({
+  projectId: IdParam,
+  environmentId: IdParam,
+  keyId: KeyIdParam,
+});
+const shared = {
+  service: "management",
+  access: "operator_or_server_key",
+  tag: "API keys",
+} as const;
+
+export const issueKey = defineRoute({
+  ...shared,
+  operationId: "issueKey",
+  method: "POST",
+  path: keys,
+  params: EnvironmentParams,
+  summary: "Issue an API key",
+  description:
+    "The answer is the only one that ever carries `key`. A server key issues keys for its own user only.",
+  body: IssueKey,
+  idempotent: true,
+  success: { status: 201, description: "The key", body: IssuedApiKey },
+});
+
+export const listKeys = defineRoute({
+  ...shared,
+  operationId: "listKeys",
+  method: "GET",
+  path: keys,
+  params: EnvironmentParams,
+  summary: "List the API keys of an environment",
+  success: {
+    status: 200,
+    description: "Its keys, without their secrets",
+    body: z.strictObject({ keys: z.array(ApiKey) }),
+  },
+});
+
+export const rotateKey = defineRoute({
+  ...shared,
+  operationId: "rotateKey",
+  method: "POST",
+  path: `${keys}/:keyId/rotate`,
+  params: KeyParams,
+  summary: "Replace an API key",
+  description: "The old key ends after `overlap_seconds` (default 0, at most 7 days).",
+  body: RotateKey,
+  bodyOptional: true,
+  idempotent: true,
+  success: { status: 201, description: "The new key", body: IssuedApiKey },
+  errors: ["CONFLICT_001"],
+});
+
+export const revokeKey = defineRoute({
+  ...shared,
+  operationId: "revokeKey",
+  method: "DELETE",
+  path: `${keys}/:keyId`,
+  params: KeyParams,
+  summary: "Revoke an API key",
+  success: { status: 204, description: "The key no longer works" },
+});

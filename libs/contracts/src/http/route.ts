@@ -1,0 +1,63 @@
+import { z } from "zod";
+
+/**
+ * A route of the public API, told once: the service registers it, the gateway sends it there, the
+ * OpenAPI document shows it, and tests walk over it.
+ */
+export type ServiceName = "management" | "sdk-edge";
+
+/** Who may call a route. What a key may see beyond that is decided by the handler. */
+export type Access = "operator" | "operator_or_server_key" | "server_key" | "any_key";
+
+export type RouteContract<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  B extends z.ZodType = z.ZodType,
+> = {
+  operationId: string;
+  service: ServiceName;
+  method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Another method with the same meaning (`PUT` beside `PATCH`). */
+  alsoMethod?: "PUT";
+  /** In the form `/api/v1/flags/:id`. */
+  path: string;
+  access: Access;
+  tag: string;
+  summary: string;
+  description?: string;
+  /** All are strings in the path; one that does not fit is answered like an unknown resource. */
+  params: P;
+  query: Q;
+  /** Absent: the route takes no body. */
+  body?: B;
+  /** A body that may be left out altogether. */
+  bodyOptional?: boolean;
+  /** `If-Match` is honoured. */
+  conditional?: boolean;
+  /** `Idempotency-Key` is honoured. */
+  idempotent?: boolean;
+  success: { status: 200 | 201 | 204; description: string; body?: z.ZodType; contentType?: string };
+  /** Error codes that the route answers beside those that every route can. */
+  errors: readonly string[];
+};
+
+type Draft<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = Omit<
+  RouteContract<P, Q, B>,
+  "params" | "query" | "errors"
+> & { params?: P; query?: Q; errors?: readonly string[] };
+
+const none = z.strictObject({});
+
+/** Completes a route's description: without `params`, `query` or `errors` it has none. */
+export function defineRoute<
+  P extends z.ZodObject = typeof none,
+  Q extends z.ZodObject = typeof none,
+  B extends z.ZodType = z.ZodUndefined,
+>(draft: Draft<P, Q, B>): RouteContract<P, Q, B> {
+  return {
+    ...draft,
+    params: draft.params ?? (none as unknown as P),
+    query: draft.query ?? (none as unknown as Q),
+    errors: draft.errors ?? [],
+  };
+}

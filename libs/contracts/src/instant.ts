@@ -1,0 +1,32 @@
+/**
+ * Instants: any ISO 8601 date-time with `Z` or an offset comes in, milliseconds and `Z` go out.
+ */
+const shape =
+  /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)$/;
+
+/** The instant in milliseconds since 1970, or undefined when the text is not one that exists. */
+export function parseInstant(text: string): number | undefined {
+  const match = shape.exec(text);
+  if (match === null) return undefined;
+  const [year, month, day, hour, minute, second] = match
+    .slice(1, 7)
+    .map((part) => Number(part ?? "0")) as [number, number, number, number, number, number];
+  const milliseconds = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
+  const offset = offsetMinutes(match[8] ?? "Z");
+  if (offset === undefined || hour > 23 || minute > 59 || second > 59) return undefined;
+  const utc = new Date(0);
+  utc.setUTCFullYear(year, month - 1, day);
+  // A day that the month does not have rolls over; such a date does not exist.
+  if (utc.getUTCMonth() !== month - 1 || utc.getUTCDate() !== day) return undefined;
+  utc.setUTCHours(hour, minute, second, milliseconds);
+  return utc.getTime() - offset * 60_000;
+}
+
+/** Minutes east of UTC, or undefined for an offset that no clock shows. */
+function offsetMinutes(text: string): number | undefined {
+  if (text === "Z") return 0;
+  const hours = Number(text.slice(1, 3));
+  const minutes = Number(text.slice(3).replace(":", "") || "0");
+  if (hours > 23 || minutes > 59) return undefined;
+  return (text.startsWith("-") ? -1 : 1) * (hours * 60 + minutes);
+}

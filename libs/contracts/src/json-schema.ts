@@ -1,0 +1,83 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { z } from "zod";
+import { parseInstant } from "./instant.ts";
+
+/**
+ * Schemas are written in zod and run by ajv: zod gives the TypeScript types and the JSON Schema that
+ * documents them, ajv checks the data, on HTTP and on both sides of the broker alike. What zod can
+ * express but JSON Schema cannot (refinements, transforms) is therefore not used in schemas; rules of
+ * that kind are decided by the domain.
+ */
+export type JsonSchema = Record<string, unknown>;
+
+/** The JSON Schema (draft 2020-12) of a zod schema, without the `$schema` line. */
+export function toJsonSchema(schema: z.ZodType): JsonSchema {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: "input" }) as JsonSchema;
+  return rest;
+}
+
+/** Our one ajv: strict about schemas, never changes the data, knows the formats that we use. */
+export function createAjv(): Ajv2020 {
+  const ajv = new Ajv2020({ allErrors: false, strict: true, strictTypes: false, verbose: true });
+  ajv.addFormat("date-time", (text: string) => parseInstant(text) !== undefined);
+  return ajv;
+}
+
+const sharedAjv = createAjv();
+
+export type Checked<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+/**
+ * A function that checks unknown data against a schema. It is compiled once, here; the result is a
+ * value: the data, typed, or one sentence that names the field by JSON pointer.
+ */
+export function compileCheck<S extends z.ZodType>(
+  schema: S,
+): (data: unknown) => Checked<z.infer<S>> {
+  const validate: ValidateFunction = sharedAjv.compile(toJsonSchema(schema));
+  return (data) =>
+    validate(data)
+      ? { ok: true, value: data as z.infer<S> }
+      : { ok: false, problem: describeProblem(validate.errors ?? []) };
+}
+
+/** Says what is wrong with a value by JSON pointer, without repeating the value itself. */
+export function describeProblem(errors: readonly ErrorObject[]): string {
+  const first = errors[0];
+  if (first === undefined) return "/ is not valid";
+  const at = first.instancePath === "" ? "/" : first.instancePath;
+  return `${pointerOf(first, at)} ${expectationOf(first)}`;
+}
+
+function pointerOf(error: ErrorObject, at: string): string {
+  const base = at === "/" ? "" : at;
+  if (error.keyword === "required") return `${base}/${escapePointer(error.params.missingProperty)}`;
+  if (error.keyword === "additionalProperties")
+    return `${base}/${escapePointer(error.params.additionalProperty)}`;
+  return at;
+}
+
+function expectationOf(error: ErrorObject): string {
+  switch (error.keyword) {
+    case "required":
+      return "is required";
+    case "additionalProperties":
+      return "is not a known field";
+    case "enum":
+      return `must be one of ${(error.params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(", ")}`;
+    case "const":
+      return `must be ${JSON.stringify(error.params.allowedValue)}`;
+    case "format":
+      return 'must be an ISO 8601 instant with "Z" or an offset, such as 2027-01-31T09:00:00Z';
+    case "pattern":
+      return (error.parentSchema?.description as string | undefined) ?? `${error.message}`;
+    default:
+      return error.message ?? "is not valid";
+  }
+}
+
+/** JSON pointer escaping (RFC 6901); names are cut so that a hostile field name cannot fill an answer. */
+function escapePointer(name: string): string {
+  const longestEchoedName = 100;
+  return name.slice(0, longestEchoedName).replaceAll("~", "~0").replaceAll("/", "~1");
+}

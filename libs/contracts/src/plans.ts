@@ -1,0 +1,17 @@
+import { z } from "zod";
+
+/** What a plan allows; null means unlimited. */
+export const PlanLimits = z.strictObject({
+  requests_per_month: z.int().min(0).nullable(),
+  sse_connections: z.int().min(0).nullable(),
+  projects: z.int().min(0).nullable(),
+});
+export type PlanLimits = z.infer<typeof PlanLimits>;
+
+/** The plans that a Halyard offers when nothing else is configured. */
+export const defaultPlans: Readonly<Record<string, PlanLimits>> = {
+  free: { requests_per_month: 500_000, sse_connections: 1, projects: 3 },
+  starter: { requests_per_month: 1_000_000, sse_connections: 25, projects: 5 },
+  pro: { requests_per_month: 3_000_000, sse_connections: 100, projects: 10 },
+  growth: { requests_per_month: 12_000_000, sse_connections: 500, projects: null },
+};

@@ -1,0 +1,36 @@
+import { z } from "zod";
+
+/**
+ * What the rollout and the targeting rules of a flag look like. Conditions are evaluated by the SDK
+ * edge; here only their shape is fixed.
+ */
+/** PostgreSQL keeps no NUL and UTF-8 no half of a surrogate pair, so no text of a rule may hold them. */
+const text = (longest: number) =>
+  z
+    .string()
+    .max(longest)
+    .regex(/^[^\0\p{Cs}]*$/u)
+    .describe("must be text without NUL characters or broken Unicode");
+
+export const Condition = z.strictObject({
+  attribute: text(200).min(1),
+  operator: text(50).min(1),
+  value: z.union([
+    text(10_000),
+    z.number(),
+    z.boolean(),
+    z.array(z.union([text(10_000), z.number(), z.boolean()])).max(1_000),
+  ]),
+});
+
+export const TargetingRule = z.strictObject({
+  id: text(100).optional(),
+  name: text(200).optional(),
+  conditions: z.array(Condition).max(50),
+  value: z.boolean().optional(),
+  rollout_percentage: z.int().min(0).max(100).optional(),
+});
+export type TargetingRule = z.infer<typeof TargetingRule>;
+
+export const TargetingRules = z.array(TargetingRule).max(100);
+export const RolloutPercentage = z.int().min(0).max(100);

@@ -1,0 +1,163 @@
+import { z } from "zod";
+import { type Checked, compileCheck } from "./json-schema.ts";
+import { PlanLimits } from "./plans.ts";
+import { TargetingRules } from "./rules.ts";
+
+/**
+ * The snapshot is what every service may know without asking: one entry for each organization,
+ * project, environment, API key, and flag in an environment. Keys are made of ids only, because a
+ * flag's own key may hold characters that a subject may not. The organization stands first, so that
+ * an edge can follow the share of the organizations that it serves.
+ *
+ * Each value carries the version of what it describes. A reader keeps the highest version that it has
+ * seen and ignores the rest, in whatever order they come. A deletion is a value like any other.
+ */
+const Stamp = {
+  version: z.int().min(1),
+  /** When the change was committed; readers measure how long it took to reach them. */
+  committed_at: z.string().meta({ format: "date-time" }),
+};
+
+const Uuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+
+export const OrganizationEntry = z.object({
+  kind: z.literal("organization"),
+  organization_id: Uuid,
+  name: z.string(),
+  plan: z.string(),
+  limits: PlanLimits,
+  project_count: z.int().min(0),
+  ...Stamp,
+});
+
+export const ProjectEntry = z.object({
+  kind: z.literal("project"),
+  organization_id: Uuid,
+  project_id: Uuid,
+  name: z.string(),
+  ...Stamp,
+});
+
+export const EnvironmentEntry = z.object({
+  kind: z.literal("environment"),
+  organization_id: Uuid,
+  project_id: Uuid,
+  environment_id: Uuid,
+  name: z.string(),
+  ...Stamp,
+});
+
+export const KeyEntry = z.object({
+  kind: z.literal("key"),
+  key_id: z.string().regex(/^[a-z2-7]{16}$/),
+  /** Lowercase hexadecimal SHA-256 of the secret; the secret itself is kept nowhere. */
+  secret_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  key_kind: z.enum(["client", "server"]),
+  organization_id: Uuid,
+  project_id: Uuid,
+  environment_id: Uuid,
+  user_id: Uuid,
+  environment_only: z.boolean(),
+  expires_at: z.string().meta({ format: "date-time" }).nullable(),
+  ...Stamp,
+});
+
+export const FlagEntry = z.object({
+  kind: z.literal("flag"),
+  organization_id: Uuid,
+  project_id: Uuid,
+  environment_id: Uuid,
+  flag_id: Uuid,
+  key: z.string(),
+  enabled: z.boolean(),
+  rollout_percentage: z.int().min(0).max(100),
+  targeting_rules: TargetingRules,
+  ...Stamp,
+});
+
+export const Tombstone = z.object({ deleted: z.literal(true), ...Stamp });
+
+/** Ends a full write of the snapshot; another epoch means that everything was written anew. */
+export const CompleteEntry = z.object({ epoch: Uuid });
+
+export type OrganizationEntry = z.infer<typeof OrganizationEntry>;
+export type ProjectEntry = z.infer<typeof ProjectEntry>;
+export type EnvironmentEntry = z.infer<typeof EnvironmentEntry>;
+export type KeyEntry = z.infer<typeof KeyEntry>;
+export type FlagEntry = z.infer<typeof FlagEntry>;
+export type Tombstone = z.infer<typeof Tombstone>;
+export type CompleteEntry = z.infer<typeof CompleteEntry>;
+export type LiveEntry = OrganizationEntry | ProjectEntry | EnvironmentEntry | KeyEntry | FlagEntry;
+
+/** What an entry's key says about it, without its value. */
+export type EntryAddress =
+  | { kind: "organization"; organizationId: string }
+  | { kind: "project"; organizationId: string; projectId: string }
+  | { kind: "environment"; organizationId: string; environmentId: string }
+  | { kind: "key"; organizationId: string; keyId: string }
+  | { kind: "flag"; organizationId: string; environmentId: string; flagId: string };
+
+/** The key of the entry that says that the snapshot is complete. */
+export const completeKey = "complete";
+
+/** Keys of every API key's entry: what a service follows that only needs to know who is asking. */
+export const allKeysFilter = "*.key.*";
+
+/** Every entry. */
+export const everythingFilter = ">";
+
+/** The key under which an entry stands in the snapshot. */
+export function entryKey(address: EntryAddress): string {
+  const organization = address.organizationId;
+  switch (address.kind) {
+    case "organization":
+      return `${organization}.organization`;
+    case "project":
+      return `${organization}.project.${address.projectId}`;
+    case "environment":
+      return `${organization}.environment.${address.environmentId}`;
+    case "key":
+      return `${organization}.key.${address.keyId}`;
+    case "flag":
+      return `${organization}.flag.${address.environmentId}.${address.flagId}`;
+  }
+}
+
+/** Reads an entry's key; undefined for one that this version does not know. */
+export function parseEntryKey(key: string): EntryAddress | undefined {
+  const [organizationId = "", kind, first, second, ...rest] = key.split(".");
+  if (rest.length > 0) return undefined;
+  if (kind === "organization" && first === undefined) return { kind, organizationId };
+  if (first === undefined) return undefined;
+  if (kind === "flag" && second !== undefined)
+    return { kind, organizationId, environmentId: first, flagId: second };
+  if (second !== undefined) return undefined;
+  if (kind === "project") return { kind, organizationId, projectId: first };
+  if (kind === "environment") return { kind, organizationId, environmentId: first };
+  if (kind === "key") return { kind, organizationId, keyId: first };
+  return undefined;
+}
+
+const checks = {
+  organization: compileCheck(OrganizationEntry),
+  project: compileCheck(ProjectEntry),
+  environment: compileCheck(EnvironmentEntry),
+  key: compileCheck(KeyEntry),
+  flag: compileCheck(FlagEntry),
+};
+const checkTombstone = compileCheck(Tombstone);
+const checkComplete = compileCheck(CompleteEntry);
+
+/** Checks a value that stands under an entry's key. Its address and its content must be of one kind. */
+export function checkEntry(
+  kind: EntryAddress["kind"],
+  value: unknown,
+): Checked<LiveEntry | Tombstone> {
+  if (typeof value === "object" && value !== null && "deleted" in value)
+    return checkTombstone(value);
+  return checks[kind](value);
+}
+
+export function checkCompleteEntry(value: unknown): Checked<CompleteEntry> {
+  return checkComplete(value);
+}
