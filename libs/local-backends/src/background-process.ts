@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, renameSync } from "node:fs";
+import { hasCode } from "./process-identity.ts";
+
+export type ExitStatus = { code: number | null; signal: NodeJS.Signals | null };
+
+export type BackgroundProcess = {
+  pid: number;
+  logFile: string;
+  /** Settles when the process has ended, for whatever reason; never rejects. */
+  exited: Promise<ExitStatus>;
+  hasExited(): boolean;
+  /** Sends the signals one after another, each given its time, and waits until the process has ended. */
+  stop(): Promise<ExitStatus>;
+};
+
+export type StopStep = { signal: NodeJS.Signals; patienceMs: number };
+
+/**
+ * Starts a server whose output goes to a log file. It gets a process group of its own, so that a
+ * Ctrl-C in the terminal reaches only the launcher, which then stops everything in its order.
+ */
+export async function startBackgroundProcess(options: {
+  command: string;
+  args: string[];
+  logFile: string;
+  workingDirectory: string;
+  environment: NodeJS.ProcessEnv;
+  stopSteps: StopStep[];
+  user?: { uid: number; gid: number } | undefined;
+}): Promise<BackgroundProcess> {
+  keepPreviousLog(options.logFile);
+  const log = openSync(options.logFile, "a", 0o600);
+  try {
+    const child = spawn(options.command, options.args, {
+      cwd: options.workingDirectory,
+      env: options.environment,
+      stdio: ["ignore", log, log],
+      detached: true,
+      ...options.user,
+    });
+    const exited = exitOf(child);
+    await spawned(child);
+    return describe(child, { exited, logFile: options.logFile, stopSteps: options.stopSteps });
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** One earlier log is kept: the one that tells why the last run ended. */
+function keepPreviousLog(logFile: string): void {
+  try {
+    renameSync(logFile, `${logFile}.1`);
+  } catch (error) {
+    if (!hasCode(error, "ENOENT")) throw error;
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<ExitStatus> {
+  return new Promise((resolve) => {
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+    child.once("error", () => {
+      // Without a process id it never ran, and "exit" will not come.
+      if (child.pid === undefined) resolve({ code: null, signal: null });
+    });
+  });
+}
+
+function spawned(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+}
+
+function describe(
+  child: ChildProcess,
+  options: { exited: Promise<ExitStatus>; logFile: string; stopSteps: StopStep[] },
+): BackgroundProcess {
+  if (child.pid === undefined) throw new Error("a spawned process has an id");
+  const hasExited = () => child.exitCode !== null || child.signalCode !== null;
+  return {
+    pid: child.pid,
+    logFile: options.logFile,
+    exited: options.exited,
+    hasExited,
+    async stop() {
+      for (const step of options.stopSteps) {
+        if (hasExited()) break;
+        child.kill(step.signal);
+        await settledWithin(options.exited, step.patienceMs);
+      }
+      if (!hasExited()) child.kill("SIGKILL");
+      return options.exited;
+    },
+  };
+}
+
+/** Waits for the promise, but not longer than the time given. */
+export async function settledWithin(promise: Promise<unknown>, patienceMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, patienceMs);
+  });
+  await Promise.race([promise, timeout]);
+  clearTimeout(timer);
+}

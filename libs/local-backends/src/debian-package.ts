@@ -1,0 +1,111 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { packageToolEnvironment } from "./config.ts";
+import { hasCode } from "./process-identity.ts";
+import { runsAsRoot } from "./unprivileged-user.ts";
+
+/** A slow mirror may take a while for its lists, but a hanging one must not hang the start. */
+const FETCH_PATIENCE_MS = 180_000;
+const TOOL_OUTPUT_BYTES = 4 * 1024 * 1024;
+
+type Fetch = {
+  directory: string;
+  cacheDir: string;
+  searchPath: string;
+  onStep?: (text: string) => void;
+};
+
+/** apt-get is missing, or it and dpkg-deb could not get the package. */
+export class DebianPackageError extends Error {
+  override name = "DebianPackageError";
+}
+
+/**
+ * Fetches a package of Debian or Ubuntu and unpacks it into `directory`. Everything that apt-get
+ * writes is led to a private directory, so neither root nor a change to the system is needed. Each
+ * of several starts at once works in a directory of its own, and the first to finish is renamed.
+ */
+export async function fetchDebianPackage(name: string, fetch: Fetch): Promise<void> {
+  const tools = locateTools(fetch.searchPath);
+  mkdirSync(fetch.cacheDir, { recursive: true });
+  const workshop = mkdtempSync(join(fetch.cacheDir, `${name}-`));
+  try {
+    fetch.onStep?.(`fetching ${name} with apt-get, into ${fetch.cacheDir} only`);
+    await download(name, { tools, workshop, onStep: fetch.onStep });
+    const archive = readdirSync(workshop).find((file) => file.endsWith(".deb"));
+    if (archive === undefined) throw new DebianPackageError(`apt-get brought no package ${name}`);
+    const unpacked = join(workshop, "unpacked");
+    await run(tools.dpkgDeb, ["-x", join(workshop, archive), unpacked], workshop);
+    putInPlace(unpacked, fetch.directory);
+  } finally {
+    rmSync(workshop, { recursive: true, force: true });
+  }
+}
+
+type Tools = { aptGet: string; dpkgDeb: string };
+
+function locateTools(searchPath: string): Tools {
+  const locate = (tool: string) => {
+    const places = searchPath.split(delimiter).map((directory) => join(directory, tool));
+    const found = places.find((place) => existsSync(place));
+    if (found === undefined) throw new DebianPackageError(`there is no ${tool} on this machine`);
+    return found;
+  };
+  return { aptGet: locate("apt-get"), dpkgDeb: locate("dpkg-deb") };
+}
+
+async function download(
+  name: string,
+  job: { tools: Tools; workshop: string; onStep: ((text: string) => void) | undefined },
+): Promise<void> {
+  const { tools, workshop } = job;
+  mkdirSync(join(workshop, "cache/archives/partial"), { recursive: true });
+  mkdirSync(join(workshop, "lists/partial"), { recursive: true });
+  const settings = [
+    `Dir::Cache=${join(workshop, "cache")}`,
+    "Debug::NoLocking=true",
+    // apt's own unprivileged user could not write into the private directory.
+    ...(runsAsRoot() ? ["APT::Sandbox::User=root"] : []),
+  ];
+  const privateLists = [`Dir::State::Lists=${join(workshop, "lists")}`, "Acquire::Languages=none"];
+  try {
+    await run(tools.aptGet, ["download", name, ...asOptions(settings)], workshop);
+  } catch (error) {
+    if (!(error instanceof DebianPackageError)) throw error;
+    // The system's package lists are missing or too old, so private ones are fetched first.
+    job.onStep?.("fetching the package lists");
+    const all = asOptions([...settings, ...privateLists]);
+    await run(tools.aptGet, ["update", ...all], workshop);
+    await run(tools.aptGet, ["download", name, ...all], workshop);
+  }
+}
+
+function asOptions(settings: string[]): string[] {
+  return settings.flatMap((setting) => ["-o", setting]);
+}
+
+async function run(tool: string, args: string[], workingDirectory: string): Promise<void> {
+  try {
+    await promisify(execFile)(tool, args, {
+      cwd: workingDirectory,
+      env: packageToolEnvironment(),
+      timeout: FETCH_PATIENCE_MS,
+      maxBuffer: TOOL_OUTPUT_BYTES,
+    });
+  } catch (cause) {
+    const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : "";
+    const reason = stderr.split("\n").find((line) => line.startsWith("E:")) ?? "it failed";
+    throw new DebianPackageError(`${tool} ${args[0]}: ${reason}`, { cause });
+  }
+}
+
+function putInPlace(unpacked: string, directory: string): void {
+  try {
+    renameSync(unpacked, directory);
+  } catch (error) {
+    // Another start has put the same package there first.
+    if (!hasCode(error, "ENOTEMPTY", "EEXIST")) throw error;
+  }
+}

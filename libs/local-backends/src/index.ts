@@ -1,0 +1,27 @@
+export {
+  type BackgroundProcess,
+  type ExitStatus,
+  type StopStep,
+  startBackgroundProcess,
+} from "./background-process.ts";
+export {
+  LocalBackendError,
+  NatsServerMissingError,
+  PortTakenError,
+  PostgresBinariesMissingError,
+  PostgresDataDamagedError,
+  PostgresDataInUseError,
+  PostgresDataUnreachableError,
+  ServerStartError,
+} from "./errors.ts";
+export { findFreePort, isPortFree } from "./free-port.ts";
+export { type LocalNats, type LocalNatsOptions, startLocalNats } from "./local-nats.ts";
+export {
+  type LocalPostgres,
+  type LocalPostgresOptions,
+  startLocalPostgres,
+} from "./local-postgres.ts";
+export { readLogTail } from "./log-tail.ts";
+export { type FindNatsServerOptions, findNatsServer } from "./nats-server-binary.ts";
+export { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
+export { type Reaper, startReaper } from "./reaper.ts";

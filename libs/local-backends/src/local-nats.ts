@@ -1,0 +1,135 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type BackgroundProcess,
+  type ExitStatus,
+  type StopStep,
+  startBackgroundProcess,
+} from "./background-process.ts";
+import { PortTakenError, ServerStartError } from "./errors.ts";
+import { isPortFree } from "./free-port.ts";
+import { readLogTail } from "./log-tail.ts";
+import { natsServerVersion } from "./nats-server-binary.ts";
+import { hasCode } from "./process-identity.ts";
+import type { Reaper } from "./reaper.ts";
+
+const HOST = "127.0.0.1";
+
+/** The largest message: a snapshot entry holds at most what one HTTP body of 1 MiB brought. */
+const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
+
+/** Reading back large streams takes a while; a healthy start takes a fraction of a second. */
+const START_PATIENCE_MS = 60_000;
+const LOOK_EVERY_MS = 20;
+
+const STOP_STEPS: StopStep[] = [{ signal: "SIGTERM", patienceMs: 15_000 }];
+
+export type LocalNatsOptions = {
+  binary: string;
+  /** Holds the streams, the log and the configuration that the server was started with. */
+  storeDir: string;
+  /** A fixed port, for a restart that must come back on the same address; default: a free one. */
+  port?: number;
+  reaper?: Reaper;
+};
+
+export type LocalNats = {
+  url: string;
+  port: number;
+  version: string;
+  logFile: string;
+  pid: number;
+  exited: Promise<ExitStatus>;
+  stop(): Promise<ExitStatus>;
+};
+
+/** Starts a NATS server with JetStream on 127.0.0.1 and answers when it takes connections. */
+export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNats> {
+  mkdirSync(options.storeDir, { recursive: true, mode: 0o700 });
+  const configFile = join(options.storeDir, "nats-server.conf");
+  writeFileSync(configFile, configuration(options), { mode: 0o600 });
+  const server = await startBackgroundProcess({
+    command: options.binary,
+    args: ["--config", configFile],
+    logFile: join(options.storeDir, "nats-server.log"),
+    workingDirectory: options.storeDir,
+    environment: {},
+    stopSteps: STOP_STEPS,
+  });
+  options.reaper?.guard(server.pid, { stopSignal: "SIGTERM" });
+  const url = await readUrlWhenReady(server, options);
+  return {
+    url,
+    port: Number(new URL(url).port),
+    version: (await natsServerVersion(options.binary)) ?? "of an unknown version",
+    logFile: server.logFile,
+    pid: server.pid,
+    exited: server.exited,
+    stop: server.stop,
+  };
+}
+
+/** JSON strings are valid strings in the server's configuration language, too. */
+function configuration({ storeDir, port }: LocalNatsOptions): string {
+  const directory = JSON.stringify(storeDir);
+  return [
+    `listen: "${HOST}:${port ?? -1}"`,
+    `max_payload: ${MAX_PAYLOAD_BYTES}`,
+    `ports_file_dir: ${directory}`,
+    `jetstream { store_dir: ${directory} }`,
+    "",
+  ].join("\n");
+}
+
+/** The server writes its addresses into a file named after its process id once it listens. */
+async function readUrlWhenReady(
+  server: BackgroundProcess,
+  options: LocalNatsOptions,
+): Promise<string> {
+  const portsFile = join(options.storeDir, `${basename(options.binary)}_${server.pid}.ports`);
+  const deadline = Date.now() + START_PATIENCE_MS;
+  for (;;) {
+    const url = readPortsFile(portsFile);
+    if (url !== undefined) {
+      rmSync(portsFile, { force: true });
+      return url;
+    }
+    if (server.hasExited()) throw await cannotStart(server, options);
+    if (Date.now() > deadline) {
+      await server.stop();
+      throw new ServerStartError(
+        `nats-server was not ready within ${START_PATIENCE_MS / 1000} s. Its log is ${server.logFile}.`,
+      );
+    }
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
+function readPortsFile(file: string): string | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+  // The file is not written at once, so a first look may meet a part of it.
+  if (!text.trimEnd().endsWith("}")) return undefined;
+  return (JSON.parse(text) as { nats?: string[] }).nats?.[0];
+}
+
+async function cannotStart(server: BackgroundProcess, options: LocalNatsOptions): Promise<Error> {
+  const { port, storeDir } = options;
+  if (port !== undefined && !(await isPortFree({ host: HOST, port }))) {
+    return new PortTakenError(
+      `The port ${port} for NATS is taken by another process. Stop that process or choose another port.`,
+    );
+  }
+  const lines = readLogTail(server.logFile, 5).map((line) => `\n  ${line}`);
+  return new ServerStartError(
+    `nats-server cannot start on the data in ${storeDir}. The end of its log (${server.logFile}):` +
+      `${lines.join("")}\nIf the data are damaged, move them away to begin with empty ones: ` +
+      `mv '${storeDir}' '${storeDir}.damaged'`,
+  );
+}

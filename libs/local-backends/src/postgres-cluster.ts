@@ -1,0 +1,135 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { PostgresDataDamagedError, ServerStartError } from "./errors.ts";
+import type { PostgresBinaries } from "./postgres-binaries.ts";
+import type { PostgresHome } from "./postgres-home.ts";
+import { hasCode } from "./process-identity.ts";
+
+export const SUPERUSER = "postgres";
+
+type Preparation = { home: PostgresHome; binaries: PostgresBinaries; durable: boolean };
+
+/** Makes the database cluster on the first start, and looks at an existing one. Answers the password. */
+export async function prepareCluster(preparation: Preparation): Promise<string> {
+  const { home, binaries } = preparation;
+  if (isAbsentOrEmpty(home.clusterDir)) return createCluster(preparation);
+  const version = readIfPresent(join(home.clusterDir, "PG_VERSION"))?.trim();
+  const major = binaries.version.split(".")[0];
+  if (version === undefined) {
+    throw new PostgresDataDamagedError(
+      `${home.clusterDir} is not a PostgreSQL data directory, or a damaged one. ${wayOut(home)}`,
+    );
+  }
+  if (version !== major) {
+    throw new PostgresDataDamagedError(
+      `${home.clusterDir} was made by PostgreSQL ${version}, and this is ${major}. ${wayOut(home)}`,
+    );
+  }
+  const password = readIfPresent(home.passwordFile)?.trim();
+  if (password === undefined || password === "") {
+    throw new PostgresDataDamagedError(
+      `The password in ${home.passwordFile} is lost, which the data in ${home.clusterDir} need. ${wayOut(home)}`,
+    );
+  }
+  return password;
+}
+
+/** The end of every message about damage: nothing is ever deleted on the user's behalf. */
+export function wayOut(home: PostgresHome): string {
+  return (
+    "Restore it from a copy, or move it away to begin with an empty one: " +
+    `mv '${home.clusterDir}' '${home.clusterDir}.damaged'`
+  );
+}
+
+/** Builds the cluster beside its place and renames it, so that an interrupted start leaves no half one. */
+async function createCluster({ home, binaries, durable }: Preparation): Promise<string> {
+  const password = randomBytes(24).toString("base64url");
+  const workshop = mkdtempSync(join(dirname(home.clusterDir), "initdb-"));
+  const passwordFile = join(workshop, "password");
+  const unfinished = join(workshop, "cluster");
+  try {
+    writeFileSync(passwordFile, password, { mode: 0o600 });
+    mkdirSync(unfinished, { mode: 0o700 });
+    for (const path of [passwordFile, unfinished, workshop]) {
+      if (home.user !== undefined) chownSync(path, home.user.uid, home.user.gid);
+    }
+    await runInitdb({ home, binaries, durable }, [
+      `--pgdata=${unfinished}`,
+      `--pwfile=${passwordFile}`,
+    ]);
+    writeFileSync(home.passwordFile, `${password}\n`, { mode: 0o600 });
+    chmodSync(home.passwordFile, 0o600);
+    if (existsSync(home.clusterDir)) rmdirSync(home.clusterDir);
+    renameSync(unfinished, home.clusterDir);
+  } finally {
+    rmSync(workshop, { recursive: true, force: true });
+  }
+  return password;
+}
+
+async function runInitdb({ home, binaries, durable }: Preparation, args: string[]): Promise<void> {
+  const all = [
+    ...args,
+    `--username=${SUPERUSER}`,
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    // PostgreSQL's own C.UTF-8 sorts and folds the same on every machine, whatever locales it has.
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    ...(durable ? [] : ["--no-sync"]),
+  ];
+  try {
+    await promisify(execFile)(join(binaries.directory, "bin/initdb"), all, {
+      cwd: "/",
+      env: { LC_ALL: "C", PATH: "/usr/bin:/bin" },
+      ...(home.user === undefined ? {} : { uid: home.user.uid, gid: home.user.gid }),
+    });
+  } catch (cause) {
+    throw new ServerStartError(
+      `PostgreSQL's data directory could not be made in ${home.clusterDir}: ${lastLine(cause)} ` +
+        "See that the disk has room and that the directory can be written to.",
+      { cause },
+    );
+  }
+}
+
+function lastLine(error: unknown): string {
+  const stderr = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
+  const lines = stderr.split("\n").filter((line) => line.includes("error:"));
+  return lines.at(-1) ?? String(error);
+}
+
+function isAbsentOrEmpty(directory: string): boolean {
+  try {
+    return readdirSync(directory).length === 0;
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return true;
+    throw error;
+  }
+}
+
+function readIfPresent(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
