@@ -1,0 +1,56 @@
+import { createHash } from "node:crypto";
+
+/**
+ * API keys: `hc_<id>_<secret>` for clients, `hs_<id>_<secret>` for servers. The id is 16 characters of
+ * base32 (`a-z2-7`), by which a key is looked up; the secret is 32 random bytes in base64url, of which
+ * only the SHA-256 is kept. A fast hash is right here: the secret is random, so there is nothing to
+ * guess that a slow hash would protect.
+ */
+export type KeyKind = "client" | "server";
+
+export type ParsedApiKey = { kind: KeyKind; id: string; secret: string };
+
+export type NewApiKey = { id: string; key: string; secretSha256: string };
+
+const prefixes: Record<KeyKind, string> = { client: "hc", server: "hs" };
+const shape = /^(hc|hs)_([a-z2-7]{16})_([A-Za-z0-9_-]{43})$/;
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+
+export const idBytes = 10;
+export const secretBytes = 32;
+
+/** The parts of a key, or undefined when the text cannot be one. */
+export function parseApiKey(text: string): ParsedApiKey | undefined {
+  const match = shape.exec(text);
+  if (match === null) return undefined;
+  const [, prefix, id = "", secret = ""] = match;
+  return { kind: prefix === "hc" ? "client" : "server", id, secret };
+}
+
+/** A new key. `randomBytes` gives as many bytes as it is asked for, unpredictable ones. */
+export function makeApiKey(kind: KeyKind, randomBytes: (size: number) => Buffer): NewApiKey {
+  const id = base32(randomBytes(idBytes));
+  const secret = randomBytes(secretBytes).toString("base64url");
+  return { id, key: `${prefixes[kind]}_${id}_${secret}`, secretSha256: sha256(secret) };
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** Ten bytes are exactly sixteen characters of five bits. */
+function base32(bytes: Buffer): string {
+  let text = "";
+  let held = 0;
+  let heldBits = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    heldBits += 8;
+    while (heldBits >= 5) {
+      heldBits -= 5;
+      text += alphabet[(held >> heldBits) & 31];
+    }
+    held &= (1 << heldBits) - 1;
+  }
+  return text;
+}

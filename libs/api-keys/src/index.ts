@@ -1,0 +1,3 @@
+export * from "./api-key.ts";
+export * from "./bearer.ts";
+export * from "./key-directory.ts";

@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { createKeyDirectory, makeApiKey } from "@halyard/api-keys";
+import type { KeyEntry, Tombstone } from "@halyard/contracts";
+import { describe, expect, it } from "@jest/globals";
+
+const now = Date.parse("2027-01-31T09:00:00.000Z");
+const uuid = "0192f0c1-0000-7000-8000-000000000001";
+
+describe("given a directory that knows a key", () => {
+  it("verifies the key", () => {
+    const { directory, key, id } = directoryWithKey();
+    expect(directory.verify(key, now)).toMatchObject({ id, kind: "client", environmentId: uuid });
+  });
+
+  it("refuses the same id with another secret", () => {
+    const { directory, key } = directoryWithKey();
+    const wrong = key.slice(0, -1) + (key.endsWith("A") ? "B" : "A");
+    expect(directory.verify(wrong, now)).toBeUndefined();
+  });
+
+  it("refuses the key under the other kind's prefix", () => {
+    const { directory, key } = directoryWithKey();
+    expect(directory.verify(key.replace("hc_", "hs_"), now)).toBeUndefined();
+  });
+
+  it("ends the key when its time has come, and not before", () => {
+    const expires = new Date(now).toISOString();
+    const { directory, key, id } = directoryWithKey({ expires_at: expires });
+    expect(directory.verify(key, now - 1)).toBeDefined();
+    expect(directory.verify(key, now)).toBeUndefined();
+    expect(directory.isLive(id, now)).toBe(false);
+  });
+
+  it("does not bring a revoked key back when an older entry comes late", () => {
+    const { directory, key, id, entry } = directoryWithKey();
+    expect(directory.apply(id, revoked(2))).toBe(true);
+    expect(directory.apply(id, entry)).toBe(false);
+    expect(directory.verify(key, now)).toBeUndefined();
+  });
+
+  it("forgets what a whole snapshot does not hold", () => {
+    const { directory, key } = directoryWithKey();
+    directory.replace([]);
+    expect(directory.verify(key, now)).toBeUndefined();
+  });
+});
+
+function directoryWithKey(fields: Partial<KeyEntry> = {}) {
+  const made = makeApiKey("client", randomBytes);
+  const entry: KeyEntry = {
+    kind: "key",
+    key_id: made.id,
+    secret_sha256: made.secretSha256,
+    key_kind: "client",
+    organization_id: uuid,
+    project_id: uuid,
+    environment_id: uuid,
+    user_id: uuid,
+    environment_only: false,
+    expires_at: null,
+    version: 1,
+    committed_at: "2027-01-01T00:00:00.000Z",
+    ...fields,
+  };
+  const directory = createKeyDirectory();
+  directory.replace([[made.id, entry]]);
+  return { directory, entry, ...made };
+}
+
+function revoked(version: number): Tombstone {
+  return { deleted: true, version, committed_at: "2027-01-02T00:00:00.000Z" };
+}

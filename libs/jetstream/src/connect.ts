@@ -1,0 +1,43 @@
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+
+/** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */
+const reconnectWaitMs = 250;
+const reconnectJitterMs = 250;
+/** A dead peer is noticed after two unanswered pings. */
+const pingIntervalMs = 5_000;
+
+/**
+ * Connects to NATS and stays connected: it goes on trying for as long as the process lives, from the
+ * very first attempt, so that a service can start while NATS is away. The promise resolves when the
+ * first connection stands.
+ */
+export async function connectNats(options: {
+  url: string;
+  name: string;
+  logger: Logger;
+  signal?: AbortSignal;
+}): Promise<NatsConnection> {
+  const { url, name, logger } = options;
+  const connection = await connect({
+    servers: url.split(","),
+    name,
+    waitOnFirstConnect: true,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: reconnectWaitMs,
+    reconnectJitter: reconnectJitterMs,
+    pingInterval: pingIntervalMs,
+    maxPingOut: 2,
+    ignoreAuthErrorAbort: true,
+  });
+  void logStatus(connection, logger);
+  return connection;
+}
+
+async function logStatus(connection: NatsConnection, logger: Logger): Promise<void> {
+  for await (const status of connection.status()) {
+    if (status.type === "disconnect") logger.warn("NATS is away; reconnecting");
+    else if (status.type === "reconnect") logger.info("NATS is back");
+    else if (status.type === "error") logger.warn({ err: status.error }, "NATS reports an error");
+  }
+}

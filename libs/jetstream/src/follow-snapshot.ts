@@ -1,0 +1,186 @@
+import {
+  checkCompleteEntry,
+  checkEntry,
+  completeKey,
+  type EntryAddress,
+  type LiveEntry,
+  parseEntryKey,
+  snapshotBucket,
+  type Tombstone,
+} from "@halyard/contracts";
+import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import { type Reading, readStream, type StreamMessage } from "./read-stream.ts";
+import { isStreamNotFound } from "./streams.ts";
+
+/**
+ * Follows the snapshot. It reads all newest values, hands them over as one whole, and then hands over
+ * each change as it comes. When anything is out of the ordinary it starts again with a full read;
+ * until that is complete, the follower keeps what it has.
+ *
+ * A read counts only if the bucket says that it is complete, with the same epoch before and after it.
+ * The epoch is looked at again every second: a bucket that was deleted, emptied or written anew is
+ * noticed even where the broker says nothing.
+ */
+export type SnapshotEntry = { address: EntryAddress; value: LiveEntry | Tombstone };
+
+export type SnapshotFollower = {
+  /** All entries, after a full read. What is not among them does not exist. */
+  replace(epoch: string, entries: readonly SnapshotEntry[]): void;
+  /** One entry as it is now. Entries may repeat or come late: versions decide. */
+  apply(entry: SnapshotEntry): void;
+  /** An entry that does not fit its schema was left out. */
+  rejected(key: string, problem: string): void;
+};
+
+export type FollowedSnapshot = {
+  /** True while everything that JetStream holds has been handed over, as far as one can know. */
+  isCurrent(): boolean;
+  /** Resolves after the first full read. */
+  ready: Promise<void>;
+  stop(): Promise<void>;
+};
+
+const epochCheckIntervalMs = 1_000;
+/** How long to wait before the next try while the snapshot cannot be read. */
+const retryDelayMs = 250;
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+export function followSnapshot(options: {
+  connection: NatsConnection;
+  filter: string;
+  follower: SnapshotFollower;
+  logger: Logger;
+}): FollowedSnapshot {
+  const { connection, logger } = options;
+  const ready = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<"stopped">();
+  let stopping = false;
+  let current = false;
+  let reading: Reading | undefined;
+
+  async function run(): Promise<void> {
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    let lastReason = "";
+    while (!stopping) {
+      const reason = await followOnce(manager).catch((error: Error) => error.message);
+      current = false;
+      if (stopping) return;
+      if (reason !== lastReason) logger.warn({ reason }, "following the snapshot was interrupted");
+      lastReason = reason;
+      await pause(retryDelayMs, stopped.promise);
+    }
+  }
+
+  /** Reads all, then follows, until something is out of the ordinary; answers what it was. */
+  async function followOnce(manager: JetStreamManager): Promise<string> {
+    const epoch = await readEpoch(manager);
+    if (epoch === undefined) return "the snapshot is not there or not complete yet";
+    let gathered: SnapshotEntry[] | undefined = [];
+    reading = await readStream({
+      connection,
+      manager,
+      stream: snapshotBucket.streamName,
+      filter: snapshotBucket.subjectPrefix + options.filter,
+      from: "last-per-subject",
+      onMessage: (message) => {
+        const entry = decode(message, options.follower);
+        if (entry === undefined) return;
+        if (gathered === undefined) options.follower.apply(entry);
+        else gathered.push(entry);
+      },
+    });
+    try {
+      const failure = await Promise.race([reading.caughtUp, reading.ended]);
+      if (failure !== undefined) return failure;
+      if ((await readEpoch(manager)) !== epoch)
+        return "the snapshot was written anew while it was read";
+      options.follower.replace(epoch, gathered);
+      gathered = undefined;
+      current = true;
+      ready.resolve();
+      logger.info({ epoch }, "following the snapshot");
+      return await watch(manager, reading, epoch);
+    } finally {
+      reading.stop("the reading is over");
+    }
+  }
+
+  async function watch(manager: JetStreamManager, open: Reading, epoch: string): Promise<string> {
+    for (;;) {
+      const ended = await pause(epochCheckIntervalMs, open.ended);
+      if (ended !== undefined) return ended;
+      if ((await readEpoch(manager)) !== epoch) return "the snapshot was deleted or written anew";
+    }
+  }
+
+  async function stopReadingOnDisconnect(): Promise<void> {
+    for await (const status of connection.status())
+      if (status.type === "disconnect") {
+        current = false;
+        reading?.stop("the connection to NATS was lost");
+      }
+  }
+
+  void stopReadingOnDisconnect();
+  const running = run();
+  return {
+    isCurrent: () => current,
+    ready: ready.promise,
+    stop: async () => {
+      stopping = true;
+      stopped.resolve("stopped");
+      reading?.stop("stopped");
+      await running;
+    },
+  };
+}
+
+/** The epoch that the bucket declares complete; undefined while there is none. */
+export async function readEpoch(manager: JetStreamManager): Promise<string | undefined> {
+  const message = await manager.streams
+    .getMessage(snapshotBucket.streamName, {
+      last_by_subj: snapshotBucket.subjectPrefix + completeKey,
+    })
+    .catch((error: unknown) => {
+      if (isStreamNotFound(error)) return null;
+      throw error;
+    });
+  if (message === null) return undefined;
+  const checked = checkCompleteEntry(parseJson(message.data));
+  return checked.ok ? checked.value.epoch : undefined;
+}
+
+function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEntry | undefined {
+  const key = message.subject.slice(snapshotBucket.subjectPrefix.length);
+  if (key === completeKey) return undefined;
+  const address = parseEntryKey(key);
+  // A newer management may keep kinds of entries that this version has no use for.
+  if (address === undefined) return undefined;
+  const checked = checkEntry(address.kind, parseJson(message.payload));
+  if (checked.ok) return { address, value: checked.value };
+  follower.rejected(key, checked.problem);
+  return undefined;
+}
+
+/** Undefined for what is not JSON, which no schema accepts. */
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Waits; a result of `until` ends the wait early and is returned. */
+async function pause<T>(delayMs: number, until: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeUp = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, delayMs, undefined);
+  });
+  const result = await Promise.race([until, timeUp]);
+  clearTimeout(timer);
+  return result;
+}
