@@ -1,0 +1,26 @@
+import { runner } from "node-pg-migrate";
+
+/**
+ * Brings a service's schema up to date with the numbered SQL files in a folder. Each file runs in a
+ * transaction of its own, as the owner role; a lock lets only one process migrate at a time. Files
+ * only ever expand what is there, so that the version before keeps working until it is gone.
+ */
+export async function migrate(options: {
+  ownerUrl: string;
+  schema: string;
+  directory: string;
+  log: (line: string) => void;
+}): Promise<readonly string[]> {
+  const applied = await runner({
+    databaseUrl: options.ownerUrl,
+    dir: options.directory,
+    schema: options.schema,
+    migrationsSchema: options.schema,
+    migrationsTable: "migrations",
+    direction: "up",
+    singleTransaction: false,
+    log: options.log,
+    verbose: false,
+  });
+  return applied.map((migration) => migration.name);
+}

@@ -1,0 +1,90 @@
+import postgres from "postgres";
+
+/**
+ * Prepares a database for a service: one schema, owned by a role that migrates, and a runtime role
+ * that gets only what the migrations grant it. Neither role sees another service's schema. Running
+ * it again changes nothing but the passwords. It takes a superuser's address, or that of a role that
+ * may create roles and databases; no service ever holds that address.
+ */
+export type ProvisionedService = { ownerUrl: string; runtimeUrl: string };
+
+const duplicateDatabase = "42P04";
+
+export async function provisionService(options: {
+  adminUrl: string;
+  database: string;
+  /** In `snake_case` or plain: it becomes the schema's and the roles' name. */
+  service: string;
+  ownerPassword: string;
+  runtimePassword: string;
+}): Promise<ProvisionedService> {
+  const { adminUrl, database, service } = options;
+  const owner = `${service}_owner`;
+  const runtime = `${service}_runtime`;
+  await inDatabase(adminUrl, undefined, async (sql) => {
+    await ensureRole(sql, owner, options.ownerPassword);
+    await ensureRole(sql, runtime, options.runtimePassword);
+    await ensureDatabase(sql, database);
+  });
+  await inDatabase(adminUrl, database, async (sql) => {
+    await sql`revoke all on schema public from public`;
+    await sql`revoke temporary on database ${sql(database)} from public`;
+    await sql`grant connect on database ${sql(database)} to ${sql(owner)}, ${sql(runtime)}`;
+    await sql`create schema if not exists ${sql(service)}`;
+    await sql`alter schema ${sql(service)} owner to ${sql(owner)}`;
+    await sql`grant usage on schema ${sql(service)} to ${sql(runtime)}`;
+    for (const role of [owner, runtime])
+      await sql`alter role ${sql(role)} in database ${sql(database)} set search_path = ${sql(service)}`;
+  });
+  return {
+    ownerUrl: urlFor(adminUrl, database, owner, options.ownerPassword),
+    runtimeUrl: urlFor(adminUrl, database, runtime, options.runtimePassword),
+  };
+}
+
+/** The address of the same server for another database and role. */
+export function urlFor(adminUrl: string, database: string, role: string, password: string): string {
+  const url = new URL(adminUrl);
+  url.username = role;
+  url.password = password;
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function inDatabase(
+  adminUrl: string,
+  database: string | undefined,
+  work: (sql: postgres.Sql) => Promise<void>,
+): Promise<void> {
+  const sql = postgres(adminUrl, {
+    max: 1,
+    onnotice: () => undefined,
+    ...(database === undefined ? {} : { database }),
+  });
+  try {
+    await work(sql);
+  } finally {
+    await sql.end();
+  }
+}
+
+/** Roles take no parameters, so PostgreSQL itself quotes the password. */
+async function ensureRole(sql: postgres.Sql, role: string, password: string): Promise<void> {
+  const [existing] = await sql`select 1 from pg_roles where rolname = ${role}`;
+  const verb = existing === undefined ? "create" : "alter";
+  const [quoted] = await sql<[{ statement: string }]>`
+    select format('%s role %I login password %L', ${verb}::text, ${role}::text, ${password}::text)
+      as statement`;
+  await sql.unsafe(quoted.statement);
+}
+
+async function ensureDatabase(sql: postgres.Sql, database: string): Promise<void> {
+  const [existing] = await sql`select 1 from pg_database where datname = ${database}`;
+  if (existing !== undefined) return;
+  try {
+    await sql`create database ${sql(database)}`;
+  } catch (error) {
+    // Another process created it a moment before.
+    if (!(error instanceof postgres.PostgresError) || error.code !== duplicateDatabase) throw error;
+  }
+}
