@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } f
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { packageToolEnvironment } from "./config.ts";
+import { lastErrorLine } from "./log-tail.ts";
 import { hasCode } from "./process-identity.ts";
 import { runsAsRoot } from "./unprivileged-user.ts";
 
@@ -95,9 +96,7 @@ async function run(tool: string, args: string[], workingDirectory: string): Prom
       maxBuffer: TOOL_OUTPUT_BYTES,
     });
   } catch (cause) {
-    const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : "";
-    const reason = stderr.split("\n").find((line) => line.startsWith("E:")) ?? "it failed";
-    throw new DebianPackageError(`${tool} ${args[0]}: ${reason}`, { cause });
+    throw new DebianPackageError(`${tool} ${args[0]}: ${lastErrorLine(cause)}`, { cause });
   }
 }
 

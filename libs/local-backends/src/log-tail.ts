@@ -24,3 +24,11 @@ export function readLogTail(logFile: string, lineCount: number): string[] {
     closeSync(file);
   }
 }
+
+/** What a failed program wrote to its error output, the last line that says anything. */
+export function lastErrorLine(failure: unknown): string {
+  if (typeof failure !== "object" || failure === null || !("stderr" in failure))
+    return String(failure);
+  const lines = String(failure.stderr).split("\n");
+  return lines.filter((line) => line.trim() !== "").at(-1) ?? String(failure);
+}

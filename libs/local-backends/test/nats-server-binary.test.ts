@@ -1,0 +1,122 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { findNatsServer, NatsServerMissingError } from "../src/index.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+/**
+ * apt-get and dpkg-deb are small scripts here, so the tests need no network: `apt-get download`
+ * leaves a file, and `dpkg-deb -x` unpacks a program that names a version, as the real ones do.
+ */
+const FAKE_SERVER = "#!/bin/sh\necho 'nats-server: v2.9.10'\n";
+const UNPACK = `#!/bin/sh
+mkdir -p "$3/usr/sbin"
+cat > "$3/usr/sbin/nats-server" <<'END'
+${FAKE_SERVER}END
+chmod +x "$3/usr/sbin/nats-server"
+`;
+const DOWNLOAD = "#!/bin/sh\ntouch nats-server.deb\n";
+
+function machine(programs: Record<string, string>) {
+  const directory = throwawayDirectory();
+  const searchPath = join(directory, "bin");
+  mkdirSync(searchPath);
+  for (const [name, script] of Object.entries(programs)) {
+    writeFileSync(join(searchPath, name), script);
+    chmodSync(join(searchPath, name), 0o755);
+  }
+  return { cacheDir: join(directory, "cache"), searchPath };
+}
+
+describe("given a nats-server on the path", () => {
+  it("takes it", async () => {
+    const options = machine({ "nats-server": FAKE_SERVER });
+
+    expect(await findNatsServer(options)).toBe(join(options.searchPath, "nats-server"));
+    expect(existsSync(options.cacheDir)).toBe(false);
+  });
+
+  it.each([
+    ["too old", "#!/bin/sh\necho 'nats-server: v2.8.4'\n"],
+    ["broken", "#!/bin/sh\nexit 1\n"],
+  ])("passes over one that is %s", async (_case, script) => {
+    const options = machine({ "nats-server": script, "apt-get": DOWNLOAD, "dpkg-deb": UNPACK });
+
+    expect(await findNatsServer(options)).toBe(
+      join(options.cacheDir, "nats-server/usr/sbin/nats-server"),
+    );
+  });
+});
+
+describe("given a Debian machine without a nats-server", () => {
+  it("fetches it into the cache, and finds it there the next time", async () => {
+    const options = machine({ "apt-get": DOWNLOAD, "dpkg-deb": UNPACK });
+    const steps: string[] = [];
+
+    const first = await findNatsServer({ ...options, onStep: (text) => steps.push(text) });
+    const second = await findNatsServer({ ...options, onStep: (text) => steps.push(text) });
+
+    expect(second).toBe(first);
+    expect(steps).toEqual([expect.stringContaining("fetching nats-server")]);
+    expect(readdirSync(options.cacheDir)).toEqual(["nats-server"]);
+  });
+
+  it("fetches package lists into the cache when the system has none", async () => {
+    const options = machine({
+      "apt-get": `#!/bin/sh
+echo "$@" >> "$0.log"
+case "$1:$*" in
+  update:*) exit 0;;
+  download:*Dir::State::Lists=*) touch nats-server.deb;;
+  *) echo "E: Unable to locate package nats-server" >&2; exit 100;;
+esac
+`,
+      "dpkg-deb": UNPACK,
+    });
+
+    await findNatsServer(options);
+
+    const calls = readFileSync(join(options.searchPath, "apt-get.log"), "utf8").trim().split("\n");
+    expect(calls.map((call) => call.split(" ")[0])).toEqual(["download", "update", "download"]);
+    for (const call of calls) expect(call).toContain(`Dir::Cache=${options.cacheDir}`);
+    for (const call of calls.slice(1))
+      expect(call).toContain(`Dir::State::Lists=${options.cacheDir}`);
+  });
+
+  it("unpacks one whole server when several start at once", async () => {
+    const options = machine({ "apt-get": DOWNLOAD, "dpkg-deb": UNPACK });
+
+    const found = await Promise.all([1, 2, 3].map(() => findNatsServer(options)));
+
+    expect(new Set(found).size).toBe(1);
+    expect(readdirSync(options.cacheDir)).toEqual(["nats-server"]);
+  });
+});
+
+describe("given a machine where no nats-server can be had", () => {
+  it.each([
+    ["has no apt-get", {}, "there is no apt-get on this machine"],
+    [
+      "cannot fetch",
+      { "apt-get": "#!/bin/sh\necho 'E: no network' >&2\nexit 100\n", "dpkg-deb": UNPACK },
+      "E: no network",
+    ],
+  ])("says what to do when it %s", async (_case, programs, reason) => {
+    const options = machine(programs);
+
+    const finding = findNatsServer(options);
+
+    await expect(finding).rejects.toThrow(NatsServerMissingError);
+    await expect(finding).rejects.toThrow(reason);
+    await expect(finding).rejects.toThrow("brew install nats-server");
+    await expect(finding).rejects.toThrow("github.com/nats-io/nats-server/releases");
+    await expect(finding).rejects.toThrow("NATS_URL=nats://127.0.0.1:4222 npm start");
+  });
+});

@@ -1,0 +1,42 @@
+import { once } from "node:events";
+import { mkdirSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { eventually, isRunning } from "./gone.ts";
+import { launch, thisProject } from "./launched.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+async function refusesConnections(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  try {
+    await once(socket, "connect");
+    return false;
+  } catch {
+    return true;
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe("given a launcher that is killed without a chance to clean up", () => {
+  it("stops what it had started and frees the ports", async () => {
+    const open = throwawayDirectory();
+    mkdirSync(join(open, "home"));
+    const launched = await launch({
+      directory: join(open, "home"),
+      cacheDir: join(open, "cache"),
+      reachablePlace: join(open, "place"),
+      project: thisProject,
+    });
+    const pids = [launched.postgresPid, launched.natsPid];
+    expect(pids.filter(isRunning)).toEqual(pids);
+
+    launched.child.kill("SIGKILL");
+
+    await eventually("both servers are gone", () => !pids.some(isRunning));
+    expect(await refusesConnections(launched.natsUrl)).toBe(true);
+    expect(await refusesConnections(launched.adminUrl)).toBe(true);
+  });
+});

@@ -1,0 +1,145 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+import { runsAsRoot } from "../src/unprivileged-user.ts";
+import { isRunning } from "./gone.ts";
+import {
+  copyProject,
+  type Launched,
+  launch,
+  ORDINARY_USER,
+  projectFor,
+  thisProject,
+} from "./launched.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+/**
+ * PostgreSQL refuses to run as root. When these tests run as root they try both kinds of user;
+ * otherwise they try the user that they have.
+ */
+async function nameOfTable(launched: Launched): Promise<unknown> {
+  const sql = postgres(launched.adminUrl, { max: 1, onnotice: () => {} });
+  const rows = await sql`select to_regclass('kept') as found`;
+  await sql`create table if not exists kept (id int)`;
+  await sql.end();
+  return rows[0]?.found;
+}
+
+describe("given an ordinary user", () => {
+  const open = throwawayDirectory(0o777);
+  const user = runsAsRoot() ? ORDINARY_USER : undefined;
+  const closed = throwawayDirectory(0o700);
+
+  it("starts both servers as that user, keeps the data and leaves no process", async () => {
+    const project = projectFor(ORDINARY_USER, throwawayDirectory());
+    const options = {
+      directory: open,
+      cacheDir: join(open, "cache"),
+      reachablePlace: join(closed, "never"),
+      project,
+      ...(user && { user }),
+    };
+    const first = await launch(options);
+    expect(await nameOfTable(first)).toBeNull();
+    expect(statSync(first.clusterDir).uid).toBe(first.uid);
+    await first.stop();
+    expect([first.postgresPid, first.natsPid].filter(isRunning)).toEqual([]);
+
+    const second = await launch(options);
+    expect(await nameOfTable(second)).toBe("kept");
+    await second.stop();
+  });
+});
+
+if (runsAsRoot()) {
+  describe("given root", () => {
+    it("starts PostgreSQL in place where its user can reach the directory", async () => {
+      const open = throwawayDirectory();
+      const server = await launch({
+        directory: open,
+        cacheDir: join(open, "cache"),
+        reachablePlace: join(open, "place"),
+        project: thisProject,
+      });
+
+      expect(server.clusterDir).toBe(join(open, "postgres/cluster"));
+      expect(statSync(`/proc/${server.postgresPid}`).uid).not.toBe(0);
+      await server.stop();
+    });
+  });
+
+  describe("given root, and a project and data below a directory that is closed to others", () => {
+    const closed = throwawayDirectory(0o700);
+    const open = throwawayDirectory();
+    const place = join(open, "place");
+    const project = copyProject(closed, 0o700);
+    const launchIn = (home: string) => {
+      mkdirSync(home, { recursive: true });
+      return launch({
+        directory: home,
+        cacheDir: join(closed, "cache"),
+        reachablePlace: place,
+        project,
+      });
+    };
+
+    it("copies the binaries and keeps the data where PostgreSQL's user can reach them", async () => {
+      const home = join(closed, "first");
+      const before = await launchIn(home);
+      expect(before.clusterDir.startsWith(join(place, "data-"))).toBe(true);
+      expect(statSync(before.clusterDir).mode & 0o777).toBe(0o700);
+      expect(await nameOfTable(before)).toBeNull();
+      await before.stop();
+
+      const again = await launchIn(home);
+      expect(again.clusterDir).toBe(before.clusterDir);
+      expect(await nameOfTable(again)).toBe("kept");
+      await again.stop();
+    });
+
+    it("starts empty when the home is new, though it has the path of an older one", async () => {
+      const home = join(closed, "second");
+      const before = await launchIn(home);
+      await nameOfTable(before);
+      await before.stop();
+      rmSync(home, { recursive: true });
+
+      const after = await launchIn(home);
+
+      expect(await nameOfTable(after)).toBeNull();
+      expect(existsSync(before.clusterDir)).toBe(false);
+      await after.stop();
+    });
+
+    it("makes one whole copy of the binaries when two start at once", async () => {
+      rmSync(place, { recursive: true, force: true });
+
+      const both = await Promise.all([
+        launchIn(join(closed, "third")),
+        launchIn(join(closed, "fourth")),
+      ]);
+
+      expect(readdirSync(place).filter((name) => name.startsWith("postgres-"))).toHaveLength(1);
+      for (const server of both) await server.stop();
+    });
+  });
+
+  describe("given data of root, and then an ordinary user", () => {
+    it("says whose the data are", async () => {
+      const open = throwawayDirectory(0o777);
+      const options = {
+        directory: open,
+        cacheDir: join(open, "cache"),
+        reachablePlace: join(open, "place"),
+        project: projectFor(ORDINARY_USER, throwawayDirectory()),
+      };
+      await (await launch(options)).stop();
+      chmodSync(join(open, "postgres"), 0o777);
+
+      await expect(launch({ ...options, user: ORDINARY_USER })).rejects.toThrow(
+        "belong to another user",
+      );
+    });
+  });
+}
