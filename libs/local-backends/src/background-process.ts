@@ -28,6 +28,8 @@ export async function startBackgroundProcess(options: {
   environment: NodeJS.ProcessEnv;
   stopSteps: StopStep[];
   user?: { uid: number; gid: number } | undefined;
+  /** Opens a channel to the process and hears what it sends; it closes when the launcher ends. */
+  onMessage?: (message: unknown) => void;
 }): Promise<BackgroundProcess> {
   keepPreviousLog(options.logFile);
   const log = openSync(options.logFile, "a", 0o600);
@@ -35,11 +37,12 @@ export async function startBackgroundProcess(options: {
     const child = spawn(options.command, options.args, {
       cwd: options.workingDirectory,
       env: options.environment,
-      stdio: ["ignore", log, log],
+      stdio: ["ignore", log, log, ...(options.onMessage ? ["ipc" as const] : [])],
       detached: true,
       ...options.user,
     });
     const exited = exitOf(child);
+    if (options.onMessage !== undefined) child.on("message", options.onMessage);
     await spawned(child);
     return describe(child, { exited, logFile: options.logFile, stopSteps: options.stopSteps });
   } finally {

@@ -18,6 +18,11 @@ export class PostgresDataUnreachableError extends LocalBackendError {
   override name = "PostgresDataUnreachableError";
 }
 
+/** Another nats-server works on the same store. */
+export class NatsStoreInUseError extends LocalBackendError {
+  override name = "NatsStoreInUseError";
+}
+
 /** There are no PostgreSQL binaries for this platform. */
 export class PostgresBinariesMissingError extends LocalBackendError {
   override name = "PostgresBinariesMissingError";

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { hasCode } from "./process-identity.ts";
 
 /** A port that was free a moment ago. Who starts a server on it must be ready to try another one. */
 export async function findFreePort(host: string): Promise<number> {
@@ -13,16 +14,19 @@ export async function findFreePort(host: string): Promise<number> {
   return address.port;
 }
 
-/** Tells whether a server could listen on the port right now. */
-export async function isPortFree(options: { host: string; port: number }): Promise<boolean> {
+export type PortState = "free" | "taken" | "forbidden";
+
+/** Tells whether a server could listen on the port right now, and if not, why. */
+export async function portState(options: { host: string; port: number }): Promise<PortState> {
   const server = createServer();
   return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EADDRINUSE" || error.code === "EACCES") resolve(false);
+    server.once("error", (error) => {
+      if (hasCode(error, "EADDRINUSE")) resolve("taken");
+      else if (hasCode(error, "EACCES")) resolve("forbidden");
       else reject(error);
     });
     server.listen({ port: options.port, host: options.host, exclusive: true }, () => {
-      server.close(() => resolve(true));
+      server.close(() => resolve("free"));
     });
   });
 }

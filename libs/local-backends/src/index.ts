@@ -7,6 +7,7 @@ export {
 export {
   LocalBackendError,
   NatsServerMissingError,
+  NatsStoreInUseError,
   PortTakenError,
   PostgresBinariesMissingError,
   PostgresDataDamagedError,
@@ -14,7 +15,7 @@ export {
   PostgresDataUnreachableError,
   ServerStartError,
 } from "./errors.ts";
-export { findFreePort, isPortFree } from "./free-port.ts";
+export { findFreePort, type PortState, portState } from "./free-port.ts";
 export { type LocalNats, type LocalNatsOptions, startLocalNats } from "./local-nats.ts";
 export {
   type LocalPostgres,
@@ -23,5 +24,10 @@ export {
 } from "./local-postgres.ts";
 export { readLogTail } from "./log-tail.ts";
 export { type FindNatsServerOptions, findNatsServer } from "./nats-server-binary.ts";
-export { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
+export {
+  hasCode,
+  identifyProcess,
+  isSameProcessRunning,
+  type ProcessIdentity,
+} from "./process-identity.ts";
 export { type Reaper, startReaper } from "./reaper.ts";

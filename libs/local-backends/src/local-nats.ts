@@ -8,11 +8,12 @@ import {
   startBackgroundProcess,
 } from "./background-process.ts";
 import { PortTakenError, ServerStartError } from "./errors.ts";
-import { isPortFree } from "./free-port.ts";
+import { portState } from "./free-port.ts";
 import { readLogTail } from "./log-tail.ts";
 import { natsServerVersion } from "./nats-server-binary.ts";
 import { hasCode } from "./process-identity.ts";
 import type { Reaper } from "./reaper.ts";
+import { awaitStoreFree, recordOwner } from "./store-owner.ts";
 
 const HOST = "127.0.0.1";
 
@@ -32,6 +33,7 @@ export type LocalNatsOptions = {
   /** A fixed port, for a restart that must come back on the same address; default: a free one. */
   port?: number;
   reaper?: Reaper;
+  onStep?: (text: string) => void;
 };
 
 export type LocalNats = {
@@ -47,6 +49,7 @@ export type LocalNats = {
 /** Starts a NATS server with JetStream on 127.0.0.1 and answers when it takes connections. */
 export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNats> {
   mkdirSync(options.storeDir, { recursive: true, mode: 0o700 });
+  await awaitStoreFree(options.storeDir, options.onStep ?? (() => {}));
   const configFile = join(options.storeDir, "nats-server.conf");
   writeFileSync(configFile, configuration(options), { mode: 0o600 });
   const server = await startBackgroundProcess({
@@ -58,6 +61,7 @@ export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNa
     stopSteps: STOP_STEPS,
   });
   options.reaper?.guard(server.pid, { stopSignal: "SIGTERM" });
+  recordOwner(options.storeDir, server.pid);
   const url = await readUrlWhenReady(server, options);
   return {
     url,
@@ -121,7 +125,7 @@ function readPortsFile(file: string): string | undefined {
 
 async function cannotStart(server: BackgroundProcess, options: LocalNatsOptions): Promise<Error> {
   const { port, storeDir } = options;
-  if (port !== undefined && !(await isPortFree({ host: HOST, port }))) {
+  if (port !== undefined && (await portState({ host: HOST, port })) !== "free") {
     return new PortTakenError(
       `The port ${port} for NATS is taken by another process. Stop that process or choose another port.`,
     );

@@ -7,7 +7,7 @@ import {
   startBackgroundProcess,
 } from "./background-process.ts";
 import { PortTakenError, PostgresDataDamagedError, ServerStartError } from "./errors.ts";
-import { findFreePort, isPortFree } from "./free-port.ts";
+import { findFreePort, portState } from "./free-port.ts";
 import { readLogTail } from "./log-tail.ts";
 import {
   locatePostgresBinaries,
@@ -102,7 +102,7 @@ async function launchOnSomePort(
     const port = fixedPort ?? (await findFreePort(HOST));
     const server = await launchServer(launch, port);
     if (await becomesReady(server, launch.home.clusterDir)) return { server, port };
-    const portWasFree = await isPortFree({ host: HOST, port });
+    const portWasFree = (await portState({ host: HOST, port })) === "free";
     if (!portWasFree && fixedPort !== undefined) throw portTaken(port);
     if (portWasFree || attempt === PORT_ATTEMPTS) throw cannotStart(launch.home);
   }

@@ -10,6 +10,8 @@ import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
  * closes the pipe, and the reaper stops those of the named processes that still run.
  */
 export type Reaper = {
+  /** Its process: while it runs, something that an ended launcher had started may still run. */
+  pid: number;
   /** Has the process stopped when the launcher is gone. Call it right after the process was started. */
   guard(pid: number, options: { stopSignal: NodeJS.Signals }): void;
   /** Has a directory of throwaway data removed when the launcher is gone and everything has stopped. */
@@ -37,7 +39,9 @@ export function startReaper(): Reaper {
   });
   child.unref();
   const write = (note: ReaperNote) => child.stdin.write(`${JSON.stringify(note)}\n`);
+  if (child.pid === undefined) throw new Error("the reaper could not be started");
   return {
+    pid: child.pid,
     guard(pid, options) {
       const identity = identifyProcess(pid);
       if (identity !== undefined) write({ kind: "process", identity, ...options });

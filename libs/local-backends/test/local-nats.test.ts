@@ -83,6 +83,20 @@ describe("given a directory of an earlier run", () => {
   });
 });
 
+describe("given a directory that another server works on", () => {
+  it("waits until that server has ended", async () => {
+    const storeDir = newStoreDir();
+    const first = await start({ storeDir });
+    const steps: string[] = [];
+
+    const starting = startLocalNats({ binary, storeDir, onStep: (text) => steps.push(text) });
+    expect(steps).toEqual([`waiting for an earlier nats-server to end (process ${first.pid})`]);
+    await first.stop();
+
+    running.push(await starting);
+  });
+});
+
 describe("given a start that cannot succeed", () => {
   it("names the port that is taken", async () => {
     const occupant = createServer().listen(0, "127.0.0.1");
