@@ -20,6 +20,7 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
 export function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: false, strict: true, strictTypes: false, verbose: true });
   ajv.addFormat("date-time", (text: string) => parseInstant(text) !== undefined);
+  ajv.addFormat("uuid", /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i);
   return ajv;
 }
 
@@ -68,7 +69,9 @@ function expectationOf(error: ErrorObject): string {
     case "const":
       return `must be ${JSON.stringify(error.params.allowedValue)}`;
     case "format":
-      return 'must be an ISO 8601 instant with "Z" or an offset, such as 2027-01-31T09:00:00Z';
+      return error.params.format === "uuid"
+        ? "must be a UUID"
+        : 'must be an ISO 8601 instant with "Z" or an offset, such as 2027-01-31T09:00:00Z';
     case "pattern":
       return (error.parentSchema?.description as string | undefined) ?? `${error.message}`;
     default:

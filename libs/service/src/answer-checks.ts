@@ -1,0 +1,39 @@
+import { compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
+import { type Answer, isRefusal, type Refusal } from "./answer.ts";
+
+/** A handler answered what its route's contract does not say: a fault of the program. */
+export class AnswerMismatchError extends Error {
+  override readonly name = "AnswerMismatchError";
+}
+
+/** Error codes that a route may answer: those that it names, and those that its kind brings along. */
+export function answerableErrors(contract: RouteContract): ErrorCode[] {
+  const codes = new Set<ErrorCode>(["AUTH_001"]);
+  if (contract.access !== "any_key") codes.add("AUTH_002");
+  codes.add("NOT_FOUND_001").add("VALIDATION_001").add("VALIDATION_002");
+  if (contract.method !== "GET") codes.add("VALIDATION_003");
+  if (contract.idempotent === true) codes.add("CONFLICT_001");
+  if (contract.conditional === true) codes.add("CONFLICT_003");
+  for (const code of contract.errors) codes.add(code as ErrorCode);
+  return [...codes.add("RATE_001").add("SERVER_001").add("SERVER_002")];
+}
+
+/** Compiles, once per route, what its contract says about answers. */
+export function compileAnswerCheck(contract: RouteContract): (given: Answer | Refusal) => void {
+  const { success, operationId } = contract;
+  const checkBody = success.body === undefined ? undefined : compileCheck(success.body);
+  const errors = new Set(answerableErrors(contract));
+  return (given) => {
+    if (isRefusal(given)) {
+      if (errors.has(given.refused)) return;
+      throw new AnswerMismatchError(`${operationId} must not refuse with ${given.refused}`);
+    }
+    if (given.status !== success.status)
+      throw new AnswerMismatchError(`${operationId} must not answer ${given.status}`);
+    // The body is checked as the caller will see it, after `toJSON` and without undefined fields.
+    const seen = given.body === undefined ? undefined : JSON.parse(JSON.stringify(given.body));
+    const checked = checkBody?.(seen);
+    if (checked !== undefined && !checked.ok)
+      throw new AnswerMismatchError(`the answer of ${operationId}: ${checked.problem}`);
+  };
+}

@@ -1,0 +1,48 @@
+import type { ErrorCode } from "@halyard/contracts";
+
+/**
+ * What a handler answers, as plain data: an `Answer`, or a `Refusal` with one of the API's error
+ * codes. Refusals are expected outcomes and therefore values; only what should not happen is thrown.
+ */
+export type Answer = {
+  status: number;
+  /** Written as JSON; absent for an answer without a body. */
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
+};
+
+export type Refusal = {
+  refused: ErrorCode;
+  message: string;
+  headers?: Readonly<Record<string, string>>;
+};
+
+/** `etag` is the complete header value, with its quotes. */
+type Tag = { etag?: string };
+
+export const answer = {
+  ok(body: unknown, { etag }: Tag = {}): Answer {
+    return etag === undefined ? { status: 200, body } : { status: 200, body, headers: { etag } };
+  },
+
+  created(location: string, body: unknown, { etag }: Tag = {}): Answer {
+    const headers = etag === undefined ? { location } : { location, etag };
+    return { status: 201, body, headers };
+  },
+
+  noContent(): Answer {
+    return { status: 204 };
+  },
+};
+
+export function refuse(
+  refused: ErrorCode,
+  message: string,
+  headers?: Readonly<Record<string, string>>,
+): Refusal {
+  return headers === undefined ? { refused, message } : { refused, message, headers };
+}
+
+export function isRefusal(value: object): value is Refusal {
+  return "refused" in value;
+}

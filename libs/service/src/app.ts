@@ -1,0 +1,105 @@
+import { type FastifyInstance, fastify, LogController } from "fastify";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { refuse } from "./answer.ts";
+import { answerError, nothingHere, sendRefusal } from "./error-answers.ts";
+import { acceptJsonBodies } from "./json-body.ts";
+import { answerClientError, answerOddRequests } from "./malformed-http.ts";
+import { requestDurations } from "./metrics.ts";
+import { createRequestIds } from "./request-id.ts";
+import { createRequestLogger } from "./request-logger.ts";
+import { recordRequests, recordUnmatched } from "./request-record.ts";
+
+export type App = FastifyInstance;
+
+export type AppOptions = {
+  logger: Logger;
+  bodyLimitBytes: number;
+  maxHeaderBytes?: number;
+  /** Addresses or CIDR ranges whose `X-Forwarded-For` counts. */
+  trustedProxies: readonly string[];
+  metrics: Registry;
+  /** One log line per request, on by default. Failures are logged in any case. */
+  requestLog?: boolean;
+  /**
+   * Checks each answer against its route's contract and fails loudly. On by default, for tests and
+   * development; production switches it off, because a check costs as much as an answer.
+   */
+  checkAnswers?: boolean;
+};
+
+/** What the parts of one app share; reached from the app by `appSettings`. */
+type AppSettings = { checkAnswers: boolean; draining: boolean };
+const settingsKey = Symbol("halyard.settings");
+
+export function appSettings(app: App): AppSettings {
+  return app.getDecorator<AppSettings>(settingsKey);
+}
+
+/** A user context of 16 KiB in a header must fit, beside what a browser and proxies add. */
+const defaultMaxHeaderBytes = 32 * 1024;
+
+/** A caller that needs longer to send one request is stuck, or holds connections on purpose. */
+const requestTimeoutMs = 60_000;
+
+/** Longer than the 60 s after which common load balancers drop an idle connection themselves. */
+const keepAliveTimeoutMs = 72_000;
+
+/**
+ * The HTTP application that every service starts from. It answers every failure in the one error
+ * shape, takes JSON only, and knows nothing of flags. Per request it does as little as that needs:
+ * no logger is made until something is logged, and a hook only where it has an effect.
+ */
+export function createApp(options: AppOptions): App {
+  const requestIds = createRequestIds();
+  const app: App = fastify({
+    bodyLimit: options.bodyLimitBytes,
+    http: {
+      maxHeaderSize: options.maxHeaderBytes ?? defaultMaxHeaderBytes,
+      // Node would answer a missing Host by itself and without a body; `onRequest` does it instead.
+      requireHostHeader: false,
+    },
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    forceCloseConnections: "idle",
+    // While it drains, the app goes on answering; each answer closes its connection.
+    return503OnClosing: false,
+    trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: "request_id",
+    }),
+    genReqId: requestIds,
+    childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket),
+    // A path that cannot be decoded, or with a part that is too long, names nothing.
+    frameworkErrors: (_error, request, reply) => {
+      reply.header("x-request-id", request.id);
+      sendRefusal(reply, nothingHere);
+    },
+  });
+  const settings: AppSettings = { checkAnswers: options.checkAnswers ?? true, draining: false };
+  app.decorate(settingsKey, settings);
+  acceptJsonBodies(app);
+  answerOddRequests(app.server);
+  const recording = {
+    durations: requestDurations(options.metrics),
+    requestLog: options.requestLog ?? true,
+  };
+  recordRequests(app, recording);
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.header("x-request-id", request.id);
+    if (settings.draining) reply.header("connection", "close");
+    if (request.raw.headers.host === undefined && request.raw.httpVersion === "1.1") {
+      sendRefusal(reply, refuse("VALIDATION_001", "The header Host is missing"));
+      return;
+    }
+    done();
+  });
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler((request, reply) => {
+    recordUnmatched(recording, request, reply);
+    sendRefusal(reply, nothingHere);
+  });
+  return app;
+}

@@ -1,0 +1,10 @@
+/** The environment does not say what the service needs to know. Each problem is a sentence. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration has ${problems.length === 1 ? "a problem" : "problems"}`);
+    this.problems = problems;
+  }
+}

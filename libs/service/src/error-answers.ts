@@ -1,0 +1,80 @@
+import type { ServerResponse } from "node:http";
+import { type ErrorCode, errorBody, errorCodes } from "@halyard/contracts";
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { type Refusal, refuse } from "./answer.ts";
+import { BodySyntaxError } from "./json-body.ts";
+import { retryAfterOf } from "./unavailable-error.ts";
+
+/** Turns everything that can go wrong with a request into the one error shape. */
+const jsonType = "application/json; charset=utf-8";
+
+export const nothingHere = refuse("NOT_FOUND_001", "There is nothing at this address");
+
+/** Headers that a refusal always has, beside those that it brings itself. */
+function headersOf(refusal: Refusal): Record<string, string> {
+  const headers: Record<string, string> = { "content-type": jsonType };
+  if (refusal.refused === "AUTH_001") headers["www-authenticate"] = "Bearer";
+  if (refusal.refused === "SERVER_002") headers["retry-after"] = "1";
+  return { ...headers, ...refusal.headers };
+}
+
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  return reply
+    .code(errorCodes[refusal.refused].status)
+    .headers(headersOf(refusal))
+    .send(JSON.stringify(errorBody(refusal.refused, refusal.message)));
+}
+
+/** The same for code that writes to the response itself. */
+export function writeRefusal(
+  response: ServerResponse,
+  refusal: Refusal,
+  extraHeaders: Readonly<Record<string, string>> = {},
+): void {
+  const body = Buffer.from(JSON.stringify(errorBody(refusal.refused, refusal.message)));
+  response.writeHead(errorCodes[refusal.refused].status, {
+    ...extraHeaders,
+    ...headersOf(refusal),
+    "content-length": body.length,
+  });
+  response.end(body);
+}
+
+/** Errors of the framework that are the caller's doing. */
+const callersErrors: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: { code: "VALIDATION_002", message: "The body is too large" },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: "VALIDATION_003",
+    message: "The body must be JSON, with Content-Type: application/json",
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: "VALIDATION_001",
+    message: "The body is not as long as Content-Length says",
+  },
+  ECONNRESET: { code: "VALIDATION_001", message: "The body did not arrive completely" },
+};
+
+/** What an error that was thrown on the way is answered with. Undefined: it is our fault. */
+function refusalOf(error: unknown): Refusal | undefined {
+  if (error instanceof BodySyntaxError) return refuse("VALIDATION_001", error.message);
+  const retryAfterSeconds = retryAfterOf(error);
+  if (retryAfterSeconds !== undefined)
+    return refuse("SERVER_002", "A part that this call needs is away; try again", {
+      "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
+    });
+  const known = callersErrors[(error as Partial<FastifyError> | undefined)?.code ?? ""];
+  return known === undefined ? undefined : refuse(known.code, known.message);
+}
+
+export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  // An unknown route is unknown, whatever is wrong with the body that was sent there.
+  if (request.is404) {
+    sendRefusal(reply, nothingHere);
+    return;
+  }
+  const refusal = refusalOf(error);
+  const context = { err: error, method: request.method, route: request.routeOptions.url };
+  if (refusal === undefined) request.log.error(context, "request failed");
+  else if (refusal.refused === "SERVER_002") request.log.warn(context, "request not served");
+  sendRefusal(reply, refusal ?? refuse("SERVER_001", "Something went wrong on our side"));
+}

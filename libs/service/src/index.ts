@@ -1,0 +1,38 @@
+export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.ts";
+export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
+export { type App, type AppOptions, createApp } from "./app.ts";
+export { ConfigurationError } from "./configuration-error.ts";
+export {
+  type DocumentedVariable,
+  documentVariables,
+  readEnvironment,
+  type VariableNotes,
+  variable,
+} from "./environment.ts";
+export { nothingHere, sendRefusal, writeRefusal } from "./error-answers.ts";
+export type { Readiness, ReadReadiness } from "./health.ts";
+export { compileInputChecks, type InputChecks } from "./input-checks.ts";
+export { type ListenAddress, ListenError } from "./listen.ts";
+export { createLogger, type Logger, pathOf } from "./logger.ts";
+export { createMetrics } from "./metrics.ts";
+export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
+export { releaseAll } from "./release.ts";
+export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
+export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
+export {
+  commaSeparated,
+  hostVariable,
+  type LogLevel,
+  listenHost,
+  logLevelVariable,
+  type Mode,
+  metricsPortVariable,
+  modeVariable,
+  natsUrlVariable,
+  portVariable,
+  sharedVariables,
+  trustedProxiesVariable,
+  urlOf,
+} from "./shared-variables.ts";
+export { startOrExit } from "./start-or-exit.ts";
+export { UnavailableError } from "./unavailable-error.ts";

@@ -1,0 +1,52 @@
+import { compileCheck, type RouteContract } from "@halyard/contracts";
+import type { z } from "zod";
+import { type Refusal, refuse } from "./answer.ts";
+import { nothingHere } from "./error-answers.ts";
+import { createQueryReader } from "./query-values.ts";
+
+type Checked<T> = { value: T } | Refusal;
+
+export type InputChecks<C extends RouteContract<z.ZodObject, z.ZodObject, z.ZodType>> = {
+  params(params: unknown): Checked<z.infer<C["params"]>>;
+  /** `target` is the request's URL as it came, to see whether it was encoded well. */
+  query(query: Readonly<Record<string, unknown>>, target: string): Checked<z.infer<C["query"]>>;
+  body(body: unknown): Checked<z.infer<NonNullable<C["body"]>>>;
+};
+
+/** Compiles, once per route, what its contract says about path, query and body. */
+export function compileInputChecks<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+>(contract: RouteContract<P, Q, B>): InputChecks<RouteContract<P, Q, B>> {
+  const checkParams = compileCheck(contract.params);
+  const readQuery = createQueryReader(contract.query);
+  const checkQuery = compileCheck(contract.query);
+  const checkBody = contract.body === undefined ? undefined : compileCheck(contract.body);
+  return {
+    params(params) {
+      const checked = checkParams(params);
+      // An id that cannot be one is answered like an id that nothing has.
+      return checked.ok ? { value: checked.value } : nothingHere;
+    },
+
+    query(query, target) {
+      const read = readQuery(query, target);
+      if ("problem" in read) return refuse("VALIDATION_001", read.problem);
+      const checked = checkQuery(read.value);
+      if (checked.ok) return { value: checked.value };
+      return refuse("VALIDATION_001", `query parameter ${checked.problem}`);
+    },
+
+    body(body) {
+      // What is sent to a route without a body has passed as JSON and means nothing.
+      if (checkBody === undefined) return { value: undefined as z.infer<B> };
+      if (body === undefined && contract.bodyOptional !== true)
+        return refuse("VALIDATION_001", "/ is required: the request needs a JSON body");
+      const checked = checkBody(body === undefined ? {} : body);
+      return checked.ok
+        ? { value: checked.value as z.infer<B> }
+        : refuse("VALIDATION_001", checked.problem);
+    },
+  };
+}

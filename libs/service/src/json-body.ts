@@ -1,0 +1,51 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+
+/** The body is not JSON in UTF-8. The message is for the caller and repeats nothing of the body. */
+export class BodySyntaxError extends Error {
+  override readonly name = "BodySyntaxError";
+}
+
+/** Without `fatal`, bytes that are no UTF-8 would silently become replacement characters. */
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw new BodySyntaxError("The body is not valid UTF-8", { cause });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new BodySyntaxError("The body is not valid JSON", { cause });
+  }
+}
+
+/**
+ * JSON is the only kind of body. `JSON.parse` makes a field named `__proto__` an own property like
+ * any other, so that validation sees it; it is never copied by assignment. An empty body counts as
+ * none at all: whether that will do is the route's business.
+ */
+export function acceptJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, readJson);
+  app.addContentTypeParser(structuredSuffix, { parseAs: "buffer" }, readJson);
+}
+
+/** Media types that are JSON under another name, such as `application/merge-patch+json`. */
+const structuredSuffix = /^application\/[\w.-]+\+json(?:$|;)/;
+
+function readJson(
+  _request: FastifyRequest,
+  bytes: Buffer,
+  done: (error: Error | null, body?: unknown) => void,
+): void {
+  try {
+    done(null, bytes.length === 0 ? undefined : parse(decode(bytes)));
+  } catch (error) {
+    done(error as BodySyntaxError);
+  }
+}

@@ -1,0 +1,68 @@
+import { type Logger, pino, stdTimeFunctions } from "pino";
+import type { LogLevel } from "./shared-variables.ts";
+
+export type { Logger } from "pino";
+
+/** Headers that tell who a caller or its user is. They are hidden wherever headers are logged. */
+const secretHeaders = [
+  "authorization",
+  "x-api-key",
+  "cookie",
+  "x-user-context",
+  "x-user-id",
+  "x-user-email",
+  "x-user-attributes",
+];
+
+/** How many causes of an error are logged; a chain may be a ring. */
+const deepestLoggedCause = 5;
+
+/**
+ * A logger that writes JSON lines to standard output, at once, so that nothing is lost when the
+ * process dies. Whatever is logged, no query string, no body and no credential gets out.
+ */
+export function createLogger(options: { service: string; level: LogLevel }): Logger {
+  return pino({
+    level: options.level,
+    base: { service: options.service },
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: describeError, error: describeError, req: describeRequest },
+    redact: secretHeaders.flatMap((name) => [`headers["${name}"]`, `*.headers["${name}"]`]),
+  });
+}
+
+type DescribedError = {
+  type: string;
+  message: string;
+  stack?: string | undefined;
+  code?: unknown;
+  cause?: DescribedError;
+};
+
+/** Only what every error has: further properties may hold parameters of queries or bodies. */
+function describeError(error: unknown, depth = 0): DescribedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const described: DescribedError = {
+    type: error.name,
+    message: error.message,
+    stack: error.stack,
+  };
+  if ("code" in error) described.code = error.code;
+  if (error.cause !== undefined && depth < deepestLoggedCause)
+    described.cause = describeError(error.cause, depth + 1);
+  return described;
+}
+
+function describeRequest(request: { id?: unknown; method?: string; url?: string }) {
+  return { id: request.id, method: request.method, path: pathOf(request.url ?? "") };
+}
+
+/** The longest path that is logged; a longer one is noise, or an attack on the log. */
+const longestLoggedPath = 500;
+
+/** The path of a request target, without its query string. */
+export function pathOf(url: string): string {
+  const end = url.indexOf("?");
+  return (end === -1 ? url : url.slice(0, end)).slice(0, longestLoggedPath);
+}

@@ -1,0 +1,67 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { errorBody, errorCodes } from "@halyard/contracts";
+import { type Refusal, refuse } from "./answer.ts";
+import { nothingHere, writeRefusal } from "./error-answers.ts";
+
+/**
+ * What the HTTP parser refuses never becomes a request, so the answer is written to the socket
+ * itself; it has the same shape as any other error.
+ */
+type SocketWithAnswer = Socket & {
+  /** Node's own mark of the answer that is being written to this connection. */
+  _httpMessage?: { headersSent: boolean } | null;
+};
+
+function refusalOf(code: string | undefined): Refusal {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return refuse("VALIDATION_002", "The request's headers are too large");
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return refuse("VALIDATION_002", "The body's chunk extensions are too large");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return refuse("VALIDATION_001", "The request did not arrive in time");
+    default:
+      return refuse("VALIDATION_001", "The request is not valid HTTP");
+  }
+}
+
+function writeToSocket(socket: SocketWithAnswer, refusal: Refusal): void {
+  // In the middle of an answer, another one would be taken for a part of it.
+  if (!socket.writable || socket._httpMessage?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const { status } = errorCodes[refusal.refused];
+  const body = JSON.stringify(errorBody(refusal.refused, refusal.message));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    "Content-Type: application/json; charset=utf-8",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Connection: close",
+  ].join("\r\n");
+  socket.end(`${head}\r\n\r\n${body}`);
+  // The rest of what was sent is read and dropped: closing over unread bytes would reset the
+  // connection, and the caller might never see the answer.
+  socket.resume();
+  const linger = setTimeout(() => socket.destroy(), longestLingerMs);
+  socket.once("close", () => clearTimeout(linger));
+}
+
+/** How long a caller that keeps sending after its error may hold the connection. */
+const longestLingerMs = 1_000;
+
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
+  else writeToSocket(socket, refusalOf(error.code));
+}
+
+/** Requests that Node would otherwise answer by itself, without a body or not at all. */
+export function answerOddRequests(server: Server): void {
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    writeRefusal(response, refuse("VALIDATION_001", "The header Expect must be 100-continue"));
+  });
+  server.on("connect", (_request: IncomingMessage, socket: Socket) => {
+    writeToSocket(socket, nothingHere);
+  });
+}

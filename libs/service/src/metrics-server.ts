@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Registry } from "prom-client";
+import { refuse } from "./answer.ts";
+import { nothingHere, writeRefusal } from "./error-answers.ts";
+import { alive, type ReadReadiness, readinessAnswer } from "./health.ts";
+import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
+import { pathOf } from "./logger.ts";
+
+export type MetricsServer = { url: string; close: () => Promise<void> };
+
+type Parts = { registry: Registry; readiness: ReadReadiness };
+
+/**
+ * Metrics and probes have a port of their own, which need not be open to callers, and a server of
+ * their own, which goes on answering while the API drains.
+ */
+export async function startMetricsServer(options: ListenAddress & Parts): Promise<MetricsServer> {
+  const server = createServer((request, response) => {
+    answerProbe(options, request, response).catch((error: unknown) => {
+      const refusal = refuse("SERVER_001", "The metrics could not be collected");
+      if (response.headersSent) response.destroy(error as Error);
+      else writeRefusal(response, refusal);
+    });
+  });
+  server.listen(options.port, options.host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw explainListenError(error, "METRICS_PORT", options);
+  }
+  return {
+    url: urlOfServer(server),
+    close: async () => {
+      const closed = once(server, "close");
+      server.close();
+      // A scraper keeps its connection; it opens another one elsewhere.
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answerProbe(
+  { registry, readiness }: Parts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    writeRefusal(response, nothingHere);
+    return;
+  }
+  switch (pathOf(request.url ?? "")) {
+    case "/":
+    case "/metrics":
+      write(response, { status: 200, type: registry.contentType, body: await registry.metrics() });
+      return;
+    case "/healthz":
+      write(response, { status: 200, type: "application/json", body: alive });
+      return;
+    case "/readyz":
+      write(response, { type: "application/json", ...readinessAnswer(readiness) });
+      return;
+    default:
+      writeRefusal(response, nothingHere);
+  }
+}
+
+function write(
+  response: ServerResponse,
+  { status, type, body }: { status: number; type: string; body: string },
+): void {
+  response.writeHead(status, {
+    "content-type": type,
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+  });
+  response.end(body);
+}

@@ -1,0 +1,50 @@
+import { type JsonSchema, toJsonSchema } from "@halyard/contracts";
+import type { z } from "zod";
+
+/**
+ * A query string holds text only. What the route's schema calls a number or a boolean is turned into
+ * one where the text is exactly that; any other text stays, for the schema to refuse.
+ */
+export type QueryProblem = { problem: string };
+
+type Convert = (text: string) => unknown;
+
+const wholeNumber = /^-?\d{1,15}$/;
+const decimalNumber = /^-?\d{1,15}(?:\.\d{1,15})?$/;
+
+const conversions: Readonly<Record<string, Convert>> = {
+  integer: (text) => (wholeNumber.test(text) ? Number(text) : text),
+  number: (text) => (decimalNumber.test(text) ? Number(text) : text),
+  boolean: (text) => (text === "true" ? true : text === "false" ? false : text),
+};
+
+export function createQueryReader(
+  schema: z.ZodObject,
+): (query: Readonly<Record<string, unknown>>, target: string) => QueryProblem | { value: object } {
+  const properties = (toJsonSchema(schema).properties ?? {}) as Record<string, JsonSchema>;
+  const converts = Object.entries(properties).map(
+    ([name, { type }]) => [name, conversions[String(type)]] as const,
+  );
+  return (query, target) => {
+    if (!isWellEncoded(target)) return { problem: "the query string is not valid UTF-8" };
+    const value: Record<string, unknown> = { ...query };
+    for (const [name, convert] of converts) {
+      const given = value[name];
+      if (Array.isArray(given)) return { problem: `query parameter /${name} must be given once` };
+      if (typeof given === "string" && convert !== undefined) value[name] = convert(given);
+    }
+    return { value };
+  };
+}
+
+/** Percent-encoded bytes that are no UTF-8 would pass as they stand, as text that nobody meant. */
+function isWellEncoded(target: string): boolean {
+  if (!target.includes("%")) return true;
+  try {
+    decodeURIComponent(target);
+    return true;
+  } catch {
+    // The thrown URIError says no more than that it is not.
+    return false;
+  }
+}

@@ -1,0 +1,12 @@
+/** Runs every release in reverse order of the list, whatever fails, and keeps the first error. */
+export async function releaseAll(releases: readonly (() => Promise<void>)[]): Promise<void> {
+  let first: { error: unknown } | undefined;
+  for (const release of releases.toReversed()) {
+    try {
+      await release();
+    } catch (error) {
+      first ??= { error };
+    }
+  }
+  if (first !== undefined) throw first.error;
+}

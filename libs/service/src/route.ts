@@ -1,0 +1,114 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { RouteContract } from "@halyard/contracts";
+import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import type { z } from "zod";
+import { type Answer, isRefusal, type Refusal } from "./answer.ts";
+import { compileAnswerCheck } from "./answer-checks.ts";
+import { type App, appSettings } from "./app.ts";
+import { sendRefusal } from "./error-answers.ts";
+import { compileInputChecks } from "./input-checks.ts";
+
+/** What a handler may know of a request beside its validated input. */
+export type RequestFacts = {
+  id: string;
+  ip: string;
+  headers: IncomingHttpHeaders;
+  /** The value of `If-Match` as it was sent. */
+  ifMatch?: string;
+  /** The value of `Idempotency-Key` as it was sent. */
+  idempotencyKey?: string;
+};
+
+export type RouteInput<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
+  params: z.infer<P>;
+  query: z.infer<Q>;
+  /** Where the body is optional and was left out: an empty object. */
+  body: z.infer<B>;
+  request: RequestFacts;
+};
+
+type Either<T> = T | Promise<T>;
+
+export type RouteOptions<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  Principal extends object,
+> = {
+  /** Says who is asking, before the body is read. */
+  authenticate: (request: RequestFacts) => Either<Principal | Refusal>;
+  handle: (input: RouteInput<P, Q, B>, principal: Principal) => Either<Answer | Refusal>;
+};
+
+/** What `onRequest` found out for the handler. */
+type Admission = { principal: object; params: unknown; facts: RequestFacts };
+const admissionKey = Symbol("halyard.admission");
+type AdmittedRequest = FastifyRequest & { [admissionKey]: Admission };
+
+/**
+ * Registers a route as its contract describes it. In this order: who is asking (401, 403), whether
+ * the path can name anything (404), whether the body can be read (413, 415, 400), whether query and
+ * body fit (400), and then the handler, which gets typed input and answers with data.
+ */
+export function registerRoute<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  Principal extends object,
+>(app: App, contract: RouteContract<P, Q, B>, options: RouteOptions<P, Q, B, Principal>): void {
+  const checks = compileInputChecks(contract);
+  const checkAnswer = appSettings(app).checkAnswers
+    ? compileAnswerCheck(contract as unknown as RouteContract)
+    : undefined;
+  if (!app.hasRequestDecorator(admissionKey)) app.decorateRequest(admissionKey, undefined);
+  const methods: HTTPMethods[] = [contract.method];
+  if (contract.alsoMethod !== undefined) methods.push(contract.alsoMethod);
+
+  async function admit(request: FastifyRequest, reply: FastifyReply) {
+    const facts = factsOf(request);
+    const principal = await options.authenticate(facts);
+    if (isRefusal(principal)) return sendRefusal(reply, principal);
+    const params = checks.params(request.params);
+    if (isRefusal(params)) return sendRefusal(reply, params);
+    (request as AdmittedRequest)[admissionKey] = { principal, params: params.value, facts };
+    return undefined;
+  }
+
+  async function respond(request: FastifyRequest, reply: FastifyReply) {
+    const { principal, params, facts } = (request as AdmittedRequest)[admissionKey];
+    const query = checks.query(request.query as Record<string, unknown>, request.raw.url ?? "");
+    if (isRefusal(query)) return sendRefusal(reply, query);
+    const body = checks.body(request.body);
+    if (isRefusal(body)) return sendRefusal(reply, body);
+    const input = {
+      params: params as z.infer<P>,
+      query: query.value,
+      body: body.value as z.infer<B>,
+      request: facts,
+    };
+    const given = await options.handle(input, principal as Principal);
+    checkAnswer?.(given);
+    return isRefusal(given) ? sendRefusal(reply, given) : sendAnswer(reply, given);
+  }
+
+  app.route({ method: methods, url: contract.path, onRequest: admit, handler: respond });
+}
+
+function factsOf(request: FastifyRequest): RequestFacts {
+  const { id, ip, headers } = request;
+  const facts: RequestFacts = { id, ip, headers };
+  const ifMatch = headers["if-match"];
+  if (ifMatch !== undefined) facts.ifMatch = ifMatch;
+  const idempotencyKey = headers["idempotency-key"];
+  if (typeof idempotencyKey === "string") facts.idempotencyKey = idempotencyKey;
+  return facts;
+}
+
+function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
+  reply.code(given.status);
+  if (given.headers !== undefined) reply.headers(given.headers);
+  if (given.body === undefined) return reply.send();
+  return reply
+    .header("content-type", "application/json; charset=utf-8")
+    .send(JSON.stringify(given.body));
+}

@@ -1,0 +1,124 @@
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { type App, appSettings } from "./app.ts";
+import { type ReadReadiness, registerHealth } from "./health.ts";
+import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
+import { startMetricsServer } from "./metrics-server.ts";
+import { releaseAll } from "./release.ts";
+
+/**
+ * A service's life. It listens, says where, and serves until it is told to stop: by SIGTERM or SIGINT,
+ * or by the end of the channel to the process that started it, so that it never outlives its launcher.
+ *
+ * Stopping goes in this order: not ready any more; `drain`, which ends what would go on for ever, such
+ * as open streams; no new connections, while open requests finish; the resources in `close`, the last
+ * one first; exit 0. A second signal does not hurry it. What takes longer than the bound is cut off
+ * with exit 1.
+ */
+export type ServiceOptions = {
+  name: string;
+  logger: Logger;
+  app: App;
+  listen: ListenAddress;
+  metrics: ListenAddress & { registry: Registry };
+  readiness: ReadReadiness;
+  drain?: () => Promise<void>;
+  /** What to release at the end; in the order in which it was acquired. */
+  close: readonly (() => Promise<void>)[];
+};
+
+export type RunningService = { url: string; metricsUrl: string; stop: () => Promise<void> };
+
+/** Below the 20 s in which a service promises to be gone, with time left to say so. */
+const longestStopMs = 18_000;
+
+/** A connection whose answer has just ended is idle only now; how often such ones are looked for. */
+const idleSweepIntervalMs = 50;
+
+export async function runService(options: ServiceOptions): Promise<RunningService> {
+  const { app, logger } = options;
+  const settings = appSettings(app);
+  const readiness: ReadReadiness = () =>
+    settings.draining
+      ? { ...options.readiness(), ready: false, draining: true }
+      : options.readiness();
+  registerHealth(app, readiness);
+  exitOnFaults(logger);
+  const metricsServer = await startMetricsServer({ ...options.metrics, readiness });
+  try {
+    await app.listen(options.listen);
+  } catch (error) {
+    await metricsServer.close();
+    throw explainListenError(error, "PORT", options.listen);
+  }
+  const url = urlOfServer(app.server);
+  const metricsUrl = metricsServer.url;
+
+  const stopOnce = async () => {
+    settings.draining = true;
+    await releaseAll([
+      metricsServer.close,
+      ...options.close,
+      () => closeApp(app),
+      async () => options.drain?.(),
+    ]);
+  };
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= stopOnce();
+    return stopping;
+  };
+  exitWhenTold(logger, stop);
+  logger.info({ url, metrics_url: metricsUrl }, "listening");
+  process.send?.({ type: "listening", url, metrics_url: metricsUrl });
+  return { url, metricsUrl, stop };
+}
+
+/** Waits for open requests, never for connections that only wait for another one. */
+async function closeApp(app: App): Promise<void> {
+  const sweep = setInterval(() => app.server.closeIdleConnections(), idleSweepIntervalMs);
+  try {
+    await app.close();
+  } finally {
+    clearInterval(sweep);
+  }
+}
+
+function exitWhenTold(logger: Logger, stop: () => Promise<void>): void {
+  let told = false;
+  const onTold = (reason: string) => {
+    if (told) return;
+    told = true;
+    logger.info({ reason }, "stopping");
+    const bound = setTimeout(() => {
+      logger.fatal({ longest_stop_ms: longestStopMs }, "stopping took too long");
+      process.exit(1);
+    }, longestStopMs);
+    bound.unref();
+    stop().then(
+      () => {
+        logger.info("stopped");
+        process.exit(0);
+      },
+      (error: unknown) => {
+        logger.fatal({ err: error }, "stopping failed");
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", () => onTold("SIGTERM"));
+  process.on("SIGINT", () => onTold("SIGINT"));
+  if (process.send !== undefined) process.once("disconnect", () => onTold("launcher gone"));
+}
+
+/** After a fault that nobody expected the state is unknown; a fresh process is the way out. */
+function exitOnFaults(logger: Logger): void {
+  process.on("uncaughtException", (error) => {
+    logger.fatal({ err: error }, "uncaught exception");
+    process.exit(1);
+  });
+  process.on("unhandledRejection", (reason) => {
+    logger.fatal({ err: reason }, "unhandled rejection");
+    process.exit(1);
+  });
+}

@@ -1,0 +1,101 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import { variable } from "./environment.ts";
+
+/** Environment variables that every service has, to be spread into its own schema. */
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+const modes = ["development", "production"] as const;
+export type Mode = (typeof modes)[number];
+
+/** Whole numbers only: `Number` would take "1e3", " 80" and "0x50" as well. */
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/)
+  .transform(Number)
+  .pipe(z.int().max(65_535));
+
+const addressRange = /^(?<address>[^/]+)(?:\/(?<prefix>\d{1,3}))?$/;
+
+function isAddressOrRange(text: string): boolean {
+  const { address = "", prefix } = addressRange.exec(text)?.groups ?? {};
+  const family = isIP(address);
+  return family !== 0 && (prefix === undefined || Number(prefix) <= (family === 4 ? 32 : 128));
+}
+
+/** A list that is written with commas, without blanks around its items and without empty ones. */
+export const commaSeparated = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+
+/** A URL of one of the schemes given, such as `http:`. */
+export function urlOf(...schemes: string[]) {
+  return z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol ?? ""));
+}
+
+export const modeVariable = variable(z.enum(modes).default("production"), {
+  description: "`production` is strict; `development` is for one's own machine.",
+  expects: "development or production",
+});
+
+export const hostVariable = variable(z.string().optional(), {
+  description: "The address to listen on.",
+  expects: "an address or a host name",
+  documentedDefault: "0.0.0.0 in production, 127.0.0.1 in development",
+});
+
+export const metricsPortVariable = variable(port.default(0), {
+  description: "The port of `/metrics`, `/healthz` and `/readyz`. 0 takes any free one.",
+  expects: "a port from 0 to 65535",
+});
+
+export const natsUrlVariable = variable(
+  z
+    .string()
+    .regex(/^(?:(?:nats|tls):\/\/)?[^\s,/]+(?:,(?:(?:nats|tls):\/\/)?[^\s,/]+)*\/?$/)
+    .default("nats://127.0.0.1:4222"),
+  {
+    description: "The NATS servers, separated by commas.",
+    expects: "addresses such as nats://127.0.0.1:4222",
+  },
+);
+
+export const logLevelVariable = variable(z.enum(logLevels).default("info"), {
+  description: "The least severe log lines that are written.",
+  expects: `one of ${logLevels.join(", ")}`,
+});
+
+export const trustedProxiesVariable = variable(
+  commaSeparated.refine((items) => items.every(isAddressOrRange)).default([]),
+  {
+    description: "Proxies whose `X-Forwarded-For` is believed, as addresses or CIDR ranges.",
+    expects: "addresses or CIDR ranges, separated by commas",
+  },
+);
+
+/** `PORT` with the default of a service. */
+export function portVariable(defaultPort: number) {
+  return variable(port.default(defaultPort), {
+    description: "The port of the API. 0 takes any free one.",
+    expects: "a port from 0 to 65535",
+  });
+}
+
+export const sharedVariables = {
+  HALYARD_MODE: modeVariable,
+  HOST: hostVariable,
+  PORT: portVariable(0),
+  METRICS_PORT: metricsPortVariable,
+  NATS_URL: natsUrlVariable,
+  LOG_LEVEL: logLevelVariable,
+  TRUSTED_PROXIES: trustedProxiesVariable,
+};
+
+/** Where to listen: everywhere in production, on this machine alone in development. */
+export function listenHost(config: { HALYARD_MODE: Mode; HOST?: string | undefined }): string {
+  return config.HOST ?? (config.HALYARD_MODE === "production" ? "0.0.0.0" : "127.0.0.1");
+}
