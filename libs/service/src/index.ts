@@ -14,7 +14,7 @@ export type { Readiness, ReadReadiness } from "./health.ts";
 export { compileInputChecks, type InputChecks } from "./input-checks.ts";
 export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
-export { createMetrics } from "./metrics.ts";
+export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
 export { releaseAll } from "./release.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";

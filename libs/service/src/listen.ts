@@ -11,7 +11,7 @@ export class ListenError extends Error {
 /** Turns the system's refusal into a sentence; other errors stay as they are. */
 export function explainListenError(error: unknown, variable: string, at: ListenAddress): unknown {
   const where = `${at.host}:${at.port}`;
-  switch ((error as NodeJS.ErrnoException).code) {
+  switch ((error as NodeJS.ErrnoException).code ?? "") {
     case "EADDRINUSE":
       return new ListenError(
         `Something else listens on ${where} already: stop it, or set ${variable} to a free port (0 takes any).`,

@@ -13,7 +13,7 @@ type SocketWithAnswer = Socket & {
   _httpMessage?: { headersSent: boolean } | null;
 };
 
-function refusalOf(code: string | undefined): Refusal {
+function refusalOf(code: string): Refusal {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return refuse("VALIDATION_002", "The request's headers are too large");
@@ -53,7 +53,7 @@ const longestLingerMs = 1_000;
 
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
-  else writeToSocket(socket, refusalOf(error.code));
+  else writeToSocket(socket, refusalOf(error.code ?? ""));
 }
 
 /** Requests that Node would otherwise answer by itself, without a body or not at all. */

@@ -1,7 +1,10 @@
 import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
 
+/** The figures of one process, as Prometheus reads them. */
+export type Metrics = Registry;
+
 /** A registry with the figures of the process itself; every series is labelled with the service. */
-export function createMetrics(options: { service: string }): Registry {
+export function createMetrics(options: { service: string }): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ service: options.service });
   collectDefaultMetrics({ register: registry });

@@ -1,0 +1,84 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import type { App } from "@halyard/service";
+
+/**
+ * The OpenAPI document, and a page that shows it to people. Everything is served from here, and the
+ * page may ask nobody else.
+ */
+const html = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Halyard API</title>
+    <link rel="stylesheet" href="/docs/swagger-ui.css">
+    <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+  </head>
+  <body>
+    <div id="swagger-ui"></div>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`;
+
+const startScript = `SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  validatorUrl: null,
+});
+`;
+
+/** Styles may stand inline, because the page's library writes them so; scripts may not. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+type Served = { path: string; type: string; content: string | Buffer };
+
+const openApiFile = new URL("../../../docs/openapi.json", import.meta.url);
+
+async function loadFiles(): Promise<Served[]> {
+  const library = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  const asset = async (name: string, type: string): Promise<Served> => ({
+    path: `/docs/${name}`,
+    type,
+    content: await readFile(join(library, name)),
+  });
+  const page = { type: "text/html; charset=utf-8", content: html };
+  return [
+    { path: "/openapi.json", type: "application/json", content: await readFile(openApiFile) },
+    { path: "/docs", ...page },
+    { path: "/docs/", ...page },
+    { path: "/docs/start.js", type: "text/javascript; charset=utf-8", content: startScript },
+    await asset("swagger-ui.css", "text/css; charset=utf-8"),
+    await asset("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
+    await asset("favicon-32x32.png", "image/png"),
+  ];
+}
+
+export async function registerDocs(app: App): Promise<void> {
+  for (const { path, type, content } of await loadFiles()) {
+    app.get(path, (_request, reply) => {
+      reply
+        .headers({
+          "content-type": type,
+          "content-security-policy": contentSecurityPolicy,
+          "x-content-type-options": "nosniff",
+          "referrer-policy": "no-referrer",
+          "cache-control": "no-cache",
+        })
+        .send(content);
+    });
+  }
+}

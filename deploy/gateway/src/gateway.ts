@@ -1,0 +1,80 @@
+import type { ServiceName } from "@halyard/contracts";
+import {
+  type App,
+  createApp,
+  type Logger,
+  type Metrics,
+  type ReadReadiness,
+} from "@halyard/service";
+import { registerDocs } from "./docs-page.ts";
+import { createProxy } from "./proxy.ts";
+import { routeTable } from "./route-table.ts";
+import { createTrustedPeers } from "./trusted-peers.ts";
+import { createUpstreams } from "./upstreams.ts";
+
+export type GatewayOptions = {
+  logger: Logger;
+  metrics: Metrics;
+  trustedProxies: readonly string[];
+  upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
+};
+
+export type Gateway = {
+  app: App;
+  readiness: ReadReadiness;
+  drain: () => Promise<void>;
+  close: () => Promise<void>;
+};
+
+/** The gateway reads bodies only of requests that it answers itself, and none of those has one. */
+const ownBodyLimitBytes = 1024;
+
+/** Without these a browser hides from a page that the service is only away for a moment. */
+const anyOriginHeaders = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id",
+};
+
+/** One base address: what the route table names is passed on, the documentation is served here. */
+export async function createGateway(options: GatewayOptions): Promise<Gateway> {
+  const { logger, metrics, trustedProxies } = options;
+  const app = createApp({
+    logger,
+    metrics,
+    trustedProxies,
+    bodyLimitBytes: ownBodyLimitBytes,
+    requestLog: false,
+  });
+  await registerDocs(app);
+  const proxy = createProxy();
+  const isTrustedPeer = createTrustedPeers(trustedProxies);
+  const services = {
+    management: createUpstreams(options.upstreams.management),
+    "sdk-edge": createUpstreams(options.upstreams["sdk-edge"]),
+  };
+  for (const { pattern, service, anyOrigin } of routeTable) {
+    const forward = proxy.createForward({
+      upstreams: services[service],
+      isTrustedPeer,
+      ownHeaders: anyOrigin ? anyOriginHeaders : {},
+    });
+    app.all(pattern, {
+      // Before the body would be read, and without telling the framework to go on.
+      onRequest: (request, reply, _done) => forward(request, reply),
+      handler: () => undefined,
+    });
+  }
+  return {
+    app,
+    // Services come and go behind it; the gateway itself can always answer, if only that one is away.
+    readiness: () => ({
+      ready: true,
+      upstreams: {
+        management: services.management.origins(),
+        "sdk-edge": services["sdk-edge"].origins(),
+      },
+    }),
+    drain: proxy.drain,
+    close: async () => proxy.close(),
+  };
+}

@@ -1,0 +1,73 @@
+import * as contracts from "@halyard/contracts";
+import { z } from "zod";
+
+/**
+ * Named schemas of the document. A schema that the contracts export is shown under its name and
+ * referred to wherever it occurs; one that a route makes for itself is named after the route.
+ */
+export type JsonObject = Record<string, unknown>;
+
+const prefix = "#/components/schemas/";
+
+export type Components = {
+  /** The schema as others refer to it. */
+  refer: (schema: z.ZodType) => JsonObject;
+  /** The schema itself. */
+  define: (schema: z.ZodType) => JsonObject;
+  /** Definitions of all that the given part of a document refers to, and what those refer to. */
+  referredTo: (part: unknown) => JsonObject;
+};
+
+export function createComponents(routes: readonly contracts.RouteContract[]): Components {
+  const names = namedSchemas(routes);
+  const registry = z.registry<{ id: string }>();
+  for (const [schema, id] of names) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, { io: "input", uri: (id) => `${prefix}${id}` });
+  const definitions: JsonObject = {};
+  for (const [name, { $schema, $id, ...definition }] of Object.entries(schemas as Definitions))
+    definitions[name] = definition;
+
+  const define = (schema: z.ZodType) => definitions[names.get(schema) ?? ""] as JsonObject;
+  return {
+    define,
+    refer: (schema) => ({ $ref: prefix + names.get(schema) }),
+    referredTo: (part) => {
+      const found: JsonObject = {};
+      collect(part, definitions, found);
+      return Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
+    },
+  };
+}
+
+type Definitions = Record<string, JsonObject>;
+
+function namedSchemas(routes: readonly contracts.RouteContract[]): Map<z.ZodType, string> {
+  const names = new Map<z.ZodType, string>();
+  for (const [name, value] of Object.entries(contracts))
+    if (value instanceof z.ZodType) names.set(value, name);
+  const nameUnlessKnown = (schema: z.ZodType | undefined, name: string) => {
+    if (schema !== undefined && !names.has(schema)) names.set(schema, name);
+  };
+  for (const { operationId, params, query, body, success } of routes) {
+    const own = operationId.charAt(0).toUpperCase() + operationId.slice(1);
+    nameUnlessKnown(params, `${own}Params`);
+    nameUnlessKnown(query, `${own}Query`);
+    nameUnlessKnown(body, `${own}Body`);
+    nameUnlessKnown(success.body, `${own}Answer`);
+  }
+  return names;
+}
+
+function collect(part: unknown, definitions: JsonObject, found: JsonObject): void {
+  if (typeof part !== "object" || part === null) return;
+  for (const [key, value] of Object.entries(part)) {
+    if (key !== "$ref" || typeof value !== "string" || !value.startsWith(prefix)) {
+      collect(value, definitions, found);
+      continue;
+    }
+    const name = value.slice(prefix.length);
+    if (name in found) continue;
+    found[name] = definitions[name];
+    collect(found[name], definitions, found);
+  }
+}

@@ -1,0 +1,95 @@
+import { type Access, FlagValues, type RouteContract } from "@halyard/contracts";
+import { answerableErrors } from "@halyard/service";
+import type { z } from "zod";
+import type { Components, JsonObject } from "./components.ts";
+import { errorsByStatus } from "./errors.ts";
+import { headerRef, parameterRef } from "./headers.ts";
+
+/** Which credentials open a route; any one of them does. */
+const securityOf: Readonly<Record<Access, JsonObject[]>> = {
+  operator: [{ operatorToken: [] }],
+  operator_or_server_key: [{ operatorToken: [] }, { serverKey: [] }],
+  server_key: [{ serverKey: [] }],
+  any_key: [{ clientKey: [] }, { serverKey: [] }],
+};
+
+/** One route as OpenAPI shows it. */
+export function describeOperation(contract: RouteContract, components: Components): JsonObject {
+  const { operationId, tag, summary, description, access } = contract;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: securityOf[access],
+    parameters: parametersOf(contract, components),
+    ...requestBodyOf(contract, components),
+    responses: {
+      ...successOf(contract, components),
+      ...errorsByStatus(answerableErrors(contract), components),
+    },
+  };
+}
+
+function parametersOf(contract: RouteContract, components: Components): JsonObject[] {
+  const parameters = [
+    ...fieldsOf(contract.params, "path", components),
+    ...fieldsOf(contract.query, "query", components),
+    parameterRef("X-Request-Id"),
+  ];
+  if (contract.conditional === true) parameters.push(parameterRef("If-Match"));
+  if (contract.idempotent === true) parameters.push(parameterRef("Idempotency-Key"));
+  if (isCachedByClients(contract)) parameters.push(parameterRef("If-None-Match"));
+  if (isStream(contract)) parameters.push(parameterRef("Last-Event-ID"));
+  return parameters;
+}
+
+function fieldsOf(
+  schema: z.ZodObject,
+  place: "path" | "query",
+  components: Components,
+): JsonObject[] {
+  const definition = components.define(schema);
+  const required = (definition.required ?? []) as string[];
+  return Object.entries((definition.properties ?? {}) as JsonObject).map(([name, field]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    schema: field,
+  }));
+}
+
+function requestBodyOf({ body, bodyOptional }: RouteContract, components: Components): JsonObject {
+  if (body === undefined) return {};
+  const content = { "application/json": { schema: components.refer(body) } };
+  return { requestBody: { required: bodyOptional !== true, content } };
+}
+
+function successOf(contract: RouteContract, components: Components): JsonObject {
+  const { status, description, body, contentType = "application/json" } = contract.success;
+  const headers: JsonObject = { "X-Request-Id": headerRef("X-Request-Id") };
+  if (status === 201) headers.Location = headerRef("Location");
+  const tagged = isCachedByClients(contract) || hasVersion(contract, components);
+  if (tagged) headers.ETag = headerRef("ETag");
+  const schema = body === undefined ? { type: "string" } : components.refer(body);
+  const content = status === 204 ? {} : { content: { [contentType]: { schema } } };
+  const responses: JsonObject = { [String(status)]: { description, headers, ...content } };
+  if (isCachedByClients(contract))
+    responses["304"] = { description: "Nothing has changed since that ETag", headers };
+  return responses;
+}
+
+/** A resource with a version has it as its ETag. */
+function hasVersion({ success }: RouteContract, components: Components): boolean {
+  if (success.body === undefined) return false;
+  return "version" in ((components.define(success.body).properties ?? {}) as JsonObject);
+}
+
+/** SDKs poll the values of all flags, and mostly hear that nothing has changed. */
+function isCachedByClients({ success }: RouteContract): boolean {
+  return success.body === FlagValues;
+}
+
+function isStream({ success }: RouteContract): boolean {
+  return success.contentType === "text/event-stream";
+}

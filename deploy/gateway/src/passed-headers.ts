@@ -1,0 +1,82 @@
+import type { IncomingMessage } from "node:http";
+
+/**
+ * Which headers go through. Everything does, name, case, order and repetition included, but for what
+ * concerns one connection only, and what says where a request came from, unless a trusted proxy says
+ * it. Headers are lists of name, value, name, value, as Node reads and writes them.
+ */
+export type RawHeaders = string[];
+
+const ofOneConnection = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** The server has answered `Expect: 100-continue` already, before it passes the request on. */
+const ofOneRequest = new Set([...ofOneConnection, "expect", "x-request-id"]);
+
+const ofTheSender = new Set([
+  "forwarded",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-prefix",
+  "x-forwarded-proto",
+  "x-real-ip",
+]);
+
+/** Methods whose requests have a body as a rule: without one they say so by a length of zero. */
+const methodsWithBody = new Set(["POST", "PUT", "PATCH"]);
+
+export type Passage = { requestId: string; peer: string; peerIsTrusted: boolean };
+
+export function requestHeaders(request: IncomingMessage, passage: Passage): RawHeaders {
+  const { headers } = request;
+  const passed = filtered(request.rawHeaders, (name) => {
+    if (ofOneRequest.has(name) || isNamedBy(headers.connection, name)) return false;
+    return name !== "x-forwarded-for" && (passage.peerIsTrusted || !ofTheSender.has(name));
+  });
+  const before = passage.peerIsTrusted ? headers["x-forwarded-for"] : undefined;
+  const chain = before === undefined ? passage.peer : `${before}, ${passage.peer}`;
+  passed.push("X-Forwarded-For", chain, "X-Request-Id", passage.requestId);
+  // The body's frame is never left to chance: what one side took for a body and the other did not
+  // would be read as the next request.
+  if (headers["transfer-encoding"] !== undefined) passed.push("Transfer-Encoding", "chunked");
+  else if (headers["content-length"] === undefined && methodsWithBody.has(request.method ?? ""))
+    passed.push("Content-Length", "0");
+  return passed;
+}
+
+export function responseHeaders(response: IncomingMessage): RawHeaders {
+  const { connection } = response.headers;
+  return filtered(
+    response.rawHeaders,
+    (name) => !ofOneConnection.has(name) && !isNamedBy(connection, name),
+  );
+}
+
+function filtered(raw: readonly string[], passes: (name: string) => boolean): RawHeaders {
+  const passed: RawHeaders = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] as string;
+    if (passes(name.toLowerCase())) passed.push(name, raw[index + 1] as string);
+  }
+  return passed;
+}
+
+/** Headers that `Connection` names belong to that connection too; framing and Host never do. */
+function isNamedBy(connection: string | undefined, name: string): boolean {
+  if (connection === undefined || connection.length < name.length) return false;
+  if (name === "host" || name === "content-length") return false;
+  return connection
+    .toLowerCase()
+    .split(",")
+    .some((item) => item.trim() === name);
+}

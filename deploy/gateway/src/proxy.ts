@@ -1,0 +1,160 @@
+import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
+import { pipeline } from "node:stream";
+import { type Refusal, refuse, writeRefusal } from "@halyard/service";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { createOpenStreams, type OpenStreams } from "./open-streams.ts";
+import { requestHeaders, responseHeaders } from "./passed-headers.ts";
+import type { Upstream, Upstreams } from "./upstreams.ts";
+
+/**
+ * Passes a request on and its answer back, both as streams that are never parsed or held: an event
+ * that an edge writes leaves with the same turn of the loop. Each open stream has a connection of its
+ * own to its edge; there is no pool to exhaust.
+ *
+ * Nothing is sent twice. A caller whose write failed on the way cannot tell whether it was done, and
+ * neither can we; only its own `Idempotency-Key` or `If-Match` makes a repetition safe. The one
+ * exception is a read that met a kept connection in the moment in which its upstream closed it.
+ *
+ * When either side goes, so does the other: a caller that leaves ends the upstream's work, an upstream
+ * that breaks off in the middle of an answer breaks off the caller's connection, because the end of a
+ * stream would look like a complete answer.
+ */
+export type ProxyOptions = {
+  upstreams: Upstreams;
+  isTrustedPeer: (address: string) => boolean;
+  /** Headers of the answers that the gateway gives itself on these routes. */
+  ownHeaders: Readonly<Record<string, string>>;
+};
+
+export type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
+
+/** Four heartbeats of a stream; whoever is silent for longer is gone, or stuck. */
+const longestSilenceMs = 60_000;
+
+/** Idle connections that are kept to each upstream; enough for bursts, few enough to forget. */
+const keptConnections = 256;
+
+export type Proxy = {
+  createForward: (options: ProxyOptions) => Forward;
+  /** Ends the open streams, so that their readers connect to another gateway. */
+  drain: () => Promise<void>;
+  close: () => void;
+};
+
+export function createProxy(): Proxy {
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: Number.POSITIVE_INFINITY,
+    maxFreeSockets: keptConnections,
+    timeout: longestSilenceMs,
+  });
+  const streams = createOpenStreams();
+  return {
+    createForward: (options) => (request, reply) => {
+      // From here on the framework neither reads the body nor answers.
+      reply.hijack();
+      forward({ ...options, agent, streams, request, reply }, 1);
+    },
+    drain: streams.drain,
+    close: () => agent.destroy(),
+  };
+}
+
+type Exchange = ProxyOptions & {
+  agent: Agent;
+  streams: OpenStreams;
+  request: FastifyRequest;
+  reply: FastifyReply;
+};
+
+function forward(exchange: Exchange, triesLeft: number): void {
+  const { agent, request, reply, upstreams } = exchange;
+  const caller = request.raw;
+  const upstream = upstreams.next(Date.now());
+  const peer = caller.socket.remoteAddress ?? "";
+  const outgoing = openRequest(upstream.origin, {
+    agent,
+    method: request.method,
+    path: caller.url,
+    headers: requestHeaders(caller, {
+      requestId: request.id,
+      peer,
+      peerIsTrusted: exchange.isTrustedPeer(peer),
+    }),
+  });
+  const leave = () => outgoing.destroy();
+  reply.raw.once("close", leave);
+  outgoing.on("timeout", leave);
+  let answered = false;
+  outgoing.once("response", (incoming) => {
+    answered = true;
+    passBack(exchange, incoming);
+  });
+  outgoing.on("error", (error: NodeJS.ErrnoException) => {
+    caller.unpipe(outgoing);
+    reply.raw.off("close", leave);
+    if (answered || reply.raw.destroyed) return;
+    answered = true;
+    if (triesLeft > 0 && outgoing.reusedSocket && isRepeatable(caller)) {
+      forward(exchange, triesLeft - 1);
+      return;
+    }
+    giveUp(exchange, upstream, error);
+  });
+  sendBody(caller, outgoing);
+}
+
+function sendBody(caller: IncomingMessage, outgoing: ClientRequest): void {
+  if (!hasBody(caller)) {
+    outgoing.end();
+    return;
+  }
+  // Not `pipeline`: an upstream that answers before it has read everything, and closes, must not
+  // take the caller's connection along, on which that answer is still to be sent.
+  caller.pipe(outgoing);
+  outgoing.once("close", () => {
+    caller.unpipe(outgoing);
+    caller.resume();
+  });
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
+}
+
+function isRepeatable(caller: IncomingMessage): boolean {
+  return (caller.method === "GET" || caller.method === "HEAD") && !hasBody(caller);
+}
+
+function passBack({ request, reply, streams }: Exchange, incoming: IncomingMessage): void {
+  const headers = responseHeaders(incoming);
+  if (incoming.headers["x-request-id"] === undefined) headers.push("X-Request-Id", request.id);
+  if (reply.getHeader("connection") === "close") headers.push("Connection", "close");
+  reply.raw.writeHead(incoming.statusCode as number, incoming.statusMessage, headers);
+  // The first byte of a body of unknown length may take its time; its headers do not wait for it.
+  if (incoming.headers["content-length"] === undefined) reply.raw.flushHeaders();
+  if (incoming.headers["content-type"]?.startsWith("text/event-stream")) streams.add(reply.raw);
+  pipeline(incoming, reply.raw, (error) => {
+    if (error) request.log.debug({ err: error }, "answer broken off");
+  });
+}
+
+const upstreamAway: Refusal = refuse("SERVER_002", "The service is away for a moment; try again", {
+  "retry-after": "1",
+});
+
+function giveUp(exchange: Exchange, upstream: Upstream, error: NodeJS.ErrnoException): void {
+  const { request, reply, upstreams } = exchange;
+  if (error.syscall === "connect" || error.code === "ECONNREFUSED")
+    upstreams.away(upstream, Date.now());
+  request.log.warn({ err: error, upstream: upstream.origin.origin }, "upstream away");
+  if (reply.raw.headersSent) {
+    reply.raw.destroy();
+    return;
+  }
+  writeRefusal(reply.raw, upstreamAway, {
+    ...exchange.ownHeaders,
+    ...(reply.getHeaders() as Record<string, string>),
+  });
+}
