@@ -19,6 +19,7 @@ export async function migrate(options: {
     migrationsTable: "migrations",
     direction: "up",
     singleTransaction: false,
+    advisoryLockMode: "wait",
     log: options.log,
     verbose: false,
   });

@@ -1,0 +1,43 @@
+import type { OutboxMessage } from "../outbox/outbox-message.ts";
+import type { Flag, FlagState } from "./flag.ts";
+import type { Cause } from "./occasion.ts";
+
+/** Everything that follows from a change, decided before anything is written. */
+export type Decision = {
+  /** The flag as it is afterwards. */
+  flag: Flag;
+  /** The states that are new or changed. */
+  states: readonly FlagState[];
+  history: readonly HistoryEntry[];
+  audit: readonly AuditEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+/** What a state was from a change on. */
+export type HistoryEntry = {
+  id: string;
+  flagId: string;
+  environmentId: string;
+  enabled: boolean;
+  rolloutPercentage: number;
+  targetingRules: FlagState["targetingRules"];
+  changeType: Cause;
+  changedBy: string;
+  changedAt: Date;
+};
+
+/** One line of the project's audit log. */
+export type AuditEntry = {
+  id: string;
+  projectId: string;
+  environmentId: string | null;
+  flagId: string;
+  flagKey: string;
+  action: "created" | "settings" | "state" | "deleted";
+  cause: Cause;
+  actorId: string;
+  actorEmail: string;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  changedAt: Date;
+};

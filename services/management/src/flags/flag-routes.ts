@@ -1,0 +1,121 @@
+import * as contract from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import {
+  type Answer,
+  type App,
+  answer,
+  isRefusal,
+  type Refusal,
+  refuse,
+  registerRoute,
+} from "@halyard/service";
+import type { Authenticate, KeyPrincipal } from "../access/principal.ts";
+import type { AnswerOnce } from "../idempotency/answer-once.ts";
+import type { Writer } from "../outbox/write.ts";
+import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
+import { etagOf, flagResource } from "./flag-resource.ts";
+import { findFlag, listFlags } from "./flag-store.ts";
+import { checkIfMatch } from "./precondition.ts";
+
+/** The routes of flags and of their states. Every one needs a server key of the project. */
+export function registerFlagRoutes(
+  app: App,
+  options: {
+    sql: Sql;
+    writer: Writer;
+    changes: FlagChanges;
+    answerOnce: AnswerOnce;
+    authenticate: Authenticate;
+  },
+): void {
+  const { sql, writer, changes, answerOnce } = options;
+  const authenticate = options.authenticate as (
+    ...request: Parameters<Authenticate>
+  ) => Promise<KeyPrincipal | Refusal>;
+
+  registerRoute(app, contract.createFlag, {
+    authenticate,
+    handle: (input, principal) =>
+      writer((write) =>
+        answerOnce(write, contract.createFlag, input, principal, async () => {
+          const { key } = principal;
+          const created = await changes.create(write, key, key.userId, input.body);
+          if (isRefusal(created)) return created;
+          return answer.created(
+            `/api/v1/flags/${created.flag.id}`,
+            flagResource(created.flag, created.state),
+            { etag: etagOf(created.flag) },
+          );
+        }),
+      ),
+  });
+
+  registerRoute(app, contract.listFlags, {
+    authenticate,
+    handle: async ({ query }, { key }) => {
+      const afterKey = query.cursor === undefined ? "" : keyOfCursor(query.cursor);
+      if (afterKey === undefined)
+        return refuse("VALIDATION_001", "/cursor must be the `next_cursor` of an earlier answer.");
+      const limit = query.limit ?? null;
+      // One more than asked for tells whether there is another page.
+      const found = await listFlags(sql, { ...key, afterKey, limit: limit && limit + 1 });
+      const page = limit === null ? found : found.slice(0, limit);
+      const flags = page.map(({ flag, state }) => flagResource(flag, state));
+      if (limit === null) return answer.ok({ flags });
+      const last = found.length > limit ? page.at(-1) : undefined;
+      return answer.ok({ flags, next_cursor: last ? cursorOfKey(last.flag.key) : null });
+    },
+  });
+
+  registerRoute(app, contract.getFlag, {
+    authenticate,
+    handle: async ({ params }, { key }) => {
+      const found = await findFlag(sql, { ...key, flagId: params.id });
+      if (found === undefined) return noSuchFlag();
+      return answer.ok(flagResource(found.flag, found.state), { etag: etagOf(found.flag) });
+    },
+  });
+
+  registerRoute(app, contract.updateFlag, {
+    authenticate,
+    handle: ({ params, body, request }, { key }) =>
+      writer(async (write): Promise<Answer | Refusal> => {
+        const changed = await changes.change(
+          write,
+          {
+            place: { ...key, flagId: params.id },
+            userId: key.userId,
+            cause: "manual",
+            permit: ({ flag }) => checkIfMatch(request.ifMatch, flag),
+          },
+          body,
+        );
+        if (isRefusal(changed)) return changed;
+        return answer.ok(flagResource(changed.flag, changed.state), { etag: etagOf(changed.flag) });
+      }),
+  });
+
+  registerRoute(app, contract.deleteFlag, {
+    authenticate,
+    handle: ({ params, request }, { key }) =>
+      writer(async (write): Promise<Answer | Refusal> => {
+        const removed = await changes.remove(write, {
+          place: { ...key, flagId: params.id },
+          userId: key.userId,
+          cause: "manual",
+          permit: ({ flag }) => checkIfMatch(request.ifMatch, flag),
+        });
+        return isRefusal(removed) ? removed : answer.noContent();
+      }),
+  });
+}
+
+/** A cursor is the key of the last flag of a page; base64url keeps callers from building their own. */
+function cursorOfKey(key: string): string {
+  return Buffer.from(key).toString("base64url");
+}
+
+function keyOfCursor(cursor: string): string | undefined {
+  const key = Buffer.from(cursor, "base64url").toString();
+  return cursorOfKey(key) === cursor && contract.FlagKey.safeParse(key).success ? key : undefined;
+}

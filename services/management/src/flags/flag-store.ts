@@ -1,0 +1,181 @@
+import type { Json, Sql, Transaction } from "@halyard/postgres";
+import type { AuditEntry, Decision, HistoryEntry } from "./decision.ts";
+import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
+
+/** Flags and their states in PostgreSQL. */
+export type FlagInEnvironment = { flag: Flag; state: FlagState; environment: FlagEnvironment };
+
+/** Where to look: a flag of a project, in one of its environments. */
+export type FlagPlace = { projectId: string; flagId: string; environmentId: string };
+
+type Row = Omit<Flag, "updatedAt"> &
+  Omit<FlagState, "version" | "updatedAt"> & {
+    updatedAt: Date;
+    stateVersion: number;
+    stateUpdatedAt: Date;
+    environmentName: string;
+  };
+
+const columns = (sql: Sql | Transaction) => sql`
+  flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
+  flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",
+  flag.created_at as "createdAt", flag.updated_at as "updatedAt",
+  state.flag_id as "flagId", state.environment_id as "environmentId", state.enabled,
+  state.rollout_percentage as "rolloutPercentage", state.targeting_rules as "targetingRules",
+  state.version as "stateVersion", state.updated_at as "stateUpdatedAt",
+  environment.name as "environmentName"`;
+
+const tables = (sql: Sql | Transaction) => sql`
+  flags as flag
+  join projects as project on project.id = flag.project_id
+  join flag_states as state on state.flag_id = flag.id
+  join environments as environment on environment.id = state.environment_id`;
+
+export async function findFlag(sql: Sql, place: FlagPlace): Promise<FlagInEnvironment | undefined> {
+  const [row] = await sql<Row[]>`
+    select ${columns(sql)}
+    from ${tables(sql)}
+    where flag.id = ${place.flagId}
+      and flag.project_id = ${place.projectId}
+      and state.environment_id = ${place.environmentId}`;
+  return row && fromRow(row);
+}
+
+/**
+ * Reads a flag to change it. The flag's row and the state's are locked together: after a wait both
+ * are read again, while a row that was not locked would be as old as the statement.
+ */
+export async function lockFlag(
+  tx: Transaction,
+  place: FlagPlace,
+): Promise<FlagInEnvironment | undefined> {
+  const [row] = await tx<Row[]>`
+    select ${columns(tx)}
+    from ${tables(tx)}
+    where flag.id = ${place.flagId}
+      and flag.project_id = ${place.projectId}
+      and state.environment_id = ${place.environmentId}
+    for update of flag, state`;
+  return row && fromRow(row);
+}
+
+/** Flags of a project in the order of their keys; `limit` null means all. */
+export async function listFlags(
+  sql: Sql,
+  query: { projectId: string; environmentId: string; afterKey: string; limit: number | null },
+): Promise<FlagInEnvironment[]> {
+  const rows = await sql<Row[]>`
+    select ${columns(sql)}
+    from ${tables(sql)}
+    where flag.project_id = ${query.projectId}
+      and state.environment_id = ${query.environmentId}
+      and flag.key > ${query.afterKey}
+    order by flag.key
+    limit ${query.limit}`;
+  return rows.map(fromRow);
+}
+
+/** Writes a new flag. False when its key is taken in the project. */
+export async function insertFlag(tx: Transaction, decision: Decision): Promise<boolean> {
+  const { flag } = decision;
+  const inserted = await tx`
+    insert into flags (id, project_id, key, name, description, type, version, last_event_at,
+      created_at, updated_at)
+    values (${flag.id}, ${flag.projectId}, ${flag.key}, ${flag.name}, ${flag.description},
+      ${flag.type}, ${flag.version}, ${flag.lastEventAt}, ${flag.createdAt}, ${flag.updatedAt})
+    on conflict on constraint flag_key_taken do nothing`;
+  if (inserted.count === 0) return false;
+  await Promise.all([insertStates(tx, decision.states), insertRecords(tx, decision)]);
+  return true;
+}
+
+/** Writes a change of a flag that is locked. */
+export async function updateFlag(tx: Transaction, decision: Decision): Promise<void> {
+  const { flag } = decision;
+  await Promise.all([
+    tx`
+      update flags
+      set name = ${flag.name}, description = ${flag.description}, type = ${flag.type},
+          version = ${flag.version}, last_event_at = ${flag.lastEventAt},
+          updated_at = ${flag.updatedAt}
+      where id = ${flag.id}`,
+    ...decision.states.map(
+      (state) => tx`
+        update flag_states
+        set enabled = ${state.enabled}, rollout_percentage = ${state.rolloutPercentage},
+            targeting_rules = ${tx.json(state.targetingRules as unknown as Json)},
+            version = ${state.version}, updated_at = ${state.updatedAt}
+        where flag_id = ${state.flagId} and environment_id = ${state.environmentId}`,
+    ),
+    insertRecords(tx, decision),
+  ]);
+}
+
+/** Deletes a flag that is locked, with its states. */
+export async function deleteFlag(tx: Transaction, decision: Decision): Promise<void> {
+  await Promise.all([
+    tx`delete from flags where id = ${decision.flag.id}`,
+    insertRecords(tx, decision),
+  ]);
+}
+
+export async function insertStates(tx: Transaction, states: readonly FlagState[]): Promise<void> {
+  await tx`
+    insert into flag_states (flag_id, environment_id, enabled, rollout_percentage,
+      targeting_rules, version, updated_at)
+    select "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules", version,
+      "updatedAt"
+    from jsonb_to_recordset(${tx.json(states as unknown as Json)}) as state (
+      "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
+      "targetingRules" jsonb, version bigint, "updatedAt" timestamptz)`;
+}
+
+async function insertRecords(tx: Transaction, decision: Decision): Promise<void> {
+  await Promise.all([insertHistory(tx, decision.history), insertAudit(tx, decision.audit)]);
+}
+
+export async function insertHistory(
+  tx: Transaction,
+  entries: readonly HistoryEntry[],
+): Promise<void> {
+  if (entries.length === 0) return;
+  await tx`
+    insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+      targeting_rules, change_type, changed_by, changed_at)
+    select id, "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules",
+      "changeType", "changedBy", "changedAt"
+    from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
+      id uuid, "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
+      "targetingRules" jsonb, "changeType" text, "changedBy" uuid, "changedAt" timestamptz)`;
+}
+
+async function insertAudit(tx: Transaction, entries: readonly AuditEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await tx`
+    insert into changes (id, project_id, environment_id, flag_id, flag_key, action, cause,
+      actor_id, actor_email, state_before, state_after, changed_at)
+    select id, "projectId", "environmentId", "flagId", "flagKey", action, cause, "actorId",
+      "actorEmail", before, after, "changedAt"
+    from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
+      id uuid, "projectId" uuid, "environmentId" uuid, "flagId" uuid, "flagKey" text, action text,
+      cause text, "actorId" uuid, "actorEmail" text, before jsonb, after jsonb,
+      "changedAt" timestamptz)`;
+}
+
+function fromRow(row: Row): FlagInEnvironment {
+  const { stateVersion, stateUpdatedAt, environmentName, ...rest } = row;
+  const { flagId, environmentId, enabled, rolloutPercentage, targetingRules, ...flag } = rest;
+  return {
+    flag,
+    state: {
+      flagId,
+      environmentId,
+      enabled,
+      rolloutPercentage,
+      targetingRules,
+      version: stateVersion,
+      updatedAt: stateUpdatedAt,
+    },
+    environment: { id: environmentId, name: environmentName },
+  };
+}

@@ -1,0 +1,34 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+import type { FlagEnvironment } from "./flag.ts";
+import type { Actor } from "./occasion.ts";
+
+/** What the flags need to know of the project that they are in. */
+
+/**
+ * The environments of a project, which stay as they are until the transaction ends: an environment
+ * is only ever added under a lock that conflicts with this one.
+ */
+export async function holdEnvironments(
+  tx: Transaction,
+  projectId: string,
+): Promise<FlagEnvironment[]> {
+  await tx`select from projects where id = ${projectId} for key share`;
+  return tx<FlagEnvironment[]>`
+    select id, name from environments where project_id = ${projectId} order by id`;
+}
+
+export async function findEnvironment(
+  sql: Sql | Transaction,
+  place: { projectId: string; environmentId: string },
+): Promise<FlagEnvironment | undefined> {
+  const [environment] = await sql<FlagEnvironment[]>`
+    select id, name from environments
+    where id = ${place.environmentId} and project_id = ${place.projectId}`;
+  return environment;
+}
+
+/** The user to whom a change is attributed; users are never deleted. */
+export async function readActor(tx: Transaction, userId: string): Promise<Actor> {
+  const [actor] = await tx<[Actor]>`select id, email from users where id = ${userId}`;
+  return actor;
+}

@@ -1,0 +1,97 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
+import { bearerToken } from "@halyard/api-keys";
+import type { Transaction } from "@halyard/postgres";
+import { type Answer, isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
+import type { Principal } from "../access/principal.ts";
+import type { Write } from "../outbox/write.ts";
+
+/**
+ * `Idempotency-Key`: the same key and request again get the first answer again, for a day. The key's
+ * row is written in the transaction of the effect, so there is never one without the other, and two
+ * requests at once wait for each other. Refusals are rolled back and not remembered.
+ *
+ * An answer may carry a new API key, which must not be kept readable. So answers are encrypted with
+ * a key derived from what the caller presented, which we do not keep either: only the same caller can
+ * be given the answer again.
+ */
+export type AnswerOnce = (
+  write: Write,
+  route: { operationId: string },
+  input: { params: unknown; body: unknown; request: RequestFacts },
+  principal: Principal,
+  work: () => Promise<Answer | Refusal>,
+) => Promise<Answer | Refusal>;
+
+const keyShape = /^[\x21-\x7e]{1,255}$/;
+const cipher = "aes-256-gcm";
+const ivBytes = 12;
+const tagBytes = 16;
+
+export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerOnce {
+  return async (write, route, { params, body, request }, principal, work) => {
+    const idempotencyKey = request.idempotencyKey;
+    if (idempotencyKey === undefined) return work();
+    if (!keyShape.test(idempotencyKey))
+      return refuse("VALIDATION_001", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
+    const caller = principal.kind === "operator" ? "operator" : principal.key.id;
+    const requestSha256 = sha256(JSON.stringify([route.operationId, params, body]));
+    const sealingKey = deriveKey(bearerToken(request.headers.authorization) ?? "", idempotencyKey);
+
+    const earlier = await claim(write.tx, { caller, idempotencyKey, requestSha256 });
+    if (earlier !== undefined) {
+      if (earlier.requestSha256 !== requestSha256 || earlier.answer === null)
+        return refuse("CONFLICT_001", "This Idempotency-Key was used for another request.");
+      return unseal(earlier.answer, sealingKey);
+    }
+    const given = await work();
+    if (!isRefusal(given)) {
+      const sealed = seal(given, sealingKey, randomBytes(ivBytes));
+      await write.tx`
+        update idempotency_keys set answer = ${sealed}
+        where caller = ${caller} and idempotency_key = ${idempotencyKey}`;
+    }
+    return given;
+  };
+}
+
+type Earlier = { requestSha256: string; answer: Buffer | null };
+
+/** Takes the key for this request, or answers what is kept under it. Waits for one that is under way. */
+async function claim(
+  tx: Transaction,
+  row: { caller: string; idempotencyKey: string; requestSha256: string },
+): Promise<Earlier | undefined> {
+  const claimed = await tx`
+    insert into idempotency_keys (caller, idempotency_key, request_sha256, created_at)
+    values (${row.caller}, ${row.idempotencyKey}, ${row.requestSha256}, clock_timestamp())
+    on conflict do nothing`;
+  if (claimed.count === 1) return undefined;
+  const [earlier] = await tx<Earlier[]>`
+    select request_sha256 as "requestSha256", answer
+    from idempotency_keys
+    where caller = ${row.caller} and idempotency_key = ${row.idempotencyKey}`;
+  return earlier;
+}
+
+function deriveKey(presented: string, idempotencyKey: string): Buffer {
+  return Buffer.from(
+    hkdfSync("sha256", presented, idempotencyKey, "halyard idempotent answer", 32),
+  );
+}
+
+function seal(given: Answer, key: Buffer, iv: Buffer): Buffer {
+  const sealing = createCipheriv(cipher, key, iv);
+  const text = sealing.update(JSON.stringify(given), "utf8");
+  return Buffer.concat([iv, text, sealing.final(), sealing.getAuthTag()]);
+}
+
+function unseal(sealed: Buffer, key: Buffer): Answer {
+  const opening = createDecipheriv(cipher, key, sealed.subarray(0, ivBytes));
+  opening.setAuthTag(sealed.subarray(-tagBytes));
+  const text = opening.update(sealed.subarray(ivBytes, -tagBytes), undefined, "utf8");
+  return JSON.parse(text + opening.final("utf8")) as Answer;
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

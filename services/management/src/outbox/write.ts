@@ -1,0 +1,95 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+import type { Refusal } from "@halyard/service";
+import { isRefusal } from "@halyard/service";
+import { type OutboxMessage, rowOf } from "./outbox-message.ts";
+import type { Publications } from "./publications.ts";
+
+/**
+ * The one way in which this service changes anything: a transaction that holds the change and what is
+ * to be told about it. When it has committed, the relay is woken, and the caller is answered when the
+ * broker has everything, or after half a second if that takes longer: the change is safe either way.
+ * A refusal rolls back, so that nothing is half done.
+ */
+export type Write = {
+  tx: Transaction;
+  /** Publishes with the commit, in this order. */
+  publish(messages: readonly OutboxMessage[]): void;
+};
+
+export type Writer = <T extends object>(
+  work: (write: Write) => Promise<T | Refusal>,
+) => Promise<T | Refusal>;
+
+/** How long an answer waits for the broker. */
+const publicationPatienceMs = 500;
+
+export function createWriter(options: {
+  sql: Sql;
+  publications: Publications;
+  newId: () => string;
+  /** Tells whoever leads the relay that there is something to publish. */
+  wakeRelay: () => void;
+}): Writer {
+  const { sql, publications, newId } = options;
+
+  return async (work) => {
+    let pending: ReturnType<Publications["expect"]> | undefined;
+    try {
+      const result = await sql.begin(async (plainTransaction) => {
+        const tx = plainTransaction as unknown as Transaction;
+        const messages: OutboxMessage[] = [];
+        const done = await work({ tx, publish: (more) => void messages.push(...more) });
+        if (isRefusal(done)) throw new RolledBack(done);
+        if (messages.length > 0) pending = publications.expect(await append(tx, messages));
+        return { done };
+      });
+      if (pending !== undefined) {
+        options.wakeRelay();
+        await resolvedOrLate(pending.confirmed);
+      }
+      return result.done;
+    } catch (error) {
+      if (error instanceof RolledBack) return error.refusal;
+      throw error;
+    } finally {
+      pending?.forget();
+    }
+  };
+
+  async function append(tx: Transaction, messages: readonly OutboxMessage[]): Promise<number[]> {
+    const rows = messages.map((message) => rowOf(message, newId));
+    const inserted = await tx<{ id: number }[]>`
+      insert into outbox (stream, message_id, subject, payload, tombstone)
+      select message.stream, message.message_id, message.subject, message.payload, message.tombstone
+      from unnest(
+        ${rows.map((row) => row.stream)}::text[],
+        ${rows.map((row) => row.message_id)}::uuid[],
+        ${rows.map((row) => row.subject)}::text[],
+        ${rows.map((row) => row.payload)}::text[],
+        ${rows.map((row) => row.tombstone)}::boolean[]
+      ) with ordinality as message (stream, message_id, subject, payload, tombstone, position)
+      order by message.position
+      returning id`;
+    return inserted.map((row) => row.id);
+  }
+}
+
+/** Carries a refusal out of a transaction that is to be rolled back. */
+class RolledBack extends Error {
+  override name = "RolledBack";
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super("rolled back");
+    this.refusal = refusal;
+  }
+}
+
+async function resolvedOrLate(confirmed: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, publicationPatienceMs);
+  });
+  await Promise.race([confirmed, late]);
+  clearTimeout(timer);
+}

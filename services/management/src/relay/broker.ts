@@ -1,0 +1,13 @@
+import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+
+/** What the relay needs of JetStream. */
+export type Broker = {
+  connection: NatsConnection;
+  client: JetStreamClient;
+  manager: JetStreamManager;
+  /** How many servers keep each stream: 1, or 3 in a cluster. */
+  replicas: number;
+  logger: Logger;
+};

@@ -1,0 +1,74 @@
+import { snapshotBucket } from "@halyard/contracts";
+import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import type { Publications } from "../outbox/publications.ts";
+import type { Broker } from "./broker.ts";
+import { LeadershipLostError, StreamMovedError } from "./failures.ts";
+import {
+  recordSent,
+  type StreamName,
+  type UnsentRow,
+  unsentEntries,
+  unsentEvents,
+} from "./outbox-rows.ts";
+
+/**
+ * A lane publishes one stream's rows of the outbox: read what is unsent, publish it behind the
+ * stream's last sequence, record what was acknowledged, tell who waits for it. One batch is under
+ * way at a time, so the order of rows is the order of messages.
+ */
+export type Lane = {
+  /** Publishes until nothing is left. Answers how many messages it sent. */
+  drain(): Promise<number>;
+};
+
+/** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
+const batchSize = 500;
+
+export function createLane(options: {
+  stream: StreamName;
+  sql: Sql;
+  broker: Broker;
+  publications: Publications;
+  /** The sequence that stands last in the stream as the lane begins. */
+  lastSequence: number;
+  isLeading: () => boolean;
+}): Lane {
+  const { stream, sql, broker, publications } = options;
+  const unsent = stream === "events" ? unsentEvents : unsentEntries;
+  let lastSequence = options.lastSequence;
+
+  return {
+    async drain() {
+      let sent = 0;
+      for (;;) {
+        const rows = await unsent(sql, batchSize);
+        if (rows.length === 0) return sent;
+        await publish(rows);
+        sent += rows.length;
+      }
+    },
+  };
+
+  async function publish(rows: readonly UnsentRow[]): Promise<void> {
+    if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
+    const result = await publishFenced(broker.client, rows.map(outgoing), lastSequence);
+    const acknowledged = rows.flatMap((row, index) => {
+      const sequence = result.sequences[index];
+      return sequence === undefined ? [] : [{ id: row.id, subject: row.subject, sequence }];
+    });
+    publications.confirm(acknowledged.map((message) => message.id));
+    if (acknowledged.length > 0) publications.confirm(await recordSent(sql, stream, acknowledged));
+    if (result.failure !== undefined)
+      throw new StreamMovedError("not everything was acknowledged", { cause: result.failure });
+    lastSequence += rows.length;
+    if (acknowledged.at(-1)?.sequence !== lastSequence)
+      throw new StreamMovedError("the broker had seen a message before");
+  }
+
+  function outgoing(row: UnsentRow): OutgoingMessage {
+    return stream === "events"
+      ? { subject: row.subject, payload: row.payload, messageId: row.messageId }
+      : { subject: snapshotBucket.subjectPrefix + row.subject, payload: row.payload };
+  }
+}

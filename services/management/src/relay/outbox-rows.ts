@@ -1,0 +1,146 @@
+import type { Sql } from "@halyard/postgres";
+
+/** The relay's questions to the outbox, and what it records there. */
+export type StreamName = "events" | "snapshot";
+
+export type UnsentRow = { id: number; messageId: string; subject: string; payload: string };
+
+export type Sent = { id: number; subject: string; sequence: number };
+
+export type RecordedStream = { createdAt: string; lastSequence: number; baseSequence: number };
+
+/** Unsent events, oldest first. There is no watermark: a row that commits late is found all the same. */
+export async function unsentEvents(sql: Sql, limit: number): Promise<UnsentRow[]> {
+  return sql<UnsentRow[]>`
+    select id, message_id as "messageId", subject, payload
+    from outbox
+    where stream = 'events' and sent_at is null
+    order by id
+    limit ${limit}`;
+}
+
+/**
+ * Unsent entries of the snapshot, of each only the newest: the snapshot keeps what is, and an older
+ * value must never be written after a newer one.
+ */
+export async function unsentEntries(sql: Sql, limit: number): Promise<UnsentRow[]> {
+  return sql<UnsentRow[]>`
+    select entry.id, entry.message_id as "messageId", entry.subject, entry.payload
+    from outbox as entry
+    where entry.stream = 'snapshot'
+      and entry.sent_at is null
+      and not exists (
+        select from outbox as newer
+        where newer.stream = 'snapshot'
+          and newer.sent_at is null
+          and newer.subject = entry.subject
+          and newer.id > entry.id
+      )
+    order by entry.id
+    limit ${limit}`;
+}
+
+/** On this channel the leader tells the other replicas which rows their writers need not wait for. */
+export const publishedChannel = "outbox_published";
+/** A notification holds 8,000 bytes; an id and its comma take at most 17. */
+const idsPerNotification = 400;
+
+/**
+ * Records what the broker acknowledged. An entry takes the older unsent values of the same entry with
+ * it. Answers the ids of all rows that are settled by it.
+ */
+export async function recordSent(
+  sql: Sql,
+  stream: StreamName,
+  sent: readonly Sent[],
+): Promise<number[]> {
+  const lastSequence = Math.max(...sent.map((message) => message.sequence));
+  return sql.begin(async (tx) => {
+    const rows = await tx<{ id: number }[]>`
+      update outbox as row
+      set sent_at = clock_timestamp(),
+          stream_sequence = case when row.id = sent.id then sent.sequence end
+      from unnest(
+        ${sent.map((message) => message.id)}::bigint[],
+        ${sent.map((message) => message.subject)}::text[],
+        ${sent.map((message) => message.sequence)}::bigint[]
+      ) as sent (id, subject, sequence)
+      where row.stream = ${stream}
+        and row.sent_at is null
+        and (row.id = sent.id or
+          (${stream} = 'snapshot' and row.subject = sent.subject and row.id < sent.id))
+      returning row.id`;
+    const settled = rows.map((row) => row.id);
+    for (let from = 0; from < settled.length; from += idsPerNotification)
+      await tx`
+        select pg_notify(${publishedChannel}, ${settled.slice(from, from + idsPerNotification).join(",")})`;
+    await tx`
+      update relay_streams
+      set last_sequence = greatest(last_sequence, ${lastSequence})
+      where stream = ${stream}`;
+    return settled;
+  });
+}
+
+/** Records events that were found in the log although their acknowledgements never came. */
+export async function recordFound(sql: Sql, found: ReadonlyMap<string, number>): Promise<number[]> {
+  if (found.size === 0) return [];
+  const rows = await sql<{ id: number }[]>`
+    update outbox as row
+    set sent_at = clock_timestamp(), stream_sequence = found.sequence
+    from unnest(${[...found.keys()]}::text[], ${[...found.values()]}::bigint[])
+      as found (message_id, sequence)
+    where row.stream = 'events'
+      and row.sent_at is null
+      and row.message_id::text = found.message_id
+    returning row.id`;
+  return rows.map((row) => row.id);
+}
+
+/** Makes unsent again what the stream lost: everything that stood behind a sequence. */
+export async function forgetSentAfter(
+  sql: Sql,
+  stream: StreamName,
+  sequence: number,
+): Promise<number> {
+  const rows = await sql`
+    update outbox
+    set sent_at = null, stream_sequence = null
+    where stream = ${stream} and sent_at is not null and stream_sequence > ${sequence}`;
+  return rows.count;
+}
+
+export async function recordedStream(
+  sql: Sql,
+  stream: StreamName,
+): Promise<RecordedStream | undefined> {
+  const [row] = await sql<RecordedStream[]>`
+    select stream_created_at as "createdAt",
+           last_sequence as "lastSequence",
+           base_sequence as "baseSequence"
+    from relay_streams
+    where stream = ${stream}`;
+  return row;
+}
+
+export async function recordStream(
+  sql: Sql,
+  stream: StreamName,
+  now: RecordedStream,
+): Promise<void> {
+  await sql`
+    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence)
+    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence})
+    on conflict (stream) do update
+      set stream_created_at = excluded.stream_created_at,
+          last_sequence = excluded.last_sequence,
+          base_sequence = excluded.base_sequence`;
+}
+
+/** Settles rows that a full write of the snapshot already holds. */
+export async function recordSuperseded(sql: Sql, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await sql`
+    update outbox set sent_at = clock_timestamp()
+    where id = any(${[...ids]}::bigint[]) and sent_at is null`;
+}

@@ -1,0 +1,74 @@
+import type { Logger } from "pino";
+import type { RelayMetrics } from "./relay-metrics.ts";
+import { leadOneRound, type RoundOptions } from "./round.ts";
+import { createWakeUp } from "./wake-up.ts";
+
+/**
+ * The relay carries the outbox to JetStream. Of all replicas one leads, by a lease in PostgreSQL.
+ *
+ * A leader first brings outbox and streams to agree, then publishes what is unsent, whenever it is
+ * woken and on a timer. Once a second it renews its lease and looks whether both streams are still
+ * those that it knows. Anything unexpected, from a lost acknowledgement to a deleted stream, ends the
+ * round; the next one starts by bringing outbox and streams to agree again. So there is one way to
+ * recover, and it is the way to start.
+ */
+export type Relay = {
+  /** There is something to publish. */
+  wake(): void;
+  isLeading(): boolean;
+  stop(): Promise<void>;
+};
+
+/** How soon a follower asks for the lease again, and a leader tries again after a fault. */
+const retryAfterMs = 500;
+
+export function startRelay(
+  options: Omit<RoundOptions, "wakeUp" | "onLeading" | "onPublished"> & {
+    metrics: RelayMetrics;
+    logger: Logger;
+  },
+): Relay {
+  const { lease, metrics, logger } = options;
+  const wakeUp = createWakeUp();
+  const stop = new AbortController();
+  let leading = false;
+  const round: RoundOptions = {
+    ...options,
+    wakeUp,
+    onLeading: () => setLeading(true),
+    onPublished: (messages) => metrics.published.inc(messages),
+  };
+
+  async function run(): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        if (await lease.acquire()) await leadOneRound(round, stop.signal);
+      } catch (error) {
+        // Outages and lost races end here; the next round looks at everything afresh.
+        logger.warn({ err: error }, "the relay starts over");
+        metrics.roundsFailed.inc();
+      }
+      setLeading(false);
+      await wakeUp.sleep(retryAfterMs, stop.signal);
+    }
+    await lease.release().catch((error: unknown) => {
+      logger.warn({ err: error }, "the lease was not given up; it ends by itself");
+    });
+  }
+
+  function setLeading(now: boolean): void {
+    if (now !== leading) logger.info(now ? "leading the relay" : "no longer leading the relay");
+    leading = now;
+    metrics.leading.set(now ? 1 : 0);
+  }
+
+  const running = run();
+  return {
+    wake: wakeUp.wake,
+    isLeading: () => leading && lease.isHeld(),
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { type PlanLimits, snapshotBucket } from "@halyard/contracts";
+import { readEpoch, streamPosition } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import type { Broker } from "./broker.ts";
+import { forgetSentAfter, recordedStream } from "./outbox-rows.ts";
+import { rebuildSnapshot } from "./rebuild-snapshot.ts";
+
+export type SnapshotOptions = {
+  plans: Readonly<Record<string, PlanLimits>>;
+  newEpoch: () => string;
+  isLeading: () => boolean;
+};
+
+export type SynchronisedSnapshot = { epoch: string; lastSequence: number };
+
+/**
+ * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
+ * there, not complete, or not the one that we wrote is written anew from the tables. One that lost
+ * its newest entries (the broker died before its disk had them) gets them again from the outbox.
+ * What it may hold more than is recorded does no harm: the newest value of an entry is sent again.
+ */
+export async function synchroniseSnapshot(
+  sql: Sql,
+  broker: Broker,
+  options: SnapshotOptions,
+): Promise<SynchronisedSnapshot> {
+  const position = await streamPosition(broker.manager, snapshotBucket.streamName);
+  const epoch = position === undefined ? undefined : await readEpoch(broker.manager);
+  const recorded = await recordedStream(sql, "snapshot");
+  const intact =
+    position !== undefined &&
+    epoch !== undefined &&
+    recorded?.createdAt === position.createdAt &&
+    // The sequence after the base is that of the entry `complete`.
+    position.lastSequence > recorded.baseSequence;
+  if (!intact) return rebuildSnapshot(sql, broker, options);
+
+  const lost = await forgetSentAfter(sql, "snapshot", position.lastSequence);
+  if (lost > 0)
+    broker.logger.warn({ entries: lost }, "the snapshot lost entries; sending them again");
+  return { epoch, lastSequence: position.lastSequence };
+}
