@@ -2,6 +2,7 @@ export {
   type BackgroundProcess,
   type ExitStatus,
   type StopStep,
+  settledWithin,
   startBackgroundProcess,
 } from "./background-process.ts";
 export {

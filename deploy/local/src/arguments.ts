@@ -1,0 +1,31 @@
+export type Arguments =
+  | { kind: "run"; watch: boolean }
+  | { kind: "help" }
+  | { kind: "unknown"; argument: string };
+
+export function parseArguments(given: readonly string[]): Arguments {
+  if (given.includes("--help") || given.includes("-h")) return { kind: "help" };
+  const unknown = given.find((argument) => argument !== "--watch");
+  if (unknown !== undefined) return { kind: "unknown", argument: unknown };
+  return { kind: "run", watch: given.includes("--watch") };
+}
+
+export const HELP = `Runs the whole of Halyard on this machine, on loopback only.
+
+  npm start            PostgreSQL, NATS, every service, a gateway and demo data
+  npm run dev          the same, and a service restarts when its sources change
+
+Environment
+  PORT             the gateway's port (default 8080; 0 takes a free one)
+  HALYARD_HOME     where data, keys and logs are kept (default .halyard)
+  POSTGRES_URL     a PostgreSQL server of your own, as a role that may create
+                   roles and databases: postgres://user:password@host:5432/postgres
+  NATS_URL         a NATS server of your own, with JetStream: nats://host:4222
+  HALYARD_MODE     development (default here) or production: no demo data
+  OPERATOR_TOKEN   the operator's token, at least 32 characters (default: one is
+                   made and kept)
+  LOG_LEVEL        of the services (default info)
+
+Ctrl-C stops everything. The next start keeps the data; delete HALYARD_HOME to
+begin anew.
+`;

@@ -1,0 +1,98 @@
+import { connect } from "node:net";
+import { join } from "node:path";
+import {
+  type ExitStatus,
+  findNatsServer,
+  type Reaper,
+  startLocalNats,
+  startLocalPostgres,
+} from "@halyard/local-backends";
+import type { Settings } from "./config.ts";
+import { StartError } from "./start-error.ts";
+import type { Note } from "./steps.ts";
+
+/** A PostgreSQL or NATS server, ours or the user's; only ours has a process to look after. */
+export type Backend = {
+  url: string;
+  label: string;
+  process?: { logFile: string; exited: Promise<ExitStatus>; stop: () => Promise<unknown> };
+};
+
+/** How long a server of the user's may take to answer. */
+const ANSWER_PATIENCE_MS = 5_000;
+
+type Part = { settings: Settings; reaper: Reaper; note: Note };
+
+export async function providePostgres({ settings, reaper, note }: Part): Promise<Backend> {
+  if (settings.postgresUrl !== undefined) {
+    const { host } = new URL(settings.postgresUrl);
+    await expectAnswer({ url: settings.postgresUrl, name: "PostgreSQL", variable: "POSTGRES_URL" });
+    return { url: settings.postgresUrl, label: `PostgreSQL of your own at ${host}` };
+  }
+  const dataDir = join(settings.home, "postgres");
+  const server = await startLocalPostgres({ dataDir, reaper, onStep: note });
+  return {
+    url: server.adminUrl,
+    label: `PostgreSQL ${server.version} on ${server.host}:${server.port}`,
+    process: server,
+  };
+}
+
+/** Before any server is started, so that its absence is said before anything else happens. */
+export async function provideNatsBinary(
+  settings: Settings,
+  note: Note,
+): Promise<string | undefined> {
+  if (settings.natsUrl !== undefined) return undefined;
+  return findNatsServer({ cacheDir: settings.cacheDir, onStep: note });
+}
+
+export async function provideNats(part: Part, binary: string | undefined): Promise<Backend> {
+  const { settings, reaper, note } = part;
+  if (binary === undefined) {
+    const url = settings.natsUrl ?? "";
+    const servers = url.split(",").map((server) => server.trim());
+    const first = servers[0] ?? "";
+    await expectAnswer({ url: first, name: "NATS", variable: "NATS_URL" });
+    return { url, label: `NATS of your own at ${addressOf(first).host}` };
+  }
+  const storeDir = join(settings.home, "nats");
+  const server = await startLocalNats({ binary, storeDir, reaper, onStep: note });
+  const address = `${addressOf(server.url).hostname}:${server.port}`;
+  return { url: server.url, label: `NATS ${server.version} on ${address}`, process: server };
+}
+
+/** NATS addresses may come without a scheme. */
+function addressOf(url: string): URL {
+  const address = URL.parse(url.includes("://") ? url : `nats://${url}`);
+  if (address === null)
+    throw new StartError(`NATS_URL must look like nats://host:4222, not "${url}".`);
+  return address;
+}
+
+const DEFAULT_PORTS: Record<string, number> = { PostgreSQL: 5432, NATS: 4222 };
+
+async function expectAnswer(server: {
+  url: string;
+  name: string;
+  variable: string;
+}): Promise<void> {
+  const { hostname, port } = addressOf(server.url);
+  const target = {
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: Number(port || DEFAULT_PORTS[server.name]),
+  };
+  const problem = await new Promise<Error | undefined>((resolve) => {
+    const socket = connect(target, () => resolve(undefined));
+    socket.setTimeout(ANSWER_PATIENCE_MS, () => resolve(new Error("no answer")));
+    socket.on("error", resolve);
+    socket.on("close", () => resolve(undefined));
+    socket.once("connect", () => socket.destroy());
+  });
+  if (problem === undefined) return;
+  throw new StartError(
+    `${server.name} does not answer at ${target.host}:${target.port} (${problem.message}). ` +
+      `Start it, or unset ${server.variable} to have one started for you.`,
+    { cause: problem },
+  );
+}

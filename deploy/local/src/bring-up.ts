@@ -1,0 +1,144 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Backend, provideNats, provideNatsBinary, providePostgres } from "./backends.ts";
+import type { Settings } from "./config.ts";
+import { type Credentials, loadCredentials, saveCredentials } from "./credentials.ts";
+import { migrate, prepareDatabase } from "./database.ts";
+import { provideDemoData } from "./demo-data.ts";
+import { writeDemoFile } from "./demo-file.ts";
+import { endWith } from "./ending.ts";
+import { createOperatorApi } from "./operator-api.ts";
+import { awaitReady } from "./readiness.ts";
+import { restartOnChange } from "./restart-on-change.ts";
+import { planGateway, planServices } from "./service-plans.ts";
+import type { ServicePlan } from "./service-process.ts";
+import type { Note } from "./steps.ts";
+import {
+  type SupervisedService,
+  type Supervision,
+  superviseService,
+} from "./supervised-service.ts";
+import { welcome } from "./welcome.ts";
+
+export type Launch = Supervision & { settings: Settings };
+
+/** Somebody asked for the end while things were still being started. */
+export class StartInterrupted extends Error {
+  override name = "StartInterrupted";
+}
+
+/** Starts everything in its order; each part is handed over for stopping as soon as it runs. */
+export async function bringUp(launch: Launch): Promise<void> {
+  const { settings, steps } = launch;
+  mkdirSync(launch.logsDir, { recursive: true, mode: 0o700 });
+  const credentials = loadCredentials(settings.home);
+  const operatorToken = settings.operatorToken ?? credentials.operator_token;
+  const { natsUrl, runtimeUrl, runMigrations } = await bringUpBackends(launch, credentials);
+  const plans = planServices({
+    settings,
+    natsUrl,
+    runtimeUrl,
+    operatorToken,
+    migrate: runMigrations,
+  });
+  mkdirSync(join(settings.home, "sdk-edge"), { recursive: true, mode: 0o700 });
+  const services: SupervisedService[] = [];
+  for (const plan of plans) services.push(await bringUpService(launch, plan));
+  const upstreams = services.map((service) => [service.current().name, service.current().url]);
+  const gateway = await bringUpService(
+    launch,
+    planGateway(settings, Object.fromEntries(upstreams)),
+  );
+  services.push(gateway);
+
+  const baseUrl = gateway.current().url;
+  const demo = await bringUpDemo(launch, { baseUrl, operatorToken, credentials });
+  const announce = () =>
+    writeDemoFile(settings.home, {
+      baseUrl,
+      operatorToken,
+      demo,
+      services: services.map((service) => service.current()),
+    });
+  if (launch.watch) await restartOnChange(services, launch, announce);
+  throwIfEnding(launch);
+  announce();
+  steps.say(welcome({ settings, baseUrl, demo }));
+}
+
+async function bringUpBackends(launch: Launch, credentials: Credentials) {
+  const { settings, reaper, logsDir } = launch;
+  const binary = await step(launch, "nats-server", async (note) => {
+    const found = await provideNatsBinary(settings, note);
+    return {
+      done: found === undefined ? "NATS_URL is given" : `nats-server is ${found}`,
+      value: found,
+    };
+  });
+  const postgres = await bringUpBackend(launch, "PostgreSQL", (note) =>
+    providePostgres({ settings, reaper, note }),
+  );
+  const nats = await bringUpBackend(launch, "NATS", (note) =>
+    provideNats({ settings, reaper, note }, binary),
+  );
+  const urls = await step(launch, "database", async () => {
+    const prepared = await prepareDatabase({ adminUrl: postgres.url, credentials });
+    return { done: "database, roles and schema", value: prepared };
+  });
+  const runMigrations = () =>
+    migrate({ projectDir: settings.projectDir, logsDir, ownerUrl: urls.ownerUrl });
+  return { natsUrl: nats.url, runtimeUrl: urls.runtimeUrl, runMigrations };
+}
+
+function bringUpBackend(
+  launch: Launch,
+  name: string,
+  provide: (note: Note) => Promise<Backend>,
+): Promise<Backend> {
+  return step(launch, name, async (note) => {
+    const backend = await provide(note);
+    const running = backend.process;
+    if (running !== undefined) {
+      endWith(launch.ending, { name, ...running });
+      await launch.releasers.add(running.stop);
+    }
+    return { done: backend.label, value: backend };
+  });
+}
+
+function bringUpService(launch: Launch, plan: ServicePlan): Promise<SupervisedService> {
+  return step(launch, plan.name, async () => {
+    const service = await superviseService(plan, launch);
+    await awaitReady(service.current(), launch.ending);
+    const migrated = plan.prepare === undefined ? "" : ", migrated";
+    return { done: `${plan.name} on ${service.current().url}${migrated}`, value: service };
+  });
+}
+
+async function bringUpDemo(
+  launch: Launch,
+  access: { baseUrl: string; operatorToken: string; credentials: Credentials },
+) {
+  const { settings } = launch;
+  if (settings.mode === "production") return undefined;
+  return step(launch, "demo data", async () => {
+    const api = createOperatorApi({ baseUrl: access.baseUrl, token: access.operatorToken });
+    const demo = await provideDemoData(api, access.credentials.demo);
+    saveCredentials(settings.home, { ...access.credentials, demo });
+    return { done: "demo organization, project and keys", value: demo };
+  });
+}
+
+/** Between two steps is the place to notice that the run shall end. */
+function step<T>(
+  launch: Launch,
+  name: string,
+  work: (note: Note) => Promise<{ done: string; value: T }>,
+): Promise<T> {
+  throwIfEnding(launch);
+  return launch.steps.run(name, work);
+}
+
+function throwIfEnding(launch: Launch): void {
+  if (launch.ending.hasSettled()) throw new StartInterrupted("the start was interrupted");
+}

@@ -1,0 +1,95 @@
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { hasCode } from "@halyard/local-backends";
+
+export type Mode = "development" | "production";
+
+export type Settings = {
+  projectDir: string;
+  /** Everything that outlives a run: data, keys, logs. */
+  home: string;
+  /** Programs that were fetched; nothing is lost with it. */
+  cacheDir: string;
+  /** The gateway's port; 0 takes a free one. */
+  port: number;
+  mode: Mode;
+  /** Servers of the user's own, to be used instead of local ones. */
+  natsUrl: string | undefined;
+  postgresUrl: string | undefined;
+  /** One of the user's own, to be used instead of one that is made and kept. */
+  operatorToken: string | undefined;
+  logLevel: string;
+  /** npm waits for us, so the end of our parent process means that nobody does any more. */
+  startedByNpm: boolean;
+};
+
+export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
+
+const DEFAULT_PORT = 8080;
+const HIGHEST_PORT = 65_535;
+const SHORTEST_OPERATOR_TOKEN = 32;
+
+const projectDir = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
+
+/** Reads the environment once; every problem is reported, not only the first. */
+export function readSettings(environment: NodeJS.ProcessEnv = process.env): SettingsResult {
+  const problems: string[] = [];
+  const value = (name: string) => environment[name]?.trim() || undefined;
+
+  const port = value("PORT") ?? String(DEFAULT_PORT);
+  if (!/^\d+$/.test(port) || Number(port) > HIGHEST_PORT) {
+    problems.push(
+      `PORT must be a number from 0 (any free port) to ${HIGHEST_PORT}, but is "${port}".`,
+    );
+  }
+  const mode = value("HALYARD_MODE") ?? "development";
+  if (mode !== "development" && mode !== "production") {
+    problems.push(`HALYARD_MODE must be "development" or "production", but is "${mode}".`);
+  }
+  const operatorToken = value("OPERATOR_TOKEN");
+  if (operatorToken !== undefined && operatorToken.length < SHORTEST_OPERATOR_TOKEN) {
+    problems.push(`OPERATOR_TOKEN must have at least ${SHORTEST_OPERATOR_TOKEN} characters.`);
+  }
+  const postgresUrl = value("POSTGRES_URL");
+  if (
+    postgresUrl !== undefined &&
+    !/^postgres(ql)?:$/.test(URL.parse(postgresUrl)?.protocol ?? "")
+  ) {
+    problems.push("POSTGRES_URL must look like postgres://user:password@host:5432/postgres.");
+  }
+  if (problems.length > 0) return { ok: false, problems };
+  const home = resolve(value("HALYARD_HOME") ?? join(projectDir, ".halyard"));
+  return {
+    ok: true,
+    settings: {
+      projectDir,
+      home,
+      cacheDir: chooseCacheDir(home),
+      port: Number(port),
+      mode: mode === "production" ? "production" : "development",
+      natsUrl: value("NATS_URL"),
+      postgresUrl,
+      operatorToken,
+      logLevel: value("LOG_LEVEL") ?? "info",
+      startedByNpm: value("npm_lifecycle_event") !== undefined,
+    },
+  };
+}
+
+/** The project's own, shared by all homes, unless the project belongs to somebody else. */
+function chooseCacheDir(home: string): string {
+  const ofProject = join(projectDir, ".cache");
+  const writable = isWritable(existsSync(ofProject) ? ofProject : projectDir);
+  return writable ? ofProject : join(home, "cache");
+}
+
+function isWritable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EACCES", "EROFS")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,51 @@
+import type { ExitStatus } from "@halyard/local-backends";
+
+/** Why a run ends: somebody asked for it, or one of its processes died. */
+export type Reason =
+  | { kind: "asked"; by: string }
+  | { kind: "died"; name: string; status: ExitStatus; logFile: string };
+
+export type Ending = {
+  promise: Promise<Reason>;
+  /** The first reason counts; what dies afterwards dies because everything is being stopped. */
+  settle(reason: Reason): void;
+  hasSettled(): boolean;
+};
+
+export function createEnding(): Ending {
+  const { promise, resolve } = Promise.withResolvers<Reason>();
+  let settled = false;
+  return {
+    promise,
+    settle(reason) {
+      settled = true;
+      resolve(reason);
+    },
+    hasSettled: () => settled,
+  };
+}
+
+/** How often to look whether npm still waits for us; a kill of npm is noticed that much later. */
+const PARENT_LOOK_MS = 500;
+
+/** Ends the run on Ctrl-C, SIGTERM, a closed terminal, and when npm was killed over our head. */
+export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean }): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => ending.settle({ kind: "asked", by: signal }));
+  }
+  if (!options.startedByNpm) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid !== parent) ending.settle({ kind: "asked", by: "the end of npm" });
+  }, PARENT_LOOK_MS);
+  timer.unref();
+}
+
+/** Ends the run when the process does. */
+export function endWith(
+  ending: Ending,
+  part: { name: string; logFile: string; exited: Promise<ExitStatus> },
+): void {
+  const { name, logFile } = part;
+  void part.exited.then((status) => ending.settle({ kind: "died", name, status, logFile }));
+}

@@ -1,0 +1,118 @@
+import { linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  hasCode,
+  identifyProcess,
+  isSameProcessRunning,
+  type ProcessIdentity,
+} from "@halyard/local-backends";
+import { readIfPresent } from "./private-file.ts";
+import { StartError } from "./start-error.ts";
+
+/**
+ * Two launchers on one home would start two servers on the same data, so the home has a lock: a file
+ * that names the launcher and its reaper. It appears whole, by a hard link, which fails when the file
+ * is there already. A launcher that was killed leaves its lock behind; the next one takes it over once
+ * that launcher's reaper has stopped what was left running.
+ */
+export type HomeLock = { release(): void };
+
+type Holder = { launcher: ProcessIdentity; reaper: ProcessIdentity };
+
+/** Longer than the reaper takes in the worst case. */
+const REAPER_PATIENCE_MS = 60_000;
+const LOOK_EVERY_MS = 50;
+
+/** Each attempt loses against one other launcher that starts at this very moment. */
+const ATTEMPTS = 10;
+
+export async function lockHome(
+  home: string,
+  options: { reaperPid: number; onStep: (text: string) => void },
+): Promise<HomeLock> {
+  const path = join(home, "lock");
+  const content = JSON.stringify(describeHolder(options.reaperPid));
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    if (createWhole(path, content)) return { release: () => releaseOwn(path, content) };
+    const found = readIfPresent(path);
+    if (found === undefined) continue;
+    const holder = parseHolder(found);
+    if (holder !== undefined && isSameProcessRunning(holder.launcher)) {
+      throw alreadyRunning(home, holder.launcher.pid);
+    }
+    if (holder !== undefined) await awaitReaper(holder.reaper, options.onStep);
+    takeAwayStale(path, found);
+  }
+  throw new StartError(`The lock ${path} cannot be taken. Delete it if no Halyard runs there.`);
+}
+
+function describeHolder(reaperPid: number): Holder {
+  const launcher = identifyProcess(process.pid);
+  const reaper = identifyProcess(reaperPid);
+  if (launcher === undefined || reaper === undefined) {
+    throw new StartError(
+      "This system does not tell when a process started, so no lock can be kept.",
+    );
+  }
+  return { launcher, reaper };
+}
+
+function createWhole(path: string, content: string): boolean {
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, content, { mode: 0o600 });
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return false;
+    throw error;
+  } finally {
+    unlinkSync(draft);
+  }
+}
+
+/**
+ * Between the look and the removal another launcher may have taken the lock over. Then it was its
+ * fresh lock that was moved aside, and it is put back.
+ */
+function takeAwayStale(path: string, stale: string): void {
+  const aside = `${path}.${process.pid}.stale`;
+  try {
+    renameSync(path, aside);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return;
+    throw error;
+  }
+  const moved = readIfPresent(aside);
+  if (moved !== undefined && moved !== stale) createWhole(path, moved);
+  rmSync(aside, { force: true });
+}
+
+async function awaitReaper(reaper: ProcessIdentity, onStep: (text: string) => void): Promise<void> {
+  if (!isSameProcessRunning(reaper)) return;
+  onStep("an earlier start was killed: waiting until what it left behind has stopped");
+  const deadline = Date.now() + REAPER_PATIENCE_MS;
+  while (isSameProcessRunning(reaper) && Date.now() < deadline) await delay(LOOK_EVERY_MS);
+}
+
+function releaseOwn(path: string, content: string): void {
+  if (readIfPresent(path) === content) rmSync(path, { force: true });
+}
+
+function alreadyRunning(home: string, pid: number): StartError {
+  return new StartError(
+    `Halyard already runs on ${home} (process ${pid}). Stop it with \`kill ${pid}\`, ` +
+      "or start another one with its own directory and port: HALYARD_HOME=.halyard-2 PORT=8081 npm start",
+  );
+}
+
+function parseHolder(text: string): Holder | undefined {
+  try {
+    return JSON.parse(text) as Holder;
+  } catch (error) {
+    // Something that is no lock of ours holds nothing.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,36 @@
+import { HELP, parseArguments } from "./arguments.ts";
+import { readSettings } from "./config.ts";
+import { run } from "./run.ts";
+import { createSteps } from "./steps.ts";
+
+/** Wrong arguments or settings, as opposed to a start that failed. */
+const USAGE_EXIT_CODE = 2;
+
+async function main(): Promise<number> {
+  const parsed = parseArguments(process.argv.slice(2));
+  if (parsed.kind === "help") {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (parsed.kind === "unknown") {
+    process.stderr.write(`There is no option ${parsed.argument}.\n\n${HELP}`);
+    return USAGE_EXIT_CODE;
+  }
+  const result = readSettings();
+  if (!result.ok) {
+    process.stderr.write(`${result.problems.join("\n")}\n`);
+    return USAGE_EXIT_CODE;
+  }
+  const outcome = await run(result.settings, {
+    steps: createSteps(process.stdout),
+    watch: parsed.watch,
+  });
+  if (outcome.ok) return 0;
+  process.stderr.write(`\n${outcome.message}\n`);
+  return 1;
+}
+
+// Whoever read our output may be gone, say a closed terminal; stopping in order matters more.
+process.stdout.on("error", () => {});
+process.stderr.on("error", () => {});
+process.exit(await main());

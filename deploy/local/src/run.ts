@@ -1,0 +1,101 @@
+import { accessSync, constants, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { LocalBackendError, settledWithin, startReaper } from "@halyard/local-backends";
+import { bringUp, StartInterrupted } from "./bring-up.ts";
+import type { Settings } from "./config.ts";
+import { removeDemoFile } from "./demo-file.ts";
+import { createEnding, endWhenAsked, type Reason } from "./ending.ts";
+import { checkGatewayPort } from "./gateway-port.ts";
+import { type HomeLock, lockHome } from "./home-lock.ts";
+import { createReleasers } from "./releasers.ts";
+import { HOST } from "./service-plans.ts";
+import { describeDeath } from "./service-process.ts";
+import { StartError } from "./start-error.ts";
+import type { Steps } from "./steps.ts";
+
+/** What is under way when the end is asked for gets this long; the reaper then sees to the rest. */
+const INTERRUPTION_PATIENCE_MS = 5_000;
+
+export type Outcome = { ok: true } | { ok: false; message: string };
+
+/**
+ * One run, from the lock to the last process stopped. It ends when it is asked to or when one of its
+ * processes dies, and in every case everything that was started is stopped in the reverse order. The
+ * reaper does the same should this process be killed.
+ */
+export async function run(
+  settings: Settings,
+  options: { steps: Steps; watch: boolean },
+): Promise<Outcome> {
+  const { steps, watch } = options;
+  const ending = createEnding();
+  endWhenAsked(ending, settings);
+  const releasers = createReleasers();
+  const reaper = startReaper();
+  let lock: HomeLock | undefined;
+  let starting: Promise<void> | undefined;
+  try {
+    makeHome(settings.home);
+    const say = (text: string) => steps.say(`  ${text}`);
+    lock = await lockHome(settings.home, { reaperPid: reaper.pid, onStep: say });
+    removeDemoFile(settings.home);
+    await checkGatewayPort({ host: HOST, port: settings.port });
+    const { projectDir, home } = settings;
+    const logsDir = join(home, "logs");
+    const supervision = { projectDir, logsDir, reaper, releasers, ending, steps, watch };
+    starting = bringUp({ ...supervision, settings });
+    const reason = await Promise.race([starting.then(() => ending.promise), ending.promise]);
+    return outcomeOf(reason, steps);
+  } catch (error) {
+    return explainFailure(error);
+  } finally {
+    if (lock !== undefined) removeDemoFile(settings.home);
+    const failures = await releasers.releaseAll();
+    for (const failure of failures) steps.say(`  while stopping: ${String(failure)}`);
+    if (starting !== undefined) await settledWithin(settled(starting), INTERRUPTION_PATIENCE_MS);
+    await reaper.close();
+    lock?.release();
+    if (starting !== undefined) steps.say("Halyard has stopped.");
+  }
+}
+
+/** PostgreSQL's own user must be able to pass through to its data when root starts us. */
+function makeHome(home: string): void {
+  try {
+    mkdirSync(home, { recursive: true, mode: 0o711 });
+    accessSync(home, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new StartError(
+      `The directory ${home} cannot be written to (${cause instanceof Error ? cause.message : cause}). ` +
+        "Choose another one: HALYARD_HOME=~/halyard npm start",
+      { cause },
+    );
+  }
+}
+
+function outcomeOf(reason: Reason, steps: Steps): Outcome {
+  if (reason.kind === "asked") {
+    steps.say(`\nStopping (${reason.by}) …`);
+    return { ok: true };
+  }
+  const message = describeDeath(reason.name, reason.status, reason.logFile);
+  return {
+    ok: false,
+    message: `${message}\nEverything else is stopped. Start again with npm start.`,
+  };
+}
+
+/** Messages made for users stand alone; anything else is a fault of ours and comes with its trace. */
+function explainFailure(error: unknown): Outcome {
+  if (error instanceof StartInterrupted) return { ok: true };
+  if (error instanceof StartError || error instanceof LocalBackendError) {
+    return { ok: false, message: error.message };
+  }
+  const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { ok: false, message: `Unexpected: ${trace}` };
+}
+
+/** The failure of an interrupted start is a consequence of the interruption, which was reported. */
+function settled(promise: Promise<void>): Promise<void> {
+  return promise.catch(() => {});
+}
