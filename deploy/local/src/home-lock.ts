@@ -107,11 +107,13 @@ function alreadyRunning(home: string, pid: number): StartError {
   );
 }
 
+/** Something that is no lock of ours holds nothing. */
 function parseHolder(text: string): Holder | undefined {
   try {
-    return JSON.parse(text) as Holder;
+    const holder: Partial<Holder> = JSON.parse(text);
+    const { launcher, reaper } = holder;
+    return launcher === undefined || reaper === undefined ? undefined : { launcher, reaper };
   } catch (error) {
-    // Something that is no lock of ours holds nothing.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterEach } from "@jest/globals";
+import { childrenOf, isRunning } from "./process-tree.ts";
+
+export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
+
+const MAIN = join(PROJECT_DIR, "deploy/local/src/main.ts");
+const PATIENCE_MS = 60_000;
+const LOOK_EVERY_MS = 20;
+
+export type Demo = {
+  base_url: string;
+  operator_token: string;
+  organization_id: string;
+  project_id: string;
+  environment_id: string;
+  client_key: string;
+  server_key: string;
+  services: Record<string, { url: string; metrics_url: string; pid: number }>;
+};
+
+export type Halyard = {
+  child: ChildProcess;
+  pid: number;
+  home: string;
+  /** All that it has printed so far. */
+  output(): string;
+  exited: Promise<number | null>;
+  /** Waits for demo.json; fails when the launcher ends instead. */
+  ready(): Promise<Demo>;
+  /** Sends the signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+};
+
+const launched: Halyard[] = [];
+
+afterEach(async () => {
+  for (const halyard of launched.splice(0)) {
+    if (isRunning(halyard.pid)) await halyard.end("SIGTERM");
+  }
+});
+
+/** Starts what `npm start` starts, with a free port unless the variables say otherwise. */
+export function launchHalyard(options: {
+  home: string;
+  variables?: Record<string, string>;
+  user?: { uid: number; gid: number };
+  command?: { program: string; args: string[] };
+}): Halyard {
+  const { home, user, command = { program: process.execPath, args: [MAIN] } } = options;
+  const child = spawn(command.program, command.args, {
+    cwd: PROJECT_DIR,
+    env: { PATH: process.env.PATH, PORT: "0", HALYARD_HOME: home, ...options.variables },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+    ...(user && { uid: user.uid, gid: user.gid }),
+  });
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk) => {
+      printed += chunk;
+    });
+  }
+  const halyard = describeLaunch({ child, home, output: () => printed });
+  launched.push(halyard);
+  return halyard;
+}
+
+function describeLaunch(launch: Pick<Halyard, "child" | "home" | "output">): Halyard {
+  const { child, home, output } = launch;
+  const exited = once(child, "close").then(([code]) => code as number | null);
+  const demoFile = join(home, "demo.json");
+  return {
+    ...launch,
+    pid: child.pid ?? 0,
+    exited,
+    async ready() {
+      await eventually("demo.json", () => {
+        if (child.exitCode !== null) throw new Error(`the launcher ended:\n${output()}`);
+        return existsSync(demoFile);
+      });
+      return JSON.parse(readFileSync(demoFile, "utf8"));
+    },
+    async end(signal) {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** Every process of a launcher: itself, its children and the services. */
+export function processesOf(halyard: Halyard): number[] {
+  return [halyard.pid, ...childrenOf(halyard.pid)];
+}
+
+export async function eventually(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`);
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
+export async function isListening(url: string): Promise<boolean> {
+  try {
+    await fetch(url);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,40 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { identifyProcess } from "@halyard/local-backends";
+
+/** The living processes that this one started. */
+export function childrenOf(parent: number): number[] {
+  const all = process.platform === "linux" ? readFromProc() : readFromPs();
+  return all
+    .filter((entry) => entry.parent === parent && isRunning(entry.pid))
+    .map(({ pid }) => pid);
+}
+
+export function isRunning(pid: number): boolean {
+  return identifyProcess(pid) !== undefined;
+}
+
+type Entry = { pid: number; parent: number };
+
+function readFromProc(): Entry[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+        const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+        return [{ pid: Number(name), parent }];
+      } catch {
+        // It ended between the listing and the look.
+        return [];
+      }
+    });
+}
+
+function readFromPs(): Entry[] {
+  const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
+  return lines.map((line) => {
+    const [pid = 0, parent = 0] = line.trim().split(/\s+/).map(Number);
+    return { pid, parent };
+  });
+}

@@ -1,0 +1,35 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "@jest/globals";
+
+/** Where root keeps PostgreSQL's data of homes that are closed to others. */
+const REACHABLE_PLACE = "/var/lib/halyard";
+
+const directories: string[] = [];
+
+afterAll(() => {
+  for (const directory of directories) {
+    rmSync(directory, { recursive: true, force: true });
+    removeDataElsewhere(directory);
+  }
+});
+
+/** A directory that is removed after the tests of the file, with the data that it had elsewhere. */
+export function throwawayDirectory(mode: 0o700 | 0o755 | 0o777 = 0o755): string {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-test-"));
+  chmodSync(directory, mode);
+  directories.push(directory);
+  return directory;
+}
+
+function removeDataElsewhere(directory: string): void {
+  if (!existsSync(REACHABLE_PLACE)) return;
+  for (const file of readdirSync(REACHABLE_PLACE)) {
+    if (!file.endsWith(".json")) continue;
+    const record = join(REACHABLE_PLACE, file);
+    if (!readFileSync(record, "utf8").includes(`"${directory}/`)) continue;
+    rmSync(record.replace(/\.json$/, ""), { recursive: true, force: true });
+    rmSync(record);
+  }
+}

@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { chownSync, mkdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { findNatsServer } from "@halyard/local-backends";
+import { describe, expect, it } from "@jest/globals";
+import { launchHalyard, PROJECT_DIR } from "./launcher.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+/**
+ * As root and as an ordinary user, each with a home below a directory that is closed to others. That
+ * the project itself lies in such a place is tested where it matters, in libs/local-backends.
+ */
+const isRoot = process.getuid?.() === 0;
+const DAEMON = { uid: idOf("-u"), gid: idOf("-g") };
+
+function idOf(kind: "-u" | "-g"): number {
+  return Number(execFileSync("id", [kind, "daemon"], { encoding: "utf8" }));
+}
+
+async function startsBelow(closed: string, user?: { uid: number; gid: number }): Promise<void> {
+  const binary = await findNatsServer({ cacheDir: join(PROJECT_DIR, ".cache") });
+  const halyard = launchHalyard({
+    home: join(closed, "home"),
+    variables: { PATH: `${dirname(binary)}:${process.env.PATH}` },
+    ...(user && { user }),
+  });
+  const demo = await halyard.ready();
+  const response = await fetch(`${demo.base_url}/api/v1/flags`, {
+    headers: { authorization: `Bearer ${demo.server_key}` },
+  });
+  expect(response.status).toBe(200);
+  expect(await halyard.end("SIGTERM")).toBe(0);
+}
+
+describe("given the present user and a home below a closed directory", () => {
+  it("starts and stops", async () => {
+    await startsBelow(throwawayDirectory(0o700));
+  });
+});
+
+if (isRoot && isOpenToAll(PROJECT_DIR)) {
+  describe("given an ordinary user and a home below a closed directory of that user", () => {
+    it("starts and stops", async () => {
+      const closed = throwawayDirectory(0o700);
+      chownSync(closed, DAEMON.uid, DAEMON.gid);
+      mkdirSync(join(closed, "home"), { mode: 0o700 });
+      chownSync(join(closed, "home"), DAEMON.uid, DAEMON.gid);
+
+      await startsBelow(closed, DAEMON);
+    });
+  });
+}
+
+/** In a project that others cannot read, nobody but root can run it. */
+function isOpenToAll(directory: string): boolean {
+  for (let path = directory; path !== dirname(path); path = dirname(path)) {
+    if ((statSync(path).mode & 0o005) !== 0o005) return false;
+  }
+  return true;
+}
