@@ -9,6 +9,7 @@ import { requestDurations } from "./metrics.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
 import { recordRequests, recordUnmatched } from "./request-record.ts";
+import { UnavailableError } from "./unavailable-error.ts";
 
 export type App = FastifyInstance;
 
@@ -26,6 +27,11 @@ export type AppOptions = {
    * development; production switches it off, because a check costs as much as an answer.
    */
   checkAnswers?: boolean;
+  /**
+   * Tells the failures of a part that is away from faults of the program: they are answered with 503,
+   * so that the caller comes back.
+   */
+  isOutage?: (error: unknown) => boolean;
 };
 
 /** What the parts of one app share; reached from the app by `appSettings`. */
@@ -96,7 +102,14 @@ export function createApp(options: AppOptions): App {
     }
     done();
   });
-  app.setErrorHandler(answerError);
+  app.setErrorHandler((error, request, reply) => {
+    const away = options.isOutage?.(error) ?? false;
+    answerError(
+      away ? new UnavailableError("a part is away", { cause: error }) : error,
+      request,
+      reply,
+    );
+  });
   app.setNotFoundHandler((request, reply) => {
     recordUnmatched(recording, request, reply);
     sendRefusal(reply, nothingHere);

@@ -42,9 +42,9 @@ function sentenceOf(
   given: Record<string, string>,
   issue: z.core.$ZodIssue,
 ): string {
-  const name = String(issue.path[0] ?? "");
-  // Rules over several variables bring their own sentence, which names them.
-  if (issue.code === "custom") return issue.message;
+  // A rule over several variables has no path; its message is a sentence that names them.
+  if (issue.path.length === 0) return issue.message;
+  const name = String(issue.path[0]);
   const expects = notesOf(schema.shape[name])?.expects;
   const expectation = expects === undefined ? issue.message : `must be ${expects}`;
   return given[name] === undefined

@@ -1,4 +1,4 @@
-import { type Logger, pino, stdTimeFunctions } from "pino";
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
 import type { LogLevel } from "./shared-variables.ts";
 
 export type { Logger } from "pino";
@@ -17,19 +17,27 @@ const secretHeaders = [
 /** How many causes of an error are logged; a chain may be a ring. */
 const deepestLoggedCause = 5;
 
+export type LoggerOptions = {
+  service: string;
+  level: LogLevel;
+  /** Standard output unless given. */
+  destination?: DestinationStream;
+};
+
 /**
  * A logger that writes JSON lines to standard output, at once, so that nothing is lost when the
  * process dies. Whatever is logged, no query string, no body and no credential gets out.
  */
-export function createLogger(options: { service: string; level: LogLevel }): Logger {
-  return pino({
+export function createLogger(options: LoggerOptions): Logger {
+  const settings = {
     level: options.level,
     base: { service: options.service },
     timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError, error: describeError, req: describeRequest },
     redact: secretHeaders.flatMap((name) => [`headers["${name}"]`, `*.headers["${name}"]`]),
-  });
+  };
+  return options.destination === undefined ? pino(settings) : pino(settings, options.destination);
 }
 
 type DescribedError = {

@@ -27,6 +27,8 @@ function refusalOf(code: string): Refusal {
 }
 
 function writeToSocket(socket: SocketWithAnswer, refusal: Refusal): void {
+  // What comes after the first error is refused as well, while the answer is on its way.
+  if (socket.writableEnded) return;
   // In the middle of an answer, another one would be taken for a part of it.
   if (!socket.writable || socket._httpMessage?.headersSent === true) {
     socket.destroy();

@@ -1,0 +1,106 @@
+import { describe, expect, it } from "@jest/globals";
+import { z } from "zod";
+import {
+  ConfigurationError,
+  documentVariables,
+  listenHost,
+  readEnvironment,
+  sharedVariables,
+  urlOf,
+  variable,
+} from "../src/index.ts";
+
+const schema = z.object({
+  ...sharedVariables,
+  POSTGRES_URL: variable(urlOf("postgres:", "postgresql:"), {
+    description: "The database.",
+    expects: "a URL such as postgres://user:password@host/database",
+    secret: true,
+  }),
+});
+
+const good = { POSTGRES_URL: "postgres://me:secret@localhost/halyard" };
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readEnvironment(schema, env);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe("given an environment", () => {
+  it("fills in the defaults of what is not set or empty", () => {
+    expect(readEnvironment(schema, { ...good, PORT: "", LOG_LEVEL: "" })).toEqual({
+      ...good,
+      HALYARD_MODE: "production",
+      PORT: 0,
+      METRICS_PORT: 0,
+      NATS_URL: "nats://127.0.0.1:4222",
+      LOG_LEVEL: "info",
+      TRUSTED_PROXIES: [],
+    });
+  });
+
+  it("reads what is set", () => {
+    const env = {
+      ...good,
+      HALYARD_MODE: "development",
+      HOST: "::1",
+      PORT: "8080",
+      NATS_URL: "nats://one:4222,nats://user:pass@two:4222",
+      TRUSTED_PROXIES: "10.0.0.0/8, ::1",
+      UNKNOWN: "is not ours",
+    };
+    expect(readEnvironment(schema, env)).toMatchObject({
+      PORT: 8080,
+      HOST: "::1",
+      TRUSTED_PROXIES: ["10.0.0.0/8", "::1"],
+    });
+  });
+
+  it("reports every problem together, by name, with what is expected", () => {
+    expect(problemsOf({ PORT: "80x", LOG_LEVEL: "loud", TRUSTED_PROXIES: "10.0.0.0/64" })).toEqual([
+      "PORT must be a port from 0 to 65535.",
+      "LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.",
+      "TRUSTED_PROXIES must be addresses or CIDR ranges, separated by commas.",
+      "POSTGRES_URL is not set: it must be a URL such as postgres://user:password@host/database.",
+    ]);
+  });
+
+  it.each(["65536", "-1", "1e3", "0x50", " 80", "8080.5"])(
+    "does not take %s for a port",
+    (PORT) => {
+      expect(problemsOf({ ...good, PORT })).toEqual(["PORT must be a port from 0 to 65535."]);
+    },
+  );
+
+  it("never repeats a value", () => {
+    const problems = problemsOf({ POSTGRES_URL: "mysql://me:hunter2@localhost", PORT: "hunter2" });
+    expect(problems).toHaveLength(2);
+    expect(problems.join()).not.toContain("hunter2");
+  });
+
+  it("listens everywhere in production and on this machine alone in development", () => {
+    expect(listenHost({ HALYARD_MODE: "production" })).toBe("0.0.0.0");
+    expect(listenHost({ HALYARD_MODE: "development" })).toBe("127.0.0.1");
+    expect(listenHost({ HALYARD_MODE: "development", HOST: "10.0.0.1" })).toBe("10.0.0.1");
+  });
+});
+
+describe("given a schema of variables", () => {
+  it("documents each with its default and says which are secrets", () => {
+    const documented = documentVariables(schema);
+    expect(documented.find(({ name }) => name === "POSTGRES_URL")).toEqual({
+      name: "POSTGRES_URL",
+      description: "The database.",
+      expects: "a URL such as postgres://user:password@host/database",
+      defaultText: undefined,
+      secret: true,
+    });
+    const defaults = Object.fromEntries(documented.map((row) => [row.name, row.defaultText]));
+    expect(defaults).toMatchObject({ PORT: "0", LOG_LEVEL: "info", TRUSTED_PROXIES: "none" });
+  });
+});

@@ -1,0 +1,239 @@
+import { createFlag, deleteFlag, getFlag, listFlags, rotateKey } from "@halyard/contracts";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { answer, refuse, registerRoute, UnavailableError } from "../src/index.ts";
+import { type ErrorAnswer, fourFields, type GivenApp, givenApp } from "./given-app.ts";
+
+/** Everything that can go wrong with a request that is valid HTTP, over real connections. */
+const id = "018f0000-0000-7000-8000-000000000001";
+const key = { authorization: "Bearer good" };
+const json = { ...key, "content-type": "application/json" };
+
+/** An error of a library that knows nothing of HTTP. */
+class BrokerAwayError extends Error {
+  readonly retryAfterSeconds = 2.2;
+}
+
+let given: GivenApp;
+
+beforeAll(async () => {
+  given = await givenApp((app) => {
+    const authenticate = ({ headers }: { headers: { authorization?: string | undefined } }) =>
+      headers.authorization === "Bearer good"
+        ? { name: "caller" }
+        : refuse("AUTH_001", "The key is not valid");
+    const register = { authenticate, handle: () => refuse("CONFLICT_001", "Taken") };
+    registerRoute(app, createFlag, register);
+    registerRoute(app, rotateKey, {
+      authenticate,
+      handle: ({ body }) => refuse("NOT_FOUND_001", JSON.stringify(body)),
+    });
+    registerRoute(app, listFlags, { authenticate, handle: () => answer.ok({ flags: [] }) });
+    registerRoute(app, deleteFlag, { authenticate, handle: () => answer.noContent() });
+    registerRoute(app, getFlag, {
+      authenticate,
+      handle: ({ request }) => {
+        switch (request.headers["x-fail"] as string) {
+          case "unavailable":
+            throw new UnavailableError("the database is away", { retryAfterSeconds: 3 });
+          case "library":
+            throw new BrokerAwayError("broker 10.1.2.3 is away");
+          default:
+            throw new Error("password=hunter2");
+        }
+      },
+    });
+  });
+});
+
+afterAll(() => given.close());
+
+async function errorOf(method: string, path: string, init: RequestInit = {}) {
+  const answered = await fetch(given.url + path, { method, ...init });
+  const body = (await answered.json()) as ErrorAnswer;
+  expect(Object.keys(body)).toEqual(["error"]);
+  expect(Object.keys(body.error).sort()).toEqual(fourFields);
+  expect(body.error.status).toBe(answered.status);
+  expect(answered.headers.get("content-type")).toBe("application/json; charset=utf-8");
+  expect(answered.headers.get("x-request-id")).toMatch(/^[\x21-\x7e]{1,128}$/);
+  return { ...body.error, headers: answered.headers } as {
+    code: string;
+    status: number;
+    message: string;
+    headers: Headers;
+  };
+}
+
+const brokenUtf8 = Buffer.concat([
+  Buffer.from('{"key":"a","name":"'),
+  Buffer.from([0xc3, 0x28]),
+  Buffer.from('"}'),
+]);
+
+describe("given a request that cannot be served", () => {
+  it.each([
+    ["an unknown route", "GET", "/api/v1/nothing", {}],
+    ["an unknown route with a broken body", "POST", "/api/v1/nothing", { body: "{" }],
+    [
+      "a method that the path does not have",
+      "PATCH",
+      "/api/v1/flags",
+      { headers: json, body: "{}" },
+    ],
+    ["a method that HTTP has and we do not", "PROPFIND", "/api/v1/flags", {}],
+    ["a path that is not valid UTF-8", "GET", "/api/v1/flags/%ff", {}],
+    ["a path with a part that is too long", "GET", `/api/v1/flags/${"a".repeat(300)}`, {}],
+    ["an id that cannot be one", "GET", "/api/v1/flags/1", { headers: key }],
+    [
+      "an id that cannot be one, and a body",
+      "DELETE",
+      "/api/v1/flags/1",
+      { headers: json, body: "{" },
+    ],
+  ])("answers 404 to %s", async (_what, method, path, init) => {
+    expect(await errorOf(method, path, init)).toMatchObject({ code: "NOT_FOUND_001", status: 404 });
+  });
+
+  it("answers 401 before it reads the body, and says how to authenticate", async () => {
+    const error = await errorOf("POST", "/api/v1/flags", {
+      body: "{",
+      headers: { "content-type": "application/json" },
+    });
+    expect(error).toMatchObject({ code: "AUTH_001", status: 401 });
+    expect(error.headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  it("answers 401 before 404 where an id cannot be one", async () => {
+    expect(await errorOf("GET", "/api/v1/flags/1")).toMatchObject({ code: "AUTH_001" });
+  });
+
+  it.each([
+    ["broken JSON", '{"key":', "The body is not valid JSON"],
+    ["bad UTF-8", brokenUtf8, "The body is not valid UTF-8"],
+    ["no body", "", "/ is required: the request needs a JSON body"],
+    ["an array", "[]", "/ must be object"],
+    ["null", "null", "/ must be object"],
+    ["a missing field", '{"key":"a"}', "/name is required"],
+    ["an unknown field", '{"key":"a","name":"b","nmae":"c"}', "/nmae is not a known field"],
+    [
+      "a field named __proto__",
+      '{"key":"a","name":"b","__proto__":{"x":1}}',
+      "/__proto__ is not a known field",
+    ],
+    [
+      "a field of the wrong type",
+      '{"key":"a","name":"b","enabled":"true"}',
+      "/enabled must be boolean",
+    ],
+    [
+      "a control character",
+      '{"key":"a","name":"b\\u0000"}',
+      "/name must be one line of text, not blank, without control characters",
+    ],
+  ])("answers 400 to %s in a body", async (_what, body, message) => {
+    const error = await errorOf("POST", "/api/v1/flags", { headers: json, body });
+    expect(error).toMatchObject({ code: "VALIDATION_001", status: 400, message });
+  });
+
+  it.each([
+    ["limit=x", "query parameter /limit must be integer"],
+    ["limit=1e2", "query parameter /limit must be integer"],
+    ["limit=", "query parameter /limit must be integer"],
+    ["limit=0", "query parameter /limit must be >= 1"],
+    ["limit=1&limit=2", "query parameter /limit must be given once"],
+    ["lmit=1", "query parameter /lmit is not a known field"],
+    ["__proto__=1", "query parameter /__proto__ is not a known field"],
+    ["cursor=%ff", "the query string is not valid UTF-8"],
+  ])("answers 400 to the query %s", async (query, message) => {
+    const error = await errorOf("GET", `/api/v1/flags?${query}`, { headers: key });
+    expect(error).toMatchObject({ code: "VALIDATION_001", status: 400, message });
+  });
+
+  it.each([
+    ["text/plain", "x"],
+    ["application/x-www-form-urlencoded", "key=a&name=b"],
+    ["application/xml", "<flag/>"],
+    ["nonsense", "{}"],
+  ])("answers 415 to a body of the type %s", async (type, body) => {
+    const headers = { ...key, "content-type": type };
+    const error = await errorOf("POST", "/api/v1/flags", { headers, body });
+    expect(error).toMatchObject({ code: "VALIDATION_003", status: 415 });
+  });
+
+  it("answers 413 to a body over the limit, also to one that goes on for megabytes", async () => {
+    for (const length of [1025, 20_000_000]) {
+      const body = Buffer.alloc(length, " ");
+      const error = await errorOf("POST", "/api/v1/flags", { headers: json, body });
+      expect(error).toMatchObject({ code: "VALIDATION_002", status: 413 });
+    }
+  });
+
+  it("answers 413 to a body without a length that grows over the limit", async () => {
+    const pieces = new ReadableStream({
+      start(controller) {
+        for (let piece = 0; piece < 100; piece++) controller.enqueue(Buffer.alloc(1000, " "));
+        controller.close();
+      },
+    });
+    const init = { headers: json, body: pieces, duplex: "half" } as RequestInit;
+    expect(await errorOf("POST", "/api/v1/flags", init)).toMatchObject({ code: "VALIDATION_002" });
+  });
+
+  it("answers 500 to a fault of its own, which it logs with the request's id but does not reveal", async () => {
+    const headers = { ...key, "x-request-id": "find-me" };
+    const error = await errorOf("GET", `/api/v1/flags/${id}`, { headers });
+    expect(error).toMatchObject({ code: "SERVER_001", status: 500 });
+    expect(error.message).not.toContain("hunter2");
+    expect(given.lines()).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        request_id: "find-me",
+        route: "/api/v1/flags/:id",
+      }),
+    );
+  });
+
+  it.each([
+    ["unavailable", "3"],
+    ["library", "3"],
+  ])("answers 503 and when to come back where a part is away (%s)", async (kind, seconds) => {
+    const headers = { ...key, "x-fail": kind };
+    const error = await errorOf("GET", `/api/v1/flags/${id}`, { headers });
+    expect(error).toMatchObject({ code: "SERVER_002", status: 503 });
+    expect(error.headers.get("retry-after")).toBe(seconds);
+    expect(error.message).not.toContain("10.1.2.3");
+  });
+
+  it("goes on serving after all of that", async () => {
+    expect((await fetch(`${given.url}/api/v1/flags`, { headers: key })).status).toBe(200);
+  });
+});
+
+describe("given a route without a body, or with an optional one", () => {
+  it("ignores what a body says where the route takes none", async () => {
+    const path = `${given.url}/api/v1/flags/${id}`;
+    for (const init of [{ headers: json }, { headers: json, body: '{"x":1}' }, { headers: key }]) {
+      const answered = await fetch(path, { method: "DELETE", ...init });
+      expect(answered.status).toBe(204);
+    }
+  });
+
+  it("takes a body that was left out for an empty object, and refuses one that is none", async () => {
+    const path = `/api/v1/projects/${id}/environments/${id}/keys/${"a".repeat(16)}/rotate`;
+    expect(await errorOf("POST", path, { headers: key })).toMatchObject({ message: "{}" });
+    expect(await errorOf("POST", path, { headers: json, body: "" })).toMatchObject({
+      message: "{}",
+    });
+    for (const body of ["null", "[]", "5", '"x"'])
+      expect(await errorOf("POST", path, { headers: json, body })).toMatchObject({
+        code: "VALIDATION_001",
+      });
+  });
+
+  it("reads JSON under a name of its own", async () => {
+    const headers = { ...key, "content-type": "application/merge-patch+json; charset=utf-8" };
+    const body = '{"key":"a","name":"b"}';
+    expect(await errorOf("POST", "/api/v1/flags", { headers, body })).toMatchObject({
+      code: "CONFLICT_001",
+    });
+  });
+});

@@ -1,0 +1,67 @@
+import { connect } from "node:net";
+import {
+  type App,
+  type AppOptions,
+  createApp,
+  createLogger,
+  createMetrics,
+  type LogLevel,
+  type Metrics,
+} from "../src/index.ts";
+
+/** An app on a free port, with what it logged at hand. */
+export type GivenApp = {
+  app: App;
+  url: string;
+  port: number;
+  metrics: Metrics;
+  /** Log lines so far, parsed. */
+  lines: () => Record<string, unknown>[];
+  logText: () => string;
+  close: () => Promise<void>;
+};
+
+export async function givenApp(
+  register: (app: App) => void,
+  options: Partial<AppOptions> & { level?: LogLevel } = {},
+): Promise<GivenApp> {
+  const written: string[] = [];
+  const logger = createLogger({
+    service: "test",
+    level: options.level ?? "info",
+    destination: { write: (line) => written.push(line) },
+  });
+  const metrics = createMetrics({ service: "test" });
+  const app = createApp({
+    logger,
+    metrics,
+    bodyLimitBytes: 1024,
+    trustedProxies: [],
+    ...options,
+  });
+  register(app);
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    app,
+    url,
+    port: Number(new URL(url).port),
+    metrics,
+    lines: () => written.map((line) => JSON.parse(line)),
+    logText: () => written.join(""),
+    close: () => app.close(),
+  };
+}
+
+/** Writes bytes to a connection and answers all that comes back until the other side closes it. */
+export async function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(bytes);
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+export type ErrorAnswer = { error: Record<string, unknown> };
+
+/** An error answer must be JSON with these four fields and no other. */
+export const fourFields = ["category", "code", "message", "status"];

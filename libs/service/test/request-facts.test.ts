@@ -1,0 +1,202 @@
+import { getFlag, listFlags, updateFlagState } from "@halyard/contracts";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { answer, registerRoute } from "../src/index.ts";
+import { type GivenApp, givenApp } from "./given-app.ts";
+
+/** What a handler gets, what is returned and logged beside the answer, and what is measured. */
+const id = "018f0000-0000-7000-8000-000000000001";
+const authenticate = () => ({ name: "caller" });
+
+let given: GivenApp;
+afterEach(() => given.close());
+
+describe("given a route made from its contract", () => {
+  it("hands typed params, query and facts to the handler", async () => {
+    const seen: unknown[] = [];
+    given = await givenApp((app) =>
+      registerRoute(app, listFlags, {
+        authenticate,
+        handle: ({ query, request }, principal) => {
+          const limit: number | undefined = query.limit;
+          seen.push({ limit, cursor: query.cursor, principal, ifMatch: request.ifMatch });
+          return answer.ok({ flags: [] }, { etag: '"7"' });
+        },
+      }),
+    );
+    const headers = { "if-match": '"3"' };
+    const answered = await fetch(`${given.url}/api/v1/flags?limit=10&cursor=%C3%A4+b`, { headers });
+    expect(answered.headers.get("etag")).toBe('"7"');
+    expect(seen).toEqual([
+      { limit: 10, cursor: "ä b", principal: { name: "caller" }, ifMatch: '"3"' },
+    ]);
+  });
+
+  it("answers the second method of the contract alike", async () => {
+    const state = {
+      flag_id: id,
+      environment_id: id,
+      enabled: true,
+      rollout_percentage: 100,
+      targeting_rules: [],
+      version: 2,
+      updated_at: "2027-01-31T09:00:00.000Z",
+    };
+    given = await givenApp((app) =>
+      registerRoute(app, updateFlagState, { authenticate, handle: () => answer.ok(state) }),
+    );
+    for (const method of ["PATCH", "PUT"]) {
+      const answered = await fetch(`${given.url}/api/v1/flags/${id}/environments/${id}`, {
+        method,
+        headers: { "content-type": "application/json" },
+        body: '{"enabled":true}',
+      });
+      expect(await answered.json()).toEqual(state);
+    }
+  });
+
+  it.each([
+    ["a field too many", { flags: [], extra: 1 }],
+    ["a field that is missing", {}],
+  ])("fails loudly on an answer with %s, unless that check is off", async (_what, body) => {
+    for (const [checkAnswers, status] of [
+      [true, 500],
+      [false, 200],
+    ] as const) {
+      given = await givenApp(
+        (app) => registerRoute(app, listFlags, { authenticate, handle: () => answer.ok(body) }),
+        { checkAnswers },
+      );
+      expect((await fetch(`${given.url}/api/v1/flags`)).status).toBe(status);
+      if (checkAnswers) {
+        expect(given.logText()).toContain("AnswerMismatchError");
+        await given.close();
+      }
+    }
+  });
+});
+
+describe("given a request id", () => {
+  it.each([
+    ["a short one", "abc-123"],
+    ["one of 128 characters", "x".repeat(128)],
+  ])("takes over %s and logs it", async (_what, requestId) => {
+    given = await givenApp(() => undefined);
+    const answered = await fetch(`${given.url}/x`, { headers: { "x-request-id": requestId } });
+    expect(answered.headers.get("x-request-id")).toBe(requestId);
+    await answered.text();
+    expect(given.lines().at(-1)).toMatchObject({ request_id: requestId, status: 404 });
+  });
+
+  it.each([
+    ["none", undefined],
+    ["an empty one", ""],
+    ["one that is too long", "x".repeat(129)],
+    ["one with a blank in it", "a b"],
+    ["one that is not ASCII", "\u00e4"],
+  ])("makes one instead of %s, never the same twice", async (_what, requestId) => {
+    given = await givenApp(() => undefined);
+    const headers: Record<string, string> =
+      requestId === undefined ? {} : { "x-request-id": requestId };
+    const made = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const answered = await fetch(`${given.url}/x`, { headers });
+        return answered.headers.get("x-request-id");
+      }),
+    );
+    expect(new Set(made).size).toBe(3);
+    expect(made).not.toContain(requestId);
+  });
+});
+
+describe("given a request with things to keep quiet about", () => {
+  it("logs neither the query, nor the body, nor what identifies a caller or a user", async () => {
+    given = await givenApp((app) => {
+      app.post("/*", (request) => {
+        request.log.warn({ req: request.raw, headers: request.headers }, "looked at");
+        request.log.warn({ request: { headers: request.headers } }, "looked at again");
+        throw new Error("went wrong");
+      });
+    });
+    await fetch(`${given.url}/path?user_id=quiet-query`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: "Bearer quiet-key",
+        "x-api-key": "quiet-key",
+        "x-user-context": '{"id":"quiet-user"}',
+        "x-user-email": "quiet@example.com",
+      },
+      body: '{"user_id":"quiet-body"}',
+    });
+    expect(given.logText()).toContain("/path");
+    expect(given.logText()).not.toContain("quiet");
+  });
+
+  it("logs failures of an app that does not log its requests", async () => {
+    given = await givenApp(
+      (app) => {
+        app.get("/fine", (_request, reply) => reply.send("fine"));
+        app.get("/fails", () => {
+          throw new Error("went wrong");
+        });
+      },
+      { requestLog: false },
+    );
+    await fetch(`${given.url}/fine`);
+    await fetch(`${given.url}/fails`);
+    expect(given.lines().map(({ msg }) => msg)).toEqual(["request failed"]);
+  });
+});
+
+describe("given answers", () => {
+  it("measures them by the route's pattern, never by the path", async () => {
+    given = await givenApp(
+      (app) => {
+        registerRoute(app, getFlag, { authenticate, handle: () => answer.noContent() });
+        app.get("/probe", { config: { measured: false } }, (_request, reply) => reply.send("ok"));
+      },
+      { checkAnswers: false },
+    );
+    for (const path of [
+      `/api/v1/flags/${id}`,
+      "/api/v1/flags/1",
+      "/unknown/1",
+      "/unknown/2",
+      "/probe",
+    ])
+      await (await fetch(given.url + path)).text();
+    const text = await given.metrics.metrics();
+    const counts = text
+      .split("\n")
+      .filter((line) => line.startsWith("halyard_http_request_duration_seconds_count"))
+      .map((line) => line.replace(/^.*service="test",/, "{"));
+    expect(counts.toSorted()).toEqual([
+      '{method="GET",route="/api/v1/flags/:id",status="204"} 1',
+      '{method="GET",route="/api/v1/flags/:id",status="404"} 1',
+      '{method="any",route="unmatched",status="404"} 2',
+    ]);
+  });
+});
+
+describe("given a proxy in front", () => {
+  it("believes a forwarded address from a trusted proxy only", async () => {
+    const addresses: string[] = [];
+    for (const trustedProxies of [[], ["127.0.0.0/8"]]) {
+      given = await givenApp(
+        (app) =>
+          registerRoute(app, listFlags, {
+            authenticate,
+            handle: ({ request }) => {
+              addresses.push(request.ip);
+              return answer.ok({ flags: [] });
+            },
+          }),
+        { trustedProxies },
+      );
+      const headers = { "x-forwarded-for": "203.0.113.9" };
+      await fetch(`${given.url}/api/v1/flags`, { headers });
+      if (trustedProxies.length === 0) await given.close();
+    }
+    expect(addresses).toEqual(["127.0.0.1", "203.0.113.9"]);
+  });
+});

@@ -1,0 +1,179 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { Agent, get } from "node:http";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { type ErrorAnswer, fourFields } from "./given-app.ts";
+
+/** Starting and stopping, with real processes. */
+const program = fileURLToPath(new URL("service-under-test.ts", import.meta.url));
+
+type Line = Record<string, unknown>;
+type Started = {
+  child: ChildProcess;
+  url: string;
+  metricsUrl: string;
+  lines: Line[];
+  logged: (message: string) => Promise<Line>;
+  exited: Promise<number | null>;
+};
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+function spawnService(...args: string[]) {
+  const child = fork(program, args, { stdio: ["ignore", "pipe", "pipe", "ipc"], execArgv: [] });
+  children.push(child);
+  const exited = once(child, "exit").then(([code]) => code as number | null);
+  let errors = "";
+  child.stderr?.on("data", (chunk) => {
+    errors += chunk;
+  });
+  return { child, exited, errors: () => errors };
+}
+
+async function startService(...args: string[]): Promise<Started> {
+  const { child, exited } = spawnService(...args);
+  const lines: Line[] = [];
+  const waiting: { message: string; resolve: (line: Line) => void }[] = [];
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (text) => {
+    const line = JSON.parse(text) as Line;
+    lines.push(line);
+    for (const { message, resolve } of waiting) if (line.msg === message) resolve(line);
+  });
+  const logged = (message: string) =>
+    new Promise<Line>((resolve) => {
+      const present = lines.find(({ msg }) => msg === message);
+      if (present === undefined) waiting.push({ message, resolve });
+      else resolve(present);
+    });
+  const [announced] = await once(child, "message");
+  expect(announced.type).toBe("listening");
+  expect(await logged("listening")).toMatchObject({
+    url: announced.url,
+    metrics_url: announced.metrics_url,
+  });
+  return { child, url: announced.url, metricsUrl: announced.metrics_url, lines, logged, exited };
+}
+
+describe("given a running service", () => {
+  it("shows its figures and its state on a port of their own, its state on the other too", async () => {
+    const { url, metricsUrl } = await startService("ready");
+    for (const path of ["/", "/metrics"]) {
+      const text = await (await fetch(metricsUrl + path)).text();
+      expect(text).toContain('process_cpu_seconds_total{service="under-test"}');
+    }
+    for (const base of [url, metricsUrl]) {
+      expect(await (await fetch(`${base}/healthz`)).json()).toEqual({ status: "ok" });
+      const ready = await fetch(`${base}/readyz`);
+      expect(ready.status).toBe(200);
+      expect(await ready.json()).toEqual({ ready: true, waiting_for: "nothing" });
+    }
+    const unknown = await fetch(`${metricsUrl}/unknown`);
+    expect(unknown.status).toBe(404);
+    expect(Object.keys(((await unknown.json()) as ErrorAnswer).error).sort()).toEqual(fourFields);
+  });
+
+  it("says 503 while it is not ready", async () => {
+    const { url, metricsUrl } = await startService("unready");
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${metricsUrl}/readyz`)).status).toBe(503);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "finishes an open request after %s, closes in reverse order and exits 0",
+    async (signal) => {
+      const { child, url, lines, logged, exited } = await startService("ready");
+      const slow = fetch(`${url}/slow`);
+      await logged("slow request under way");
+      child.kill(signal);
+      const answered = await slow;
+      expect(await answered.text()).toBe("finished");
+      expect(await exited).toBe(0);
+      const messages = lines.map(({ msg, name }) => (name === undefined ? msg : `${msg} ${name}`));
+      expect(messages.slice(-6)).toEqual([
+        "stopping",
+        "draining",
+        "request",
+        "closed second",
+        "closed first",
+        "stopped",
+      ]);
+    },
+  );
+
+  it("is not held up by connections that wait for another request", async () => {
+    const { child, url, exited } = await startService("ready");
+    const agent = new Agent({ keepAlive: true });
+    const [response] = await once(get(`${url}/fast`, { agent }), "response");
+    response.resume();
+    await once(response, "end");
+    const stopping = Date.now();
+    child.kill("SIGTERM");
+    expect(await exited).toBe(0);
+    expect(Date.now() - stopping).toBeLessThan(5_000);
+    agent.destroy();
+  });
+
+  it("is not held up by a connection that becomes idle while it stops", async () => {
+    const { child, url, logged, exited } = await startService("ready");
+    const agent = new Agent({ keepAlive: true });
+    const responded = once(get(`${url}/slow`, { agent }), "response");
+    await logged("slow request under way");
+    child.kill("SIGTERM");
+    const [response] = await responded;
+    response.resume();
+    expect(await exited).toBe(0);
+    agent.destroy();
+  });
+
+  it("stops when the process that started it goes away", async () => {
+    const { child, exited } = await startService("ready");
+    child.disconnect();
+    expect(await exited).toBe(0);
+  });
+
+  it("exits 1 when something does not close, but tries the rest first", async () => {
+    const { child, lines, exited } = await startService("fails-to-close");
+    child.kill("SIGTERM");
+    expect(await exited).toBe(1);
+    expect(lines.filter(({ msg }) => msg === "closed").map(({ name }) => name)).toEqual([
+      "second",
+      "first",
+    ]);
+    expect(lines.at(-1)).toMatchObject({
+      msg: "stopping failed",
+      err: { message: "second does not close" },
+    });
+  });
+
+  it("exits 1 on a rejection that nobody handles, with a line that says why", async () => {
+    const { url, lines, exited } = await startService("ready");
+    await fetch(`${url}/rejects`).catch(() => undefined);
+    expect(await exited).toBe(1);
+    expect(lines.at(-1)).toMatchObject({ level: "fatal", err: { message: "nobody listens" } });
+  });
+});
+
+describe("given a service that cannot start", () => {
+  it("prints every problem of its configuration as a sentence and exits 2", async () => {
+    const { exited, errors } = spawnService("misconfigured");
+    expect(await exited).toBe(2);
+    expect(errors()).toBe(
+      "The configuration has problems:\n  PORT must be a port.\n  HOST is not set.\n",
+    );
+  });
+
+  it("says what to do when its port is taken, and exits 1", async () => {
+    const { url } = await startService("ready");
+    const { exited, errors } = spawnService("ready", new URL(url).port);
+    expect(await exited).toBe(1);
+    expect(errors()).toMatch(
+      /^Something else listens on 127.0.0.1:\d+ already: stop it, or set PORT to a free port/,
+    );
+  });
+});
