@@ -24,6 +24,8 @@ export async function provisionService(options: {
   await inDatabase(adminUrl, undefined, async (sql) => {
     await ensureRole(sql, owner, options.ownerPassword);
     await ensureRole(sql, runtime, options.runtimePassword);
+    for (const role of [owner, runtime])
+      await sql`alter role ${sql(role)} set search_path = ${sql(service)}`;
     await ensureDatabase(sql, database);
   });
   await inDatabase(adminUrl, database, async (sql) => {
@@ -33,8 +35,6 @@ export async function provisionService(options: {
     await sql`create schema if not exists ${sql(service)}`;
     await sql`alter schema ${sql(service)} owner to ${sql(owner)}`;
     await sql`grant usage on schema ${sql(service)} to ${sql(runtime)}`;
-    for (const role of [owner, runtime])
-      await sql`alter role ${sql(role)} in database ${sql(database)} set search_path = ${sql(service)}`;
   });
   return {
     ownerUrl: urlFor(adminUrl, database, owner, options.ownerPassword),

@@ -44,24 +44,36 @@ create table history (
 );
 create index history_newest_first on history (flag_id, environment_id, sequence desc);
 
--- Append-only: every change of a flag, with what was before and after. It outlives the flag.
+-- Append-only: every change of a flag, an environment or an API key, with what was before and after.
+-- It outlives the flag.
 create table changes (
   id uuid primary key,
   sequence bigint generated always as identity,
   project_id uuid not null,
   environment_id uuid,
-  flag_id uuid not null,
-  flag_key text not null,
-  action text not null check (action in ('created', 'settings', 'state', 'deleted')),
+  -- What was changed: a flag, a key, or else the environment.
+  flag_id uuid,
+  flag_key text,
+  key_id text,
+  action text not null,
   cause text not null check (cause in ('manual', 'scheduled', 'rollback')),
   actor_id uuid not null,
   actor_email text not null,
   state_before jsonb,
   state_after jsonb,
-  changed_at timestamptz not null
+  changed_at timestamptz not null,
+  constraint action_fits_subject check (
+    case
+      when flag_id is not null
+        then flag_key is not null and action in ('created', 'settings', 'state', 'deleted')
+      when key_id is not null then action in ('key_issued', 'key_rotated', 'key_revoked')
+      else action = 'environment_created'
+    end
+  )
 );
 create index changes_newest_first on changes (project_id, sequence desc);
-create index changes_of_flag_newest_first on changes (project_id, flag_id, sequence desc);
+create index changes_of_flag_newest_first on changes (project_id, flag_id, sequence desc)
+  where flag_id is not null;
 
 grant select, insert, delete on flags to management_runtime;
 grant update (name, description, type, version, last_event_at, updated_at) on flags to management_runtime;

@@ -69,7 +69,11 @@ export function decideCreate(
 }
 
 /** The state that a flag has in an environment before anybody has set it there. */
-export function initialState(flag: Flag, environmentId: string, at = flag.createdAt): FlagState {
+export function initialState(
+  flag: Pick<Flag, "id" | "version" | "createdAt">,
+  environmentId: string,
+  at = flag.createdAt,
+): FlagState {
   return {
     flagId: flag.id,
     environmentId,

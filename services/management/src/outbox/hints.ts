@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 
@@ -32,17 +33,33 @@ export function createLeaderHint(sql: Sql, logger: Logger): () => void {
   };
 }
 
-/** Listens for both hints. The client library listens again after a lost connection. */
+/** How soon listening is tried again while PostgreSQL is away at the start. */
+const retryAfterMs = 1_000;
+
+/**
+ * Listens for both hints, from when PostgreSQL is there. Afterwards the client library listens again
+ * by itself when a connection is lost. Resolves when listening, or when the signal ends the trying.
+ */
 export async function listenForHints(
   sql: Sql,
   options: {
     publishedChannel: string;
     onWritten: () => void;
     onPublished: (rowIds: number[]) => void;
+    signal: AbortSignal;
+    logger: Logger;
   },
 ): Promise<void> {
-  await sql.listen(writtenChannel, options.onWritten);
-  await sql.listen(options.publishedChannel, (ids) =>
-    options.onPublished(ids.split(",").map(Number)),
-  );
+  while (!options.signal.aborted) {
+    try {
+      await sql.listen(writtenChannel, options.onWritten);
+      await sql.listen(options.publishedChannel, (ids) =>
+        options.onPublished(ids.split(",").map(Number)),
+      );
+      return;
+    } catch (error) {
+      options.logger.warn({ err: error }, "not listening for hints yet; trying again");
+      await delay(retryAfterMs, undefined, { signal: options.signal }).catch(() => undefined);
+    }
+  }
 }

@@ -66,7 +66,7 @@ export function createWriter(options: {
         ${rows.map((row) => row.message_id)}::uuid[],
         ${rows.map((row) => row.subject)}::text[],
         ${rows.map((row) => row.payload)}::text[],
-        ${rows.map((row) => row.tombstone)}::boolean[]
+        ${rows.map((row) => String(row.tombstone))}::boolean[]
       ) with ordinality as message (stream, message_id, subject, payload, tombstone, position)
       order by message.position
       returning id`;

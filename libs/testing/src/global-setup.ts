@@ -1,0 +1,77 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { findNatsServer, startLocalPostgres, startReaper } from "@halyard/local-backends";
+import { migrate, provisionService } from "@halyard/postgres";
+import { GenericContainer, Wait } from "testcontainers";
+import { publishBackends, type TestBackends } from "./backends.ts";
+import { type Release, releases, removeTemporary } from "./releases.ts";
+import { roles } from "./roles.ts";
+
+/** Every test file opens a few pools, and several files run at once. */
+const maxConnections = 400;
+const postgresImage = "postgres:18";
+const natsImage = "nats:2";
+const templateDatabase = "halyard_test_template";
+
+const projectRoot = fileURLToPath(new URL("../../..", import.meta.url));
+const migrations = join(projectRoot, "services/management/migrations");
+const cacheDir = join(projectRoot, ".cache");
+
+// biome-ignore lint/style/noDefaultExport: Jest takes its global setup as a default export.
+export default async function globalSetup(): Promise<void> {
+  const postgresAdminUrl = await startPostgres();
+  await makeTemplate(postgresAdminUrl);
+  publishBackends({ postgresAdminUrl, templateDatabase, nats: await chooseNats() });
+}
+
+async function startPostgres(): Promise<string> {
+  const external = process.env.TEST_POSTGRES_URL;
+  if (external !== undefined) return external;
+  if (process.env.TEST_BACKENDS === "containers") return startPostgresContainer();
+  const reaper = startReaper();
+  const dataDir = mkdtempSync(join(tmpdir(), "halyard-test-"));
+  reaper.removeAfterwards(dataDir);
+  const server = await startLocalPostgres({ dataDir, durable: false, maxConnections, reaper });
+  keepForTeardown(async () => {
+    await server.stop();
+    await reaper.close();
+    removeTemporary(dataDir);
+  });
+  return server.adminUrl;
+}
+
+async function startPostgresContainer(): Promise<string> {
+  const password = "tests-only";
+  const container = await new GenericContainer(postgresImage)
+    .withEnvironment({ POSTGRES_PASSWORD: password })
+    .withCommand(["postgres", "-c", `max_connections=${maxConnections}`, "-c", "fsync=off"])
+    .withExposedPorts(5432)
+    .withWaitStrategy(Wait.forListeningPorts())
+    .start();
+  keepForTeardown(async () => void (await container.stop()));
+  const address = `${container.getHost()}:${container.getMappedPort(5432)}`;
+  return `postgres://postgres:${password}@${address}/postgres`;
+}
+
+async function makeTemplate(adminUrl: string): Promise<void> {
+  const { ownerUrl } = await provisionService({
+    adminUrl,
+    database: templateDatabase,
+    service: "management",
+    ...roles.management,
+  });
+  await migrate({ ownerUrl, schema: "management", directory: migrations, log: () => undefined });
+}
+
+async function chooseNats(): Promise<TestBackends["nats"]> {
+  const external = process.env.TEST_NATS_URL;
+  if (external !== undefined) return { kind: "external", url: external };
+  if (process.env.TEST_BACKENDS === "containers") return { kind: "containers", image: natsImage };
+  return { kind: "embedded", binary: await findNatsServer({ cacheDir }) };
+}
+
+function keepForTeardown(release: Release): void {
+  releases.push(release);
+}

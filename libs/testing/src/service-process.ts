@@ -1,0 +1,75 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+/** A service as a process of its own, as operators run it, to be watched, stopped and killed. */
+export type ServiceProcess = {
+  url: string;
+  metricsUrl: string;
+  pid: number;
+  /** Everything that it has logged so far. */
+  log(): string;
+  signal(name: NodeJS.Signals): void;
+  /** The exit code, or the signal that ended it. */
+  exited: Promise<number | NodeJS.Signals>;
+  /** Ends it in order. */
+  stop(): Promise<number | NodeJS.Signals>;
+  kill(): Promise<void>;
+};
+
+const projectRoot = new URL("../../../", import.meta.url);
+
+export async function startServiceProcess(
+  name: "management" | "sdk-edge",
+  environment: Record<string, string>,
+): Promise<ServiceProcess> {
+  const entry = fileURLToPath(new URL(`services/${name}/src/main.ts`, projectRoot));
+  const child = fork(entry, {
+    env: {
+      PATH: process.env.PATH,
+      HALYARD_MODE: "development",
+      PORT: "0",
+      METRICS_PORT: "0",
+      LOG_LEVEL: "info",
+      ...environment,
+    },
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  const lines: string[] = [];
+  child.stdout?.on("data", (data: Buffer) => lines.push(data.toString()));
+  child.stderr?.on("data", (data: Buffer) => lines.push(data.toString()));
+  const exited = exitOf(child);
+  const listening = await Promise.race([announcement(child), exited]);
+  if (typeof listening !== "object")
+    throw new Error(`${name} ended with ${listening} before it listened:\n${lines.join("")}`);
+  const pid = child.pid as number;
+  return {
+    url: listening.url,
+    metricsUrl: listening.metrics_url,
+    pid,
+    log: () => lines.join(""),
+    signal: (signal) => void process.kill(pid, signal),
+    exited,
+    async stop() {
+      child.kill("SIGTERM");
+      return exited;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+type Listening = { type: "listening"; url: string; metrics_url: string };
+
+async function announcement(child: ChildProcess): Promise<Listening> {
+  const [message] = (await once(child, "message")) as [Listening];
+  return message;
+}
+
+async function exitOf(child: ChildProcess): Promise<number | NodeJS.Signals> {
+  const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
+  return code ?? signal ?? 0;
+}

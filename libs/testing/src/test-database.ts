@@ -1,0 +1,45 @@
+import { randomUUID } from "node:crypto";
+import { urlFor } from "@halyard/postgres";
+import postgres from "postgres";
+import { testBackends } from "./backends.ts";
+import { roles } from "./roles.ts";
+
+/** A database of a test file's own, with every service's schema, as fresh as after the migrations. */
+export type TestDatabase = {
+  /** As a superuser, to look at everything and to disturb. */
+  adminUrl: string;
+  managementUrl: string;
+  drop(): Promise<void>;
+};
+
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { postgresAdminUrl, templateDatabase } = testBackends();
+  const database = `halyard_test_${randomUUID().replaceAll("-", "")}`;
+  await asAdmin(postgresAdminUrl, async (sql) => {
+    await sql`create database ${sql(database)} template ${sql(templateDatabase)}`;
+  });
+  const adminUrl = new URL(postgresAdminUrl);
+  adminUrl.pathname = `/${database}`;
+  return {
+    adminUrl: adminUrl.href,
+    managementUrl: urlFor(
+      postgresAdminUrl,
+      database,
+      "management_runtime",
+      roles.management.runtimePassword,
+    ),
+    drop: () =>
+      asAdmin(postgresAdminUrl, async (sql) => {
+        await sql`drop database if exists ${sql(database)} with (force)`;
+      }),
+  };
+}
+
+async function asAdmin(url: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    await work(sql);
+  } finally {
+    await sql.end();
+  }
+}

@@ -1,0 +1,75 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type LocalNats, startLocalNats, startReaper } from "@halyard/local-backends";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { GenericContainer, Wait } from "testcontainers";
+import { testBackends } from "./backends.ts";
+import { removeTemporary } from "./releases.ts";
+
+/** A NATS server with JetStream, empty at the start and a test file's own while it runs. */
+export type TestNats = { url: string; stop(): Promise<void> };
+
+/** One that can be ended and started again on its address and its files. */
+export type RestartableNats = TestNats & {
+  kill(): Promise<void>;
+  start(): Promise<void>;
+};
+
+export async function startTestNats(): Promise<TestNats> {
+  const { nats } = testBackends();
+  switch (nats.kind) {
+    case "external":
+      await deleteAllStreams(nats.url);
+      return { url: nats.url, stop: () => deleteAllStreams(nats.url) };
+    case "containers":
+      return startContainer(nats.image);
+    case "embedded":
+      return startRestartableNats(nats.binary);
+  }
+}
+
+/** For tests that kill the server; they need a process of their own, whatever the backends are. */
+export async function startRestartableNats(binary: string): Promise<RestartableNats> {
+  const reaper = startReaper();
+  const storeDir = mkdtempSync(join(tmpdir(), "halyard-test-nats-"));
+  reaper.removeAfterwards(storeDir);
+  let server: LocalNats = await startLocalNats({ binary, storeDir, reaper });
+  const { url, port } = server;
+  return {
+    url,
+    async kill() {
+      process.kill(server.pid, "SIGKILL");
+      await server.exited;
+    },
+    async start() {
+      server = await startLocalNats({ binary, storeDir, port, reaper });
+    },
+    async stop() {
+      await server.stop();
+      await reaper.close();
+      removeTemporary(storeDir);
+    },
+  };
+}
+
+async function startContainer(image: string): Promise<TestNats> {
+  const container = await new GenericContainer(image)
+    .withCommand(["-js"])
+    .withExposedPorts(4222)
+    .withWaitStrategy(Wait.forListeningPorts())
+    .start();
+  return {
+    url: `nats://${container.getHost()}:${container.getMappedPort(4222)}`,
+    stop: async () => void (await container.stop()),
+  };
+}
+
+async function deleteAllStreams(url: string): Promise<void> {
+  const connection = await connect({ servers: url });
+  const manager = await jetstreamManager(connection);
+  for await (const stream of manager.streams.list())
+    await manager.streams.delete(stream.config.name);
+  await connection.close();
+}

@@ -1,0 +1,47 @@
+import { randomBytes } from "node:crypto";
+import type { PlanLimits } from "@halyard/contracts";
+import { isOutage, type Sql } from "@halyard/postgres";
+import { type App, createApp } from "@halyard/service";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { createAuthentication, type FindKey } from "./access/principal.ts";
+import { createFlagChanges } from "./flags/flag-changes.ts";
+import { registerFlagRoutes } from "./flags/flag-routes.ts";
+import { registerFlagStateRoutes } from "./flags/flag-state-routes.ts";
+import { createAnswerOnce } from "./idempotency/answer-once.ts";
+import type { Writer } from "./outbox/write.ts";
+
+/** The largest body that is read; the largest set of rules that anybody writes is far below. */
+const bodyLimitBytes = 1024 * 1024;
+
+/** The HTTP side of management: all its routes over what they need. */
+export function createManagementApp(options: {
+  sql: Sql;
+  writer: Writer;
+  findKey: FindKey;
+  operatorToken: string;
+  plans: Readonly<Record<string, PlanLimits>>;
+  now: () => Date;
+  newId: () => string;
+  trustedProxies: readonly string[];
+  checkAnswers: boolean;
+  metrics: Registry;
+  logger: Logger;
+}): App {
+  const { sql, writer, now, newId } = options;
+  const app = createApp({
+    logger: options.logger,
+    bodyLimitBytes,
+    trustedProxies: options.trustedProxies,
+    metrics: options.metrics,
+    checkAnswers: options.checkAnswers,
+    isOutage,
+  });
+  const authenticationFor = createAuthentication({ ...options, nowMs: () => now().getTime() });
+  const serverKey = authenticationFor("server_key");
+  const answerOnce = createAnswerOnce(randomBytes);
+  const changes = createFlagChanges({ now, newId });
+  registerFlagRoutes(app, { sql, writer, changes, answerOnce, authenticate: serverKey });
+  registerFlagStateRoutes(app, { sql, writer, changes, authenticate: serverKey });
+  return app;
+}

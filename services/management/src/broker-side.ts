@@ -1,0 +1,119 @@
+import type { KeyDirectory } from "@halyard/api-keys";
+import { allKeysFilter, type KeyEntry, type PlanLimits, type Tombstone } from "@halyard/contracts";
+import { connectNats, type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { v4 as uuidv4 } from "uuid";
+import { createLeaderHint, listenForHints } from "./outbox/hints.ts";
+import type { Publications } from "./outbox/publications.ts";
+import { createLease } from "./relay/lease.ts";
+import { publishedChannel } from "./relay/outbox-rows.ts";
+import { type Relay, startRelay } from "./relay/relay.ts";
+import { createRelayMetrics } from "./relay/relay-metrics.ts";
+
+/**
+ * Everything of this process that needs NATS: the relay, and the key directory that follows the
+ * snapshot. It comes up when NATS does; until then management takes changes all the same.
+ */
+export type BrokerSide = {
+  wakeRelay: () => void;
+  directoryIsCurrent: () => boolean;
+  details: () => { nats: "connected" | "away"; relay: "leading" | "following" };
+  stop: () => Promise<void>;
+};
+
+export function startBrokerSide(options: {
+  natsUrl: string;
+  replicas: number;
+  /** Who this process is, in the relay's lease. */
+  holder: string;
+  sql: Sql;
+  publications: Publications;
+  directory: KeyDirectory;
+  plans: Readonly<Record<string, PlanLimits>>;
+  metrics: Registry;
+  logger: Logger;
+}): BrokerSide {
+  const { sql, publications, logger } = options;
+  const hintLeader = createLeaderHint(sql, logger);
+  const stopping = new AbortController();
+  let connection: NatsConnection | undefined;
+  let relay: Relay | undefined;
+  let followed: FollowedSnapshot | undefined;
+
+  async function start(): Promise<void> {
+    connection = await connectNats({ url: options.natsUrl, name: "management", logger });
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    const client = jetstream(connection);
+    relay = startRelay({
+      ...options,
+      broker: { connection, client, manager, replicas: options.replicas, logger },
+      lease: createLease({
+        sql,
+        name: "relay",
+        holder: options.holder,
+        monotonicMs: () => performance.now(),
+      }),
+      newEpoch: uuidv4,
+      metrics: createRelayMetrics(options.metrics),
+    });
+    followed = followKeys(connection, options.directory, logger);
+    await listenForHints(sql, {
+      publishedChannel,
+      onWritten: relay.wake,
+      onPublished: publications.confirm,
+      signal: stopping.signal,
+      logger,
+    });
+  }
+
+  const started = start().catch((error: unknown) => {
+    logger.error({ err: error }, "the broker side did not start");
+  });
+  return {
+    wakeRelay: () => (relay?.isLeading() ? relay.wake() : hintLeader()),
+    directoryIsCurrent: () => followed?.isCurrent() ?? false,
+    details: () => ({
+      nats: connection !== undefined && !connection.isClosed() ? "connected" : "away",
+      relay: relay?.isLeading() ? "leading" : "following",
+    }),
+    stop: async () => {
+      stopping.abort();
+      if (connection === undefined) return;
+      await started;
+      await followed?.stop();
+      await relay?.stop();
+      await connection.close();
+    },
+  };
+}
+
+function followKeys(
+  connection: NatsConnection,
+  directory: KeyDirectory,
+  logger: Logger,
+): FollowedSnapshot {
+  return followSnapshot({
+    connection,
+    filter: allKeysFilter,
+    logger,
+    follower: {
+      replace: (_epoch, entries) => {
+        directory.replace(
+          entries.flatMap(({ address, value }) =>
+            address.kind === "key" ? [[address.keyId, value as KeyEntry | Tombstone] as const] : [],
+          ),
+        );
+      },
+      apply: ({ address, value }) => {
+        if (address.kind === "key") directory.apply(address.keyId, value as KeyEntry | Tombstone);
+      },
+      rejected: (key, problem) => {
+        logger.error({ key, problem }, "an entry of the snapshot was left out");
+      },
+    },
+  });
+}

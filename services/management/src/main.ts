@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+import { createKeyDirectory } from "@halyard/api-keys";
+import { defaultPlans } from "@halyard/contracts";
+import { connectPostgres } from "@halyard/postgres";
+import { createLogger, createMetrics, listenHost, runService, startOrExit } from "@halyard/service";
+import { v7 as uuidv7 } from "uuid";
+import { createKeyLookup } from "./access/key-lookup.ts";
+import { createManagementApp } from "./app.ts";
+import { startBrokerSide } from "./broker-side.ts";
+import { readConfig } from "./config.ts";
+import { createDatabaseHealth } from "./database-health.ts";
+import { createPublications } from "./outbox/publications.ts";
+import { createWriter } from "./outbox/write.ts";
+
+await startOrExit(async () => {
+  const config = readConfig();
+  const logger = createLogger({ service: "management", level: config.LOG_LEVEL });
+  const metrics = createMetrics({ service: "management" });
+  const sql = connectPostgres({
+    url: config.POSTGRES_URL,
+    name: "management",
+    maxConnections: config.POSTGRES_MAX_CONNECTIONS,
+    logger,
+  });
+  const publications = createPublications();
+  const directory = createKeyDirectory();
+  const plans = defaultPlans;
+  const database = createDatabaseHealth(sql);
+  const broker = startBrokerSide({
+    natsUrl: config.NATS_URL,
+    replicas: config.JETSTREAM_REPLICAS,
+    holder: randomUUID(),
+    sql,
+    publications,
+    directory,
+    plans,
+    metrics,
+    logger,
+  });
+  const app = createManagementApp({
+    sql,
+    writer: createWriter({ sql, publications, newId: uuidv7, wakeRelay: broker.wakeRelay }),
+    findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
+    operatorToken: config.OPERATOR_TOKEN,
+    plans,
+    now: () => new Date(),
+    newId: uuidv7,
+    trustedProxies: config.TRUSTED_PROXIES,
+    checkAnswers: config.HALYARD_MODE !== "production",
+    metrics,
+    logger,
+  });
+  const host = listenHost(config);
+  await runService({
+    name: "management",
+    logger,
+    app,
+    listen: { host, port: config.PORT },
+    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    readiness: () => ({ ready: database.isUp(), ...broker.details() }),
+    close: [() => sql.end({ timeout: 5 }), database.stop, broker.stop],
+  });
+});

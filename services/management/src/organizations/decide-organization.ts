@@ -1,0 +1,65 @@
+import type { PlanLimits } from "@halyard/contracts";
+import { type Refusal, refuse } from "@halyard/service";
+import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+import type { Organization } from "./organization.ts";
+import { organizationEntry } from "./organization-entry.ts";
+
+/** What follows from a change of an organization. */
+export type OrganizationDecision = {
+  organization: Organization;
+  messages: readonly OutboxMessage[];
+};
+
+type Plans = Readonly<Record<string, PlanLimits>>;
+
+export function decideCreateOrganization(
+  request: { name: string; plan: string },
+  circumstances: { plans: Plans; now: Date; newId: () => string },
+): OrganizationDecision | Refusal {
+  const { plans, now } = circumstances;
+  const organization: Organization = {
+    id: circumstances.newId(),
+    name: request.name,
+    plan: request.plan,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+  };
+  return checkPlan(request.plan, plans) ?? decided(organization, 0, plans);
+}
+
+/** What is given but not different is no change: then there is no new version and no entry. */
+export function decideUpdateOrganization(
+  current: { organization: Organization; projectCount: number },
+  request: { name?: string | undefined; plan?: string | undefined },
+  circumstances: { plans: Plans; now: Date },
+): OrganizationDecision | Refusal | "unchanged" {
+  const { organization, projectCount } = current;
+  const { plans, now } = circumstances;
+  const { name = organization.name, plan = organization.plan } = request;
+  const refusal = request.plan === undefined ? undefined : checkPlan(plan, plans);
+  if (refusal !== undefined) return refusal;
+  if (name === organization.name && plan === organization.plan) return "unchanged";
+  return decided({ ...nextVersion(organization, now), name, plan }, projectCount, plans);
+}
+
+/** The organization after a change; its time only moves forward, on whatever replica's clock. */
+export function nextVersion(organization: Organization, now: Date): Organization {
+  const updatedAt = new Date(Math.max(now.getTime(), organization.updatedAt.getTime()));
+  return { ...organization, version: organization.version + 1, updatedAt };
+}
+
+function decided(
+  organization: Organization,
+  projectCount: number,
+  plans: Plans,
+): OrganizationDecision {
+  const entry = organizationEntry({ ...organization, projectCount }, plans);
+  return { organization, messages: [entryOf(entry)] };
+}
+
+function checkPlan(plan: string, plans: Plans): Refusal | undefined {
+  if (Object.hasOwn(plans, plan)) return undefined;
+  const names = Object.keys(plans).map((name) => JSON.stringify(name));
+  return refuse("VALIDATION_001", `/plan must be one of ${names.join(", ")}`);
+}

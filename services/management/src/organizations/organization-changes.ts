@@ -1,0 +1,48 @@
+import type { PlanLimits } from "@halyard/contracts";
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import type { Write } from "../outbox/write.ts";
+import { decideCreateOrganization, decideUpdateOrganization } from "./decide-organization.ts";
+import type { Organization } from "./organization.ts";
+import { insertOrganization, lockOrganization, updateOrganization } from "./organization-store.ts";
+
+/** The use cases of organizations. Each runs inside a write's transaction. */
+export type OrganizationChanges = {
+  create(write: Write, request: { name: string; plan: string }): Promise<Organization | Refusal>;
+  update(
+    write: Write,
+    organizationId: string,
+    request: { name?: string | undefined; plan?: string | undefined },
+  ): Promise<Organization | Refusal>;
+};
+
+export function createOrganizationChanges(options: {
+  plans: Readonly<Record<string, PlanLimits>>;
+  now: () => Date;
+  newId: () => string;
+}): OrganizationChanges {
+  const { plans, now, newId } = options;
+  return {
+    async create(write, request) {
+      const decision = decideCreateOrganization(request, { plans, now: now(), newId });
+      if (isRefusal(decision)) return decision;
+      await insertOrganization(write.tx, decision.organization);
+      write.publish(decision.messages);
+      return decision.organization;
+    },
+
+    async update(write, organizationId, request) {
+      const current = await lockOrganization(write.tx, organizationId);
+      if (current === undefined) return noSuchOrganization();
+      const decision = decideUpdateOrganization(current, request, { plans, now: now() });
+      if (decision === "unchanged") return current.organization;
+      if (isRefusal(decision)) return decision;
+      await updateOrganization(write.tx, decision.organization);
+      write.publish(decision.messages);
+      return decision.organization;
+    },
+  };
+}
+
+export function noSuchOrganization(): Refusal {
+  return refuse("NOT_FOUND_001", "There is no such organization.");
+}

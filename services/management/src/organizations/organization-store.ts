@@ -1,0 +1,53 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+import type { Organization } from "./organization.ts";
+
+/** Organizations in PostgreSQL. */
+const columns = (sql: Sql | Transaction) => sql`
+  id, name, plan, version, created_at as "createdAt", updated_at as "updatedAt"`;
+
+export async function findOrganization(
+  sql: Sql | Transaction,
+  id: string,
+): Promise<Organization | undefined> {
+  const [organization] = await sql<Organization[]>`
+    select ${columns(sql)} from organizations where id = ${id}`;
+  return organization;
+}
+
+export async function listOrganizations(sql: Sql): Promise<Organization[]> {
+  return sql<Organization[]>`
+    select ${columns(sql)} from organizations order by created_at, id`;
+}
+
+/**
+ * Reads an organization to change it or the number of its projects. The projects are counted by a
+ * statement of their own: one that had to wait for the lock would count as of before it waited. The
+ * lock is the weaker one for updates, which lets users be added meanwhile.
+ */
+export async function lockOrganization(
+  tx: Transaction,
+  id: string,
+): Promise<{ organization: Organization; projectCount: number } | undefined> {
+  const [organization] = await tx<Organization[]>`
+    select ${columns(tx)} from organizations where id = ${id} for no key update`;
+  if (organization === undefined) return undefined;
+  const [{ projectCount }] = await tx<[{ projectCount: number }]>`
+    select count(*)::integer as "projectCount" from projects where organization_id = ${id}`;
+  return { organization, projectCount };
+}
+
+export async function insertOrganization(tx: Transaction, added: Organization): Promise<void> {
+  await tx`
+    insert into organizations (id, name, plan, version, created_at, updated_at)
+    values (${added.id}, ${added.name}, ${added.plan}, ${added.version}, ${added.createdAt},
+      ${added.updatedAt})`;
+}
+
+/** Writes a change of an organization that is locked. */
+export async function updateOrganization(tx: Transaction, changed: Organization): Promise<void> {
+  await tx`
+    update organizations
+    set name = ${changed.name}, plan = ${changed.plan}, version = ${changed.version},
+        updated_at = ${changed.updatedAt}
+    where id = ${changed.id}`;
+}

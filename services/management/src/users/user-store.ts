@@ -1,0 +1,28 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+import type { User } from "./user.ts";
+
+/** Users in PostgreSQL. They are never changed or deleted: what they did stays attributed to them. */
+export async function listUsers(sql: Sql, organizationId: string): Promise<User[]> {
+  return sql<User[]>`
+    select id, organization_id as "organizationId", email, name, created_at as "createdAt"
+    from users
+    where organization_id = ${organizationId}
+    order by created_at, id`;
+}
+
+export async function insertUser(tx: Transaction, user: User): Promise<void> {
+  await tx`
+    insert into users (id, organization_id, email, name, created_at)
+    values (${user.id}, ${user.organizationId}, ${user.email}, ${user.name}, ${user.createdAt})`;
+}
+
+/** The id of a user as we write it, if there is such a user in the organization. */
+export async function findUserOf(
+  tx: Transaction,
+  organizationId: string,
+  userId: string,
+): Promise<string | undefined> {
+  const [user] = await tx<{ id: string }[]>`
+    select id from users where id = ${userId} and organization_id = ${organizationId}`;
+  return user?.id;
+}

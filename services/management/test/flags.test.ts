@@ -1,0 +1,297 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Management, openManagement, seedProject } from "./management-fixture.ts";
+
+let management: Management;
+let project: Awaited<ReturnType<typeof seedProject>>;
+let key: string;
+
+beforeAll(async () => {
+  management = await openManagement();
+  project = await seedProject(management);
+  key = project.serverKey;
+});
+afterAll(() => management.close());
+
+let counter = 0;
+const freshKey = () => `flag-${++counter}`;
+
+async function createFlag(body: Record<string, unknown> = {}) {
+  const answer = await management.call("/api/v1/flags", {
+    method: "POST",
+    key,
+    body: { key: freshKey(), name: "A flag", ...body },
+  });
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+
+const patch = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  management.call(path, { method: "PATCH", key, body, headers });
+
+describe("creating a flag", () => {
+  it("answers 201 with the flag, its place and its tag", async () => {
+    const answer = await management.call("/api/v1/flags", {
+      method: "POST",
+      key,
+      body: { key: "checkout", name: "New checkout" },
+    });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get("location")).toBe(`/api/v1/flags/${answer.body.id}`);
+    expect(answer.headers.get("etag")).toBe('"1"');
+    expect(answer.body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      key: "checkout",
+      name: "New checkout",
+      description: "",
+      type: "release",
+      enabled: false,
+      rollout_percentage: 100,
+      targeting_rules: [],
+      environment_id: project.environmentId,
+      version: 1,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updated_at: answer.body.created_at,
+      last_evaluated_at: null,
+    });
+  });
+
+  it("sets the key's environment only", async () => {
+    const flag = await createFlag({ enabled: true });
+    const other = await management.call(
+      `/api/v1/flags/${flag.id}/environments/${project.otherEnvironmentId}`,
+      { key },
+    );
+    expect(flag.enabled).toBe(true);
+    expect(other.body.enabled).toBe(false);
+  });
+
+  it("is one flag.created and no flag.toggled, also when it is created enabled", async () => {
+    const flag = await createFlag({ enabled: true });
+    expect(await eventsOf(flag.id)).toMatchObject([
+      {
+        event: "flag.created",
+        state: { enabled: true },
+        triggered_by: { email: "ada@example.com" },
+      },
+    ]);
+  });
+
+  it("refuses a key that the project has already", async () => {
+    const flag = await createFlag();
+    const again = await management.call("/api/v1/flags", {
+      method: "POST",
+      key,
+      body: { key: flag.key, name: "Again" },
+    });
+    expect(again.status).toBe(409);
+    expect(again.body.error.code).toBe("CONFLICT_001");
+  });
+
+  it.each([
+    [{ name: "No key" }, "/key is required"],
+    [{ key: "a b", name: "Blank" }, "/key must be 1 to 128 letters"],
+    [{ key: "ok" }, "/name is required"],
+    [{ key: "ok", name: "x", enabld: true }, "/enabld is not a known field"],
+    [{ key: "ok", name: "x", enabled: "yes" }, "/enabled must be boolean"],
+    [{ key: "ok", name: "x", rollout_percentage: 101 }, "/rollout_percentage must be <= 100"],
+    [{ key: "ok", name: "a\u0000b" }, "/name must be one line of text"],
+    [{ key: "ok", name: "x", description: "\ud800" }, "/description must be text"],
+  ])("refuses %j and names the field", async (body, message) => {
+    const answer = await management.call("/api/v1/flags", { method: "POST", key, body });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.code).toBe("VALIDATION_001");
+    expect(answer.body.error.message).toContain(message);
+  });
+});
+
+describe("changing a flag", () => {
+  it("raises the version and writes one history entry and one event for a toggle", async () => {
+    const flag = await createFlag();
+    const answer = await patch(`/api/v1/flags/${flag.id}`, { enabled: true });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({ enabled: true, version: 2 });
+    expect(answer.headers.get("etag")).toBe('"2"');
+    expect(await eventsOf(flag.id)).toMatchObject([
+      { event: "flag.created" },
+      { event: "flag.toggled", state_before: { enabled: false }, state: { enabled: true } },
+    ]);
+    expect(await historyOf(flag.id)).toMatchObject([
+      { enabled: false, change_type: "manual" },
+      { enabled: true, change_type: "manual", changed_by: project.userId },
+    ]);
+  });
+
+  it("leaves no trace when nothing is different", async () => {
+    const flag = await createFlag({ enabled: true });
+    const answer = await patch(`/api/v1/flags/${flag.id}`, { enabled: true, name: flag.name });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual(flag);
+    expect(await eventsOf(flag.id)).toHaveLength(1);
+  });
+
+  it("makes its events in order, each a millisecond later, when much changes at once", async () => {
+    const flag = await createFlag();
+    management.clock.now = () => new Date(flag.created_at);
+    await patch(`/api/v1/flags/${flag.id}`, { name: "B", enabled: true, rollout_percentage: 5 });
+    management.clock.now = () => new Date();
+    const events = await eventsOf(flag.id);
+    expect(events.map((event) => event.event)).toEqual([
+      "flag.created",
+      "flag.updated",
+      "flag.toggled",
+      "flag_state.updated",
+    ]);
+    const first = Date.parse(flag.created_at);
+    expect(events.map((event) => Date.parse(event.timestamp) - first)).toEqual([0, 1, 2, 3]);
+    expect(events[1]?.changes).toEqual({ name: { from: "A flag", to: "B" } });
+  });
+
+  it("takes PUT with the same partial meaning", async () => {
+    const flag = await createFlag();
+    const answer = await management.call(`/api/v1/flags/${flag.id}`, {
+      method: "PUT",
+      key,
+      body: { name: "Put" },
+    });
+    expect(answer.body).toMatchObject({ name: "Put", key: flag.key });
+  });
+
+  it("changes nothing when If-Match names another version", async () => {
+    const flag = await createFlag();
+    const refused = await patch(
+      `/api/v1/flags/${flag.id}`,
+      { enabled: true },
+      { "if-match": '"7"' },
+    );
+    expect(refused.status).toBe(412);
+    expect(refused.body.error.code).toBe("CONFLICT_003");
+    const accepted = await patch(
+      `/api/v1/flags/${flag.id}`,
+      { enabled: true },
+      { "if-match": '"7", "1"' },
+    );
+    expect(accepted.status).toBe(200);
+  });
+
+  it("loses no change when many come at once", async () => {
+    const flag = await createFlag();
+    const percentages = Array.from({ length: 40 }, (_, index) => index);
+    const answers = await Promise.all(
+      percentages.map((rollout_percentage) =>
+        patch(`/api/v1/flags/${flag.id}`, { rollout_percentage }),
+      ),
+    );
+    const versions = answers.map((answer) => answer.body.version).sort((a, b) => a - b);
+    expect(versions).toEqual(percentages.map((index) => index + 2));
+  });
+
+  it("changes one environment's state on its own path", async () => {
+    const flag = await createFlag();
+    const path = `/api/v1/flags/${flag.id}/environments/${project.otherEnvironmentId}`;
+    const answer = await patch(path, { enabled: true });
+    expect(answer.body).toMatchObject({
+      flag_id: flag.id,
+      environment_id: project.otherEnvironmentId,
+      enabled: true,
+      version: 2,
+    });
+    const own = await management.call(`/api/v1/flags/${flag.id}`, { key });
+    expect(own.body).toMatchObject({ enabled: false, version: 2 });
+    const [, toggled] = await eventsOf(flag.id);
+    expect(toggled).toMatchObject({ environment: { name: "staging" } });
+  });
+});
+
+describe("an environment_only key", () => {
+  it("is refused in another environment of its project, and finds nothing elsewhere", async () => {
+    const flag = await createFlag();
+    const at = (environmentId: string) =>
+      management.call(`/api/v1/flags/${flag.id}/environments/${environmentId}`, {
+        key: project.environmentOnlyKey,
+      });
+    expect((await at(project.environmentId)).status).toBe(200);
+    expect((await at(project.otherEnvironmentId)).status).toBe(403);
+    expect((await at(project.projectId)).status).toBe(404);
+  });
+});
+
+describe("deleting a flag", () => {
+  it("removes it with its states, and lets its key be used again", async () => {
+    const flag = await createFlag();
+    const answer = await management.call(`/api/v1/flags/${flag.id}`, { method: "DELETE", key });
+    expect(answer.status).toBe(204);
+    expect((await management.call(`/api/v1/flags/${flag.id}`, { key })).status).toBe(404);
+    expect((await eventsOf(flag.id)).map((event) => event.event)).toEqual([
+      "flag.created",
+      "flag.deleted",
+    ]);
+    const again = await createFlag({ key: flag.key });
+    expect(again.id).not.toBe(flag.id);
+  });
+});
+
+describe("listing flags", () => {
+  it("pages through them in the order of their keys", async () => {
+    const all = (await management.call("/api/v1/flags", { key })).body.flags.map(
+      (flag: { key: string }) => flag.key,
+    );
+    const paged: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const suffix: string = cursor === null ? "" : `&cursor=${cursor}`;
+      const { body } = await management.call(`/api/v1/flags?limit=3${suffix}`, { key });
+      paged.push(...body.flags.map((flag: { key: string }) => flag.key));
+      cursor = body.next_cursor;
+    } while (cursor !== null);
+    expect(paged).toEqual(all);
+    expect(all).toEqual([...all].sort());
+  });
+
+  it("refuses a cursor that it has not given", async () => {
+    const answer = await management.call("/api/v1/flags?limit=3&cursor=%20", { key });
+    expect(answer.status).toBe(400);
+  });
+});
+
+describe("Idempotency-Key", () => {
+  it("gives the first answer again, and makes one flag", async () => {
+    const request = {
+      method: "POST",
+      key,
+      body: { key: freshKey(), name: "Once" },
+      headers: { "idempotency-key": "first" },
+    };
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => management.call("/api/v1/flags", request)),
+    );
+    expect(answers.map((answer) => answer.status)).toEqual([201, 201, 201]);
+    expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+  });
+
+  it("refuses another body", async () => {
+    const send = (name: string) =>
+      management.call("/api/v1/flags", {
+        method: "POST",
+        key,
+        body: { key: `idem-${name}`, name },
+        headers: { "idempotency-key": "second" },
+      });
+    expect((await send("a")).status).toBe(201);
+    const refused = await send("b");
+    expect(refused.status).toBe(409);
+    expect(refused.body.error.code).toBe("CONFLICT_001");
+  });
+});
+
+async function eventsOf(flagId: string) {
+  const rows = await management.sql<{ payload: string }[]>`
+    select payload from outbox where stream = 'events' order by id`;
+  return rows.map((row) => JSON.parse(row.payload)).filter((event) => event.flag.id === flagId);
+}
+
+async function historyOf(flagId: string) {
+  return management.sql`
+    select enabled, change_type, changed_by from history
+    where flag_id = ${flagId} and environment_id = ${project.environmentId}
+    order by sequence`;
+}
