@@ -17,6 +17,7 @@ export { createLogger, type Logger, pathOf } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
 export { releaseAll } from "./release.ts";
+export { createRequestIds } from "./request-id.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
 export {

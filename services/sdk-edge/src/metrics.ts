@@ -1,0 +1,130 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { AnswerCounts } from "./sdk/answer-counts.ts";
+import { countEntries } from "./snapshot/entries-of.ts";
+import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
+import type { StreamCounts, StreamRegistry } from "./streams/stream-registry.ts";
+
+/**
+ * What an edge tells about itself. All but the histogram is looked up when somebody asks: what a
+ * request or an event has to do for the metrics is to raise a number by one.
+ */
+export type EdgeMetrics = {
+  /** From the commit of a change to its bytes being handed to the sockets. */
+  observePropagation(seconds: number): void;
+};
+
+/** From what a machine next to the database can do, to a minute of trouble. */
+const propagationBucketsSeconds = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+];
+
+export function registerEdgeMetrics(options: {
+  registry: Registry;
+  holder: SnapshotHolder;
+  streams: StreamRegistry;
+  streamCounts: StreamCounts;
+  answerCounts: AnswerCounts;
+  rejectedEntries: () => number;
+}): EdgeMetrics {
+  registerSnapshotMetrics(options);
+  registerStreamMetrics(options);
+  registerAnswerMetrics(options);
+  const propagation = new Histogram({
+    name: "halyard_edge_propagation_seconds",
+    help: "From the commit of a change to its bytes being handed to the open streams.",
+    buckets: propagationBucketsSeconds,
+    registers: [options.registry],
+  });
+  return { observePropagation: (seconds) => propagation.observe(seconds) };
+}
+
+function registerSnapshotMetrics(options: {
+  registry: Registry;
+  holder: SnapshotHolder;
+  rejectedEntries: () => number;
+}): void {
+  const { registry, holder } = options;
+  const registers = [registry];
+  new Gauge({
+    name: "halyard_edge_snapshot_entries",
+    help: "Entries of the snapshot that this edge holds.",
+    labelNames: ["kind"],
+    registers,
+    collect() {
+      if (holder.snapshot === undefined) return;
+      for (const [kind, count] of Object.entries(countEntries(holder.snapshot)))
+        this.set({ kind }, count);
+    },
+  });
+  new Gauge({
+    name: "halyard_edge_snapshot_stale_seconds",
+    help: "How long ago the snapshot was last known to be current. NaN: there is no snapshot.",
+    registers,
+    collect() {
+      const staleMs = holder.staleMs();
+      this.set(staleMs === undefined ? Number.NaN : staleMs / 1_000);
+    },
+  });
+  new Counter({
+    name: "halyard_edge_entries_rejected_total",
+    help: "Entries of the snapshot that did not fit their schema and were left out.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(options.rejectedEntries());
+    },
+  });
+}
+
+function registerStreamMetrics(options: {
+  registry: Registry;
+  streams: StreamRegistry;
+  streamCounts: StreamCounts;
+}): void {
+  const { streams, streamCounts } = options;
+  const registers = [options.registry];
+  new Gauge({
+    name: "halyard_edge_streams",
+    help: "Open streams.",
+    registers,
+    collect() {
+      this.set(streams.size);
+    },
+  });
+  new Counter({
+    name: "halyard_edge_stream_events_total",
+    help: "Events handed to open streams.",
+    labelNames: ["event"],
+    registers,
+    collect() {
+      this.reset();
+      this.inc({ event: "flags" }, streamCounts.flags);
+      this.inc({ event: "heartbeat" }, streamCounts.heartbeat);
+    },
+  });
+  new Counter({
+    name: "halyard_edge_streams_closed_total",
+    help: "Streams that have ended, by the cause.",
+    labelNames: ["cause"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [cause, count] of Object.entries(streamCounts.closed)) this.inc({ cause }, count);
+    },
+  });
+}
+
+function registerAnswerMetrics(options: { registry: Registry; answerCounts: AnswerCounts }): void {
+  new Counter({
+    name: "halyard_edge_answers_total",
+    help: "Answers to SDKs other than errors; those are in halyard_http_request_duration_seconds.",
+    labelNames: ["endpoint", "status"],
+    registers: [options.registry],
+    collect() {
+      this.reset();
+      for (const [endpoint, byStatus] of Object.entries(options.answerCounts))
+        for (const [status, count] of Object.entries(byStatus))
+          this.inc({ endpoint, status }, count);
+    },
+  });
+}

@@ -1,0 +1,55 @@
+import type { KeyDirectory } from "@halyard/api-keys";
+import type { EnvironmentViews } from "./environment/environment-views.ts";
+import type { EdgeMetrics } from "./metrics.ts";
+import type { Entry } from "./snapshot/reduce.ts";
+import type { SnapshotChange } from "./snapshot/snapshot-holder.ts";
+import type { StreamHub } from "./streams/stream-hub.ts";
+import type { StreamRounds } from "./streams/stream-rounds.ts";
+
+/**
+ * Carries a change of the snapshot to everything that answers: first to the keys, then to the bodies
+ * that are polled, and only then to the open streams.
+ */
+export function createPublisher(parts: {
+  directory: KeyDirectory;
+  views: EnvironmentViews;
+  hub: StreamHub;
+  rounds: StreamRounds;
+  metrics: EdgeMetrics;
+  now: () => number;
+}): (change: SnapshotChange) => void {
+  const { directory, views, hub, rounds, metrics } = parts;
+  return (change) => {
+    const { snapshot, changed } = change;
+    updateKeys(directory, change);
+    if (changed.keys.size > 0) rounds.endWithKeys();
+    for (const viewChange of views.update(snapshot, changed.environments))
+      hub.broadcast(viewChange);
+    const nowMs = parts.now();
+    for (const committedAtMs of oldestCommits(change.taken).values())
+      metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
+  };
+}
+
+function updateKeys(directory: KeyDirectory, { snapshot, changed, whole }: SnapshotChange): void {
+  if (whole) {
+    directory.replace(snapshot.keys);
+    return;
+  }
+  for (const keyId of changed.keys) {
+    const entry = snapshot.keys.get(keyId);
+    if (entry !== undefined) directory.apply(keyId, entry);
+  }
+}
+
+/** When the change that waited longest was committed, for each environment that changed. */
+function oldestCommits(taken: readonly Entry[]): ReadonlyMap<string, number> {
+  const oldest = new Map<string, number>();
+  for (const { address, value } of taken) {
+    if (address.kind !== "flag") continue;
+    const committedAtMs = Date.parse(value.committed_at);
+    const known = oldest.get(address.environmentId) ?? committedAtMs;
+    oldest.set(address.environmentId, Math.min(known, committedAtMs));
+  }
+  return oldest;
+}

@@ -1,0 +1,132 @@
+import { createHash, type Hash } from "node:crypto";
+import { type FileHandle, open, readFile, rename, stat, utimes } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { checkCompleteEntry, checkEntry, entryKey, parseEntryKey } from "@halyard/contracts";
+import { entriesOf } from "./entries-of.ts";
+import { buildSnapshot, type Entry } from "./reduce.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/**
+ * A snapshot as a file: a first line with the epoch, one line for each entry, and a last line with the
+ * SHA-256 of all before it, so that a file that was cut off or damaged in any other way is known for
+ * what it is. The file's modification time says when the snapshot was last known to be current.
+ */
+export type CachedSnapshot = { snapshot: Snapshot; currentAtMs: number };
+
+export type CacheReading =
+  | ({ found: true } & CachedSnapshot)
+  /** Without a problem there simply is no file yet. */
+  | { found: false; problem?: string };
+
+const format = "halyard-snapshot-1";
+
+/** A millisecond or two of work, between which the event loop serves everybody else. */
+const entriesPerTurn = 500;
+
+/** Key hashes and names are nobody else's business. */
+const fileMode = 0o600;
+
+const newline = 0x0a;
+
+/** Writes beside the file and renames, so that the file is always a whole one. */
+export async function writeCacheFile(file: string, cached: CachedSnapshot): Promise<void> {
+  const temporary = `${file}.tmp`;
+  const handle = await open(temporary, "w", fileMode);
+  try {
+    await writeLines(handle, cached.snapshot);
+    await handle.utimes(new Date(), new Date(cached.currentAtMs));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, file);
+}
+
+/** Notes that what the file holds is still what is current. */
+export async function touchCacheFile(file: string, currentAtMs: number): Promise<void> {
+  await utimes(file, new Date(), new Date(currentAtMs));
+}
+
+async function writeLines(handle: FileHandle, snapshot: Snapshot): Promise<void> {
+  const hash = createHash("sha256");
+  let lines = line({ format, epoch: snapshot.epoch });
+  let count = 0;
+  for (const { address, value } of entriesOf(snapshot)) {
+    lines += line({ key: entryKey(address), value });
+    count += 1;
+    if (count % entriesPerTurn === 0) {
+      await writeHashed(handle, hash, lines);
+      lines = "";
+    }
+  }
+  await writeHashed(handle, hash, lines);
+  await handle.writeFile(line({ sha256: hash.digest("hex") }));
+}
+
+async function writeHashed(handle: FileHandle, hash: Hash, text: string): Promise<void> {
+  hash.update(text);
+  await handle.writeFile(text);
+}
+
+function line(value: object): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
+/** Reads the file and checks everything in it, by the same schemas as what comes from NATS. */
+export async function readCacheFile(file: string): Promise<CacheReading> {
+  let bytes: Buffer;
+  let currentAtMs: number;
+  try {
+    bytes = await readFile(file);
+    currentAtMs = (await stat(file)).mtimeMs;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return { found: false };
+    return { found: false, problem: `the file cannot be read (${code})` };
+  }
+  const body = bodyOf(bytes);
+  if (body === undefined) return { found: false, problem: "the file is not whole" };
+  try {
+    const snapshot = await parseBody(body);
+    if (typeof snapshot === "string") return { found: false, problem: snapshot };
+    return { found: true, snapshot, currentAtMs };
+  } catch {
+    // Only a file that something else has written vouches for itself and is still not what we write.
+    return { found: false, problem: "the file holds something else" };
+  }
+}
+
+/** All lines but the last one, if that one vouches for them. */
+function bodyOf(bytes: Buffer): Buffer | undefined {
+  const end = bytes.lastIndexOf(newline, -2) + 1;
+  const body = bytes.subarray(0, end);
+  const sha256 = createHash("sha256").update(body).digest("hex");
+  return bytes.toString("utf8", end) === line({ sha256 }) ? body : undefined;
+}
+
+/** The snapshot, or what is wrong with the text. */
+async function parseBody(body: Buffer): Promise<Snapshot | string> {
+  const entries: Entry[] = [];
+  let start = body.indexOf(newline) + 1;
+  const header = JSON.parse(body.toString("utf8", 0, start));
+  if (header.format !== format) return "the file is in another format";
+  const checkedHeader = checkCompleteEntry({ epoch: header.epoch });
+  if (!checkedHeader.ok) return checkedHeader.problem;
+  while (start < body.length) {
+    const end = body.indexOf(newline, start);
+    const entry = parseEntry(body.toString("utf8", start, end));
+    if (typeof entry === "string") return entry;
+    entries.push(entry);
+    start = end + 1;
+    if (entries.length % entriesPerTurn === 0) await nextTurn();
+  }
+  return buildSnapshot(checkedHeader.value.epoch, entries);
+}
+
+function parseEntry(text: string): Entry | string {
+  const { key, value } = JSON.parse(text);
+  const address = parseEntryKey(key);
+  if (address === undefined) return "an entry's key is not known";
+  const checked = checkEntry(address.kind, value);
+  return checked.ok ? { address, value: checked.value } : `${key}: ${checked.problem}`;
+}

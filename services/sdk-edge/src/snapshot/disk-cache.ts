@@ -1,0 +1,109 @@
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Logger } from "pino";
+import { readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
+import { isNothing } from "./changed.ts";
+import type { SnapshotHolder } from "./snapshot-holder.ts";
+
+/**
+ * Keeps the snapshot on disk, so that an edge can start and serve while NATS is away. While the
+ * snapshot changes, the file follows a few seconds behind; at shutdown it catches up. While nothing
+ * changes only the file's time is set, to say that what it holds is still current.
+ *
+ * The file belongs to one edge alone. If it cannot be written, the edge serves on and says so.
+ */
+export type DiskCache = {
+  /** Hands the file's snapshot to the holder, if there is a sound one and NATS has not come first. */
+  restore(): Promise<void>;
+  /** Writes what is not written yet, and stops. */
+  close(): Promise<void>;
+};
+
+/** Often enough that a crash loses little, and rarely enough that a stream of changes costs little. */
+const writeDelayMs = 3_000;
+/** Writing takes at most about a twentieth of the time, however large the snapshot is. */
+const restPerWrite = 20;
+/** A full or broken disk does not mend within seconds. */
+const delayAfterFailureMs = 60_000;
+const touchIntervalMs = 30_000;
+
+export function createDiskCache(options: {
+  file: string;
+  holder: SnapshotHolder;
+  logger: Logger;
+  now: () => number;
+}): DiskCache {
+  const { file, holder, logger, now } = options;
+  let unwritten = false;
+  let epochOnDisk = "";
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let work: Promise<void> = Promise.resolve();
+  const touching = setInterval(enqueue, touchIntervalMs, touch).unref();
+
+  holder.subscribe(({ snapshot, changed }) => {
+    const alreadyThere = isNothing(changed) && snapshot.epoch === epochOnDisk;
+    if (holder.source !== "nats" || alreadyThere) return;
+    unwritten = true;
+    writeIn(writeDelayMs);
+  });
+
+  function writeIn(delayMs: number): void {
+    if (timer !== undefined || closed) return;
+    timer = setTimeout(enqueue, delayMs, write).unref();
+  }
+
+  /** One piece of work at a time. A failure is logged here and never thrown. */
+  function enqueue(piece: () => Promise<void>): void {
+    work = work.then(piece).catch((error: unknown) => {
+      logger.warn({ err: error, file }, "the snapshot cache could not be written");
+      timer = undefined;
+      if (unwritten) writeIn(delayAfterFailureMs);
+    });
+  }
+
+  async function write(): Promise<void> {
+    const { snapshot } = holder;
+    if (snapshot === undefined || !unwritten) return;
+    const startedAtMs = now();
+    unwritten = false;
+    try {
+      await mkdir(dirname(file), { recursive: true });
+      await writeCacheFile(file, { snapshot, currentAtMs: currentAtMs() });
+      epochOnDisk = snapshot.epoch;
+    } catch (error) {
+      unwritten = true;
+      throw error;
+    }
+    timer = undefined;
+    if (unwritten) writeIn(Math.max(writeDelayMs, restPerWrite * (now() - startedAtMs)));
+  }
+
+  async function touch(): Promise<void> {
+    if (holder.source === "nats" && !unwritten) await touchCacheFile(file, currentAtMs());
+  }
+
+  function currentAtMs(): number {
+    return now() - (holder.staleMs() ?? 0);
+  }
+
+  return {
+    async restore() {
+      const reading = await readCacheFile(file);
+      if (reading.found) {
+        epochOnDisk = reading.snapshot.epoch;
+        holder.restore(reading);
+        logger.info({ file, source: holder.source }, "the snapshot cache was read");
+      } else if (reading.problem !== undefined) {
+        logger.warn({ file, problem: reading.problem }, "the snapshot cache is of no use");
+      }
+    },
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      clearInterval(touching);
+      enqueue(unwritten ? write : touch);
+      await work;
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { type Changed, isNothing } from "./changed.ts";
+import { buildSnapshot, type Entry, reduce } from "./reduce.ts";
+import { replaceSnapshot } from "./replace.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/**
+ * The one place where the present snapshot changes. It is fed by whoever follows NATS, or once from
+ * the cache on disk, and tells its subscribers about every change in the order in which they signed
+ * up: who is asked by others must come first.
+ *
+ * Entries that arrive in one turn of the event loop are taken together at its end. A burst of changes
+ * to one environment therefore costs one new body and one event, and no reader ever waits for more
+ * than that turn. Between two turns the snapshot stands still: what one reader saw, the next one sees,
+ * or something newer.
+ */
+export type SnapshotSource = "none" | "cache" | "nats";
+
+export type SnapshotChange = {
+  snapshot: Snapshot;
+  changed: Changed;
+  /** True when everything was taken anew, false when the entries in `taken` changed it. */
+  whole: boolean;
+  /** None after a full read, whose entries tell of changes long past. */
+  taken: readonly Entry[];
+};
+
+export type SnapshotHolder = {
+  readonly snapshot: Snapshot | undefined;
+  readonly source: SnapshotSource;
+  /** How long ago the snapshot was last known to be current; undefined without a snapshot. */
+  staleMs(): number | undefined;
+  subscribe(subscriber: (change: SnapshotChange) => void): void;
+  /** Takes what the cache held, unless NATS came first. `currentAtMs`: when it was last current. */
+  restore(cached: { snapshot: Snapshot; currentAtMs: number }): void;
+  /** Says that all that NATS has was handed over up to this moment. */
+  confirmCurrent(): void;
+  replace(epoch: string, entries: readonly Entry[]): void;
+  apply(entry: Entry): void;
+};
+
+/**
+ * After following for less than a day, a deletion cannot have come and gone unseen, because it is kept
+ * for a week. After longer gaps a full read is taken at its word.
+ */
+const longestGapMs = 24 * 60 * 60 * 1_000;
+
+export function createSnapshotHolder(options: { now: () => number }): SnapshotHolder {
+  const { now } = options;
+  const subscribers: ((change: SnapshotChange) => void)[] = [];
+  let snapshot: Snapshot | undefined;
+  let source: SnapshotSource = "none";
+  let currentAtMs = 0;
+  let waiting: Entry[] = [];
+
+  function become(change: SnapshotChange): void {
+    snapshot = change.snapshot;
+    for (const subscriber of subscribers) subscriber(change);
+  }
+
+  function takeWaiting(): void {
+    const entries = waiting;
+    waiting = [];
+    if (snapshot === undefined || entries.length === 0) return;
+    const reduction = reduce(snapshot, entries);
+    if (!isNothing(reduction.changed)) become({ ...reduction, whole: false });
+  }
+
+  return {
+    get snapshot() {
+      return snapshot;
+    },
+    get source() {
+      return source;
+    },
+    staleMs: () => (snapshot === undefined ? undefined : Math.max(0, now() - currentAtMs)),
+    subscribe: (subscriber) => {
+      subscribers.push(subscriber);
+    },
+    restore(cached) {
+      if (snapshot !== undefined) return;
+      source = "cache";
+      currentAtMs = cached.currentAtMs;
+      become({
+        ...replaceSnapshot(undefined, cached.snapshot, neverFollowed),
+        whole: true,
+        taken: [],
+      });
+    },
+    confirmCurrent: () => {
+      currentAtMs = now();
+    },
+    replace(epoch, entries) {
+      takeWaiting();
+      const followedUntilNow = source === "nats" && now() - currentAtMs < longestGapMs;
+      const read = buildSnapshot(epoch, entries);
+      const replaced = replaceSnapshot(snapshot, read, { followedUntilNow });
+      source = "nats";
+      currentAtMs = now();
+      become({ ...replaced, whole: true, taken: [] });
+    },
+    apply(entry) {
+      // The first of a turn asks for its end; those that follow come along.
+      if (waiting.length === 0) setImmediate(takeWaiting);
+      waiting.push(entry);
+    },
+  };
+}
+
+const neverFollowed = { followedUntilNow: false };
