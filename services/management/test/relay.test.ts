@@ -1,0 +1,225 @@
+import { randomUUID } from "node:crypto";
+import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { readEpoch } from "@halyard/jetstream";
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { pino } from "pino";
+import { createPublications } from "../src/outbox/publications.ts";
+import type { Broker } from "../src/relay/broker.ts";
+import { createLane } from "../src/relay/lane.ts";
+import { createLease } from "../src/relay/lease.ts";
+import { synchroniseLog } from "../src/relay/synchronise-log.ts";
+import { type Management, openManagement, seedProject } from "./management-fixture.ts";
+
+/**
+ * The relay against a real broker, disturbed in the ways that it has to survive. What whole processes
+ * do when they are killed is told in the end-to-end tests; here each mechanism stands alone.
+ */
+let management: Management;
+let key: string;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+let broker: Broker;
+let counter = 0;
+
+beforeAll(async () => {
+  management = await openManagement();
+  key = (await seedProject(management)).serverKey;
+  connection = await connect({ servers: management.natsUrl });
+  manager = await jetstreamManager(connection);
+  const logger = pino({ level: "silent" });
+  broker = { connection, client: jetstream(connection), manager, replicas: 1, logger };
+});
+afterAll(async () => {
+  await connection.close();
+  await management.close();
+});
+
+async function createFlag(): Promise<{ id: string }> {
+  const body = { key: `flag-${++counter}`, name: "A flag" };
+  const answer = await management.call("/api/v1/flags", { method: "POST", key, body });
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+
+const rename = (flag: { id: string }, name: string) =>
+  management.call(`/api/v1/flags/${flag.id}`, { method: "PATCH", key, body: { name } });
+
+/** What stands in the log, in order. */
+async function logged(): Promise<{ id: string; event: string; sequence: number }[]> {
+  const info = await manager.streams.info(flagEventsStream.name);
+  const messages: { id: string; event: string; sequence: number }[] = [];
+  for (let sequence = info.state.first_seq; sequence <= info.state.last_seq; sequence += 1) {
+    const message = await manager.streams.getMessage(flagEventsStream.name, { seq: sequence });
+    if (message === null) continue;
+    const event = JSON.parse(message.string());
+    messages.push({ id: event.id, event: event.event, sequence });
+  }
+  return messages;
+}
+
+const written = () =>
+  management.sql<{ messageId: string; sequence: number | null }[]>`
+    select message_id as "messageId", stream_sequence as sequence
+    from outbox where stream = 'events' order by id`;
+
+async function expectLogToBeWhole(): Promise<void> {
+  await eventually(async () => (await written()).every((row) => row.sequence !== null));
+  const rows = await written();
+  expect((await logged()).map(({ id, sequence }) => ({ messageId: id, sequence }))).toEqual([
+    ...rows,
+  ]);
+}
+
+describe("given changes", () => {
+  it("has every event in the log, once, in the order of the commits", async () => {
+    const flags = await Promise.all(Array.from({ length: 20 }, createFlag));
+    await Promise.all(flags.map((flag) => rename(flag, "Renamed")));
+    await expectLogToBeWhole();
+  });
+
+  it("answers a write when its event and its entries are in JetStream", async () => {
+    const flag = await createFlag();
+    expect((await logged()).at(-1)).toMatchObject({ event: "flag.created" });
+    const [row] = await management.sql`
+      select count(*)::integer as unsent from outbox where sent_at is null`;
+    expect(row?.unsent).toBe(0);
+    expect(flag.id).toBeDefined();
+  });
+});
+
+describe("given a log of events that is deleted", () => {
+  it("makes it again and fills it with what it held", async () => {
+    const before = (await logged()).map(({ id }) => id);
+    await manager.streams.delete(flagEventsStream.name);
+    await eventually(async () => (await logged()).length === before.length);
+    expect((await logged()).map(({ id }) => id)).toEqual(before);
+    await expectLogToBeWhole();
+  });
+});
+
+describe("given a log of events that another process made anew", () => {
+  it("takes it as it is and fills it with what the old one held", async () => {
+    const before = (await logged()).map(({ id }) => id);
+    await manager.streams.delete(flagEventsStream.name);
+    await manager.streams.add({
+      name: flagEventsStream.name,
+      subjects: [...flagEventsStream.subjects],
+    });
+    await eventually(async () => (await logged()).length === before.length);
+    expect((await logged()).map(({ id }) => id)).toEqual(before);
+  });
+});
+
+describe("given a log that ends before what was acknowledged", () => {
+  it("publishes again what the broker lost, and nothing else", async () => {
+    await expectLogToBeWhole();
+    const before = await logged();
+    // As after a broker that acknowledged a message and died before its disk had it.
+    const lost = { id: randomUUID(), sequence: before.length + 1 };
+    await management.sql.begin(async (tx) => {
+      await tx`
+        insert into outbox (stream, message_id, subject, payload)
+        values ('events', ${lost.id}, 'flag.updated', ${JSON.stringify({ id: lost.id })})`;
+      await tx`
+        update outbox set sent_at = now(), stream_sequence = ${lost.sequence}
+        where message_id = ${lost.id}`;
+      await tx`
+        update relay_streams set last_sequence = ${lost.sequence} where stream = 'events'`;
+    });
+    await synchroniseLog(management.sql, broker, createPublications());
+    await eventually(async () => (await logged()).length === before.length + 1);
+    expect((await logged()).map(({ id }) => id)).toEqual([...before.map(({ id }) => id), lost.id]);
+    await expectLogToBeWhole();
+  });
+});
+
+describe("given events whose acknowledgements were lost", () => {
+  it("finds them in the log and publishes none again", async () => {
+    await createFlag();
+    await expectLogToBeWhole();
+    const before = await logged();
+    const last = before.at(-1);
+    await management.sql.begin(async (tx) => {
+      await tx`
+        update relay_streams set last_sequence = ${(last?.sequence ?? 0) - 1}
+        where stream = 'events'`;
+      await tx`
+        update outbox set sent_at = null, stream_sequence = null
+        where stream = 'events' and stream_sequence = ${last?.sequence ?? 0}`;
+    });
+    await synchroniseLog(management.sql, broker, createPublications());
+    expect(await logged()).toEqual(before);
+    await expectLogToBeWhole();
+  });
+});
+
+describe("given a snapshot that is deleted", () => {
+  it("writes it anew from the tables, under another epoch", async () => {
+    await createFlag();
+    const epoch = await readEpoch(manager);
+    await manager.streams.delete(snapshotBucket.streamName);
+    const next = await eventually(() => readEpoch(manager));
+    expect(next).not.toBe(epoch);
+    const [row] = await management.sql`select count(*)::integer as states from flag_states`;
+    const info = await manager.streams.info(snapshotBucket.streamName, {
+      subjects_filter: `${snapshotBucket.subjectPrefix}*.flag.>`,
+    } as never);
+    expect(Object.keys(info.state.subjects ?? {})).toHaveLength(row?.states);
+  });
+});
+
+describe("given a former leader that wakes up late", () => {
+  it("publishes nothing, because the streams have moved on", async () => {
+    const { state } = await manager.streams.info(flagEventsStream.name);
+    await createFlag();
+    await expectLogToBeWhole();
+    const before = await logged();
+    const lane = createLane({
+      stream: "events",
+      sql: unsentForever(),
+      broker,
+      publications: createPublications(),
+      lastSequence: state.last_seq,
+      isLeading: () => true,
+    });
+    await expect(lane.drain()).rejects.toThrow("not everything was acknowledged");
+    expect(await logged()).toEqual(before);
+  });
+
+  /** A database as the former leader remembers it: with a row that it has yet to publish. */
+  function unsentForever() {
+    const row = { id: 1, messageId: randomUUID(), subject: "flag.created", payload: "{}" };
+    return (async () => [row]) as unknown as Management["sql"];
+  }
+});
+
+describe("given a lease", () => {
+  const lease = (holder: string, monotonicMs = () => performance.now()) =>
+    createLease({ sql: management.sql, name: "of-this-test", holder, monotonicMs });
+
+  it("is held by one, until it is given up", async () => {
+    const [one, two] = [lease(randomUUID()), lease(randomUUID())];
+    expect(await one.acquire()).toBe(true);
+    expect(await two.acquire()).toBe(false);
+    expect(await one.acquire()).toBe(true);
+    await one.release();
+    expect(await two.acquire()).toBe(true);
+  });
+
+  it("is no longer held when its time has passed, even if nobody said so", async () => {
+    let now = 0;
+    const one = createLease({
+      sql: management.sql,
+      name: "of-another-test",
+      holder: randomUUID(),
+      monotonicMs: () => now,
+    });
+    await one.acquire();
+    expect(one.isHeld()).toBe(true);
+    now = 3_000;
+    expect(one.isHeld()).toBe(false);
+  });
+});
