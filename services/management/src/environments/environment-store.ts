@@ -1,0 +1,39 @@
+import type { Json, Sql, Transaction } from "@halyard/postgres";
+import type { Environment } from "./environment.ts";
+
+/** Environments in PostgreSQL. */
+const columns = (sql: Sql | Transaction) => sql`
+  environment.id, environment.project_id as "projectId", environment.name,
+  environment.created_at as "createdAt"`;
+
+export async function listEnvironments(sql: Sql, projectId: string): Promise<Environment[]> {
+  return sql<Environment[]>`
+    select ${columns(sql)}
+    from environments as environment
+    where environment.project_id = ${projectId}
+    order by environment.created_at, environment.id`;
+}
+
+/** The environments of all projects of an organization. */
+export async function listEnvironmentsOf(sql: Sql, organizationId: string): Promise<Environment[]> {
+  return sql<Environment[]>`
+    select ${columns(sql)}
+    from environments as environment
+    join projects as project on project.id = environment.project_id
+    where project.organization_id = ${organizationId}
+    order by environment.created_at, environment.id`;
+}
+
+/** Writes new environments of a project. False when the project has one of the names already. */
+export async function insertEnvironments(
+  tx: Transaction,
+  environments: readonly Environment[],
+): Promise<boolean> {
+  const inserted = await tx`
+    insert into environments (id, project_id, name, created_at)
+    select id, "projectId", name, "createdAt"
+    from jsonb_to_recordset(${tx.json(environments as unknown as Json)}) as environment (
+      id uuid, "projectId" uuid, name text, "createdAt" timestamptz)
+    on conflict on constraint environment_name_taken do nothing`;
+  return inserted.count === environments.length;
+}

@@ -1,0 +1,165 @@
+import type { NewApiKey } from "@halyard/api-keys";
+import { type IssueKey, parseInstant } from "@halyard/contracts";
+import { type Refusal, refuse } from "@halyard/service";
+import type { z } from "zod";
+import type { AuditEntry } from "../audit/audit-entry.ts";
+import type { Occasion } from "../flags/occasion.ts";
+import { entryMessage, entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+import type { Key, KeyPlace } from "./key.ts";
+import { keyEntry } from "./key-entry.ts";
+
+/** What follows from issuing, rotating or revoking, decided before anything is written. */
+export type KeyDecision = {
+  /** A key that is new. */
+  issued?: Key;
+  /** A key that has changed. */
+  changed?: Key;
+  audit: readonly AuditEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+/** The last instant that ISO 8601 writes with a year of four digits. */
+const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+export function decideIssue(
+  place: KeyPlace,
+  request: z.infer<typeof IssueKey>,
+  material: NewApiKey,
+  occasion: Occasion,
+): (KeyDecision & { issued: Key }) | Refusal {
+  const expiresAt = readExpiry(request.expires_at ?? null, occasion.now);
+  if (expiresAt !== null && "refused" in expiresAt) return expiresAt;
+  const issued = newKey(material, occasion, {
+    ...place,
+    kind: request.kind,
+    name: request.name,
+    userId: request.user_id,
+    environmentOnly: request.environment_only ?? false,
+    expiresAt,
+  });
+  return {
+    issued,
+    audit: [keyAudit("key_issued", null, issued, occasion)],
+    messages: [keyMessage(issued, occasion)],
+  };
+}
+
+/**
+ * A new key in place of an old one, alike in everything but id and secret. Without an overlap the old
+ * one ends now, as if revoked; with one it ends after it, unless it would have ended before.
+ */
+export function decideRotate(
+  old: Key,
+  overlapSeconds: number,
+  material: NewApiKey,
+  occasion: Occasion,
+): (KeyDecision & { issued: Key }) | Refusal {
+  const refusal = checkStillWorks(old, occasion.now);
+  if (refusal !== undefined) return refusal;
+  const issued = newKey(material, occasion, old);
+  const ended =
+    overlapSeconds === 0 ? revoked(old, occasion) : expiring(old, overlapSeconds, occasion);
+  return {
+    issued,
+    ...(ended === old ? {} : { changed: ended }),
+    audit: [
+      keyAudit("key_rotated", old, ended, occasion),
+      keyAudit("key_issued", null, issued, occasion),
+    ],
+    messages: [
+      keyMessage(issued, occasion),
+      ...(ended === old ? [] : [keyMessage(ended, occasion)]),
+    ],
+  };
+}
+
+/** Revoking what is revoked changes nothing. A key that has expired can be revoked. */
+export function decideRevoke(key: Key, occasion: Occasion): KeyDecision | "unchanged" {
+  if (key.revokedAt !== null) return "unchanged";
+  const changed = revoked(key, occasion);
+  return {
+    changed,
+    audit: [keyAudit("key_revoked", key, changed, occasion)],
+    messages: [keyMessage(changed, occasion)],
+  };
+}
+
+function newKey(
+  material: NewApiKey,
+  occasion: Occasion,
+  key: Omit<Key, "id" | "secretSha256" | "version" | "createdAt" | "revokedAt">,
+): Key {
+  const { id, secretSha256 } = material;
+  return { ...key, id, secretSha256, version: 1, createdAt: occasion.now, revokedAt: null };
+}
+
+function readExpiry(text: string | null, now: Date): Date | null | Refusal {
+  if (text === null) return null;
+  const ms = parseInstant(text);
+  if (ms === undefined || ms <= now.getTime())
+    return refuse("VALIDATION_001", "/expires_at must be in the future");
+  if (ms > lastInstantMs)
+    return refuse("VALIDATION_001", "/expires_at must be before the year 10000");
+  return new Date(ms);
+}
+
+function checkStillWorks(key: Key, now: Date): Refusal | undefined {
+  if (key.revokedAt !== null)
+    return refuse(
+      "CONFLICT_001",
+      "The key has been revoked and cannot be rotated; issue a new one.",
+    );
+  if (key.expiresAt !== null && key.expiresAt <= now)
+    return refuse("CONFLICT_001", "The key has expired and cannot be rotated; issue a new one.");
+  return undefined;
+}
+
+function revoked(key: Key, { now }: Occasion): Key {
+  return { ...key, version: key.version + 1, revokedAt: now };
+}
+
+function expiring(key: Key, overlapSeconds: number, { now }: Occasion): Key {
+  const end = new Date(now.getTime() + overlapSeconds * 1000);
+  if (key.expiresAt !== null && key.expiresAt <= end) return key;
+  return { ...key, version: key.version + 1, expiresAt: end };
+}
+
+/** The key's entry in the snapshot; one that is revoked leaves a deletion in its place. */
+function keyMessage(key: Key, { now }: Occasion): OutboxMessage {
+  if (key.revokedAt === null) return entryOf(keyEntry({ ...key, committedAt: now }));
+  return entryMessage(
+    { kind: "key", organizationId: key.organizationId, keyId: key.id },
+    { deleted: true, version: key.version, committed_at: now.toISOString() },
+  );
+}
+
+function keyAudit(
+  action: AuditEntry["action"],
+  before: Key | null,
+  after: Key,
+  occasion: Occasion,
+): AuditEntry {
+  return {
+    id: occasion.newId(),
+    projectId: after.projectId,
+    environmentId: after.environmentId,
+    keyId: after.id,
+    action,
+    actor: occasion.actor,
+    before: before && auditedKey(before),
+    after: auditedKey(after),
+    changedAt: occasion.now,
+  };
+}
+
+/** A key as the audit log shows it: nothing of its secret, not even the digest. */
+function auditedKey(key: Key): Record<string, unknown> {
+  return {
+    kind: key.kind,
+    name: key.name,
+    user_id: key.userId,
+    environment_only: key.environmentOnly,
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+  };
+}

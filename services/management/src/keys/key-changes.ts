@@ -1,0 +1,118 @@
+import { makeApiKey } from "@halyard/api-keys";
+import type { IssueKey } from "@halyard/contracts";
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import type { z } from "zod";
+import type { Principal } from "../access/principal.ts";
+import { actorOf } from "../audit/attribution.ts";
+import { insertAuditEntries } from "../audit/audit-store.ts";
+import type { Occasion } from "../flags/occasion.ts";
+import type { Write } from "../outbox/write.ts";
+import { reachesProject } from "../projects/project-access.ts";
+import { findUserOf } from "../users/user-store.ts";
+import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
+import type { Key } from "./key.ts";
+import { checkMayHandle } from "./key-permission.ts";
+import { findKeyPlace, insertKey, lockKey, updateKey } from "./key-store.ts";
+
+/** The use cases of API keys. Each runs inside a write's transaction. */
+export type KeyChanges = {
+  issue(
+    write: Write,
+    principal: Principal,
+    place: { projectId: string; environmentId: string },
+    request: z.infer<typeof IssueKey>,
+  ): Promise<IssuedKey | Refusal>;
+  rotate(
+    write: Write,
+    principal: Principal,
+    place: KeyAddress,
+    overlapSeconds: number,
+  ): Promise<IssuedKey | Refusal>;
+  revoke(write: Write, principal: Principal, place: KeyAddress): Promise<Key | Refusal>;
+};
+
+export type KeyAddress = { projectId: string; environmentId: string; keyId: string };
+
+/** A new key and, for the one answer that carries it, its text. */
+export type IssuedKey = { key: Key; text: string };
+
+export function createKeyChanges(options: {
+  now: () => Date;
+  newId: () => string;
+  randomBytes: (size: number) => Buffer;
+}): KeyChanges {
+  async function occasionOf(write: Write, principal: Principal): Promise<Occasion> {
+    const actor = await actorOf(write.tx, principal);
+    return { actor, cause: "manual", now: options.now(), newId: options.newId };
+  }
+
+  return {
+    async issue(write, principal, { projectId, environmentId }, request) {
+      if (!reachesProject(principal, projectId)) return noSuchEnvironment();
+      const place = await findKeyPlace(write.tx, { projectId, environmentId });
+      if (place === undefined) return noSuchEnvironment();
+      const environmentOnly = request.environment_only ?? false;
+      const subject = { ...place, userId: request.user_id, environmentOnly };
+      const refusal = checkMayHandle(principal, subject);
+      if (refusal !== undefined) return refusal;
+      const userId = await findUserOf(write.tx, place.organizationId, request.user_id);
+      if (userId === undefined)
+        return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
+      const material = makeApiKey(request.kind, options.randomBytes);
+      const occasion = await occasionOf(write, principal);
+      const decision = decideIssue(place, { ...request, user_id: userId }, material, occasion);
+      if (isRefusal(decision)) return decision;
+      await carryOut(write, decision);
+      return { key: decision.issued, text: material.key };
+    },
+
+    async rotate(write, principal, address, overlapSeconds) {
+      const old = await lockPermitted(write, principal, address);
+      if (isRefusal(old)) return old;
+      const material = makeApiKey(old.kind, options.randomBytes);
+      const occasion = await occasionOf(write, principal);
+      const decision = decideRotate(old, overlapSeconds, material, occasion);
+      if (isRefusal(decision)) return decision;
+      await carryOut(write, decision);
+      return { key: decision.issued, text: material.key };
+    },
+
+    async revoke(write, principal, address) {
+      const key = await lockPermitted(write, principal, address);
+      if (isRefusal(key)) return key;
+      const decision = decideRevoke(key, await occasionOf(write, principal));
+      if (decision === "unchanged") return key;
+      await carryOut(write, decision);
+      return decision.changed ?? key;
+    },
+  };
+}
+
+async function lockPermitted(
+  write: Write,
+  principal: Principal,
+  address: KeyAddress,
+): Promise<Key | Refusal> {
+  if (!reachesProject(principal, address.projectId)) return noSuchKey();
+  const key = await lockKey(write.tx, address);
+  if (key === undefined) return noSuchKey();
+  return checkMayHandle(principal, key) ?? key;
+}
+
+async function carryOut(write: Write, decision: KeyDecision): Promise<void> {
+  const { issued, changed } = decision;
+  await Promise.all([
+    issued && insertKey(write.tx, issued),
+    changed && updateKey(write.tx, changed),
+    insertAuditEntries(write.tx, decision.audit),
+  ]);
+  write.publish(decision.messages);
+}
+
+export function noSuchEnvironment(): Refusal {
+  return refuse("NOT_FOUND_001", "There is no such environment in this project.");
+}
+
+function noSuchKey(): Refusal {
+  return refuse("NOT_FOUND_001", "There is no such key in this environment.");
+}

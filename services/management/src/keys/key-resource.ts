@@ -1,0 +1,24 @@
+import type { ApiKey, IssuedApiKey } from "@halyard/contracts";
+import type { Key } from "./key.ts";
+
+/** A key as the API shows it. */
+export function keyResource(key: Key): ApiKey {
+  return {
+    id: key.id,
+    kind: key.kind,
+    name: key.name,
+    environment_id: key.environmentId,
+    user_id: key.userId,
+    environment_only: key.environmentOnly,
+    created_at: key.createdAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+    // Requests are counted by another service, whose figures are not here yet.
+    last_used_at: null,
+  };
+}
+
+/** The one answer that carries the key itself; `text` is known at this moment only. */
+export function issuedKeyResource(key: Key, text: string): IssuedApiKey {
+  return { ...keyResource(key), key: text };
+}

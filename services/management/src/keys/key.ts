@@ -1,0 +1,23 @@
+import type { KeyKind } from "@halyard/api-keys";
+
+/** An API key as it is kept: everything but the secret, of which there is only a digest. */
+export type Key = {
+  /** The 16 characters of the key itself by which it is looked up. */
+  id: string;
+  secretSha256: string;
+  kind: KeyKind;
+  name: string;
+  organizationId: string;
+  projectId: string;
+  environmentId: string;
+  userId: string;
+  environmentOnly: boolean;
+  /** Raised by every change to the key. */
+  version: number;
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+};
+
+/** Where a key is: an environment of a project. */
+export type KeyPlace = { organizationId: string; projectId: string; environmentId: string };
