@@ -5,11 +5,16 @@ import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { createAuthentication, type FindKey } from "./access/principal.ts";
+import { registerEnvironmentRoutes } from "./environments/environment-routes.ts";
 import { createFlagChanges } from "./flags/flag-changes.ts";
 import { registerFlagRoutes } from "./flags/flag-routes.ts";
 import { registerFlagStateRoutes } from "./flags/flag-state-routes.ts";
 import { createAnswerOnce } from "./idempotency/answer-once.ts";
+import { registerKeyRoutes } from "./keys/key-routes.ts";
+import { registerOrganizationRoutes } from "./organizations/organization-routes.ts";
 import type { Writer } from "./outbox/write.ts";
+import { registerProjectRoutes } from "./projects/project-routes.ts";
+import { registerUserRoutes } from "./users/user-routes.ts";
 
 /** The largest body that is read; the largest set of rules that anybody writes is far below. */
 const bodyLimitBytes = 1024 * 1024;
@@ -28,7 +33,7 @@ export function createManagementApp(options: {
   metrics: Registry;
   logger: Logger;
 }): App {
-  const { sql, writer, now, newId } = options;
+  const { sql, writer, plans, now, newId } = options;
   const app = createApp({
     logger: options.logger,
     bodyLimitBytes,
@@ -43,5 +48,15 @@ export function createManagementApp(options: {
   const changes = createFlagChanges({ now, newId });
   registerFlagRoutes(app, { sql, writer, changes, answerOnce, authenticate: serverKey });
   registerFlagStateRoutes(app, { sql, writer, changes, authenticate: serverKey });
+
+  const shared = { sql, writer, answerOnce, now, newId };
+  const operator = { ...shared, authenticate: authenticationFor("operator") };
+  registerOrganizationRoutes(app, { ...operator, plans });
+  registerUserRoutes(app, operator);
+  registerProjectRoutes(app, { ...operator, plans });
+
+  const projectScoped = { ...shared, authenticate: authenticationFor("operator_or_server_key") };
+  registerEnvironmentRoutes(app, projectScoped);
+  registerKeyRoutes(app, { ...projectScoped, randomBytes });
   return app;
 }
