@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import {
@@ -182,7 +182,10 @@ describe("given npm start", () => {
 describe("given a damaged home", () => {
   it("says what is damaged and how to begin anew", async () => {
     const home = newHome();
-    mkdirSync(join(home, "postgres/cluster/base"), { recursive: true });
+    const healthy = launchHalyard({ home });
+    await eventually("PostgreSQL runs", () => healthy.output().includes("✓ PostgreSQL"));
+    await healthy.end("SIGTERM");
+    rmSync(join(home, "postgres/cluster/global/pg_control"));
 
     const halyard = launchHalyard({ home });
 

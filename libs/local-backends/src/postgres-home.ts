@@ -55,12 +55,16 @@ function settleForRoot({ dataDir, place, onStep }: Wish): PostgresHome {
 }
 
 function homeOfExistingData(dataDir: string, clusterDir: string, owner: SystemUser): PostgresHome {
-  if (owner.uid !== 0 && userCan(owner, "-w", clusterDir)) {
-    return describeHome(dataDir, { clusterDir, user: owner });
+  if (owner.uid === 0) {
+    throw new PostgresDataUnreachableError(
+      `PostgreSQL's data in ${clusterDir} belong to root, as whom it does not run. ` +
+        `Give them to its own user: chown -R ${findUnprivilegedUser().name} '${clusterDir}'`,
+    );
   }
+  if (userCan(owner, "-w", clusterDir)) return describeHome(dataDir, { clusterDir, user: owner });
   throw new PostgresDataUnreachableError(
-    `PostgreSQL's data in ${clusterDir} belong to the ${owner.name}, who cannot reach them there any more. ` +
-      `Open the directories above for passing through (chmod o+x), or choose another directory in HALYARD_HOME.`,
+    `PostgreSQL's data in ${clusterDir} belong to the ${owner.name}, who cannot reach them there. ` +
+      "Open the directories above for passing through (chmod o+x), or choose another directory in HALYARD_HOME.",
   );
 }
 

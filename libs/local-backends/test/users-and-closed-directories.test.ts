@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
+import { startLocalPostgres } from "../src/index.ts";
 import { runsAsRoot } from "../src/unprivileged-user.ts";
 import { isRunning } from "./gone.ts";
 import {
@@ -140,6 +141,15 @@ if (runsAsRoot()) {
       await expect(launch({ ...options, user: ORDINARY_USER })).rejects.toThrow(
         "belong to another user",
       );
+    });
+  });
+
+  describe("given data that were given to root", () => {
+    it("names the command that gives them back to PostgreSQL's user", async () => {
+      const dataDir = join(throwawayDirectory(), "postgres");
+      mkdirSync(join(dataDir, "cluster"), { recursive: true });
+
+      await expect(startLocalPostgres({ dataDir })).rejects.toThrow(`'${dataDir}/cluster'`);
     });
   });
 }
