@@ -1,13 +1,12 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { findNatsServer, startLocalPostgres, startReaper } from "@halyard/local-backends";
-import { migrate, provisionService } from "@halyard/postgres";
 import { GenericContainer, Wait } from "testcontainers";
 import { publishBackends, type TestBackends } from "./backends.ts";
+import { cacheDir } from "./project-root.ts";
 import { type Release, releases, removeTemporary } from "./releases.ts";
-import { roles } from "./roles.ts";
+import { prepareTemplate } from "./template-database.ts";
 
 /** Every test file opens a few pools, and several files run at once. */
 const maxConnections = 400;
@@ -15,14 +14,10 @@ const postgresImage = "postgres:18";
 const natsImage = "nats:2";
 const templateDatabase = "halyard_test_template";
 
-const projectRoot = fileURLToPath(new URL("../../..", import.meta.url));
-const migrations = join(projectRoot, "services/management/migrations");
-const cacheDir = join(projectRoot, ".cache");
-
 // biome-ignore lint/style/noDefaultExport: Jest takes its global setup as a default export.
 export default async function globalSetup(): Promise<void> {
   const postgresAdminUrl = await startPostgres();
-  await makeTemplate(postgresAdminUrl);
+  await prepareTemplate(postgresAdminUrl, templateDatabase);
   publishBackends({ postgresAdminUrl, templateDatabase, nats: await chooseNats() });
 }
 
@@ -53,16 +48,6 @@ async function startPostgresContainer(): Promise<string> {
   keepForTeardown(async () => void (await container.stop()));
   const address = `${container.getHost()}:${container.getMappedPort(5432)}`;
   return `postgres://postgres:${password}@${address}/postgres`;
-}
-
-async function makeTemplate(adminUrl: string): Promise<void> {
-  const { ownerUrl } = await provisionService({
-    adminUrl,
-    database: templateDatabase,
-    service: "management",
-    ...roles.management,
-  });
-  await migrate({ ownerUrl, schema: "management", directory: migrations, log: () => undefined });
 }
 
 async function chooseNats(): Promise<TestBackends["nats"]> {

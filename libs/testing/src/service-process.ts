@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { projectRoot } from "./project-root.ts";
 
 /** A service as a process of its own, as operators run it, to be watched, stopped and killed. */
 export type ServiceProcess = {
@@ -17,14 +18,17 @@ export type ServiceProcess = {
   kill(): Promise<void>;
 };
 
-const projectRoot = new URL("../../../", import.meta.url);
+const entries = {
+  management: "services/management/src/main.ts",
+  "sdk-edge": "services/sdk-edge/src/main.ts",
+  gateway: "deploy/gateway/src/main.ts",
+} as const;
 
 export async function startServiceProcess(
-  name: "management" | "sdk-edge",
+  name: keyof typeof entries,
   environment: Record<string, string>,
 ): Promise<ServiceProcess> {
-  const entry = fileURLToPath(new URL(`services/${name}/src/main.ts`, projectRoot));
-  const child = fork(entry, {
+  const child = fork(join(projectRoot, entries[name]), {
     env: {
       PATH: process.env.PATH,
       HALYARD_MODE: "development",

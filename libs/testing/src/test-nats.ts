@@ -1,11 +1,17 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type LocalNats, startLocalNats, startReaper } from "@halyard/local-backends";
+import {
+  findNatsServer,
+  type LocalNats,
+  startLocalNats,
+  startReaper,
+} from "@halyard/local-backends";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { GenericContainer, Wait } from "testcontainers";
 import { testBackends } from "./backends.ts";
+import { cacheDir } from "./project-root.ts";
 import { removeTemporary } from "./releases.ts";
 
 /** A NATS server with JetStream, empty at the start and a test file's own while it runs. */
@@ -15,6 +21,8 @@ export type TestNats = { url: string; stop(): Promise<void> };
 export type RestartableNats = TestNats & {
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** SIGSTOP makes it fall silent with its connections open; SIGCONT lets it go on. */
+  signal(name: NodeJS.Signals): void;
 };
 
 export async function startTestNats(): Promise<TestNats> {
@@ -28,6 +36,12 @@ export async function startTestNats(): Promise<TestNats> {
     case "embedded":
       return startRestartableNats(nats.binary);
   }
+}
+
+/** The NATS server's binary for tests that start one of their own, whatever the backends are. */
+export async function natsServerBinary(): Promise<string> {
+  const { nats } = testBackends();
+  return nats.kind === "embedded" ? nats.binary : findNatsServer({ cacheDir });
 }
 
 /** For tests that kill the server; they need a process of their own, whatever the backends are. */
@@ -46,6 +60,7 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
     async start() {
       server = await startLocalNats({ binary, storeDir, port, reaper });
     },
+    signal: (name) => void process.kill(server.pid, name),
     async stop() {
       await server.stop();
       await reaper.close();

@@ -1,0 +1,43 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type LocalPostgres, startLocalPostgres, startReaper } from "@halyard/local-backends";
+import { removeTemporary } from "./releases.ts";
+import { prepareTemplate } from "./template-database.ts";
+
+/** A PostgreSQL server of a test file's own, to be killed and started again on its address and data. */
+export type RestartablePostgres = {
+  adminUrl: string;
+  managementUrl: string;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Durable, as in production: what it has said is committed must outlive its death. */
+export async function startRestartablePostgres(): Promise<RestartablePostgres> {
+  const reaper = startReaper();
+  const dataDir = mkdtempSync(join(tmpdir(), "halyard-test-postgres-"));
+  reaper.removeAfterwards(dataDir);
+  let server: LocalPostgres = await startLocalPostgres({ dataDir, reaper });
+  const { port } = server;
+  const { managementUrl } = await prepareTemplate(server.adminUrl, "halyard");
+  const adminUrl = new URL(server.adminUrl);
+  adminUrl.pathname = "/halyard";
+  return {
+    adminUrl: adminUrl.href,
+    managementUrl,
+    async kill() {
+      process.kill(server.pid, "SIGKILL");
+      await server.exited;
+    },
+    async start() {
+      server = await startLocalPostgres({ dataDir, port, reaper });
+    },
+    async stop() {
+      await server.stop();
+      await reaper.close();
+      removeTemporary(dataDir);
+    },
+  };
+}
