@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterEach } from "@jest/globals";
+import { afterAll, afterEach, jest } from "@jest/globals";
 import { childrenOf, isRunning } from "./process-tree.ts";
 
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
@@ -12,6 +12,9 @@ export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 const MAIN = join(PROJECT_DIR, "deploy/local/src/main.ts");
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 20;
+
+// A run takes a few seconds, but a test machine may be busy with other files at the same time.
+jest.setTimeout(2 * PATIENCE_MS);
 
 export type Demo = {
   base_url: string;
@@ -37,13 +40,17 @@ export type Halyard = {
   end(signal: NodeJS.Signals): Promise<number | null>;
 };
 
-const launched: Halyard[] = [];
+const untilTestEnds: Halyard[] = [];
+const untilFileEnds: Halyard[] = [];
 
-afterEach(async () => {
-  for (const halyard of launched.splice(0)) {
+afterEach(() => endAll(untilTestEnds));
+afterAll(() => endAll(untilFileEnds));
+
+async function endAll(halyards: Halyard[]): Promise<void> {
+  for (const halyard of halyards.splice(0)) {
     if (isRunning(halyard.pid)) await halyard.end("SIGTERM");
   }
-});
+}
 
 /** Starts what `npm start` starts, with a free port unless the variables say otherwise. */
 export function launchHalyard(options: {
@@ -51,6 +58,8 @@ export function launchHalyard(options: {
   variables?: Record<string, string>;
   user?: { uid: number; gid: number };
   command?: { program: string; args: string[] };
+  /** For a run that several tests look at. */
+  untilFileEnds?: boolean;
 }): Halyard {
   const { home, user, command = { program: process.execPath, args: [MAIN] } } = options;
   const child = spawn(command.program, command.args, {
@@ -67,7 +76,7 @@ export function launchHalyard(options: {
     });
   }
   const halyard = describeLaunch({ child, home, output: () => printed });
-  launched.push(halyard);
+  (options.untilFileEnds ? untilFileEnds : untilTestEnds).push(halyard);
   return halyard;
 }
 

@@ -1,8 +1,7 @@
 import { utimesSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
-import { eventually, launchHalyard, PROJECT_DIR } from "./launcher.ts";
-import { isRunning } from "./process-tree.ts";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { type Demo, eventually, type Halyard, launchHalyard, PROJECT_DIR } from "./launcher.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 const LAUNCHER = {
@@ -17,10 +16,16 @@ function touch(path: string): void {
 }
 
 describe("given that sources are watched", () => {
-  it("restarts the service whose sources change, at the same address, and no other", async () => {
-    const halyard = launchHalyard({ home: join(throwawayDirectory(), "home"), command: LAUNCHER });
-    const before = await halyard.ready();
+  let halyard: Halyard;
+  let before: Demo;
 
+  beforeAll(async () => {
+    const home = join(throwawayDirectory(), "home");
+    halyard = launchHalyard({ home, command: LAUNCHER, untilFileEnds: true });
+    before = await halyard.ready();
+  });
+
+  it("restarts the service whose sources change, at the same address, and no other", async () => {
     touch("services/management/src/main.ts");
     await eventually("the restart", () => halyard.output().includes("✓ management restarted"));
 
@@ -35,12 +40,8 @@ describe("given that sources are watched", () => {
   });
 
   it("shows the death of a service and waits for the next change instead of ending", async () => {
-    const halyard = launchHalyard({ home: join(throwawayDirectory(), "home"), command: LAUNCHER });
-    const { services } = await halyard.ready();
-
-    process.kill(services["sdk-edge"]?.pid ?? 0, "SIGKILL");
+    process.kill(before.services["sdk-edge"]?.pid ?? 0, "SIGKILL");
     await eventually("the notice", () => halyard.output().includes("Waiting for a change."));
-    expect(isRunning(services.management?.pid ?? 0)).toBe(true);
 
     touch("services/sdk-edge/src/main.ts");
     await eventually("the restart", () => halyard.output().includes("✓ sdk-edge restarted"));

@@ -1,9 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import {
   type Demo,
   eventually,
+  type Halyard,
   isListening,
   launchHalyard,
   PROJECT_DIR,
@@ -13,8 +15,12 @@ import { printedCurlRequests } from "./printed-curl.ts";
 import { isRunning } from "./process-tree.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
-/** Real processes throughout: each test runs what `npm start` runs, in a home of its own. */
+/**
+ * Real processes throughout: each run is what `npm start` runs. The first test makes a home, and the
+ * later ones work on copies of it, since making a database takes longer than using one.
+ */
 const parent = throwawayDirectory();
+const usedHome = join(parent, "used");
 let count = 0;
 
 function newHome(): string {
@@ -22,19 +28,26 @@ function newHome(): string {
   return join(parent, `home-${count}`);
 }
 
-async function readFlags(demo: Demo): Promise<Record<string, unknown>> {
+function copyOfUsedHome(): string {
+  const home = newHome();
+  execFileSync("cp", ["-a", usedHome, home]);
+  return home;
+}
+
+async function readFlags(demo: Pick<Demo, "base_url" | "client_key">): Promise<unknown> {
   const response = await fetch(`${demo.base_url}/api/v1/sdk/flags`, {
     headers: { authorization: `Bearer ${demo.client_key}` },
   });
-  const body = (await response.json()) as { flags: Record<string, unknown> };
-  return body.flags;
+  return response.json();
 }
 
 describe("given a new home", () => {
-  it("starts everything, prints lines that work, and keeps data and keys over a restart", async () => {
-    const home = newHome();
-    const first = launchHalyard({ home });
-    const demo = await first.ready();
+  const home = usedHome;
+  let demo: Demo;
+
+  it("starts every part as a process and says so in a whole demo.json", async () => {
+    const halyard = launchHalyard({ home });
+    demo = await halyard.ready();
 
     expect(Object.keys(demo)).toEqual([
       "base_url",
@@ -55,59 +68,52 @@ describe("given a new home", () => {
       expect(statSync(join(home, file)).mode & 0o777).toBe(0o600);
     }
 
-    await eventually("the welcome", () => first.output().includes("Ctrl-C"));
-    const [create, read] = printedCurlRequests(first.output()).map(
-      (request) => () => fetch(request),
-    );
-    expect((await create?.())?.status).toBe(201);
-    await eventually(
-      "the flag is on",
-      async () => (await readFlags(demo))["new-checkout"] === true,
-    );
-    expect((await read?.())?.status).toBe(200);
+    await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
+    const [create, read] = printedCurlRequests(halyard.output());
+    if (create === undefined || read === undefined) throw new Error("two lines to copy");
+    expect((await fetch(create)).status).toBe(201);
+    await eventually("the printed line shows the flag", async () => {
+      const answer = await fetch(read.clone());
+      return (await answer.text()) === '{"flags":{"new-checkout":true}}';
+    });
 
-    const processes = processesOf(first);
-    expect(await first.end("SIGTERM")).toBe(0);
-    expect(existsSync(join(home, "demo.json"))).toBe(false);
-    await eventually("no process is left", () => !processes.some(isRunning));
+    const processes = processesOf(halyard);
+    expect(await halyard.end("SIGTERM")).toBe(0);
+    expect(processes.filter(isRunning)).toEqual([]);
     expect(await isListening(demo.base_url)).toBe(false);
-
-    const second = launchHalyard({ home });
-    const { base_url, services, ...kept } = await second.ready();
-    expect(demo).toMatchObject(kept);
-    expect(await readFlags({ ...demo, base_url })).toEqual({ "new-checkout": true });
-    expect(Object.keys(services)).toHaveLength(3);
+    expect(existsSync(join(home, "demo.json"))).toBe(false);
   });
 
-  it("makes no demo data in production mode", async () => {
-    const halyard = launchHalyard({ home: newHome(), variables: { HALYARD_MODE: "production" } });
-    const demo = await halyard.ready();
+  it("keeps data and keys for the next start", async () => {
+    const halyard = launchHalyard({ home: copyOfUsedHome() });
+    const { base_url, services, ...kept } = await halyard.ready();
 
-    expect(Object.keys(demo)).toEqual(["base_url", "operator_token", "services"]);
-    const response = await fetch(`${demo.base_url}/api/v1/organizations`, {
-      headers: { authorization: `Bearer ${demo.operator_token}` },
-    });
-    expect(await response.json()).toEqual({ organizations: [] });
+    expect(demo).toMatchObject(kept);
+    expect(await readFlags({ ...demo, base_url })).toEqual({ flags: { "new-checkout": true } });
+    expect(Object.keys(services)).toHaveLength(3);
   });
 });
 
 describe("given a home on which Halyard runs", () => {
-  it("refuses a second start, names the process, and leaves the first one alone", async () => {
-    const home = newHome();
-    const first = launchHalyard({ home });
-    const demo = await first.ready();
+  let halyard: Halyard;
+  let demo: Demo;
 
-    const second = launchHalyard({ home });
+  beforeAll(async () => {
+    halyard = launchHalyard({ home: copyOfUsedHome(), untilFileEnds: true });
+    demo = await halyard.ready();
+  });
+
+  it("refuses a second start, names the process, and leaves the first one alone", async () => {
+    const second = launchHalyard({ home: halyard.home });
 
     expect(await second.exited).toBe(1);
-    expect(second.output()).toContain(`already runs on ${home} (process ${first.pid})`);
-    expect(existsSync(join(home, "demo.json"))).toBe(true);
+    expect(second.output()).toContain(`already runs on ${halyard.home} (process ${halyard.pid})`);
+    expect(existsSync(join(halyard.home, "demo.json"))).toBe(true);
     expect(await isListening(demo.base_url)).toBe(true);
   });
 
   it("refuses another home on the same port before it starts anything", async () => {
-    const first = launchHalyard({ home: newHome() });
-    const { port } = new URL((await first.ready()).base_url);
+    const { port } = new URL(demo.base_url);
     const home = newHome();
 
     const second = launchHalyard({ home, variables: { PORT: port } });
@@ -117,27 +123,22 @@ describe("given a home on which Halyard runs", () => {
     expect(second.output()).toContain("PORT=");
     expect(existsSync(join(home, "postgres"))).toBe(false);
   });
+
+  it("stops everything and shows the end of the log when one of its processes dies", async () => {
+    const processes = processesOf(halyard);
+
+    process.kill(demo.services["sdk-edge"]?.pid ?? 0, "SIGKILL");
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain("sdk-edge ended by SIGKILL. The end of its log");
+    expect(processes.filter(isRunning)).toEqual([]);
+    expect(existsSync(join(halyard.home, "demo.json"))).toBe(false);
+  });
 });
 
-describe("given that a process of ours dies", () => {
-  it.each(["sdk-edge", "gateway"])(
-    "stops everything else and shows the end of the log when it is %s",
-    async (name) => {
-      const halyard = launchHalyard({ home: newHome() });
-      const demo = await halyard.ready();
-      const processes = processesOf(halyard);
-
-      process.kill(demo.services[name]?.pid ?? 0, "SIGKILL");
-
-      expect(await halyard.exited).toBe(1);
-      expect(halyard.output()).toContain(`${name} ended by SIGKILL. The end of its log`);
-      expect(processes.filter(isRunning)).toEqual([]);
-      expect(existsSync(join(halyard.home, "demo.json"))).toBe(false);
-    },
-  );
-
-  it("leaves no process when the launcher itself is killed, and starts again at once", async () => {
-    const home = newHome();
+describe("given that the launcher itself is killed", () => {
+  it("leaves no process, and can be started again at once", async () => {
+    const home = copyOfUsedHome();
     const halyard = launchHalyard({ home });
     const demo = await halyard.ready();
     const processes = processesOf(halyard);
@@ -146,7 +147,6 @@ describe("given that a process of ours dies", () => {
     const again = launchHalyard({ home });
 
     await eventually("no process is left", () => !processes.some(isRunning));
-    await eventually("the old address is gone", async () => !(await isListening(demo.base_url)));
     await eventually("it is announced anew", () => again.output().includes("Ctrl-C"));
     expect((await again.ready()).client_key).toBe(demo.client_key);
   });
@@ -154,7 +154,7 @@ describe("given that a process of ours dies", () => {
 
 describe("given that the end comes while things are still being started", () => {
   it("stops what runs already and succeeds", async () => {
-    const halyard = launchHalyard({ home: newHome() });
+    const halyard = launchHalyard({ home: copyOfUsedHome() });
     await eventually("PostgreSQL runs", () => halyard.output().includes("✓ PostgreSQL"));
     const processes = processesOf(halyard);
 
@@ -165,34 +165,44 @@ describe("given that the end comes while things are still being started", () => 
   });
 });
 
-describe("given npm start", () => {
-  it("stops everything with exit code 0 when npm alone is told to stop", async () => {
-    const npm = { program: "npm", args: ["start", "--silent"] };
-    const halyard = launchHalyard({ home: newHome(), command: npm });
+describe("given npm start in production mode", () => {
+  it("makes no demo data, and ends with exit code 0 when npm alone is told to stop", async () => {
+    const halyard = launchHalyard({
+      home: newHome(),
+      command: { program: "npm", args: ["start", "--silent"] },
+      variables: { HALYARD_MODE: "production" },
+    });
     const demo = await halyard.ready();
 
-    expect(await halyard.end("SIGTERM")).toBe(0);
+    expect(Object.keys(demo)).toEqual(["base_url", "operator_token", "services"]);
+    const response = await fetch(`${demo.base_url}/api/v1/organizations`, {
+      headers: { authorization: `Bearer ${demo.operator_token}` },
+    });
+    expect(await response.json()).toEqual({ organizations: [] });
 
+    expect(await halyard.end("SIGTERM")).toBe(0);
     const pids = Object.values(demo.services).map((service) => service.pid);
     expect(pids.filter(isRunning)).toEqual([]);
     expect(await isListening(demo.base_url)).toBe(false);
+  });
+
+  it("reaches the launcher with its signals, since no shell stands between", () => {
+    const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
+    expect(manifest.scripts.start).toMatch(/^exec node /);
+    expect(manifest.scripts.dev).toMatch(/^exec node /);
   });
 });
 
 describe("given a damaged home", () => {
   it("says what is damaged and how to begin anew", async () => {
-    const home = newHome();
-    const healthy = launchHalyard({ home });
-    await eventually("PostgreSQL runs", () => healthy.output().includes("✓ PostgreSQL"));
-    await healthy.end("SIGTERM");
-    rmSync(join(home, "postgres/cluster/global/pg_control"));
+    const home = copyOfUsedHome();
+    const cluster = join(home, "postgres/cluster");
+    rmSync(join(cluster, "global/pg_control"));
 
     const halyard = launchHalyard({ home });
 
     expect(await halyard.exited).toBe(1);
-    expect(halyard.output()).toContain(
-      `mv '${home}/postgres/cluster' '${home}/postgres/cluster.damaged'`,
-    );
+    expect(halyard.output()).toContain(`mv '${cluster}' '${cluster}.damaged'`);
   });
 });
 
@@ -207,13 +217,5 @@ describe("given servers of the user's own that do not answer", () => {
     expect(halyard.output()).toContain("does not answer at 127.0.0.1:1");
     expect(halyard.output()).toContain(`unset ${variable}`);
     expect(halyard.output()).not.toContain("secret");
-  });
-});
-
-describe("given the scripts of the project", () => {
-  it("replaces the shell by the launcher, so that npm's signals reach it", () => {
-    const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
-    expect(manifest.scripts.start).toMatch(/^exec node /);
-    expect(manifest.scripts.dev).toMatch(/^exec node /);
   });
 });

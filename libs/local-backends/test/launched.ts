@@ -5,7 +5,11 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { jest } from "@jest/globals";
 import { userCan } from "../src/unprivileged-user.ts";
+
+// Copying and starting servers takes a few seconds, but a test machine may be busy with other files.
+jest.setTimeout(120_000);
 
 export type Launched = {
   adminUrl: string;
