@@ -2,6 +2,7 @@ import { type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { refuse } from "./answer.ts";
+import { decorateWithSettings } from "./app-settings.ts";
 import { answerError, nothingHere, sendRefusal } from "./error-answers.ts";
 import { acceptJsonBodies } from "./json-body.ts";
 import { answerClientError, answerOddRequests } from "./malformed-http.ts";
@@ -33,14 +34,6 @@ export type AppOptions = {
    */
   isOutage?: (error: unknown) => boolean;
 };
-
-/** What the parts of one app share; reached from the app by `appSettings`. */
-type AppSettings = { checkAnswers: boolean; draining: boolean };
-const settingsKey = Symbol("halyard.settings");
-
-export function appSettings(app: App): AppSettings {
-  return app.getDecorator<AppSettings>(settingsKey);
-}
 
 /** A user context of 16 KiB in a header must fit, beside what a browser and proxies add. */
 const defaultMaxHeaderBytes = 32 * 1024;
@@ -84,8 +77,7 @@ export function createApp(options: AppOptions): App {
       sendRefusal(reply, nothingHere);
     },
   });
-  const settings: AppSettings = { checkAnswers: options.checkAnswers ?? true, draining: false };
-  app.decorate(settingsKey, settings);
+  const settings = decorateWithSettings(app, { checkAnswers: options.checkAnswers ?? true });
   acceptJsonBodies(app);
   answerOddRequests(app.server);
   const recording = {

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { type ErrorCode, errorBody, errorCodes } from "@halyard/contracts";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type Refusal, refuse } from "./answer.ts";
+import { appSettings } from "./app-settings.ts";
 import { BodySyntaxError } from "./json-body.ts";
 import { retryAfterOf } from "./unavailable-error.ts";
 
@@ -72,6 +73,11 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     sendRefusal(reply, nothingHere);
     return;
   }
+  // The framework would close the connection after a body that it did not read to its end. Closing
+  // over unread bytes resets the connection, and the caller, or a gateway, might never see the
+  // answer; Node drops the rest of the body instead, for as long as a request may take to arrive.
+  if (reply.getHeader("connection") === "close" && !appSettings(request.server).draining)
+    reply.removeHeader("connection");
   const refusal = refusalOf(error);
   const context = { err: error, method: request.method, route: request.routeOptions.url };
   if (refusal === undefined) request.log.error(context, "request failed");

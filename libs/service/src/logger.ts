@@ -37,7 +37,8 @@ export function createLogger(options: LoggerOptions): Logger {
     serializers: { err: describeError, error: describeError, req: describeRequest },
     redact: secretHeaders.flatMap((name) => [`headers["${name}"]`, `*.headers["${name}"]`]),
   };
-  return options.destination === undefined ? pino(settings) : pino(settings, options.destination);
+  // Without `sync`, lines written just before the end would come out of order, or not at all.
+  return pino(settings, options.destination ?? pino.destination({ dest: 1, sync: true }));
 }
 
 type DescribedError = {

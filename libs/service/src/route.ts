@@ -4,7 +4,8 @@ import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
 import { type Answer, isRefusal, type Refusal } from "./answer.ts";
 import { compileAnswerCheck } from "./answer-checks.ts";
-import { type App, appSettings } from "./app.ts";
+import type { App } from "./app.ts";
+import { appSettings } from "./app-settings.ts";
 import { sendRefusal } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 

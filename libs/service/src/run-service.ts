@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { type App, appSettings } from "./app.ts";
+import type { App } from "./app.ts";
+import { appSettings } from "./app-settings.ts";
 import { type ReadReadiness, registerHealth } from "./health.ts";
 import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
 import { startMetricsServer } from "./metrics-server.ts";

@@ -1,7 +1,7 @@
 import { createFlag, deleteFlag, getFlag, listFlags, rotateKey } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { answer, refuse, registerRoute, UnavailableError } from "../src/index.ts";
-import { type ErrorAnswer, fourFields, type GivenApp, givenApp } from "./given-app.ts";
+import { type ErrorAnswer, fourFields, type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
 /** Everything that can go wrong with a request that is valid HTTP, over real connections. */
 const id = "018f0000-0000-7000-8000-000000000001";
@@ -176,6 +176,21 @@ describe("given a request that cannot be served", () => {
     });
     const init = { headers: json, body: pieces, duplex: "half" } as RequestInit;
     expect(await errorOf("POST", "/api/v1/flags", init)).toMatchObject({ code: "VALIDATION_002" });
+  });
+
+  it.each([
+    ["too large", `Content-Length: 9000\r\n\r\n${" ".repeat(9000)}`],
+    [
+      "too large and in chunks",
+      `Transfer-Encoding: chunked\r\n\r\n2328\r\n${" ".repeat(9000)}\r\n0\r\n\r\n`,
+    ],
+    ["not JSON", "Content-Length: 1\r\n\r\n{"],
+  ])("reads a body that is %s to its end, and goes on with the connection", async (_what, rest) => {
+    const head = "Host: x\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n";
+    const first = `POST /api/v1/flags HTTP/1.1\r\n${head}${rest}`;
+    const second = "GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    const received = await sendRaw(given.port, first + second);
+    expect(received.match(/HTTP\/1\.1 4\d\d/g)).toHaveLength(2);
   });
 
   it("answers 500 to a fault of its own, which it logs with the request's id but does not reveal", async () => {

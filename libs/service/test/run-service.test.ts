@@ -37,9 +37,11 @@ function spawnService(...args: string[]) {
 
 async function startService(...args: string[]): Promise<Started> {
   const { child, exited } = spawnService(...args);
+  const written = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  const allRead = once(written, "close");
   const lines: Line[] = [];
   const waiting: { message: string; resolve: (line: Line) => void }[] = [];
-  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (text) => {
+  written.on("line", (text) => {
     const line = JSON.parse(text) as Line;
     lines.push(line);
     for (const { message, resolve } of waiting) if (line.msg === message) resolve(line);
@@ -56,7 +58,15 @@ async function startService(...args: string[]): Promise<Started> {
     url: announced.url,
     metrics_url: announced.metrics_url,
   });
-  return { child, url: announced.url, metricsUrl: announced.metrics_url, lines, logged, exited };
+  return {
+    child,
+    url: announced.url,
+    metricsUrl: announced.metrics_url,
+    lines,
+    logged,
+    // What was written last may still be on its way when the process is gone.
+    exited: Promise.all([exited, allRead]).then(([code]) => code),
+  };
 }
 
 describe("given a running service", () => {

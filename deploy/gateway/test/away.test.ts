@@ -1,0 +1,207 @@
+import { afterEach, describe, expect, it } from "@jest/globals";
+import {
+  type GivenGateway,
+  givenGateway,
+  givenUpstream,
+  originOfNobody,
+  promised,
+  type Upstream,
+} from "./given-gateway.ts";
+
+/** Services that are away, break off or come back, and addresses that nobody answers. */
+const releases: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const release of releases.splice(0).toReversed()) await release();
+});
+
+async function upstreamOf(...given: Parameters<typeof givenUpstream>): Promise<Upstream> {
+  const upstream = await givenUpstream(...given);
+  releases.push(upstream.close);
+  return upstream;
+}
+
+async function gatewayOf(...given: Parameters<typeof givenGateway>): Promise<GivenGateway> {
+  const gateway = await givenGateway(...given);
+  releases.push(gateway.stop);
+  return gateway;
+}
+
+async function errorOf(url: string, init: RequestInit = {}) {
+  const answered = await fetch(url, init);
+  const body = (await answered.json()) as { error: Record<string, unknown> };
+  expect(Object.keys(body.error).sort()).toEqual(["category", "code", "message", "status"]);
+  expect(answered.headers.get("x-request-id")).not.toBeNull();
+  return { ...body.error, headers: answered.headers };
+}
+
+describe("given a service that is away", () => {
+  it.each(["GET", "POST"])("answers 503 to a %s and when to come back", async (method) => {
+    const nobody = await originOfNobody();
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const body = method === "POST" ? '{"key":"a"}' : null;
+    const error = await errorOf(`${gateway.url}/api/v1/flags`, { method, body });
+    expect(error).toMatchObject({ code: "SERVER_002", status: 503 });
+    expect(error.headers.get("retry-after")).toBe("1");
+    expect(error.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  it("lets browsers of any origin see that an edge is away", async () => {
+    const nobody = await originOfNobody();
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const { headers } = await errorOf(`${gateway.url}/api/v1/sdk/flags`);
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+    expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
+  });
+
+  it("answers again as soon as the service is back", async () => {
+    const nobody = await originOfNobody();
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    await errorOf(`${gateway.url}/api/v1/flags`);
+    await upstreamOf((_incoming, response) => response.end("back"), Number(nobody.port));
+    expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("back");
+  });
+
+  it("uses the other edges meanwhile", async () => {
+    const nobody = await originOfNobody();
+    const edge = await upstreamOf((_incoming, response) => response.end("here"));
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody, edge.origin] });
+    await errorOf(`${gateway.url}/api/v1/sdk/flags`);
+    for (let time = 0; time < 4; time++)
+      expect(await (await fetch(`${gateway.url}/api/v1/sdk/flags`)).text()).toBe("here");
+    expect(gateway.readiness()).toMatchObject({
+      upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
+    });
+  });
+
+  it("takes turns over all edges", async () => {
+    const answers: string[] = [];
+    const edges = await Promise.all(
+      ["one", "two", "three"].map((name) =>
+        upstreamOf((_incoming, response) => response.end(name)),
+      ),
+    );
+    const origins = edges.map(({ origin }) => origin);
+    const gateway = await gatewayOf({ management: origins, edges: origins });
+    for (let time = 0; time < 6; time++)
+      answers.push(await (await fetch(`${gateway.url}/api/v1/sdk/flags`)).text());
+    expect(answers).toEqual(["one", "two", "three", "one", "two", "three"]);
+  });
+});
+
+describe("given a service that breaks off before it answers", () => {
+  it("never sends a write twice", async () => {
+    let writes = 0;
+    const service = await upstreamOf((incoming) => {
+      writes += 1;
+      incoming.socket.destroy();
+    });
+    const gateway = await gatewayOf({ management: [service.origin], edges: [service.origin] });
+    for (const method of ["POST", "PATCH", "DELETE"])
+      expect(await errorOf(`${gateway.url}/api/v1/flags`, { method })).toMatchObject({
+        code: "SERVER_002",
+      });
+    expect(writes).toBe(3);
+  });
+
+  it("never sends a write twice on a kept connection either", async () => {
+    let writes = 0;
+    const service = await upstreamOf((incoming, response) => {
+      if (incoming.method === "GET") {
+        response.end("fine");
+        return;
+      }
+      writes += 1;
+      incoming.socket.destroy();
+    });
+    const gateway = await gatewayOf({ management: [service.origin], edges: [service.origin] });
+    await (await fetch(`${gateway.url}/api/v1/flags`)).text();
+    expect(
+      await errorOf(`${gateway.url}/api/v1/flags`, { method: "POST", body: "{}" }),
+    ).toMatchObject({ status: 503 });
+    expect(writes).toBe(1);
+  });
+
+  it("repeats a read that met a kept connection as it was closed", async () => {
+    const sockets = new Set<unknown>();
+    const service = await upstreamOf((incoming, response) => {
+      if (sockets.has(incoming.socket)) incoming.socket.destroy();
+      else response.end("fine");
+      sockets.add(incoming.socket);
+    });
+    const gateway = await gatewayOf({ management: [service.origin], edges: [service.origin] });
+    for (let time = 0; time < 3; time++)
+      expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("fine");
+  });
+
+  it("answers 503 when it does so while the body is being sent", async () => {
+    const service = await upstreamOf((incoming) =>
+      incoming.once("data", () => incoming.socket.destroy()),
+    );
+    const gateway = await gatewayOf({ management: [service.origin], edges: [service.origin] });
+    const body = Buffer.alloc(5_000_000);
+    expect(await errorOf(`${gateway.url}/api/v1/flags`, { method: "POST", body })).toMatchObject({
+      status: 503,
+    });
+  });
+});
+
+describe("given an address that no service answers", () => {
+  it.each([
+    "/",
+    "/api",
+    "/api/v1",
+    "/api/v2/flags",
+    "/ofrep/v1/evaluate/flags",
+    "/api/v1%2fflags",
+    "/%ff",
+  ])("answers 404 to %s", async (path) => {
+    const nobody = await originOfNobody();
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    for (const init of [{}, { method: "POST", body: "{" }, { method: "DELETE" }])
+      expect(await errorOf(gateway.url + path, init)).toMatchObject({
+        code: "NOT_FOUND_001",
+        status: 404,
+      });
+  });
+});
+
+describe("given a forwarded address", () => {
+  async function forwardedFor(trustedProxies: string[], headers: Record<string, string>) {
+    const saw = promised<Record<string, unknown>>();
+    const service = await upstreamOf((incoming, response) => {
+      saw.resolve(incoming.headers);
+      response.end();
+    });
+    const gateway = await gatewayOf({
+      management: [service.origin],
+      edges: [service.origin],
+      trustedProxies,
+    });
+    await fetch(`${gateway.url}/api/v1/flags`, { headers });
+    return saw.promise;
+  }
+
+  const claims = {
+    "x-forwarded-for": "203.0.113.9",
+    "x-real-ip": "203.0.113.9",
+    forwarded: "for=203.0.113.9",
+    "x-forwarded-proto": "https",
+  };
+
+  it("drops what a caller claims and says where the connection came from", async () => {
+    const headers = await forwardedFor([], claims);
+    expect(headers["x-forwarded-for"]).toBe("127.0.0.1");
+    for (const name of ["x-real-ip", "forwarded", "x-forwarded-proto"])
+      expect(headers[name]).toBeUndefined();
+  });
+
+  it("keeps what a trusted proxy says and adds that proxy", async () => {
+    const headers = await forwardedFor(["127.0.0.0/8"], claims);
+    expect(headers).toMatchObject({ ...claims, "x-forwarded-for": "203.0.113.9, 127.0.0.1" });
+  });
+
+  it("believes nobody else", async () => {
+    const headers = await forwardedFor(["10.0.0.0/8", "::1"], claims);
+    expect(headers["x-forwarded-for"]).toBe("127.0.0.1");
+  });
+});

@@ -1,0 +1,62 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createLogger, createMetrics } from "@halyard/service";
+import { createGateway, type Gateway } from "../src/gateway.ts";
+
+/** A gateway in front of services that are played by plain HTTP servers. */
+export type Upstream = { server: Server; origin: URL; close: () => Promise<void> };
+
+export async function givenUpstream(listener: RequestListener, port = 0): Promise<Upstream> {
+  const server = createServer(listener);
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const origin = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const close = async () => {
+    const closed = once(server, "close");
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  return { server, origin, close };
+}
+
+/** An origin where nothing listens any more. */
+export async function originOfNobody(): Promise<URL> {
+  const upstream = await givenUpstream(() => undefined);
+  await upstream.close();
+  return upstream.origin;
+}
+
+export type GivenGateway = Gateway & { url: string; port: number; stop: () => Promise<void> };
+
+export async function givenGateway(options: {
+  management: readonly URL[];
+  edges: readonly URL[];
+  trustedProxies?: readonly string[];
+}): Promise<GivenGateway> {
+  const gateway = await createGateway({
+    logger: createLogger({ service: "gateway", level: "silent" }),
+    metrics: createMetrics({ service: "gateway" }),
+    trustedProxies: options.trustedProxies ?? [],
+    upstreams: { management: options.management, "sdk-edge": options.edges },
+  });
+  const url = await gateway.app.listen({ host: "127.0.0.1", port: 0 });
+  const stop = async () => {
+    await gateway.close();
+    gateway.app.server.closeAllConnections();
+    await gateway.app.close();
+  };
+  return { ...gateway, url, port: Number(new URL(url).port), stop };
+}
+
+export async function bodyOf(message: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+/** A promise and the function that keeps it. */
+export function promised<T = void>() {
+  return Promise.withResolvers<T>();
+}

@@ -1,0 +1,329 @@
+import { once } from "node:events";
+import { Agent, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  bodyOf,
+  type GivenGateway,
+  givenGateway,
+  givenUpstream,
+  promised,
+  type Upstream,
+} from "./given-gateway.ts";
+
+/** What passes through unchanged, what does not, and that nothing is held on the way. */
+type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+let behave: Listener;
+let management: Upstream;
+let edge: Upstream;
+let gateway: GivenGateway;
+
+beforeAll(async () => {
+  management = await givenUpstream((incoming, response) => void behave(incoming, response));
+  edge = await givenUpstream((incoming, response) => void behave(incoming, response));
+  gateway = await givenGateway({ management: [management.origin], edges: [edge.origin] });
+});
+
+afterAll(async () => {
+  await gateway.stop();
+  await management.close();
+  await edge.close();
+});
+
+/** What the upstream saw of the last request. */
+let seen: {
+  method: string;
+  url: string;
+  headers: IncomingMessage["headers"];
+  raw: string[];
+  body: string;
+};
+
+beforeEach(() => {
+  behave = async (incoming, response) => {
+    const { method = "", url = "", headers, rawHeaders: raw } = incoming;
+    seen = { method, url, headers, raw, body: await bodyOf(incoming) };
+    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+  };
+});
+
+describe("given a stream of events", () => {
+  it("passes each event on at once, while the stream goes on", async () => {
+    const opened = promised<ServerResponse>();
+    behave = (_incoming, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.flushHeaders();
+      opened.resolve(response);
+    };
+    const answered = await fetch(`${gateway.url}/api/v1/sdk/stream`);
+    expect(answered.headers.get("content-type")).toBe("text/event-stream");
+    const reader = (answered.body as ReadableStream<Uint8Array>).getReader();
+    const response = await opened.promise;
+    for (const event of ["event: flags\n\n", "event: heartbeat\n\n"]) {
+      response.write(event);
+      const { value } = await reader.read();
+      expect(Buffer.from(value as Uint8Array).toString()).toBe(event);
+    }
+    response.end();
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  it("ends the upstream's request when the reader leaves", async () => {
+    const closed = promised();
+    behave = (_incoming, response) => {
+      response.once("close", () => closed.resolve());
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
+    };
+    const leave = new AbortController();
+    const answered = await fetch(`${gateway.url}/api/v1/sdk/stream`, { signal: leave.signal });
+    expect(answered.status).toBe(200);
+    leave.abort();
+    await closed.promise;
+  });
+
+  it("ends the upstream's request when the caller leaves before an answer", async () => {
+    const arrived = promised();
+    const closed = promised();
+    behave = (_incoming, response) => {
+      response.once("close", () => closed.resolve());
+      arrived.resolve();
+    };
+    const leave = new AbortController();
+    const answered = fetch(`${gateway.url}/api/v1/flags`, { signal: leave.signal });
+    await arrived.promise;
+    leave.abort();
+    await expect(answered).rejects.toThrow();
+    await closed.promise;
+  });
+
+  it("breaks off the reader's connection when the upstream breaks off", async () => {
+    behave = (_incoming, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
+      response.once("drain", () => undefined);
+      setImmediate(() => response.destroy());
+    };
+    const answered = await fetch(`${gateway.url}/api/v1/sdk/stream`);
+    await expect(answered.text()).rejects.toThrow();
+  });
+
+  it("holds hundreds of streams at once, each with all of its events", async () => {
+    const streams = 500;
+    const responses: ServerResponse[] = [];
+    const allOpen = promised();
+    behave = (_incoming, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
+      if (responses.push(response) === streams) allOpen.resolve();
+    };
+    const readers = Array.from({ length: streams }, async () => {
+      const answered = await fetch(`${gateway.url}/api/v1/sdk/stream`);
+      return answered.text();
+    });
+    await allOpen.promise;
+    for (const response of responses) response.end("event: flags\n\n");
+    expect(new Set(await Promise.all(readers))).toEqual(new Set([": hello\n\nevent: flags\n\n"]));
+  });
+
+  it("ends open streams when it drains", async () => {
+    const own = await givenGateway({ management: [management.origin], edges: [edge.origin] });
+    const closed = promised();
+    behave = (_incoming, response) => {
+      response.once("close", () => closed.resolve());
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
+    };
+    const answered = await fetch(`${own.url}/api/v1/sdk/stream`);
+    const text = answered.text();
+    await Promise.all([own.drain(), expect(text).rejects.toThrow(), closed.promise]);
+    await own.stop();
+  });
+});
+
+describe("given a request", () => {
+  it("sends method, path, query and headers on as they are", async () => {
+    await fetch(`${gateway.url}/api/v1/flags/%C3%A4?limit=1&cursor=a%2Fb+c`, {
+      method: "PATCH",
+      headers: { authorization: "Bearer hs_x", "if-match": '"3"', "x-user-context": "{}" },
+      body: "{}",
+    });
+    expect(seen).toMatchObject({
+      method: "PATCH",
+      url: "/api/v1/flags/%C3%A4?limit=1&cursor=a%2Fb+c",
+      headers: { authorization: "Bearer hs_x", "if-match": '"3"', "x-user-context": "{}" },
+    });
+    expect(seen.headers.host).toBe(new URL(gateway.url).host);
+  });
+
+  it("sends broken JSON and bad UTF-8 on, for the service to answer", async () => {
+    const body = Buffer.from([0x7b, 0xc3, 0x28]);
+    behave = async (incoming, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of incoming) chunks.push(chunk);
+      response.writeHead(400, { "content-type": "application/json" }).end(Buffer.concat(chunks));
+    };
+    for (const type of ["application/json", "text/plain", "nonsense"]) {
+      const headers = { "content-type": type };
+      const answered = await fetch(`${gateway.url}/api/v1/flags`, {
+        method: "POST",
+        headers,
+        body,
+      });
+      expect(answered.status).toBe(400);
+      expect(Buffer.from(await answered.arrayBuffer())).toEqual(body);
+    }
+  });
+
+  it("sends a body on while it is still arriving", async () => {
+    const begun = promised<IncomingMessage>();
+    behave = async (incoming, response) => {
+      begun.resolve(incoming);
+      response.end(await bodyOf(incoming));
+    };
+    const outgoing = request(`${gateway.url}/api/v1/flags`, { method: "POST" });
+    outgoing.write("one ");
+    const incoming = await begun.promise;
+    expect(incoming.headers["transfer-encoding"]).toBe("chunked");
+    outgoing.end("two");
+    const [response] = await once(outgoing, "response");
+    expect(await bodyOf(response)).toBe("one two");
+  });
+
+  it("passes an answer on that comes before the body is read", async () => {
+    behave = (_incoming, response) => {
+      response.writeHead(413, { "content-type": "application/json" });
+      response.end('{"error":"large"}');
+    };
+    const body = Buffer.alloc(20_000_000, " ");
+    for (let time = 0; time < 3; time++) {
+      const answered = await fetch(`${gateway.url}/api/v1/flags`, { method: "POST", body });
+      expect(answered.status).toBe(413);
+      expect(await answered.text()).toBe('{"error":"large"}');
+    }
+  });
+
+  it.each(["POST", "PUT", "PATCH", "DELETE", "GET", "OPTIONS"])(
+    "adds no body to a %s without one",
+    async (method) => {
+      await fetch(`${gateway.url}/api/v1/flags`, { method });
+      expect(seen.method).toBe(method);
+      expect(seen.body).toBe("");
+      expect(seen.headers["transfer-encoding"]).toBeUndefined();
+    },
+  );
+
+  it("frames a body in chunks also where the method has none as a rule", async () => {
+    const outgoing = request(`${gateway.url}/api/v1/flags`, {
+      method: "DELETE",
+      headers: { "transfer-encoding": "chunked" },
+    });
+    outgoing.end("GET /smuggled HTTP/1.1\r\n\r\n");
+    const [response] = await once(outgoing, "response");
+    await bodyOf(response);
+    expect(seen).toMatchObject({ method: "DELETE", body: "GET /smuggled HTTP/1.1\r\n\r\n" });
+  });
+
+  it("keeps headers of one connection to itself", async () => {
+    const outgoing = request(`${gateway.url}/api/v1/flags`, {
+      headers: {
+        connection: "keep-alive, x-mine, content-length, host",
+        "x-mine": "1",
+        "keep-alive": "timeout=1",
+        "proxy-authorization": "Basic x",
+        te: "trailers",
+        upgrade: "websocket",
+        "x-other": "2",
+      },
+    });
+    outgoing.end();
+    await bodyOf((await once(outgoing, "response"))[0]);
+    expect(Object.keys(seen.headers).toSorted()).toEqual([
+      "connection",
+      "host",
+      "x-forwarded-for",
+      "x-other",
+      "x-request-id",
+    ]);
+  });
+
+  it("passes the caller's request id on, or makes one, and returns it", async () => {
+    for (const headers of [{ "x-request-id": "mine" }, { "x-request-id": "not mine" }]) {
+      const answered = await fetch(`${gateway.url}/api/v1/flags`, { headers });
+      const requestId = answered.headers.get("x-request-id");
+      expect(seen.headers["x-request-id"]).toBe(requestId);
+      expect(requestId === "mine").toBe(headers["x-request-id"] === "mine");
+    }
+  });
+
+  it("passes a browser's preflight on to the edge", async () => {
+    behave = (incoming, response) => {
+      response.writeHead(204, {
+        "access-control-allow-origin": "*",
+        "x-saw": `${incoming.method}`,
+      });
+      response.end();
+    };
+    const answered = await fetch(`${gateway.url}/api/v1/sdk/flags`, {
+      method: "OPTIONS",
+      headers: { origin: "https://example.com", "access-control-request-method": "GET" },
+    });
+    expect(answered.status).toBe(204);
+    expect(answered.headers.get("access-control-allow-origin")).toBe("*");
+    expect(answered.headers.get("x-saw")).toBe("OPTIONS");
+  });
+});
+
+describe("given an answer", () => {
+  it.each([304, 204])("passes %s on without a body", async (status) => {
+    behave = (_incoming, response) => response.writeHead(status, { etag: '"abc"' }).end();
+    const answered = await fetch(`${gateway.url}/api/v1/sdk/flags`, {
+      headers: { "if-none-match": '"abc"' },
+    });
+    expect(answered.status).toBe(status);
+    expect(answered.headers.get("etag")).toBe('"abc"');
+    expect(await answered.text()).toBe("");
+  });
+
+  it("passes the answer to HEAD on with the length of what GET would answer", async () => {
+    behave = (_incoming, response) => response.writeHead(200, { "content-length": 1234 }).end();
+    const answered = await fetch(`${gateway.url}/api/v1/sdk/flags`, { method: "HEAD" });
+    expect(answered.headers.get("content-length")).toBe("1234");
+  });
+
+  it("keeps every header, also one that comes twice", async () => {
+    behave = (_incoming, response) => {
+      response.writeHead(200, [
+        "Vary",
+        "X-User-ID",
+        "ETag",
+        '"a"',
+        "Vary",
+        "Authorization",
+        "Connection",
+        "x-hop",
+        "X-Hop",
+        "1",
+      ]);
+      response.end("{}");
+    };
+    const socket = connect(gateway.port, "127.0.0.1");
+    socket.write("GET /api/v1/sdk/flags HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    expect(text).toContain('Vary: X-User-ID\r\nETag: "a"\r\nVary: Authorization\r\n');
+    expect(text).not.toMatch(/x-hop/i);
+    expect(text).toContain("Connection: close\r\n");
+  });
+
+  it("never mixes up the answers of one kept connection", async () => {
+    behave = async (incoming, response) =>
+      response.end(`${incoming.url}|${await bodyOf(incoming)}`);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const answers = Array.from({ length: 50 }, async (_, index) => {
+      const outgoing = request(`${gateway.url}/api/v1/flags/${index}`, { agent, method: "POST" });
+      outgoing.end(`body ${index}`);
+      return bodyOf((await once(outgoing, "response"))[0]);
+    });
+    const expected = answers.map((_, index) => `/api/v1/flags/${index}|body ${index}`);
+    expect(await Promise.all(answers)).toEqual(expected);
+    agent.destroy();
+  });
+});
