@@ -1,0 +1,183 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Occasion } from "../src/flags/occasion.ts";
+import { decideIssue, decideRevoke, decideRotate } from "../src/keys/decide-key.ts";
+import type { Key } from "../src/keys/key.ts";
+
+const now = new Date("2027-01-31T09:00:00.000Z");
+const inSeconds = (seconds: number) => new Date(now.getTime() + seconds * 1000);
+const occasion: Occasion = {
+  actor: { id: "ada", email: "ada@example.com" },
+  cause: "manual",
+  now,
+  newId: () => "new-id",
+};
+const material = { id: "bbbbbbbbbbbbbbbb", key: "hs_…", secretSha256: "b".repeat(64) };
+const place = {
+  organizationId: "organization",
+  projectId: "project",
+  environmentId: "environment",
+};
+const request = { kind: "server" as const, name: "CI", user_id: "ada" };
+
+const aKey = (with_: Partial<Key> = {}): Key => ({
+  ...place,
+  id: "aaaaaaaaaaaaaaaa",
+  secretSha256: "a".repeat(64),
+  kind: "server",
+  name: "CI",
+  userId: "ada",
+  environmentOnly: true,
+  version: 3,
+  createdAt: inSeconds(-1000),
+  expiresAt: null,
+  revokedAt: null,
+  ...with_,
+});
+
+/** What a decision publishes: the key's id, and its end or the time of its expiry. */
+function published(decision: { messages: readonly object[] }) {
+  return decision.messages.map((message) => {
+    const { address, value } = message as {
+      address: { keyId: string };
+      value: { deleted?: boolean; expires_at?: string | null; version: number };
+    };
+    return [address.keyId, value.version, value.deleted ? "deleted" : value.expires_at];
+  });
+}
+
+describe("issuing", () => {
+  it("makes a key that does not expire and is not bound to its environment, unless told", () => {
+    const decision = decideIssue(place, request, material, occasion);
+    expect(decision).toMatchObject({
+      issued: {
+        ...place,
+        id: material.id,
+        environmentOnly: false,
+        expiresAt: null,
+        revokedAt: null,
+        version: 1,
+        createdAt: now,
+      },
+      audit: [{ action: "key_issued", keyId: material.id, before: null }],
+    });
+  });
+
+  it("keeps no secret, and shows the digest in the snapshot only", () => {
+    const decision = decideIssue(place, request, material, occasion);
+    expect(JSON.stringify(decision)).not.toContain(material.key);
+    expect(decision).toMatchObject({
+      messages: [{ value: { secret_sha256: material.secretSha256 } }],
+    });
+    expect("audit" in decision && JSON.stringify(decision.audit)).not.toContain(
+      material.secretSha256,
+    );
+  });
+
+  it.each([
+    ["2027-01-31T09:00:00.001Z", "2027-01-31T09:00:00.001Z"],
+    ["2027-01-31T11:00:00+01:00", "2027-01-31T10:00:00.000Z"],
+    ["9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"],
+  ])("takes %s as the end", (expires_at, expected) => {
+    const decision = decideIssue(place, { ...request, expires_at }, material, occasion);
+    expect(decision).toMatchObject({ issued: { expiresAt: new Date(expected) } });
+  });
+
+  it.each(["2027-01-31T09:00:00Z", "2027-01-31T10:59:59+02:00", "0000-01-01T00:00:00Z"])(
+    "refuses %s, which is not in the future",
+    (expires_at) => {
+      expect(decideIssue(place, { ...request, expires_at }, material, occasion)).toEqual({
+        refused: "VALIDATION_001",
+        message: "/expires_at must be in the future",
+      });
+    },
+  );
+
+  it("refuses an end that has a year of five digits in UTC", () => {
+    const expires_at = "9999-12-31T23:59:59-01:00";
+    expect(decideIssue(place, { ...request, expires_at }, material, occasion)).toMatchObject({
+      message: "/expires_at must be before the year 10000",
+    });
+  });
+});
+
+describe("rotating", () => {
+  it("makes a key that is alike in everything but id and secret", () => {
+    const old = aKey({ expiresAt: inSeconds(500) });
+    expect(decideRotate(old, 60, material, occasion)).toMatchObject({
+      issued: {
+        ...old,
+        id: material.id,
+        secretSha256: material.secretSha256,
+        version: 1,
+        createdAt: now,
+      },
+    });
+  });
+
+  it("ends the old key at once when there is no overlap", () => {
+    const decision = decideRotate(aKey(), 0, material, occasion);
+    if ("refused" in decision) throw new Error(decision.message);
+    expect(decision.changed).toEqual(aKey({ version: 4, revokedAt: now }));
+    expect(published(decision)).toEqual([
+      [material.id, 1, null],
+      ["aaaaaaaaaaaaaaaa", 4, "deleted"],
+    ]);
+  });
+
+  it("ends the old key after the overlap", () => {
+    const decision = decideRotate(aKey({ expiresAt: inSeconds(500) }), 60, material, occasion);
+    if ("refused" in decision) throw new Error(decision.message);
+    expect(decision.changed).toEqual(aKey({ version: 4, expiresAt: inSeconds(60) }));
+    expect(published(decision)).toEqual([
+      [material.id, 1, inSeconds(500).toISOString()],
+      ["aaaaaaaaaaaaaaaa", 4, inSeconds(60).toISOString()],
+    ]);
+  });
+
+  it.each([59, 60])("leaves an old key as it is that ends in %i seconds anyway", (seconds) => {
+    const decision = decideRotate(aKey({ expiresAt: inSeconds(seconds) }), 60, material, occasion);
+    if ("refused" in decision) throw new Error(decision.message);
+    expect(decision.changed).toBeUndefined();
+    expect(published(decision)).toEqual([[material.id, 1, inSeconds(seconds).toISOString()]]);
+  });
+
+  it("is told in the audit log for both keys", () => {
+    expect(decideRotate(aKey(), 60, material, occasion)).toMatchObject({
+      audit: [
+        {
+          action: "key_rotated",
+          keyId: "aaaaaaaaaaaaaaaa",
+          before: { expires_at: null },
+          after: { expires_at: inSeconds(60).toISOString() },
+        },
+        { action: "key_issued", keyId: material.id, before: null },
+      ],
+    });
+  });
+
+  it.each([
+    ["revoked", { revokedAt: inSeconds(-1) }],
+    ["expired", { expiresAt: now }],
+  ])("refuses a key that is %s", (word, state) => {
+    const decision = decideRotate(aKey(state), 60, material, occasion);
+    expect(decision).toMatchObject({ refused: "CONFLICT_001" });
+    expect("refused" in decision && decision.message).toContain(word);
+  });
+});
+
+describe("revoking", () => {
+  it("leaves a deletion with the next version", () => {
+    const decision = decideRevoke(aKey(), occasion);
+    if (decision === "unchanged") throw new Error(decision);
+    expect(decision.changed).toEqual(aKey({ version: 4, revokedAt: now }));
+    expect(published(decision)).toEqual([["aaaaaaaaaaaaaaaa", 4, "deleted"]]);
+  });
+
+  it("changes nothing the second time", () => {
+    expect(decideRevoke(aKey({ revokedAt: inSeconds(-1) }), occasion)).toBe("unchanged");
+  });
+
+  it("is possible after the key has expired", () => {
+    expect(decideRevoke(aKey({ expiresAt: inSeconds(-1) }), occasion)).not.toBe("unchanged");
+  });
+});

@@ -1,0 +1,122 @@
+import { defaultPlans } from "@halyard/contracts";
+import { describe, expect, it } from "@jest/globals";
+import { decideCreateEnvironment } from "../src/environments/decide-create-environment.ts";
+import type { Occasion } from "../src/flags/occasion.ts";
+import {
+  decideCreateOrganization,
+  decideUpdateOrganization,
+} from "../src/organizations/decide-organization.ts";
+import type { Organization } from "../src/organizations/organization.ts";
+import { decideCreateProject } from "../src/projects/decide-create-project.ts";
+
+const now = new Date("2027-01-31T09:00:00.000Z");
+const plans = defaultPlans;
+let ids = 0;
+const newId = () => `id-${++ids}`;
+const occasion: Occasion = {
+  actor: { id: "ada", email: "ada@example.com" },
+  cause: "manual",
+  now,
+  newId,
+};
+const anOrganization = (with_: Partial<Organization> = {}): Organization => ({
+  id: "organization",
+  name: "Acme",
+  plan: "free",
+  version: 7,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+  ...with_,
+});
+
+describe("an organization", () => {
+  it("needs a plan that is configured", () => {
+    const circumstances = { plans: { small: plans.free }, now, newId } as never;
+    expect(decideCreateOrganization({ name: "Acme", plan: "free" }, circumstances)).toEqual({
+      refused: "VALIDATION_001",
+      message: '/plan must be one of "small"',
+    });
+  });
+
+  it("can be renamed while its plan is no longer configured", () => {
+    const current = { organization: anOrganization({ plan: "old" }), projectCount: 2 };
+    const decision = decideUpdateOrganization(current, { name: "New" }, { plans, now });
+    expect(decision).toMatchObject({
+      organization: { name: "New", plan: "old", version: 8, updatedAt: now },
+      messages: [{ value: { limits: { projects: 0 }, project_count: 2 } }],
+    });
+  });
+
+  it("never goes back in time, on whatever replica's clock", () => {
+    const later = new Date(now.getTime() + 5000);
+    const current = { organization: anOrganization({ updatedAt: later }), projectCount: 0 };
+    const decision = decideUpdateOrganization(current, { name: "New" }, { plans, now });
+    expect(decision).toMatchObject({ organization: { updatedAt: later } });
+  });
+
+  it.each([{}, { name: "Acme" }, { plan: "free" }, { name: "Acme", plan: "free" }])(
+    "does not change by %j",
+    (request) => {
+      const current = { organization: anOrganization(), projectCount: 0 };
+      expect(decideUpdateOrganization(current, request, { plans, now })).toBe("unchanged");
+    },
+  );
+});
+
+describe("a project", () => {
+  it.each<[string, number, boolean]>([
+    ["free", 2, true],
+    ["free", 3, false],
+    ["free", 4, false],
+    ["pro", 9, true],
+    ["pro", 10, false],
+    ["growth", 1_000_000, true],
+    ["a plan that is no longer configured", 0, false],
+  ])("on the plan %s beside %i others: %s", (plan, projectCount, may) => {
+    const current = { organization: anOrganization({ plan }), projectCount };
+    const decision = decideCreateProject(current, { name: "Web" }, { plans, occasion });
+    expect("refused" in decision ? decision.refused : undefined).toBe(may ? undefined : "RATE_001");
+  });
+
+  it("raises its organization's version and count", () => {
+    const current = { organization: anOrganization(), projectCount: 2 };
+    const decision = decideCreateProject(current, { name: "Web" }, { plans, occasion });
+    expect(decision).toMatchObject({
+      organization: { version: 8, updatedAt: now },
+      messages: [
+        { address: { kind: "organization" }, value: { version: 8, project_count: 3 } },
+        { address: { kind: "project" } },
+        { value: { name: "development" } },
+        { value: { name: "staging" } },
+        { value: { name: "production" } },
+      ],
+    });
+  });
+});
+
+describe("an environment", () => {
+  it("gives each flag a state with the flag's present version", () => {
+    const project = { id: "project", organizationId: "organization" };
+    const flag = { ...project, projectId: "project", id: "flag", key: "checkout", createdAt: now };
+    const flags = [
+      { ...flag, version: 4 },
+      { ...flag, id: "other", key: "search", version: 9 },
+    ];
+    const decision = decideCreateEnvironment({ project, flags }, { name: "preview" }, occasion);
+    const environmentId = decision.environment.id;
+    const initial = { environmentId, enabled: false, rolloutPercentage: 100, targetingRules: [] };
+    expect(decision.states).toEqual([
+      { ...initial, flagId: "flag", version: 4, updatedAt: now },
+      { ...initial, flagId: "other", version: 9, updatedAt: now },
+    ]);
+    expect(decision.history).toMatchObject([
+      { flagId: "flag", changeType: "manual", changedBy: "ada", changedAt: now },
+      { flagId: "other", changeType: "manual", changedBy: "ada", changedAt: now },
+    ]);
+    expect(decision.messages.map((message) => message.stream)).toEqual([
+      "snapshot",
+      "snapshot",
+      "snapshot",
+    ]);
+  });
+});

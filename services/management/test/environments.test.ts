@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
+import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
+
+let management: Management;
+let given: ReturnType<typeof tenancyOf>;
+
+beforeAll(async () => {
+  management = await openManagement();
+  given = tenancyOf(management);
+});
+afterAll(() => management.close());
+
+const pathOf = (projectId: string) => `/api/v1/projects/${projectId}/environments`;
+
+const create = (
+  projectId: string,
+  name: string,
+  options: { key?: string; headers?: Record<string, string> } = {},
+) =>
+  management.call(pathOf(projectId), {
+    method: "POST",
+    key: operatorToken,
+    body: { name },
+    ...options,
+  });
+
+const createFlag = (serverKey: string, body: Record<string, unknown>) =>
+  management.call("/api/v1/flags", {
+    method: "POST",
+    key: serverKey,
+    body: { name: "f", ...body },
+  });
+
+describe("creating an environment", () => {
+  it("answers 201, and publishes it", async () => {
+    const { project, organizationId } = await given.place();
+    const answer = await create(project.id, "preview");
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get("location")).toBe(`${pathOf(project.id)}/${answer.body.id}`);
+    expect(answer.body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      project_id: project.id,
+      name: "preview",
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+    const subject = `${organizationId}.environment.${answer.body.id}`;
+    expect(await entriesOf(management, subject)).toMatchObject([
+      { kind: "environment", name: "preview", project_id: project.id, version: 1 },
+    ]);
+    const list = await management.call(pathOf(project.id), { key: operatorToken });
+    expect(list.body).toEqual({ environments: [...project.environments, answer.body] });
+  });
+
+  it("gives every flag a state there: disabled, rollout 100, no rules", async () => {
+    const { project, organizationId, serverKey, userId } = await given.place();
+    const flag = (await createFlag(serverKey, { key: "a", enabled: true, rollout_percentage: 7 }))
+      .body;
+    await management.call(`/api/v1/flags/${flag.id}`, {
+      method: "PATCH",
+      key: serverKey,
+      body: { enabled: false },
+    });
+    const environment = (await create(project.id, "preview", { key: serverKey })).body;
+    const state = await management.call(`/api/v1/flags/${flag.id}/environments/${environment.id}`, {
+      key: serverKey,
+    });
+    expect(state.body).toEqual({
+      flag_id: flag.id,
+      environment_id: environment.id,
+      enabled: false,
+      rollout_percentage: 100,
+      targeting_rules: [],
+      version: 2,
+      updated_at: environment.created_at,
+    });
+    const subject = `${organizationId}.flag.${environment.id}.${flag.id}`;
+    expect(await entriesOf(management, subject)).toMatchObject([
+      { kind: "flag", key: "a", enabled: false, rollout_percentage: 100, version: 2 },
+    ]);
+    const history = await management.sql`
+      select enabled, change_type, changed_by from history
+      where flag_id = ${flag.id} and environment_id = ${environment.id}`;
+    expect([...history]).toEqual([{ enabled: false, change_type: "manual", changed_by: userId }]);
+    const events = await management.sql`
+      select from outbox where stream = 'events' and payload like ${`%${environment.id}%`}`;
+    expect(events).toHaveLength(0);
+  });
+
+  it("is attributed to the key's user, or to the id that no user has", async () => {
+    const { project, serverKey, userId } = await given.place();
+    const byUser = (await create(project.id, "by-user", { key: serverKey })).body;
+    const byOperator = (await create(project.id, "by-operator")).body;
+    const actors = await management.sql`
+      select environment_id, actor_id from changes
+      where environment_id in (${byUser.id}, ${byOperator.id}) order by sequence`;
+    expect([...actors]).toEqual([
+      { environment_id: byUser.id, actor_id: userId },
+      { environment_id: byOperator.id, actor_id: "00000000-0000-0000-0000-000000000000" },
+    ]);
+  });
+
+  it("refuses a name that the project has", async () => {
+    const { project, serverKey } = await given.place(["production"]);
+    await createFlag(serverKey, { key: "a" });
+    const again = await create(project.id, "production");
+    expect(again.status).toBe(409);
+    expect(again.body.error.code).toBe("CONFLICT_001");
+  });
+
+  it("happens once for one Idempotency-Key", async () => {
+    const { project } = await given.place();
+    const headers = { "idempotency-key": "environment" };
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => create(project.id, "preview", { headers })),
+    );
+    expect(answers.map((answer) => answer.status)).toEqual([201, 201, 201]);
+    expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+    expect((await create(project.id, "other", { headers })).status).toBe(409);
+  });
+
+  it("manages a project with 5,000 flags", async () => {
+    const { project, first } = await given.place(["production"]);
+    await seedFlags(project.id, first.id, 5_000);
+    const answer = await create(project.id, "preview");
+    expect(answer.status).toBe(201);
+    const [counts] = await management.sql`
+      select
+        (select count(*)::integer from flag_states where environment_id = ${answer.body.id}) as states,
+        (select count(*)::integer from history where environment_id = ${answer.body.id}) as history,
+        (select count(*)::integer from outbox
+          where subject like ${`%.flag.${answer.body.id}.%`}) as entries`;
+    expect(counts).toEqual({ states: 5_000, history: 5_000, entries: 5_000 });
+  });
+});
+
+describe("creating environments while flags come, change and go", () => {
+  it("leaves every flag with a state in every environment", async () => {
+    const { project, serverKey } = await given.place();
+    const early = await Promise.all(
+      Array.from({ length: 15 }, (_, index) => createFlag(serverKey, { key: `early-${index}` })),
+    );
+    const answers = await Promise.all([
+      ...Array.from({ length: 8 }, (_, index) => [
+        create(project.id, `environment-${index}`, index % 2 ? { key: serverKey } : {}),
+        createFlag(serverKey, { key: `late-${index}`, enabled: true }),
+      ]).flat(),
+      ...early
+        .slice(0, 8)
+        .map(({ body }) =>
+          management.call(`/api/v1/flags/${body.id}`, { method: "DELETE", key: serverKey }),
+        ),
+      ...early.slice(5).map(({ body }) =>
+        management.call(`/api/v1/flags/${body.id}`, {
+          method: "PATCH",
+          key: serverKey,
+          body: { enabled: true },
+        }),
+      ),
+    ]);
+    const statuses = new Set(answers.map((answer) => answer.status));
+    // A flag that is deleted and changed at once may be gone before it is changed.
+    expect([...statuses].filter((status) => ![200, 201, 204, 404].includes(status))).toEqual([]);
+    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(16);
+
+    const [counts] = await management.sql`
+      select
+        (select count(*)::integer from flags where project_id = ${project.id}) as flags,
+        (select count(*)::integer from environments where project_id = ${project.id}) as environments,
+        (select count(*)::integer from flag_states as state
+          join flags as flag on flag.id = state.flag_id
+          where flag.project_id = ${project.id}) as states`;
+    expect(counts).toEqual({ flags: 15, environments: 10, states: 150 });
+  });
+
+  it("ends each entry of the snapshot with what the tables have", async () => {
+    const { project, serverKey } = await given.place(["production"]);
+    const flags = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => createFlag(serverKey, { key: `flag-${index}` })),
+    );
+    const answers = await Promise.all([
+      ...[1, 2, 3].map((index) => create(project.id, `environment-${index}`)),
+      ...flags.map(({ body }) =>
+        management.call(`/api/v1/flags/${body.id}`, { method: "DELETE", key: serverKey }),
+      ),
+    ]);
+    expect(answers.map((answer) => answer.status)).toEqual([
+      ...Array.from({ length: 3 }, () => 201),
+      ...Array.from({ length: 10 }, () => 204),
+    ]);
+    for (const { body } of flags) {
+      const newest = await management.sql<{ tombstone: boolean }[]>`
+        select distinct on (subject) tombstone from outbox
+        where subject like ${`%.flag.%.${body.id}`}
+        order by subject, id desc`;
+      expect(newest.length).toBeGreaterThanOrEqual(1);
+      expect(newest.every((row) => row.tombstone)).toBe(true);
+    }
+  });
+});
+
+describe("who may use the environments of a project", () => {
+  it("is the operator and its own server keys; to others it is not there", async () => {
+    const { project, serverKey } = await given.place();
+    const other = await given.place();
+    for (const [key, status] of [
+      [operatorToken, 200],
+      [serverKey, 200],
+      [other.serverKey, 404],
+    ] as const)
+      expect((await management.call(pathOf(project.id), { key })).status).toBe(status);
+    const refused = await create(project.id, "intruder", { key: other.serverKey });
+    expect(refused.status).toBe(404);
+    expect(refused.body.error.code).toBe("NOT_FOUND_001");
+  });
+
+  it("takes the project's id in either case", async () => {
+    const { project, serverKey } = await given.place();
+    const path = pathOf(project.id.toUpperCase());
+    expect((await management.call(path, { key: serverKey })).body.environments).toHaveLength(2);
+  });
+
+  it("lets a key of one environment read them, but add none", async () => {
+    const { project, first, userId } = await given.place();
+    const bound = await given.key(first, { user_id: userId, environment_only: true });
+    expect((await management.call(pathOf(project.id), { key: bound.key })).status).toBe(200);
+    const refused = await create(project.id, "preview", { key: bound.key });
+    expect(refused.status).toBe(403);
+    expect(refused.body.error.code).toBe("AUTH_002");
+  });
+
+  it("is no client key, and nobody where there is no project", async () => {
+    const { project, first, userId } = await given.place();
+    const client = await given.key(first, { user_id: userId, kind: "client" });
+    expect((await management.call(pathOf(project.id), { key: client.key })).status).toBe(403);
+    expect((await create(uuidv7(), "preview")).status).toBe(404);
+    expect((await create("nonsense", "preview")).status).toBe(404);
+  });
+});
+
+/** Flags written straight into the tables; over HTTP so many would take a while. */
+async function seedFlags(projectId: string, environmentId: string, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, () => uuidv7());
+  await management.sql`
+    insert into flags (id, project_id, key, name, description, type, version, last_event_at,
+      created_at, updated_at)
+    select id, ${projectId}, 'flag-' || id, 'f', '', 'release', 1, now(), now(), now()
+    from unnest(${ids}::uuid[]) as id`;
+  await management.sql`
+    insert into flag_states (flag_id, environment_id, enabled, rollout_percentage,
+      targeting_rules, version, updated_at)
+    select id, ${environmentId}, false, 100, '[]', 1, now() from unnest(${ids}::uuid[]) as id`;
+}

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { operatorToken as key, type Management, openManagement } from "./management-fixture.ts";
+import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
+
+let management: Management;
+let given: ReturnType<typeof tenancyOf>;
+
+beforeAll(async () => {
+  management = await openManagement();
+  given = tenancyOf(management);
+});
+afterAll(() => management.close());
+
+const unknownId = "01890000-0000-7000-8000-000000000000";
+const pathOf = (organizationId: string) => `/api/v1/organizations/${organizationId}/projects`;
+
+const create = (organizationId: string, body: unknown, headers: Record<string, string> = {}) =>
+  management.call(pathOf(organizationId), { method: "POST", key, body, headers });
+
+describe("creating a project", () => {
+  it("makes the three usual environments", async () => {
+    const { id } = await given.organization();
+    const answer = await create(id, { name: "Web" });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get("location")).toBe(`${pathOf(id)}/${answer.body.id}`);
+    expect(answer.body).toMatchObject({ organization_id: id, name: "Web" });
+    expect(answer.body.environments).toMatchObject([
+      { name: "development", project_id: answer.body.id },
+      { name: "staging", project_id: answer.body.id },
+      { name: "production", project_id: answer.body.id },
+    ]);
+  });
+
+  it("publishes the project, its environments and the organization with its new count", async () => {
+    const { id } = await given.organization();
+    const project = (await create(id, { name: "Web", environments: ["live"] })).body;
+    const [live] = project.environments;
+    expect(await entriesOf(management, `${id}.project.${project.id}`)).toMatchObject([
+      { kind: "project", name: "Web", version: 1, committed_at: project.created_at },
+    ]);
+    expect(await entriesOf(management, `${id}.environment.${live.id}`)).toMatchObject([
+      { kind: "environment", project_id: project.id, name: "live", version: 1 },
+    ]);
+    expect(await entriesOf(management, `${id}.organization`)).toMatchObject([
+      { version: 1, project_count: 0 },
+      { version: 2, project_count: 1, committed_at: project.created_at },
+    ]);
+  });
+
+  it("writes each environment into the audit log", async () => {
+    const { id } = await given.organization();
+    const project = (await create(id, { name: "Web", environments: ["a", "b"] })).body;
+    const changes = await management.sql`
+      select action, actor_id, state_before, state_after from changes
+      where project_id = ${project.id} order by sequence`;
+    const byOperator = {
+      action: "environment_created",
+      actor_id: "00000000-0000-0000-0000-000000000000",
+      state_before: null,
+    };
+    expect([...changes]).toEqual([
+      { ...byOperator, state_after: { name: "a" } },
+      { ...byOperator, state_after: { name: "b" } },
+    ]);
+  });
+
+  it("refuses a name that the organization has, but not one of another organization", async () => {
+    const one = await given.organization();
+    const other = await given.organization();
+    expect((await create(one.id, { name: "Web" })).status).toBe(201);
+    expect((await create(other.id, { name: "Web" })).status).toBe(201);
+    const again = await create(one.id, { name: "Web" });
+    expect(again.status).toBe(409);
+    expect(again.body.error.code).toBe("CONFLICT_001");
+    expect(await entriesOf(management, `${one.id}.organization`)).toHaveLength(2);
+  });
+
+  it.each([
+    [{ name: "x", environments: ["a", "b", "a"] }, "/environments/2 must not repeat"],
+    [{ name: "x", environments: [] }, "/environments must NOT have fewer than 1 items"],
+    [{ name: "x", environments: [" "] }, "/environments/0 must be one line of text"],
+    [{ name: "x", environments: "a" }, "/environments must be array"],
+    [{ environments: ["a"] }, "/name is required"],
+  ])("refuses %j", async (body, message) => {
+    const { id } = await given.organization();
+    const answer = await create(id, body);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.message).toContain(message);
+  });
+
+  it("answers 404 for an organization that there is not", async () => {
+    expect((await create(unknownId, { name: "Web" })).status).toBe(404);
+    expect((await management.call(pathOf(unknownId), { key })).status).toBe(404);
+  });
+});
+
+describe("the plan's limit of projects", () => {
+  it("is exact when twenty are created at once", async () => {
+    const { id } = await given.organization({ plan: "pro" });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => create(id, { name: `Project ${index}` })),
+    );
+    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(10);
+    expect(answers.filter((answer) => answer.status === 429)).toHaveLength(10);
+    const list = (await management.call(pathOf(id), { key })).body.projects;
+    expect(list).toHaveLength(10);
+    const entries = await entriesOf(management, `${id}.organization`);
+    const counts = Array.from({ length: 11 }, (_, count) => count);
+    expect(entries.map((entry) => entry.project_count)).toEqual(counts);
+    expect(entries.map((entry) => entry.version)).toEqual(counts.map((count) => count + 1));
+  });
+
+  it("says which limit it is, and names no time to wait", async () => {
+    const { id } = await given.organization({ plan: "free" });
+    for (const name of ["a", "b", "c"]) await create(id, { name });
+    const refused = await create(id, { name: "d" });
+    expect(refused.status).toBe(429);
+    expect(refused.body.error).toMatchObject({
+      code: "RATE_001",
+      message: 'The plan "free" allows 3 projects, and the organization has 3.',
+    });
+    expect(refused.headers.get("retry-after")).toBeNull();
+    expect(refused.headers.get("ratelimit-policy")).toBe('"projects";q=3');
+    expect(refused.headers.get("ratelimit")).toBe('"projects";r=0');
+  });
+
+  it("moves with the plan, and leaves alone what exists when it shrinks", async () => {
+    const { id } = await given.organization({ plan: "starter" });
+    for (const name of ["a", "b", "c", "d"]) expect((await create(id, { name })).status).toBe(201);
+    const path = `/api/v1/organizations/${id}`;
+    await management.call(path, { method: "PATCH", key, body: { plan: "free" } });
+    expect((await create(id, { name: "e" })).status).toBe(429);
+    expect((await management.call(pathOf(id), { key })).body.projects).toHaveLength(4);
+    await management.call(path, { method: "PATCH", key, body: { plan: "growth" } });
+    expect((await create(id, { name: "e" })).status).toBe(201);
+  });
+});
+
+describe("listing projects", () => {
+  it("shows those of one organization with their environments, in the order of creation", async () => {
+    const { id } = await given.organization();
+    const other = await given.organization();
+    const first = await given.project(id, { environments: ["z", "a"] });
+    const second = await given.project(id);
+    await given.project(other.id);
+    const list = await management.call(pathOf(id), { key });
+    expect(list.body).toEqual({ projects: [first, second] });
+  });
+});
+
+describe("Idempotency-Key", () => {
+  it("makes one project, and refuses another body", async () => {
+    const { id } = await given.organization();
+    const headers = { "idempotency-key": "project" };
+    const answers = await Promise.all([1, 2, 3].map(() => create(id, { name: "Web" }, headers)));
+    expect(answers.map((answer) => answer.status)).toEqual([201, 201, 201]);
+    expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+    expect((await create(id, { name: "App" }, headers)).status).toBe(409);
+  });
+});

@@ -1,0 +1,61 @@
+import { eventually } from "@halyard/testing";
+import { type Management, operatorToken } from "./management-fixture.ts";
+
+/** Organizations and what belongs to them, made as the operator makes them: over HTTP. */
+export function tenancyOf(management: Management) {
+  let counter = 0;
+
+  async function created(path: string, body: unknown) {
+    const answer = await management.call(path, { method: "POST", key: operatorToken, body });
+    if (answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+
+  const organization = (body: Record<string, unknown> = {}) =>
+    created("/api/v1/organizations", {
+      name: `Organization ${++counter}`,
+      plan: "growth",
+      ...body,
+    });
+
+  const user = (organizationId: string) =>
+    created(`/api/v1/organizations/${organizationId}/users`, {
+      email: `u${++counter}@example.com`,
+    });
+
+  const project = (organizationId: string, body: Record<string, unknown> = {}) =>
+    created(`/api/v1/organizations/${organizationId}/projects`, {
+      name: `Project ${++counter}`,
+      ...body,
+    });
+
+  /** A key that management knows already: one that was just issued does so a moment later. */
+  async function key(
+    environment: { id: string; project_id: string },
+    body: Record<string, unknown>,
+  ): Promise<{ id: string; key: string; [field: string]: unknown }> {
+    const path = `/api/v1/projects/${environment.project_id}/environments/${environment.id}/keys`;
+    const issued = await created(path, { kind: "server", name: "A key", ...body });
+    await eventually(() => management.directory.isLive(issued.id, Date.now()));
+    return issued;
+  }
+
+  /** An organization with a user, and a project whose server key is that user's. */
+  async function place(environments: readonly string[] = ["production", "staging"]) {
+    const { id: organizationId } = await organization();
+    const { id: userId } = await user(organizationId);
+    const made = await project(organizationId, { environments });
+    const [first, second] = made.environments;
+    const { key: serverKey } = await key(first, { user_id: userId });
+    return { organizationId, userId, project: made, first, second, serverKey };
+  }
+
+  return { organization, user, project, key, place };
+}
+
+/** The values that an entry of the snapshot was given, oldest first, as the outbox has them. */
+export async function entriesOf(management: Management, subject: string) {
+  const rows = await management.sql<{ payload: string }[]>`
+    select payload from outbox where stream = 'snapshot' and subject = ${subject} order by id`;
+  return rows.map((row) => JSON.parse(row.payload));
+}
