@@ -36,6 +36,8 @@ export type KeyDirectory = {
   verify(text: string, nowMs: number): DirectoryKey | undefined;
   /** Whether a key is known and not expired; for what was opened with it earlier. */
   isLive(keyId: string, nowMs: number): boolean;
+  /** The version of the entry that is held for a key; undefined while none is. */
+  versionOf(keyId: string): number | undefined;
   readonly size: number;
 };
 
@@ -70,6 +72,7 @@ export function createKeyDirectory(): KeyDirectory {
       return timingSafeEqual(givenSha256, key.secretSha256) ? key : undefined;
     },
     isLive: (keyId, nowMs) => live(keyId, nowMs) !== undefined,
+    versionOf: (keyId) => stored.get(keyId)?.version,
     get size() {
       return stored.size;
     },

@@ -8,6 +8,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
 import { createLeaderHint, listenForHints } from "./outbox/hints.ts";
+import type { OutboxMessage } from "./outbox/outbox-message.ts";
 import type { Publications } from "./outbox/publications.ts";
 import { createLease } from "./relay/lease.ts";
 import { publishedChannel } from "./relay/outbox-rows.ts";
@@ -21,6 +22,8 @@ import { createRelayMetrics } from "./relay/relay-metrics.ts";
 export type BrokerSide = {
   wakeRelay: () => void;
   directoryIsCurrent: () => boolean;
+  /** Whether the directory of keys already says what a message does. */
+  isInEffect: (message: OutboxMessage) => boolean;
   details: () => { nats: "connected" | "away"; relay: "leading" | "following" };
   stop: () => Promise<void>;
 };
@@ -76,6 +79,11 @@ export function startBrokerSide(options: {
   return {
     wakeRelay: () => (relay?.isLeading() ? relay.wake() : hintLeader()),
     directoryIsCurrent: () => followed?.isCurrent() ?? false,
+    isInEffect: (message) => {
+      if (message.stream !== "snapshot" || message.address.kind !== "key") return true;
+      const known = options.directory.versionOf(message.address.keyId) ?? 0;
+      return known >= message.value.version;
+    },
     details: () => ({
       nats: connection !== undefined && !connection.isClosed() ? "connected" : "away",
       relay: relay?.isLeading() ? "leading" : "following",

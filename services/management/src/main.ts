@@ -39,7 +39,13 @@ await startOrExit(async () => {
   });
   const app = createManagementApp({
     sql,
-    writer: createWriter({ sql, publications, newId: uuidv7, wakeRelay: broker.wakeRelay }),
+    writer: createWriter({
+      sql,
+      publications,
+      newId: uuidv7,
+      wakeRelay: broker.wakeRelay,
+      isInEffect: broker.isInEffect,
+    }),
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken: config.OPERATOR_TOKEN,
     plans,

@@ -50,7 +50,13 @@ export async function openManagement() {
   const clock = { now: () => new Date() };
   const app = createManagementApp({
     sql,
-    writer: createWriter({ sql, publications, newId: uuidv7, wakeRelay: broker.wakeRelay }),
+    writer: createWriter({
+      sql,
+      publications,
+      newId: uuidv7,
+      wakeRelay: broker.wakeRelay,
+      isInEffect: broker.isInEffect,
+    }),
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken,
     plans: defaultPlans,

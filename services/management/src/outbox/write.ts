@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { Refusal } from "@halyard/service";
 import { isRefusal } from "@halyard/service";
@@ -29,15 +31,20 @@ export function createWriter(options: {
   newId: () => string;
   /** Tells whoever leads the relay that there is something to publish. */
   wakeRelay: () => void;
+  /**
+   * Whether this process itself already goes by what a message says. An answer waits for that too:
+   * who was given a key may use it here at once.
+   */
+  isInEffect: (message: OutboxMessage) => boolean;
 }): Writer {
   const { sql, publications, newId } = options;
 
   return async (work) => {
+    const messages: OutboxMessage[] = [];
     let pending: ReturnType<Publications["expect"]> | undefined;
     try {
       const result = await sql.begin(async (plainTransaction) => {
         const tx = plainTransaction as unknown as Transaction;
-        const messages: OutboxMessage[] = [];
         const done = await work({ tx, publish: (more) => void messages.push(...more) });
         if (isRefusal(done)) throw new RolledBack(done);
         if (messages.length > 0) pending = publications.expect(await append(tx, messages));
@@ -45,7 +52,7 @@ export function createWriter(options: {
       });
       if (pending !== undefined) {
         options.wakeRelay();
-        await resolvedOrLate(pending.confirmed);
+        await resolvedOrLate(pending.confirmed, () => messages.every(options.isInEffect));
       }
       return result.done;
     } catch (error) {
@@ -87,11 +94,14 @@ class RolledBack extends Error {
   }
 }
 
-async function resolvedOrLate(confirmed: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, publicationPatienceMs);
-  });
-  await Promise.race([confirmed, late]);
+/** What was published comes back to this process a moment after the broker has acknowledged it. */
+const lookAgainAfterMs = 1;
+
+async function resolvedOrLate(confirmed: Promise<void>, inEffect: () => boolean): Promise<void> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), publicationPatienceMs);
+  const isLate = once(late.signal, "abort");
+  await Promise.race([confirmed, isLate]);
+  while (!late.signal.aborted && !inEffect()) await delay(lookAgainAfterMs);
   clearTimeout(timer);
 }
