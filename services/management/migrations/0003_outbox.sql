@@ -17,7 +17,6 @@ create table outbox (
   stream_sequence bigint
 );
 create index outbox_unsent on outbox (stream, id) where sent_at is null;
-create index outbox_unsent_entries on outbox (subject, id) where sent_at is null and stream = 'snapshot';
 create index outbox_sent on outbox (stream, stream_sequence) where sent_at is not null;
 create index outbox_sent_at on outbox (sent_at) where sent_at is not null;
 create unique index outbox_message on outbox (message_id) where stream = 'events';

@@ -20,24 +20,24 @@ export async function unsentEvents(sql: Sql, limit: number): Promise<UnsentRow[]
 }
 
 /**
- * Unsent entries of the snapshot, of each only the newest: the snapshot keeps what is, and an older
- * value must never be written after a newer one.
+ * Unsent entries of the snapshot, oldest first, and of each entry among them only the newest value: the
+ * snapshot keeps what is. A value that is newer still comes with a later batch, and so after this one.
  */
 export async function unsentEntries(sql: Sql, limit: number): Promise<UnsentRow[]> {
   return sql<UnsentRow[]>`
-    select entry.id, entry.message_id as "messageId", entry.subject, entry.payload
-    from outbox as entry
-    where entry.stream = 'snapshot'
-      and entry.sent_at is null
-      and not exists (
-        select from outbox as newer
-        where newer.stream = 'snapshot'
-          and newer.sent_at is null
-          and newer.subject = entry.subject
-          and newer.id > entry.id
-      )
-    order by entry.id
-    limit ${limit}`;
+    select newest.*
+    from (
+      select distinct on (oldest.subject) oldest.*
+      from (
+        select id, message_id as "messageId", subject, payload
+        from outbox
+        where stream = 'snapshot' and sent_at is null
+        order by id
+        limit ${limit}
+      ) as oldest
+      order by oldest.subject, oldest.id desc
+    ) as newest
+    order by newest.id`;
 }
 
 /** On this channel the leader tells the other replicas which rows their writers need not wait for. */
@@ -56,21 +56,27 @@ export async function recordSent(
 ): Promise<number[]> {
   const lastSequence = Math.max(...sent.map((message) => message.sequence));
   return sql.begin(async (tx) => {
-    const rows = await tx<{ id: number }[]>`
+    const ids = sent.map((message) => message.id);
+    const recorded = tx<{ id: number }[]>`
       update outbox as row
-      set sent_at = clock_timestamp(),
-          stream_sequence = case when row.id = sent.id then sent.sequence end
-      from unnest(
-        ${sent.map((message) => message.id)}::bigint[],
-        ${sent.map((message) => message.subject)}::text[],
-        ${sent.map((message) => message.sequence)}::bigint[]
-      ) as sent (id, subject, sequence)
-      where row.stream = ${stream}
-        and row.sent_at is null
-        and (row.id = sent.id or
-          (${stream} = 'snapshot' and row.subject = sent.subject and row.id < sent.id))
+      set sent_at = clock_timestamp(), stream_sequence = sent.sequence
+      from unnest(${ids}::bigint[], ${sent.map((message) => message.sequence)}::bigint[])
+        as sent (id, sequence)
+      where row.id = sent.id and row.sent_at is null
       returning row.id`;
-    const settled = rows.map((row) => row.id);
+    const overtaken = tx<{ id: number }[]>`
+      update outbox as row
+      set sent_at = clock_timestamp()
+      from unnest(${ids}::bigint[], ${sent.map((message) => message.subject)}::text[])
+        as sent (id, subject)
+      where ${stream} = 'snapshot'
+        and row.stream = 'snapshot'
+        and row.sent_at is null
+        and row.id < ${Math.max(...ids)}
+        and row.subject = sent.subject
+        and row.id < sent.id
+      returning row.id`;
+    const settled = (await Promise.all([recorded, overtaken])).flat().map((row) => row.id);
     for (let from = 0; from < settled.length; from += idsPerNotification)
       await tx`
         select pg_notify(${publishedChannel}, ${settled.slice(from, from + idsPerNotification).join(",")})`;
