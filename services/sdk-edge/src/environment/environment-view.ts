@@ -1,17 +1,21 @@
 import { createHash } from "node:crypto";
 import type { FlagEntry } from "@halyard/contracts";
 import { type EnvironmentFlags, isDeleted } from "../snapshot/snapshot.ts";
+import { asciiJson } from "./ascii-json.ts";
 import { evaluateFlag, type FlagOutcome } from "./flag-value.ts";
 
 /**
  * What an environment answers, worked out once for each change and never for a request: the outcome of
- * each flag, and the body of all values as bytes that are ready to be sent.
+ * each flag, and the body of all values, ready to be sent.
  */
 export type EnvironmentView = {
   /** By flag key, in the order of the keys. */
   outcomes: ReadonlyMap<string, FlagOutcome>;
-  /** `{"flags":{…}}`, in the order of the keys. */
-  body: Buffer;
+  /**
+   * `{"flags":{…}}`, in the order of the keys. It is ASCII, so that its characters are its bytes and
+   * Node sends it together with the headers, in one piece.
+   */
+  body: string;
   /**
    * Names the values: the same values have the same tag on every edge, so that a client may poll now
    * here, now there. With its quotes, as it stands in the header `ETag` and as the id of events.
@@ -28,9 +32,9 @@ export function deriveView(environment: EnvironmentFlags | undefined): Environme
   for (const flag of flagsInOrder(environment)) {
     const outcome = evaluateFlag(flag);
     outcomes.set(flag.key, outcome);
-    values += `${values === "" ? "" : ","}${JSON.stringify(flag.key)}:${outcome.value}`;
+    values += `${values === "" ? "" : ","}${asciiJson(flag.key)}:${outcome.value}`;
   }
-  const body = Buffer.from(`{"flags":{${values}}}`);
+  const body = `{"flags":{${values}}}`;
   const hash = createHash("sha256").update(body).digest("base64url");
   return { outcomes, body, etag: `"${hash.slice(0, etagLength)}"` };
 }

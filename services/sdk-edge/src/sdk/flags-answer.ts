@@ -59,6 +59,6 @@ export function answerFlags(
   }
   heads.whole[requestIdAt] = request.id;
   response.writeHead(200, heads.whole);
-  response.end(view.body);
+  response.end(view.body, "latin1");
   return 200;
 }

@@ -1,3 +1,4 @@
+import { asciiJson } from "../environment/ascii-json.ts";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import { differenceBetween, removedKeys } from "../environment/view-difference.ts";
 
@@ -25,7 +26,7 @@ const fullEvents = new WeakMap<EnvironmentView, Buffer>();
 export function fullEvent(view: EnvironmentView): Buffer {
   let event = fullEvents.get(view);
   if (event === undefined) {
-    event = flagsEvent(view.etag, view.body.toString());
+    event = flagsEvent(view.etag, view.body);
     fullEvents.set(view, event);
   }
   return event;
@@ -34,7 +35,7 @@ export function fullEvent(view: EnvironmentView): Buffer {
 /** The event for those who know the values of before: only what is different now. */
 export function changeEvent(before: EnvironmentView, after: EnvironmentView): Buffer {
   const { changed, removed } = differenceBetween(before, after);
-  const values = changed.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(",");
+  const values = changed.map(([key, value]) => `${asciiJson(key)}:${value}`).join(",");
   return flagsEvent(after.etag, withRemoved(`{"flags":{${values}}}`, removed));
 }
 
@@ -42,12 +43,12 @@ export function changeEvent(before: EnvironmentView, after: EnvironmentView): Bu
 export function catchUpEvent(before: EnvironmentView, after: EnvironmentView): Buffer {
   const removed = removedKeys(before, after);
   if (removed.length === 0) return fullEvent(after);
-  return flagsEvent(after.etag, withRemoved(after.body.toString(), removed));
+  return flagsEvent(after.etag, withRemoved(after.body, removed));
 }
 
 function withRemoved(body: string, removed: readonly string[]): string {
   if (removed.length === 0) return body;
-  return `${body.slice(0, -1)},"removed":${JSON.stringify(removed)}}`;
+  return `${body.slice(0, -1)},"removed":${asciiJson(removed)}}`;
 }
 
 /** JSON holds no line breaks of its own, so the data is always one line. */

@@ -1,0 +1,107 @@
+import { randomBytes } from "node:crypto";
+import { makeApiKey } from "@halyard/api-keys";
+import {
+  defaultPlans,
+  type FlagEntry,
+  type KeyEntry,
+  type OrganizationEntry,
+  type Tombstone,
+} from "@halyard/contracts";
+import type { Entry } from "../src/snapshot/reduce.ts";
+
+/** Entries of the snapshot, named by what a test needs them to be. */
+
+/** A readable id: `id("env", 1)` is the same wherever it is written. */
+export function id(
+  kind: "org" | "project" | "env" | "flag" | "user" | "epoch",
+  number = 1,
+): string {
+  const kinds = { org: 1, project: 2, env: 3, flag: 4, user: 5, epoch: 6 };
+  return `01920000-0000-7000-8${kinds[kind]}00-${String(number).padStart(12, "0")}`;
+}
+
+/** The second `seconds` after the test's beginning of time, as management would write it. */
+export function at(seconds: number): string {
+  return new Date(Date.parse("2027-01-31T09:00:00.000Z") + seconds * 1_000).toISOString();
+}
+
+export function flagEntry(fields: Partial<FlagEntry> = {}): Entry {
+  const value: FlagEntry = {
+    kind: "flag",
+    organization_id: id("org"),
+    project_id: id("project"),
+    environment_id: id("env"),
+    flag_id: id("flag"),
+    key: "checkout",
+    enabled: false,
+    rollout_percentage: 100,
+    targeting_rules: [],
+    version: 1,
+    committed_at: at(fields.version ?? 1),
+    ...fields,
+  };
+  return { address: flagAddress(value.flag_id, value.environment_id), value };
+}
+
+export function deletedFlag(
+  version: number,
+  flagId = id("flag"),
+  environmentId = id("env"),
+): Entry {
+  return { address: flagAddress(flagId, environmentId), value: tombstone(version) };
+}
+
+function flagAddress(flagId: string, environmentId: string): Entry["address"] {
+  return { kind: "flag", organizationId: id("org"), environmentId, flagId };
+}
+
+export function tombstone(version: number, committedAt = at(version)): Tombstone {
+  return { deleted: true, version, committed_at: committedAt };
+}
+
+export function organizationEntry(version = 1): Entry {
+  const value: OrganizationEntry = {
+    kind: "organization",
+    organization_id: id("org"),
+    name: `Ropes, version ${version}`,
+    plan: "pro",
+    limits: defaultPlans.pro as OrganizationEntry["limits"],
+    project_count: 1,
+    version,
+    committed_at: at(version),
+  };
+  return { address: { kind: "organization", organizationId: id("org") }, value };
+}
+
+/** A key that works, as its text and as its entry. */
+export function apiKey(fields: Partial<KeyEntry> = {}): {
+  text: string;
+  keyId: string;
+  entry: Entry;
+} {
+  const made = makeApiKey(fields.key_kind ?? "client", randomBytes);
+  const value: KeyEntry = {
+    kind: "key",
+    key_id: made.id,
+    secret_sha256: made.secretSha256,
+    key_kind: "client",
+    organization_id: id("org"),
+    project_id: id("project"),
+    environment_id: id("env"),
+    user_id: id("user"),
+    environment_only: false,
+    expires_at: null,
+    version: 1,
+    committed_at: at(0),
+    ...fields,
+  };
+  return { text: made.key, keyId: made.id, entry: { address: keyAddress(made.id), value } };
+}
+
+export function revokedKey(keyId: string, version = 2): Entry {
+  return { address: keyAddress(keyId), value: tombstone(version) };
+}
+
+function keyAddress(keyId: string): Entry["address"] {
+  return { kind: "key", organizationId: id("org"), keyId };
+}

@@ -1,0 +1,64 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { createMetrics } from "@halyard/service";
+import { pino } from "pino";
+import type { Registry } from "prom-client";
+import { createEdge, type Edge } from "../src/app.ts";
+import type { Entry } from "../src/snapshot/reduce.ts";
+import { createSnapshotHolder, type SnapshotHolder } from "../src/snapshot/snapshot-holder.ts";
+import { id } from "./builders.ts";
+
+/** An edge that listens on a free port and is fed by the test instead of NATS. */
+export type EdgeServer = {
+  url: string;
+  edge: Edge;
+  holder: SnapshotHolder;
+  registry: Registry;
+  /** Everything that was logged. */
+  log(): string;
+  /** Moves the edge's clock. */
+  passTime(ms: number): void;
+  /** Hands entries over as NATS would, and waits until they have been taken. */
+  feed(...entries: Entry[]): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Without entries the edge starts as one that has heard nothing yet. */
+export async function startEdgeServer(entries?: readonly Entry[]): Promise<EdgeServer> {
+  const lines: string[] = [];
+  let aheadMs = 0;
+  const now = () => Date.now() + aheadMs;
+  const holder = createSnapshotHolder({ now });
+  const registry = createMetrics({ service: "sdk-edge" });
+  const edge = createEdge({
+    holder,
+    logger: pino({ level: "trace" }, { write: (line: string) => lines.push(line) }),
+    registry,
+    trustedProxies: [],
+    checkAnswers: true,
+    rejectedEntries: () => 0,
+    now,
+    random: () => 0.5,
+  });
+  if (entries !== undefined) holder.replace(id("epoch"), entries);
+  const url = await edge.app.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    url,
+    edge,
+    holder,
+    registry,
+    log: () => lines.join(""),
+    passTime: (ms) => {
+      aheadMs += ms;
+    },
+    async feed(...fed) {
+      for (const entry of fed) holder.apply(entry);
+      await nextTurn();
+    },
+    async stop() {
+      await edge.drain();
+      await edge.close();
+      edge.app.server.closeAllConnections();
+      await edge.app.close();
+    },
+  };
+}

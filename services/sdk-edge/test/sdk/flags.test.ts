@@ -1,0 +1,135 @@
+import { call } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { apiKey, flagEntry, id } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+
+const client = apiKey();
+const server = apiKey({ key_kind: "server" });
+const elsewhere = apiKey({ environment_id: id("env", 2) });
+const nobody = apiKey();
+const flags = [
+  flagEntry({ flag_id: id("flag", 1), key: "alpha", enabled: true }),
+  flagEntry({ flag_id: id("flag", 2), key: "beta", enabled: false }),
+];
+const values = { flags: { alpha: true, beta: false } };
+
+let edge: EdgeServer;
+beforeAll(async () => {
+  edge = await startEdgeServer([...flags, client.entry, server.entry, elsewhere.entry]);
+});
+afterAll(() => edge.stop());
+
+/** The two ways to the same answer: straight to it, and through the framework's routes. */
+const ways = [
+  { way: "GET", path: "/api/v1/sdk/flags", options: {} },
+  { way: "GET with a query", path: "/api/v1/sdk/flags?user_id=u1", options: {} },
+  { way: "POST", path: "/api/v1/sdk/flags", options: { method: "POST", body: { user_id: "u1" } } },
+  { way: "POST without a body", path: "/api/v1/sdk/flags", options: { method: "POST" } },
+];
+
+describe.each(ways)("given a request for all flags by $way", ({ path, options }) => {
+  const ask = (key: string | undefined, headers: Record<string, string> = {}) =>
+    call(edge.url + path, { ...options, headers, ...(key === undefined ? {} : { key }) });
+
+  it.each([
+    { kind: "client", key: client.text },
+    { kind: "server", key: server.text },
+  ])("answers a $kind key with the values of its environment", async ({ key }) => {
+    const { status, body, headers } = await ask(key);
+    expect(status).toBe(200);
+    expect(body).toEqual(values);
+    expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(headers.get("cache-control")).toBe("private, no-cache");
+    expect(headers.get("vary")).toContain("Authorization");
+    expect(headers.get("etag")).toMatch(/^"[^"]+"$/);
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+    expect(headers.get("x-request-id")).toBeTruthy();
+  });
+
+  it("answers an environment without flags with none", async () => {
+    expect((await ask(elsewhere.text)).body).toEqual({ flags: {} });
+  });
+
+  it("takes the request's id over", async () => {
+    const { headers } = await ask(client.text, { "x-request-id": "from-the-caller" });
+    expect(headers.get("x-request-id")).toBe("from-the-caller");
+  });
+
+  it("answers 304 without a body to who has these values", async () => {
+    const etag = (await ask(client.text)).headers.get("etag") ?? "";
+    for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+      const { status, body, headers } = await ask(client.text, { "if-none-match": ifNoneMatch });
+      expect(status).toBe(304);
+      expect(body).toBeUndefined();
+      expect(headers.get("etag")).toBe(etag);
+      expect(headers.get("cache-control")).toBe("private, no-cache");
+      expect(headers.get("access-control-expose-headers")).toContain("ETag");
+    }
+  });
+
+  it("answers 200 to who has other values", async () => {
+    expect((await ask(client.text, { "if-none-match": '"other"' })).status).toBe(200);
+  });
+
+  it.each([
+    ["no key", undefined],
+    ["something that is no key", "nonsense"],
+    ["a key that nobody has", nobody.text],
+    ["a key with a wrong secret", `${client.text.slice(0, -4)}AAAA`],
+    ["a key under the other kind's prefix", client.text.replace("hc_", "hs_")],
+  ])("refuses %s, with headers that let a page read it", async (_name, key) => {
+    const { status, body, headers } = await ask(key);
+    expect(status).toBe(401);
+    expect(body.error.code).toBe("AUTH_001");
+    expect(headers.get("www-authenticate")).toBe("Bearer");
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+    expect(headers.get("access-control-expose-headers")).toContain("X-Request-Id");
+  });
+});
+
+describe("given a body that is sent along", () => {
+  const post = (body: string | Uint8Array<ArrayBuffer>, contentType = "application/json") =>
+    fetch(`${edge.url}/api/v1/sdk/flags`, {
+      method: "POST",
+      body,
+      headers: { authorization: `Bearer ${client.text}`, "content-type": contentType },
+    });
+
+  it.each([
+    ["any attributes", '{"user_id":"u1","anything":{"goes":[1,2]}}', 200],
+    ["one of just 64 KiB", padded(64 * 1024), 200],
+    ["one byte more", padded(64 * 1024 + 1), 413],
+    ["broken JSON", '{"user_id":', 400],
+    ["JSON that is no object", '["u1"]', 400],
+    ["bytes that are no UTF-8", new Uint8Array([0x22, 0xff, 0x22]), 400],
+  ])("answers %s with %s", async (_name, body, status) => {
+    expect((await post(body)).status).toBe(status);
+  });
+
+  it("answers a body that is not JSON with 415", async () => {
+    expect((await post("user_id=u1", "application/x-www-form-urlencoded")).status).toBe(415);
+  });
+
+  it("logs nothing of it, nor of the query", async () => {
+    await post('{"user_id":"somebody-special"}');
+    await post('{"user_id":"somebody-special"');
+    await call(`${edge.url}/api/v1/sdk/flags?user_id=somebody-special`, { key: client.text });
+    expect(edge.log()).not.toContain("somebody-special");
+  });
+});
+
+describe("given a change", () => {
+  it("answers with the new values and another tag from then on", async () => {
+    const ask = () => call(`${edge.url}/api/v1/sdk/flags`, { key: client.text });
+    const before = await ask();
+    await edge.feed(flagEntry({ flag_id: id("flag", 2), key: "beta", enabled: true, version: 2 }));
+    const after = await ask();
+    expect(after.body).toEqual({ flags: { alpha: true, beta: true } });
+    expect(after.headers.get("etag")).not.toBe(before.headers.get("etag"));
+  });
+});
+
+function padded(bytes: number): string {
+  const frame = '{"padding":""}';
+  return `{"padding":"${"x".repeat(bytes - frame.length)}"}`;
+}

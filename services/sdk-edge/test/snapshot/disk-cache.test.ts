@@ -1,0 +1,143 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { type Logger, pino } from "pino";
+import { readCacheFile, writeCacheFile } from "../../src/snapshot/cache-file.ts";
+import { createDiskCache } from "../../src/snapshot/disk-cache.ts";
+import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
+import { apiKey, deletedFlag, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
+
+const currentAtMs = Date.parse("2027-01-31T09:00:00.000Z");
+let directory: string;
+let file: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "halyard-cache-"));
+  file = join(directory, "edge", "snapshot");
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const awkward = flagEntry({
+  flag_id: id("flag", 3),
+  targeting_rules: [
+    {
+      conditions: [{ attribute: "name", operator: "equals", value: "line\u2028\u2029\nbreaks ⚓" }],
+    },
+  ],
+});
+const snapshot = buildSnapshot(id("epoch"), [
+  organizationEntry(),
+  apiKey().entry,
+  revokedKey("abcdefghijklmnop"),
+  flagEntry(),
+  deletedFlag(4, id("flag", 2)),
+  awkward,
+]);
+
+describe("given a snapshot that was written to a file", () => {
+  beforeEach(async () => {
+    file = join(directory, "snapshot");
+    await writeCacheFile(file, { snapshot, currentAtMs });
+  });
+
+  it("reads the same snapshot, and when it was current", async () => {
+    expect(await readCacheFile(file)).toEqual({ found: true, snapshot, currentAtMs });
+  });
+
+  it("lets nobody else read it, and leaves nothing beside it", async () => {
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(directory)).toEqual(["snapshot"]);
+  });
+
+  it("takes a file that was cut off for damaged, wherever it was cut", async () => {
+    const { size } = await stat(file);
+    for (const length of [0, 1, Math.floor(size / 2), size - 66, size - 1]) {
+      await truncate(file, length);
+      expect(await readCacheFile(file)).toMatchObject({
+        found: false,
+        problem: expect.any(String),
+      });
+    }
+  });
+
+  it("takes a file with one changed byte for damaged", async () => {
+    const bytes = await readFile(file, "latin1");
+    await writeFile(file, bytes.replace('"enabled":false', '"enabled":true '));
+    expect(await readCacheFile(file)).toMatchObject({ found: false, problem: expect.any(String) });
+  });
+
+  it("takes anything else for damaged", async () => {
+    await writeFile(file, randomBytes(100_000));
+    expect(await readCacheFile(file)).toMatchObject({ found: false, problem: expect.any(String) });
+  });
+});
+
+describe("given an entry in the file that no schema knows", () => {
+  it("uses nothing of the file", async () => {
+    file = join(directory, "snapshot");
+    const wrong = buildSnapshot(id("epoch"), [flagEntry({ rollout_percentage: 101 })]);
+    await writeCacheFile(file, { snapshot: wrong, currentAtMs });
+    const reading = await readCacheFile(file);
+    expect(reading).toMatchObject({ found: false });
+    expect(reading).toHaveProperty("problem", expect.stringContaining("/rollout_percentage"));
+  });
+});
+
+describe("given a cache for an edge", () => {
+  const now = () => currentAtMs + 1_000;
+
+  it("writes what came from NATS when the edge stops, for the next start", async () => {
+    const first = createSnapshotHolder({ now });
+    const cache = cacheFor(first);
+    first.replace(id("epoch"), [flagEntry({ version: 7 })]);
+    await cache.close();
+
+    const second = createSnapshotHolder({ now: () => now() + 60_000 });
+    const nextCache = cacheFor(second);
+    await nextCache.restore();
+    expect(second.source).toBe("cache");
+    expect(second.snapshot).toEqual(first.snapshot);
+    expect(second.staleMs()).toBe(60_000);
+    await nextCache.close();
+  });
+
+  it("writes a snapshot without any entry, too", async () => {
+    const holder = createSnapshotHolder({ now });
+    const cache = cacheFor(holder);
+    holder.replace(id("epoch"), []);
+    await cache.close();
+    expect(await readCacheFile(file)).toMatchObject({ found: true });
+  });
+
+  it("leaves the edge without a snapshot, and says why, when the file is damaged", async () => {
+    const lines: string[] = [];
+    await writeFile(join(directory, "snapshot"), "not a snapshot");
+    file = join(directory, "snapshot");
+    const holder = createSnapshotHolder({ now });
+    const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
+    await cache.restore();
+    await cache.close();
+    expect(holder.snapshot).toBeUndefined();
+    expect(lines.join("")).toContain("the snapshot cache is of no use");
+  });
+
+  it("goes on, and says so, when the file cannot be written", async () => {
+    const lines: string[] = [];
+    await writeFile(join(directory, "edge"), "a file where a directory is needed");
+    const holder = createSnapshotHolder({ now });
+    const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
+    holder.replace(id("epoch"), [flagEntry()]);
+    await cache.close();
+    expect(lines.join("")).toContain("the snapshot cache could not be written");
+  });
+
+  function cacheFor(
+    holder: ReturnType<typeof createSnapshotHolder>,
+    logger: Logger = pino({ level: "silent" }),
+  ) {
+    return createDiskCache({ file, holder, logger, now });
+  }
+});

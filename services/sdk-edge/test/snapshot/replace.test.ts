@@ -1,0 +1,118 @@
+import { describe, expect, it } from "@jest/globals";
+import { isNothing } from "../../src/snapshot/changed.ts";
+import { buildSnapshot, type Entry } from "../../src/snapshot/reduce.ts";
+import { replaceSnapshot } from "../../src/snapshot/replace.ts";
+import { isDeleted, type Snapshot } from "../../src/snapshot/snapshot.ts";
+import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
+
+const epoch = id("epoch", 1);
+const newEpoch = id("epoch", 2);
+const one = flagEntry({ flag_id: id("flag", 1), version: 5 });
+const two = flagEntry({ flag_id: id("flag", 2), version: 5 });
+const afterGap = { followedUntilNow: false };
+const following = { followedUntilNow: true };
+
+function replaced(held: Entry[], read: Entry[], rule: { followedUntilNow: boolean }) {
+  return replaceSnapshot(buildSnapshot(epoch, held), buildSnapshot(epoch, read), rule);
+}
+
+describe("given a full read under the epoch that is held", () => {
+  it.each([
+    { case: "a newer version that was read", held: 4, read: 5, stays: 5 },
+    { case: "a newer version that is held, which the broker has lost", held: 5, read: 4, stays: 5 },
+  ])("keeps $case", ({ held, read, stays }) => {
+    const { snapshot } = replaced(
+      [flagEntry({ version: held })],
+      [flagEntry({ version: read })],
+      afterGap,
+    );
+    expect(versions(snapshot)).toEqual({ [id("flag")]: stays });
+  });
+
+  it("keeps a deletion that the broker has lost", () => {
+    const { snapshot } = replaced([deletedFlag(6)], [flagEntry({ version: 5 })], afterGap);
+    expect(liveFlags(snapshot)).toEqual([]);
+  });
+
+  it("keeps a revocation that the broker has lost", () => {
+    const key = apiKey();
+    const { snapshot } = replaced([revokedKey(key.keyId)], [key.entry], afterGap);
+    expect(snapshot.keys.get(key.keyId)).toMatchObject({ deleted: true });
+  });
+
+  it("drops what the read lacks after a long gap", () => {
+    const { snapshot, changed } = replaced([one, two], [one], afterGap);
+    expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
+    expect(changed.environments).toEqual(new Set([id("env")]));
+  });
+
+  it("drops a whole environment that the read lacks after a long gap", () => {
+    const elsewhere = flagEntry({ environment_id: id("env", 2) });
+    const { snapshot, changed } = replaced([one, elsewhere], [one], afterGap);
+    expect([...snapshot.environments.keys()]).toEqual([id("env")]);
+    expect(changed.environments).toEqual(new Set([id("env", 2)]));
+  });
+
+  it("keeps what the read lacks when it was followed until now: no deletion was missed", () => {
+    const elsewhere = flagEntry({ environment_id: id("env", 2) });
+    const { snapshot, changed } = replaced([one, two, elsewhere], [one], following);
+    expect(liveFlags(snapshot)).toEqual([id("flag", 1), id("flag", 2)]);
+    expect(snapshot.environments.has(id("env", 2))).toBe(true);
+    expect(isNothing(changed)).toBe(true);
+  });
+
+  it("changes nothing, and says so, when the read tells nothing new", () => {
+    const key = apiKey();
+    const held = buildSnapshot(epoch, [one, two, key.entry]);
+    const read = buildSnapshot(epoch, [key.entry, two, one]);
+    const { snapshot, changed } = replaceSnapshot(held, read, afterGap);
+    expect(isNothing(changed)).toBe(true);
+    expect(snapshot.environments.get(id("env"))).toBe(held.environments.get(id("env")));
+  });
+});
+
+describe("given a full read under another epoch", () => {
+  const held = buildSnapshot(epoch, [one, two]);
+
+  it("takes it alone, older versions and all", () => {
+    const older = flagEntry({ flag_id: id("flag", 1), version: 1 });
+    const { snapshot, changed } = replaceSnapshot(
+      held,
+      buildSnapshot(newEpoch, [older]),
+      following,
+    );
+    expect(snapshot.epoch).toBe(newEpoch);
+    expect(versions(snapshot)).toEqual({ [id("flag", 1)]: 1 });
+    expect(changed.environments).toEqual(new Set([id("env")]));
+  });
+
+  it("resurrects what was deleted before, if the read says that it lives", () => {
+    const before = buildSnapshot(epoch, [deletedFlag(9, id("flag", 1))]);
+    const { snapshot } = replaceSnapshot(before, buildSnapshot(newEpoch, [one]), following);
+    expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
+  });
+});
+
+describe("given nothing that is held", () => {
+  it("takes what was read, and all of it is new", () => {
+    const read = buildSnapshot(epoch, [one]);
+    const { snapshot, changed } = replaceSnapshot(undefined, read, afterGap);
+    expect(snapshot).toBe(read);
+    expect(changed.environments).toEqual(new Set([id("env")]));
+  });
+});
+
+function flagsOf(snapshot: Snapshot) {
+  return [...(snapshot.environments.get(id("env"))?.flags ?? [])];
+}
+
+function versions(snapshot: Snapshot) {
+  return Object.fromEntries(flagsOf(snapshot).map(([flagId, { version }]) => [flagId, version]));
+}
+
+function liveFlags(snapshot: Snapshot) {
+  return flagsOf(snapshot)
+    .filter(([, flag]) => !isDeleted(flag))
+    .map(([flagId]) => flagId)
+    .sort();
+}

@@ -1,0 +1,106 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import {
+  createSnapshotHolder,
+  type SnapshotChange,
+  type SnapshotHolder,
+} from "../../src/snapshot/snapshot-holder.ts";
+import { deletedFlag, flagEntry, id } from "../builders.ts";
+
+const epoch = id("epoch");
+const hourMs = 3_600_000;
+let nowMs: number;
+let holder: SnapshotHolder;
+let changes: SnapshotChange[];
+
+beforeEach(() => {
+  nowMs = Date.parse("2027-01-31T09:00:00.000Z");
+  holder = createSnapshotHolder({ now: () => nowMs });
+  changes = [];
+  holder.subscribe((change) => changes.push(change));
+});
+
+describe("given a holder that follows NATS", () => {
+  const held = flagEntry({ version: 1 });
+  beforeEach(() => {
+    holder.replace(epoch, [held]);
+    changes.length = 0;
+  });
+
+  it("takes all entries of one turn together", async () => {
+    for (let version = 2; version < 50; version += 1) holder.apply(flagEntry({ version }));
+    expect(changes).toEqual([]);
+    await nextTurn();
+    expect(changes).toHaveLength(1);
+    expect(changes[0]?.changed.environments).toEqual(new Set([id("env")]));
+    expect(versionHeld()).toBe(49);
+  });
+
+  it("says nothing when nothing is new", async () => {
+    holder.apply(held);
+    await nextTurn();
+    expect(changes).toEqual([]);
+  });
+
+  it("takes what is waiting before a full read, whatever the read lacks of it", async () => {
+    holder.apply(flagEntry({ version: 7 }));
+    holder.replace(epoch, [held]);
+    expect(versionHeld()).toBe(7);
+    await nextTurn();
+    expect(versionHeld()).toBe(7);
+  });
+
+  it("keeps what a read lacks shortly after following, and drops it after days", () => {
+    nowMs += 23 * hourMs;
+    holder.replace(epoch, []);
+    expect(versionHeld()).toBe(1);
+    nowMs += 25 * hourMs;
+    holder.replace(epoch, []);
+    expect(versionHeld()).toBeUndefined();
+  });
+
+  it("knows how old its knowledge is", () => {
+    nowMs += 5_000;
+    expect(holder.staleMs()).toBe(5_000);
+    holder.confirmCurrent();
+    expect(holder.staleMs()).toBe(0);
+  });
+
+  it("does not go back to the cache", () => {
+    const cached = buildSnapshot(epoch, [deletedFlag(9)]);
+    holder.restore({ snapshot: cached, currentAtMs: 0 });
+    expect(holder.source).toBe("nats");
+    expect(versionHeld()).toBe(1);
+  });
+});
+
+describe("given a holder without a snapshot", () => {
+  it("has none, from nowhere, of no age", () => {
+    expect(holder.snapshot).toBeUndefined();
+    expect(holder.source).toBe("none");
+    expect(holder.staleMs()).toBeUndefined();
+  });
+
+  it("serves what the cache had, as old as it is", () => {
+    const currentAtMs = nowMs - hourMs;
+    holder.restore({ snapshot: buildSnapshot(epoch, [flagEntry()]), currentAtMs });
+    expect(holder.source).toBe("cache");
+    expect(holder.staleMs()).toBe(hourMs);
+    expect(changes).toHaveLength(1);
+  });
+
+  it("takes the first read from NATS over the cache, and drops what it lacks", () => {
+    const other = flagEntry({ flag_id: id("flag", 2) });
+    const cached = buildSnapshot(epoch, [flagEntry({ version: 3 }), other]);
+    holder.restore({ snapshot: cached, currentAtMs: nowMs - 1 });
+    holder.replace(epoch, [flagEntry({ version: 2 })]);
+    expect(holder.source).toBe("nats");
+    expect(versionHeld()).toBe(3);
+    expect(versionHeld(id("flag", 2))).toBeUndefined();
+  });
+});
+
+function versionHeld(flagId = id("flag")) {
+  return holder.snapshot?.environments.get(id("env"))?.flags.get(flagId)?.version;
+}

@@ -1,0 +1,213 @@
+import { call, type EventStream, eventually, openEventStream } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+
+let edge: EdgeServer;
+let version = 1;
+const key = apiKey();
+const elsewhere = apiKey({ environment_id: id("env", 2) });
+const opened: EventStream[] = [];
+
+beforeAll(async () => {
+  edge = await startEdgeServer([
+    flag(1, "alpha", true),
+    flag(2, "beta", false),
+    key.entry,
+    elsewhere.entry,
+  ]);
+});
+afterEach(() => {
+  for (const stream of opened.splice(0)) stream.close();
+});
+afterAll(() => edge.stop());
+
+describe("given a stream that was just opened", () => {
+  it.each([
+    { accept: "text/event-stream", path: "/api/v1/sdk/stream" },
+    { accept: "application/json", path: "/api/v1/sdk/stream" },
+    { accept: "text/event-stream", path: "/api/v1/sdk/stream?user_id=u1" },
+  ])("begins with all values and a heartbeat ($accept, $path)", async ({ accept, path }) => {
+    const stream = await open(key.text, { accept }, path);
+    expect(stream.status).toBe(200);
+    expect(stream.headers).toMatchObject({
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      "x-accel-buffering": "no",
+      "access-control-allow-origin": "*",
+    });
+    await eventually(() => stream.events.length === 2);
+    expect(stream.events[0]).toEqual({
+      event: "flags",
+      data: { flags: { alpha: true, beta: false } },
+      id: await presentTag(),
+    });
+    expect(stream.events[1]).toMatchObject({ event: "heartbeat" });
+    const { timestamp } = (stream.events[1]?.data ?? {}) as { timestamp: number };
+    expect(Math.abs(timestamp - Date.now() / 1_000)).toBeLessThan(5);
+  });
+
+  it("asks to be opened again after three seconds and some more", async () => {
+    const response = await fetch(`${edge.url}/api/v1/sdk/stream`, {
+      headers: { authorization: `Bearer ${key.text}` },
+    });
+    const reader = response.body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    expect(new TextDecoder().decode(value)).toMatch(/^retry: 3750\n\n/);
+    await reader?.cancel();
+  });
+
+  it("leaves the values out when the reader has them already", async () => {
+    const stream = await open(key.text, { "last-event-id": await presentTag() });
+    await eventually(() => stream.events.length === 1);
+    expect(stream.events[0]).toMatchObject({ event: "heartbeat" });
+  });
+
+  it("sends the values when the reader has other ones", async () => {
+    const stream = await open(key.text, { "last-event-id": '"another"' });
+    await eventually(() => stream.events.length === 2);
+    expect(stream.events[0]).toMatchObject({ event: "flags" });
+  });
+
+  it("has none for an environment without flags", async () => {
+    const stream = await open(elsewhere.text);
+    await eventually(() => stream.events.length === 2);
+    expect(stream.events[0]).toMatchObject({ data: { flags: {} } });
+  });
+
+  it.each([
+    ["no key", {}],
+    ["a key that nobody has", { authorization: `Bearer ${apiKey().text}` }],
+  ])("is refused to %s", async (_name, headers) => {
+    const response = await fetch(`${edge.url}/api/v1/sdk/stream`, { headers });
+    expect(response.status).toBe(401);
+  });
+});
+
+describe("given an open stream", () => {
+  it("hears only what changed, under the tag of all values", async () => {
+    const stream = await openAndSettle();
+    version += 1;
+    await edge.feed(flag(2, "beta", true));
+    await eventually(() => stream.events.length === 3);
+    expect(stream.events[2]).toEqual({
+      event: "flags",
+      data: { flags: { beta: true } },
+      id: await presentTag(),
+    });
+  });
+
+  it("hears of flags that are no more, beside those that changed", async () => {
+    version += 1;
+    await edge.feed(flag(3, "gamma", true));
+    const stream = await openAndSettle();
+    version += 1;
+    await edge.feed(deletedFlag(version, id("flag", 3)), flag(2, "beta", false));
+    await eventually(() => stream.events.length === 3);
+    expect(stream.events[2]?.data).toEqual({ flags: { beta: false }, removed: ["gamma"] });
+  });
+
+  it("hears once of many changes that came together", async () => {
+    const stream = await openAndSettle();
+    const changes = Array.from({ length: 20 }, () => {
+      version += 1;
+      return flag(1, "alpha", version % 2 === 0);
+    });
+    version += 1;
+    await edge.feed(...changes, flag(2, "beta", true));
+    await eventually(() => stream.events.length === 3);
+    expect(stream.events[2]?.data).toMatchObject({ flags: { beta: true } });
+  });
+
+  it("hears nothing of changes that leave the values as they are, or that are elsewhere", async () => {
+    const stream = await openAndSettle();
+    version += 1;
+    await edge.feed(
+      flag(2, "beta", true),
+      flagEntry({ flag_id: id("flag", 9), environment_id: id("env", 3), enabled: true }),
+    );
+    version += 1;
+    await edge.feed(flag(2, "beta", false));
+    await eventually(() => stream.events.length === 3);
+    expect(stream.events[2]?.data).toEqual({ flags: { beta: false } });
+  });
+
+  it("has been told after the values were there: who asks then sees nothing older", async () => {
+    let asked: Promise<unknown> | undefined;
+    const stream = await open(key.text, {}, "/api/v1/sdk/stream", (event) => {
+      const { flags } = event.data as { flags?: Record<string, boolean> };
+      if (flags?.alpha === false && asked === undefined) asked = presentValues();
+    });
+    await eventually(() => stream.events.length === 2);
+    version += 1;
+    await edge.feed(flag(1, "alpha", false));
+    expect(await eventually(() => asked)).toMatchObject({ flags: { alpha: false } });
+  });
+});
+
+describe("given a stream whose key ends", () => {
+  it("is closed when the key is revoked", async () => {
+    const ending = apiKey();
+    await edge.feed(ending.entry);
+    const stream = await open(ending.text);
+    await edge.feed(revokedKey(ending.keyId));
+    await stream.ended;
+    expect(await metric('streams_closed_total{cause="key_ended"')).toBe(1);
+  });
+
+  it("is closed within a second of the key's last moment", async () => {
+    const expiresAt = Date.now() + 60_000;
+    const ending = apiKey({ expires_at: new Date(expiresAt).toISOString() });
+    await edge.feed(ending.entry);
+    const stream = await open(ending.text);
+    edge.passTime(60_000);
+    const startedAt = performance.now();
+    await stream.ended;
+    edge.passTime(-60_000);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  it("leaves the streams of other keys open", async () => {
+    const ending = apiKey();
+    await edge.feed(ending.entry);
+    const staying = await openAndSettle();
+    const leaving = await open(ending.text);
+    await edge.feed(revokedKey(ending.keyId));
+    await leaving.ended;
+    version += 1;
+    await edge.feed(flag(1, "alpha", version % 2 === 0), flag(2, "beta", version % 2 === 1));
+    await eventually(() => staying.events.length > 2);
+  });
+});
+
+function flag(number: number, flagKey: string, enabled: boolean) {
+  return flagEntry({ flag_id: id("flag", number), key: flagKey, enabled, version });
+}
+
+async function open(
+  text: string,
+  headers: Record<string, string> = {},
+  path = "/api/v1/sdk/stream",
+  onEvent?: Parameters<typeof openEventStream>[2],
+) {
+  const all = { authorization: `Bearer ${text}`, ...headers };
+  const stream = await openEventStream(edge.url + path, all, onEvent);
+  opened.push(stream);
+  return stream;
+}
+
+async function openAndSettle() {
+  const stream = await open(key.text);
+  await eventually(() => stream.events.length === 2);
+  return stream;
+}
+
+const ask = () => call(`${edge.url}/api/v1/sdk/flags`, { key: key.text });
+const presentTag = async () => (await ask()).headers.get("etag") ?? "";
+const presentValues = async () => (await ask()).body;
+
+async function metric(begins: string): Promise<number> {
+  const text = await edge.registry.metrics();
+  const line = text.split("\n").find((one) => one.startsWith(`halyard_edge_${begins}`));
+  return Number(line?.split(" ").at(-1));
+}
