@@ -53,13 +53,12 @@ export async function bringUp(launch: Launch): Promise<void> {
 
   const baseUrl = gateway.current().url;
   const demo = await bringUpDemo(launch, { baseUrl, operatorToken, credentials });
-  const announce = () =>
-    writeDemoFile(settings.home, {
-      baseUrl,
-      operatorToken,
-      demo,
-      services: services.map((service) => service.current()),
-    });
+  const announce = () => {
+    // A restart may finish while everything is being stopped, when nothing is ready any more.
+    if (launch.ending.hasSettled()) return;
+    const running = services.map((service) => service.current());
+    writeDemoFile(settings.home, { baseUrl, operatorToken, demo, services: running });
+  };
   if (launch.watch) await restartOnChange(services, launch, announce);
   throwIfEnding(launch);
   announce();
