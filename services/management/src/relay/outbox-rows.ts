@@ -103,6 +103,27 @@ export async function recordFound(sql: Sql, found: ReadonlyMap<string, number>):
   return rows.map((row) => row.id);
 }
 
+/**
+ * Settles unsent entries that a newer unsent value of the same entry has overtaken. A former leader
+ * may have written the newer one and died before it could say so; then the older one, in a batch
+ * without the newer, would be written after it.
+ */
+export async function settleOvertaken(sql: Sql): Promise<void> {
+  await sql`
+    update outbox as row
+    set sent_at = clock_timestamp()
+    from (
+      select subject, max(id) as newest_id
+      from outbox
+      where stream = 'snapshot' and sent_at is null
+      group by subject
+    ) as entry
+    where row.stream = 'snapshot'
+      and row.sent_at is null
+      and row.subject = entry.subject
+      and row.id < entry.newest_id`;
+}
+
 /** Makes unsent again what the stream lost: everything that stood behind a sequence. */
 export async function forgetSentAfter(
   sql: Sql,

@@ -2,7 +2,7 @@ import { type PlanLimits, snapshotBucket } from "@halyard/contracts";
 import { readEpoch, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
-import { forgetSentAfter, recordedStream } from "./outbox-rows.ts";
+import { forgetSentAfter, recordedStream, settleOvertaken } from "./outbox-rows.ts";
 import { rebuildSnapshot } from "./rebuild-snapshot.ts";
 
 export type SnapshotOptions = {
@@ -17,7 +17,8 @@ export type SynchronisedSnapshot = { epoch: string; lastSequence: number };
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
  * there, not complete, or not the one that we wrote is written anew from the tables. One that lost
  * its newest entries (the broker died before its disk had them) gets them again from the outbox.
- * What it may hold more than is recorded does no harm: the newest value of an entry is sent again.
+ * What it may hold more than is recorded does no harm: of each entry only the newest value is unsent
+ * from here on, and sending that again changes nothing.
  */
 export async function synchroniseSnapshot(
   sql: Sql,
@@ -38,5 +39,6 @@ export async function synchroniseSnapshot(
   const lost = await forgetSentAfter(sql, "snapshot", position.lastSequence);
   if (lost > 0)
     broker.logger.warn({ entries: lost }, "the snapshot lost entries; sending them again");
+  await settleOvertaken(sql);
   return { epoch, lastSequence: position.lastSequence };
 }
