@@ -1,0 +1,68 @@
+import { call, openEventStream } from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { apiKey, flagEntry } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+
+const key = apiKey();
+const headers = { authorization: `Bearer ${key.text}` };
+let edge: EdgeServer;
+
+beforeEach(async () => {
+  edge = await startEdgeServer([key.entry, flagEntry()]);
+});
+afterEach(() => edge.stop());
+
+describe("given an edge that is told to stop", () => {
+  it("ends its streams over a few seconds, not all at once", async () => {
+    const endedAtMs: number[] = [];
+    const startedAtMs = performance.now();
+    const streams = await Promise.all(
+      Array.from({ length: 60 }, () => openEventStream(`${edge.url}/api/v1/sdk/stream`, headers)),
+    );
+    const ended = streams.map(async (stream) => {
+      await stream.ended;
+      endedAtMs.push(performance.now() - startedAtMs);
+    });
+    await edge.edge.drain();
+    await Promise.all(ended);
+    const [first = 0, last = 0] = [endedAtMs.at(0), endedAtMs.at(-1)];
+    expect(last - first).toBeGreaterThan(2_000);
+    expect(last - first).toBeLessThan(5_000);
+  });
+
+  it("tells each reader when to come back before it goes", async () => {
+    const response = await fetch(`${edge.url}/api/v1/sdk/stream`, { headers });
+    await edge.edge.drain();
+    const text = await response.text();
+    expect(text).toMatch(/retry: \d+\n\n$/);
+    expect(text.match(/retry:/g)).toHaveLength(2);
+  });
+
+  it("refuses new streams and sends their clients elsewhere", async () => {
+    const stream = await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
+    const draining = edge.edge.drain();
+    const {
+      status,
+      headers: answered,
+      body,
+    } = await call(`${edge.url}/api/v1/sdk/stream`, {
+      key: key.text,
+    });
+    expect(status).toBe(503);
+    expect(body.error.code).toBe("SERVER_002");
+    expect(answered.get("retry-after")).not.toBeNull();
+    await draining;
+    await stream.ended;
+  });
+
+  it("goes on answering who polls, and asks to connect elsewhere next time", async () => {
+    await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
+    const draining = edge.edge.drain();
+    const { status, headers: answered } = await call(`${edge.url}/api/v1/sdk/flags`, {
+      key: key.text,
+    });
+    expect(status).toBe(200);
+    expect(answered.get("connection")).toBe("close");
+    await draining;
+  });
+});

@@ -1,0 +1,132 @@
+import { connect, type Socket } from "node:net";
+import { eventually } from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { maxUnsentBytes } from "../../src/streams/stream.ts";
+import { apiKey, deletedFlag, flagEntry, id } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+
+/**
+ * A reader that stops reading: the kernel's buffers fill first, then the edge's. Enough flags change
+ * each time that this takes a few dozen changes.
+ */
+const key = apiKey();
+const flagCount = 2_000;
+const afterAllOthers = 1_000_000;
+let edge: EdgeServer;
+let reader: Reader;
+/** The edge's end of it. */
+let connection: Socket | undefined;
+let version = 1;
+
+beforeEach(async () => {
+  version = 1;
+  edge = await startEdgeServer([key.entry, ...allFlags()]);
+  edge.edge.app.server.once("connection", (socket) => {
+    connection = socket;
+  });
+  reader = await openReader();
+  await eventually(() => reader.text().includes("event: heartbeat"));
+  reader.socket.pause();
+});
+afterEach(async () => {
+  reader.socket.destroy();
+  await edge.stop();
+});
+
+describe("given a reader that does not read", () => {
+  it("costs no more than the bound and one event, however much changes", async () => {
+    await changeUntilBehind();
+    for (let more = 0; more < 100; more += 1) await changeAllFlags();
+    expect(unsentBytes()).toBeLessThan(maxUnsentBytes + longestEventBytes);
+  });
+
+  it("is put right by one event with all values when it reads again", async () => {
+    await changeUntilBehind();
+    await edge.feed(deletedFlag(afterAllOthers, id("flag", 0)));
+    for (let more = 0; more < 3; more += 1) await changeAllFlags();
+    const told = await toldEvents();
+    reader.socket.resume();
+    await eventually(async () => (await toldEvents()) > told && unsentBytes() === 0);
+    await eventually(() => lastFlags(reader.text())?.removed !== undefined);
+    const last = lastFlags(reader.text());
+    expect(Object.keys(last?.flags ?? {})).toHaveLength(flagCount - 1);
+    expect(new Set(Object.values(last?.flags ?? {}))).toEqual(new Set([version % 2 === 0]));
+    expect(last?.removed).toEqual([keyOfFlag(0)]);
+    expect(await toldEvents()).toBe(told + 1);
+  });
+
+  it("is closed when it does not catch up", async () => {
+    const closed = new Promise<void>((resolve) => reader.socket.once("close", () => resolve()));
+    reader.socket.on("error", () => undefined);
+    await changeUntilBehind();
+    edge.passTime(31_000);
+    await eventually(async () => (await metric('streams_closed_total{cause="slow_reader"')) === 1);
+    reader.socket.resume();
+    await closed;
+    edge.passTime(-31_000);
+  });
+});
+
+type Reader = { socket: Socket; text: () => string };
+
+async function openReader(): Promise<Reader> {
+  const { hostname, port } = new URL(edge.url);
+  const socket = connect(Number(port), hostname);
+  const chunks: string[] = [];
+  socket.setEncoding("utf8");
+  socket.on("data", (text: string) => chunks.push(text));
+  socket.write(
+    `GET /api/v1/sdk/stream HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key.text}\r\n\r\n`,
+  );
+  return { socket, text: () => chunks.join("") };
+}
+
+function keyOfFlag(number: number): string {
+  return `a-flag-with-a-rather-long-key-${number}`;
+}
+
+function allFlags() {
+  return Array.from({ length: flagCount }, (_, number) =>
+    flagEntry({
+      flag_id: id("flag", number),
+      key: keyOfFlag(number),
+      enabled: version % 2 === 0,
+      version,
+    }),
+  );
+}
+
+async function changeAllFlags(): Promise<void> {
+  version += 1;
+  await edge.feed(...allFlags());
+}
+
+const longestEventBytes = flagCount * (keyOfFlag(flagCount).length + 10) + 200;
+
+/** From then on, changes make no further events for the reader. */
+async function changeUntilBehind(): Promise<void> {
+  for (let told = -1; told !== (await toldEvents()); ) {
+    told = await toldEvents();
+    await changeAllFlags();
+  }
+}
+
+const toldEvents = () => metric('stream_events_total{event="flags"');
+
+/** What Node holds for the edge's only reader. */
+const unsentBytes = () => connection?.writableLength ?? 0;
+
+function lastFlags(
+  text: string,
+): { flags: Record<string, boolean>; removed?: string[] } | undefined {
+  const lines = text.split("\n").filter((line) => line.startsWith('data: {"flags"'));
+  const last = lines.at(-1);
+  if (last === undefined || !text.includes(`${last}\n\n`)) return undefined;
+  return JSON.parse(last.slice("data: ".length));
+}
+
+async function metric(begins: string): Promise<number> {
+  const text = await edge.registry.metrics();
+  const line = text.split("\n").find((one) => one.startsWith(`halyard_edge_${begins}`));
+  return Number(line?.split(" ").at(-1));
+}
