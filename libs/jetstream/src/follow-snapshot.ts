@@ -1,5 +1,4 @@
 import {
-  checkCompleteEntry,
   checkEntry,
   completeKey,
   type EntryAddress,
@@ -11,8 +10,10 @@ import {
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import { apiTimeoutMs } from "./connect.ts";
+import { parseJson } from "./parse-json.ts";
+import { readEpoch } from "./read-epoch.ts";
 import { type Reading, readStream, type StreamMessage } from "./read-stream.ts";
-import { isStreamNotFound } from "./streams.ts";
 
 /**
  * Follows the snapshot. It reads all newest values, hands them over as one whole, and then hands over
@@ -46,8 +47,6 @@ const epochCheckIntervalMs = 1_000;
 /** How long to wait before the next try while the snapshot cannot be read. */
 const retryDelayMs = 250;
 
-const decoder = new TextDecoder("utf-8", { fatal: true });
-
 export function followSnapshot(options: {
   connection: NatsConnection;
   filter: string;
@@ -60,9 +59,13 @@ export function followSnapshot(options: {
   let stopping = false;
   let current = false;
   let reading: Reading | undefined;
+  let reconnected: PromiseWithResolvers<void> | undefined;
 
   async function run(): Promise<void> {
-    const manager = await jetstreamManager(connection, { checkAPI: false });
+    const manager = await jetstreamManager(connection, {
+      checkAPI: false,
+      timeout: apiTimeoutMs,
+    });
     let lastReason = "";
     while (!stopping) {
       const reason = await followOnce(manager).catch((error: Error) => error.message);
@@ -71,6 +74,8 @@ export function followSnapshot(options: {
       if (reason !== lastReason) logger.warn({ reason }, "following the snapshot was interrupted");
       lastReason = reason;
       await pause(retryDelayMs, stopped.promise);
+      // What is asked of a broker that is away gets lost, and its time-out would outlast the outage.
+      await Promise.race([reconnected?.promise, stopped.promise]);
     }
   }
 
@@ -102,26 +107,20 @@ export function followSnapshot(options: {
       current = true;
       ready.resolve();
       logger.info({ epoch }, "following the snapshot");
-      return await watch(manager, reading, epoch);
+      return await watchEpoch(manager, reading, epoch);
     } finally {
       reading.stop("the reading is over");
     }
   }
 
-  async function watch(manager: JetStreamManager, open: Reading, epoch: string): Promise<string> {
-    for (;;) {
-      const ended = await pause(epochCheckIntervalMs, open.ended);
-      if (ended !== undefined) return ended;
-      if ((await readEpoch(manager)) !== epoch) return "the snapshot was deleted or written anew";
-    }
-  }
-
   async function stopReadingOnDisconnect(): Promise<void> {
-    for await (const status of connection.status())
-      if (status.type === "disconnect") {
-        current = false;
-        reading?.stop("the connection to NATS was lost");
-      }
+    for await (const status of connection.status()) {
+      if (status.type === "reconnect") reconnected?.resolve();
+      if (status.type !== "disconnect") continue;
+      reconnected = Promise.withResolvers();
+      current = false;
+      reading?.stop("the connection to NATS was lost");
+    }
   }
 
   void stopReadingOnDisconnect();
@@ -138,19 +137,20 @@ export function followSnapshot(options: {
   };
 }
 
-/** The epoch that the bucket declares complete; undefined while there is none. */
-export async function readEpoch(manager: JetStreamManager): Promise<string | undefined> {
-  const message = await manager.streams
-    .getMessage(snapshotBucket.streamName, {
-      last_by_subj: snapshotBucket.subjectPrefix + completeKey,
-    })
-    .catch((error: unknown) => {
-      if (isStreamNotFound(error)) return null;
-      throw error;
-    });
-  if (message === null) return undefined;
-  const checked = checkCompleteEntry(parseJson(message.data));
-  return checked.ok ? checked.value.epoch : undefined;
+/** Lets the reading go on until it ends or the snapshot is another one; answers which. */
+async function watchEpoch(
+  manager: JetStreamManager,
+  open: Reading,
+  epoch: string,
+): Promise<string> {
+  for (;;) {
+    const ended = await pause(epochCheckIntervalMs, open.ended);
+    if (ended !== undefined) return ended;
+    const looked = readEpoch(manager).then((found) => ({ found }));
+    const outcome = await Promise.race([open.ended, looked]);
+    if (typeof outcome === "string") return outcome;
+    if (outcome.found !== epoch) return "the snapshot was deleted or written anew";
+  }
 }
 
 function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEntry | undefined {
@@ -163,15 +163,6 @@ function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEnt
   if (checked.ok) return { address, value: checked.value };
   follower.rejected(key, checked.problem);
   return undefined;
-}
-
-/** Undefined for what is not JSON, which no schema accepts. */
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(decoder.decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 /** Waits; a result of `until` ends the wait early and is returned. */
