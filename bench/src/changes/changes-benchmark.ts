@@ -1,0 +1,160 @@
+import { availableParallelism } from "node:os";
+import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
+import { describeProfile } from "../profile/compare-profiles.ts";
+import { profilingInto } from "../profile/profiling.ts";
+import { alternate } from "../rounds.ts";
+import { awaitReady, type Service, startEdge } from "../system/services.ts";
+import { measureBareUpdates } from "./bare-updates.ts";
+import { type ChangingSystem, clients, startChangingSystem } from "./changing-system.ts";
+import { openCommitCounts } from "./commit-counts.ts";
+
+export const changesBenchmark: Benchmark = {
+  name: "changes",
+  pinned: false,
+  summary: `changes a second that one management process takes from ${clients} clients, with and without edges`,
+  run,
+  profile,
+};
+
+const followingEdges = 2;
+/** Fewer events than this share of the answers would mean that changes changed nothing. */
+const leastEventShare = 0.95;
+
+type Counts = Awaited<ReturnType<typeof openCommitCounts>>;
+
+async function run(bench: Bench): Promise<Outcome> {
+  const system = await startChangingSystem(bench);
+  const { postgres, nats } = system;
+  const counts = await openCommitCounts(bench, postgres);
+  const measureMs = bench.quick ? 150 : 3_000;
+  const rounds = bench.quick ? 1 : 3;
+  bench.say("warming up");
+  await measure(system, { counts, measureMs });
+  bench.say(`with ${followingEdges} edges, with none, and bare updates, in turn`);
+  const { alone, followed, bare } = await alternate(rounds, {
+    alone: () => measure(system, { counts, measureMs }),
+    followed: () => measureFollowed(bench, system, { counts, measureMs }),
+    bare: () =>
+      measureBareUpdates({
+        postgres,
+        flagIds: system.tenant.flagIds,
+        writers: clients,
+        measureMs: measureMs / 2,
+      }),
+  });
+  bench.say("without waiting for the disk");
+  await counts.awaitDisk(false);
+  await system.restartManagement();
+  await measure(system, { counts, measureMs });
+  const { careless } = await alternate(rounds, {
+    careless: () => measure(system, { counts, measureMs }),
+  });
+
+  const unit = "/s";
+  return {
+    figures: [
+      {
+        what: "no edge following, beside bare one-row updates",
+        unit,
+        measured: alone.perSecond,
+        baseline: bare.perSecond,
+      },
+      { what: `${followingEdges} edges following`, unit, measured: followed.perSecond },
+      { what: "no edge, commits not awaiting the disk", unit, measured: careless.perSecond },
+      { what: "no edge: median latency", unit: "ms", measured: alone.medianLatencyMs },
+      { what: "no edge: p99 latency", unit: "ms", measured: alone.p99LatencyMs },
+    ],
+    notes: [
+      `No edge: ${describe(alone)}. ${describeDisk(alone)}`,
+      `${followingEdges} edges: ${describe(followed)}.`,
+      `Commits not awaiting the disk: ${describe(careless)}.`,
+    ],
+    servers: { PostgreSQL: postgres.version, NATS: nats.version },
+  };
+}
+
+async function measureFollowed(
+  bench: Bench,
+  system: ChangingSystem,
+  options: { counts: Counts; measureMs: number },
+) {
+  const natsUrl = system.nats.url;
+  const edges = await Promise.all(
+    Array.from({ length: followingEdges }, () => startEdge(bench, { natsUrl, core: undefined })),
+  );
+  await Promise.all(edges.map(awaitReady));
+  const sample = await measure(system, { ...options, edges });
+  await Promise.all(edges.map(({ child }) => child.stop()));
+  return sample;
+}
+
+type Sample = Awaited<ReturnType<typeof measure>>;
+
+async function measure(
+  system: ChangingSystem,
+  { counts, measureMs, edges = [] }: { counts: Counts; measureMs: number; edges?: Service[] },
+) {
+  const before = await counts.read();
+  const result = await system.change({ measureMs, alsoWatch: edges });
+  const after = await counts.read();
+  if (after.events - before.events < leastEventShare * result.answers)
+    throw new Error("some of the changes changed nothing");
+  const { elapsedMs } = result;
+  const [management = 0, database = 0, broker = 0, ...others] = result.cpuMs.map(
+    (cpuMs) => cpuMs / elapsedMs,
+  );
+  const syncs = after.syncs - before.syncs;
+  return {
+    perSecond: (result.answers / elapsedMs) * 1e3,
+    medianLatencyMs: result.medianLatencyMs,
+    p99LatencyMs: result.p99LatencyMs,
+    management,
+    database,
+    broker,
+    edges: others.reduce((sum, share) => sum + share, 0),
+    generator: result.generatorBusy,
+    commitsPerSync: (after.commits - before.commits) / Math.max(1, syncs),
+    syncMs: (after.syncMs - before.syncMs) / Math.max(1, syncs),
+  };
+}
+
+function describeDisk({ syncMs, commitsPerSync }: Sample): string {
+  return (
+    `A wait for the disk took ${syncMs.toFixed(2)} ms and served ${commitsPerSync.toFixed(1)} ` +
+    "commits (a change is one commit, and each batch of the relay one more)."
+  );
+}
+
+function describe(sample: Sample): string {
+  const { management, database, broker, edges, generator } = sample;
+  const percent = (share: number) => `${Math.round(share * 100)} %`;
+  const total = management + database + broker + edges + generator;
+  return (
+    `CPU in percent of one core: management ${percent(management)}, ` +
+    `PostgreSQL ${percent(database)}, NATS ${percent(broker)}, edges ${percent(edges)}, ` +
+    `clients ${percent(generator)}; together ${percent(total / availableParallelism())} of the ` +
+    `machine. ${boundBy(sample, total)}`
+  );
+}
+
+const busy = 0.9;
+
+function boundBy({ management }: Sample, total: number): string {
+  if (management > busy) return "Bound by management's one thread";
+  if (total > busy * availableParallelism()) return "Bound by the machine's cores";
+  return "Bound by waiting: no processor was busy all the time";
+}
+
+/** Where management's time of a change goes. */
+async function profile(bench: Bench): Promise<string> {
+  const profiling = profilingInto(bench);
+  const system = await startChangingSystem(bench, profiling.nodeOptions);
+  await system.change({ measureMs: bench.quick ? 50 : 2_000 });
+  const run = await system.change({ measureMs: bench.quick ? 200 : 5_000 });
+  await system.management.child.stop();
+  const { pid } = system.management.child;
+  return [
+    "management's self time a change",
+    describeProfile({ profile: profiling.read(pid), run }),
+  ].join("\n\n");
+}

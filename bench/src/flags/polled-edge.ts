@@ -1,0 +1,43 @@
+import type { Bench } from "../benchmark.ts";
+import { captureAnswer, headerOf } from "../http/capture-answer.ts";
+import type { RequestPlan } from "../http/load.ts";
+import { startNats } from "../system/backends.ts";
+import { awaitReady, type Service, startEdge } from "../system/services.ts";
+import { snapshotContent } from "../system/snapshot-content.ts";
+import { writeSnapshot } from "../system/write-snapshot.ts";
+
+/** An edge that serves one environment, and the two requests that SDKs poll it with. */
+export type PolledEdge = {
+  edge: Service;
+  natsVersion: string;
+  polls: readonly Poll[];
+};
+
+export type Poll = { name: string; status: number; plan: RequestPlan };
+
+export const flags = 100;
+export const connections = 64;
+
+export async function startPolledEdge(
+  bench: Bench,
+  nodeOptions: readonly string[] = [],
+): Promise<PolledEdge> {
+  const nats = await startNats(bench);
+  const content = snapshotContent({ environments: 1, flagsPerEnvironment: flags });
+  await writeSnapshot(nats.url, content);
+  const core = bench.cores?.server;
+  const edge = await startEdge(bench, { natsUrl: nats.url, core, nodeOptions });
+  await awaitReady(edge);
+  const headers = { Authorization: `Bearer ${content.clientKey}` };
+  const whole = { method: "GET", path: "/api/v1/sdk/flags", headers };
+  const etag = headerOf(await captureAnswer(edge.url, whole), "etag");
+  const notModified = { ...whole, headers: { ...headers, "If-None-Match": etag } };
+  return {
+    edge,
+    natsVersion: nats.version,
+    polls: [
+      { name: "200", status: 200, plan: whole },
+      { name: "304", status: 304, plan: notModified },
+    ],
+  };
+}

@@ -1,0 +1,67 @@
+import { allBenchmarks } from "./all-benchmarks.ts";
+import { type Arguments, readArguments } from "./arguments.ts";
+import type { Bench, Benchmark } from "./benchmark.ts";
+import { updateBenchmarksPage } from "./benchmarks-page.ts";
+import { describeMachine, machineLine } from "./machine.ts";
+import { findCores } from "./processes/cores.ts";
+import { describeOutcome } from "./reporting/describe-outcome.ts";
+import { saveResult } from "./results.ts";
+import { withBench } from "./with-bench.ts";
+
+const given = process.argv.slice(2);
+const options = readArguments(given);
+if (options.help) console.log(help());
+else await runAll(chosen(options), options);
+
+async function runAll(benchmarks: readonly Benchmark[], { quick, save, profile }: Arguments) {
+  const available = findCores();
+  if (available === undefined)
+    console.log("There is no taskset, or only one core: servers and load disturb one another.");
+  for (const benchmark of benchmarks) {
+    const cores = benchmark.pinned ? available : undefined;
+    const machine = describeMachine(cores);
+    console.log(`\n${benchmark.name}: ${benchmark.summary}`);
+    console.log(`${new Date().toISOString()}, ${machineLine(machine)}\n`);
+    const settings = { quick, cores };
+    if (profile) {
+      console.log(await withBench(settings, (bench) => profileOf(benchmark, bench)));
+      continue;
+    }
+    const outcome = await withBench(settings, (bench) => benchmark.run(bench));
+    console.log(describeOutcome(outcome));
+    if (!save) continue;
+    const command = `npm run bench -- --save ${benchmark.name}`;
+    saveResult({ benchmark: benchmark.name, measuredAt: new Date(), command, machine, ...outcome });
+    updateBenchmarksPage();
+  }
+}
+
+async function profileOf(benchmark: Benchmark, bench: Bench): Promise<string> {
+  return (await benchmark.profile?.(bench)) ?? "There is no profile of this one.";
+}
+
+function chosen({ names, profile }: Arguments): readonly Benchmark[] {
+  const unknown = names.filter((name) => !allBenchmarks.some((known) => known.name === name));
+  if (unknown.length > 0)
+    throw new Error(`There is no benchmark ${unknown.join(", ")}; --help lists them.`);
+  const named = names.length === 0 ? allBenchmarks : allBenchmarks.filter(isNamed);
+  return profile ? named.filter((benchmark) => benchmark.profile !== undefined) : named;
+
+  function isNamed(benchmark: Benchmark): boolean {
+    return names.includes(benchmark.name);
+  }
+}
+
+function help(): string {
+  const width = Math.max(...allBenchmarks.map(({ name }) => name.length));
+  return [
+    "npm run bench -- [options] [benchmark…]     without names: all of them",
+    "",
+    ...allBenchmarks.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    "",
+    "  --save     keeps the figures in bench/results and docs/benchmarks.md",
+    "  --profile  says in which functions the time goes, where a benchmark can (flags, changes)",
+    "  --quick    tiny and short: only shows that the benchmarks work",
+    "  --help     this text",
+  ].join("\n");
+}

@@ -1,0 +1,12 @@
+/** The other end of a `Child`: greets, answers each question, and goes with its parent. */
+export function answerParent<Question>(options: {
+  greeting: object;
+  answer: (question: Question) => Promise<object>;
+}): void {
+  process.on("message", (question) => {
+    void options.answer(question as Question).then((answer) => process.send?.(answer));
+  });
+  process.on("disconnect", () => process.exit());
+  process.on("SIGTERM", () => process.exit());
+  process.send?.(options.greeting);
+}

@@ -1,0 +1,47 @@
+import { number, table } from "../reporting/table.ts";
+import { type CpuProfile, selfTimes } from "./cpu-profile.ts";
+
+/** A profile and the work that was done while it was taken. */
+export type ProfiledRun = {
+  profile: CpuProfile;
+  run: { answers: number; fromMs: number; toMs: number };
+};
+
+const shownFunctions = 30;
+
+/** Self time for each answer by function, ours beside the baseline's, the largest differences first. */
+export function compareProfiles(ours: ProfiledRun, baseline: ProfiledRun): string {
+  const [own, bare] = [perAnswer(ours), perAnswer(baseline)];
+  const names = [...new Set([...own.keys(), ...bare.keys()])];
+  const rows = names
+    .map((name) => ({ name, own: own.get(name) ?? 0, bare: bare.get(name) ?? 0 }))
+    .sort((one, other) => Math.abs(other.own - other.bare) - Math.abs(one.own - one.bare));
+  return table([
+    ["Function", "Edge", "Bare", "Difference"],
+    ["all", number(sum(own)), number(sum(bare)), number(sum(own) - sum(bare))],
+    ...rows
+      .slice(0, shownFunctions)
+      .map((row) => [row.name, number(row.own), number(row.bare), number(row.own - row.bare)]),
+  ]);
+}
+
+/** Self time for each answer by function, the largest first. */
+export function describeProfile(run: ProfiledRun): string {
+  const times = perAnswer(run);
+  const total = sum(times);
+  return table([
+    ["Function", "µs", "Share"],
+    ["all", number(total), "100 %"],
+    ...[...times]
+      .slice(0, shownFunctions)
+      .map(([name, time]) => [name, number(time), `${((time / total) * 100).toFixed(1)} %`]),
+  ]);
+}
+
+function perAnswer({ profile, run }: ProfiledRun): ReadonlyMap<string, number> {
+  return new Map([...selfTimes(profile, run)].map(([name, time]) => [name, time / run.answers]));
+}
+
+function sum(times: ReadonlyMap<string, number>): number {
+  return [...times.values()].reduce((total, time) => total + time, 0);
+}

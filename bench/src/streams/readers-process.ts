@@ -1,0 +1,106 @@
+import { connect } from "node:net";
+import { nowMs } from "../clock.ts";
+import { requestBytes } from "../http/request-bytes.ts";
+import { answerParent } from "../processes/answer-parent.ts";
+import type { ReaderQuestion } from "./readers.ts";
+
+/** The reading side of many streams, as lean as it can be: it looks for one word in what comes. */
+
+/** How many connections are being opened at the same time; a listener's backlog holds more. */
+const openingAtOnce = 100;
+/** No event takes as long as this; one that did not come by then was lost. */
+const patienceMs = 20_000;
+const flagsEvent = Buffer.from("event: flags\n");
+const heartbeatEvent = Buffer.from("event: heartbeat\n");
+
+let streams = 0;
+let moments: number[] = [];
+let complete = Promise.withResolvers<void>();
+
+answerParent<ReaderQuestion>({
+  greeting: {},
+  async answer(question) {
+    switch (question.kind) {
+      case "open":
+        streams = question.streams;
+        await openAll(question);
+        return {};
+      case "arm":
+        moments = [];
+        complete = Promise.withResolvers<void>();
+        return {};
+      case "arrivals": {
+        const late = setTimeout(() => complete.reject(new Error(missing())), patienceMs);
+        await complete.promise;
+        clearTimeout(late);
+        return { moments };
+      }
+    }
+  },
+});
+
+function missing(): string {
+  return `${streams - moments.length} of ${streams} streams did not get the event`;
+}
+
+async function openAll({
+  url,
+  key,
+  streams: count,
+}: {
+  url: string;
+  key: string;
+  streams: number;
+}) {
+  let left = count;
+  async function openInTurn(): Promise<void> {
+    while (left > 0) {
+      left -= 1;
+      await openStream(url, key);
+    }
+  }
+  await Promise.all(Array.from({ length: openingAtOnce }, openInTurn));
+}
+
+/** What comes is looked at before the next read, so one buffer serves all streams. */
+const buffer = Buffer.allocUnsafe(64 * 1024);
+
+/** Resolves when the first events have come, of which the heartbeat is the last. */
+function openStream(url: string, key: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    let opened = false;
+    const socket = connect({
+      host: hostname,
+      port: Number(port),
+      noDelay: true,
+      onread: {
+        buffer,
+        callback(length) {
+          const chunk = buffer.subarray(0, length);
+          if (opened) take(chunk);
+          else if (chunk.includes(heartbeatEvent)) {
+            opened = true;
+            resolve();
+          }
+          return true;
+        },
+      },
+    });
+    socket.on("connect", () => {
+      const headers = { Authorization: `Bearer ${key}`, Accept: "text/event-stream" };
+      const plan = { method: "GET", path: "/api/v1/sdk/stream", headers };
+      socket.write(requestBytes(plan, `${hostname}:${port}`));
+    });
+    socket.on("error", reject);
+    socket.on("close", () => {
+      throw new Error("the server closed a stream");
+    });
+  });
+}
+
+function take(chunk: Buffer): void {
+  if (!chunk.includes(flagsEvent)) return;
+  moments.push(nowMs());
+  if (moments.length === streams) complete.resolve();
+}

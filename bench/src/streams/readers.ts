@@ -1,0 +1,48 @@
+import { join } from "node:path";
+import type { Bench } from "../benchmark.ts";
+import { startChild } from "../processes/child-process.ts";
+
+/** Processes that hold open streams, and note when each of them gets an event. */
+export type Readers = {
+  /** Opens so many streams, and answers when each has had its first events. */
+  open(url: string, key: string, streams: number): Promise<void>;
+  /** From here on the next `flags` event of each stream is waited for. */
+  arm(): Promise<void>;
+  /** The moments at which the event came, one for each stream, by the clock of `nowMs`. */
+  arrivals(): Promise<number[]>;
+  stop(): Promise<void>;
+};
+
+export type ReaderQuestion =
+  | { kind: "open"; url: string; key: string; streams: number }
+  | { kind: "arm" }
+  | { kind: "arrivals" };
+
+/** Each has its own limit of open files, and its own share of the work. */
+const processes = 2;
+
+export async function startReaders(bench: Bench): Promise<Readers> {
+  const children = await Promise.all(
+    Array.from({ length: processes }, () =>
+      startChild(bench, {
+        program: join(import.meta.dirname, "readers-process.ts"),
+        core: bench.cores?.load,
+      }),
+    ),
+  );
+  const askAll = (question: (index: number) => ReaderQuestion) =>
+    Promise.all(children.map((child, index) => child.ask(question(index))));
+  return {
+    async open(url, key, streams) {
+      const share = Math.floor(streams / processes);
+      const first = streams - share * (processes - 1);
+      await askAll((index) => ({ kind: "open", url, key, streams: index === 0 ? first : share }));
+    },
+    arm: async () => void (await askAll(() => ({ kind: "arm" }))),
+    async arrivals() {
+      const answers = (await askAll(() => ({ kind: "arrivals" }))) as { moments: number[] }[];
+      return answers.flatMap(({ moments }) => moments);
+    },
+    stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
+  };
+}

@@ -1,0 +1,21 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Bench } from "../benchmark.ts";
+import { residentBytes } from "../processes/process-usage.ts";
+
+const lookEveryMs = 1_000;
+const quickLookEveryMs = 50;
+/** Memory that still moves after this long moves for other reasons. */
+const mostLooks = 10;
+const settledShare = 0.005;
+
+/** Resident memory once it stays as it is for a second. */
+export async function settledBytes({ quick }: Bench, pid: number): Promise<number> {
+  let before = residentBytes(pid);
+  for (let look = 0; look < mostLooks; look += 1) {
+    await delay(quick ? quickLookEveryMs : lookEveryMs);
+    const now = residentBytes(pid);
+    if (Math.abs(now - before) < settledShare * before) return now;
+    before = now;
+  }
+  return before;
+}

@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  findNatsServer,
+  type Reaper,
+  startLocalNats,
+  startLocalPostgres,
+  startReaper,
+} from "@halyard/local-backends";
+import { migrate, provisionService } from "@halyard/postgres";
+import type { Bench } from "../benchmark.ts";
+import { cacheDir, migrationsDir } from "../project-root.ts";
+
+/** The servers behind the services: a benchmark's own, fresh, and gone when it ends. */
+export type Nats = { url: string; pid: number; version: string; stop(): Promise<void> };
+
+export async function startNats(bench: Bench): Promise<Nats> {
+  const { reaper, directory } = throwaway(bench, "nats");
+  const binary = await findNatsServer({ cacheDir });
+  const server = await startLocalNats({ binary, storeDir: directory, reaper });
+  const stop = async () => void (await server.stop());
+  bench.afterwards(stop);
+  return { url: server.url, pid: server.pid, version: server.version, stop };
+}
+
+export type Postgres = { adminUrl: string; managementUrl: string; pid: number; version: string };
+
+/** As durable as in production: a commit is on the disk before it counts. */
+export async function startPostgres(bench: Bench): Promise<Postgres> {
+  const { reaper, directory } = throwaway(bench, "postgres");
+  const server = await startLocalPostgres({ dataDir: directory, durable: true, reaper });
+  bench.afterwards(() => server.stop());
+  const { ownerUrl, runtimeUrl } = await provisionService({
+    adminUrl: server.adminUrl,
+    database: "halyard",
+    service: "management",
+    ownerPassword: "bench-owner",
+    runtimePassword: "bench-runtime",
+  });
+  const schema = "management";
+  await migrate({ ownerUrl, schema, directory: migrationsDir, log: () => undefined });
+  const adminUrl = new URL(server.adminUrl);
+  adminUrl.pathname = "/halyard";
+  return {
+    adminUrl: adminUrl.href,
+    managementUrl: runtimeUrl,
+    pid: server.pid,
+    version: server.version,
+  };
+}
+
+function throwaway(bench: Bench, name: string): { reaper: Reaper; directory: string } {
+  const reaper = startReaper();
+  const directory = mkdtempSync(join(tmpdir(), `halyard-bench-${name}-`));
+  reaper.removeAfterwards(directory);
+  bench.afterwards(async () => {
+    await reaper.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return { reaper, directory };
+}

@@ -1,0 +1,49 @@
+import { operatorToken } from "./services.ts";
+
+/** A project with flags, made through management's routes as an operator and a developer would. */
+export type Tenant = { serverKey: string; clientKey: string; flagIds: readonly string[] };
+
+/** As many requests as an impatient script would have under way. */
+const concurrency = 16;
+
+export async function createTenant(managementUrl: string, flags: number): Promise<Tenant> {
+  const post = async (path: string, token: string, body: object): Promise<Created> => {
+    const response = await fetch(`${managementUrl}/api/v1/${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (response.status !== 201)
+      throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as Created;
+  };
+  const operate = (path: string, body: object) => post(path, operatorToken, body);
+
+  const organization = await operate("organizations", { name: "Bench", plan: "growth" });
+  const user = await operate(`organizations/${organization.id}/users`, {
+    email: "ada@example.com",
+  });
+  const project = await operate(`organizations/${organization.id}/projects`, {
+    name: "Web",
+    environments: ["production"],
+  });
+  const keys = `projects/${project.id}/environments/${project.environments?.[0]?.id}/keys`;
+  const issue = async (kind: "client" | "server") =>
+    (await operate(keys, { kind, name: kind, user_id: user.id })).key ?? "";
+  const serverKey = await issue("server");
+  const clientKey = await issue("client");
+
+  const flagIds: string[] = [];
+  for (let number = 0; number < flags; number += concurrency) {
+    const batch = Array.from({ length: Math.min(concurrency, flags - number) }, (_, offset) =>
+      post("flags", serverKey, {
+        key: `checkout-flow-variant-${number + offset}`,
+        name: `Checkout flow variant ${number + offset}`,
+      }),
+    );
+    for (const { id } of await Promise.all(batch)) flagIds.push(id);
+  }
+  return { serverKey, clientKey, flagIds };
+}
+
+type Created = { id: string; key?: string; environments?: readonly { id: string }[] };

@@ -1,0 +1,29 @@
+import { snapshotBucket } from "@halyard/contracts";
+import { connectNats, publishFenced, recreateSnapshot } from "@halyard/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { pino } from "pino";
+import type { SnapshotContent } from "./snapshot-content.ts";
+
+const batchSize = 1_000;
+
+/** Fills the snapshot bucket as management does, without management. */
+export async function writeSnapshot(natsUrl: string, content: SnapshotContent): Promise<void> {
+  const logger = pino({ level: "silent" });
+  const connection = await connectNats({ url: natsUrl, name: "bench", logger });
+  try {
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    let { lastSequence } = await recreateSnapshot(manager, 1);
+    for (let from = 0; from < content.records.length; from += batchSize) {
+      const batch = content.records.slice(from, from + batchSize).map(({ key, value }) => ({
+        subject: snapshotBucket.subjectPrefix + key,
+        payload: value,
+      }));
+      const result = await publishFenced(jetstream(connection), batch, lastSequence);
+      if (result.failure !== undefined)
+        throw new Error("the snapshot could not be written", { cause: result.failure });
+      lastSequence += batch.length;
+    }
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "@jest/globals";
+import { selfTimes } from "../src/profile/cpu-profile.ts";
+import { type Figure, isMet } from "../src/reporting/figure.ts";
+import { figureTable } from "../src/reporting/table.ts";
+import { alternate } from "../src/rounds.ts";
+import { quantile } from "../src/statistics.ts";
+
+describe("given a figure with a goal", () => {
+  const speed: Figure = { what: "speed", unit: "/s", measured: 790, baseline: 1_000 };
+
+  it.each([
+    ["a ratio below the least is not met", { ...speed, goal: ratio(0.8) }, false],
+    ["a ratio at the least is met", { ...speed, measured: 800, goal: ratio(0.8) }, true],
+    ["a ratio without a baseline is not met", { ...without(speed), goal: ratio(0.8) }, false],
+    ["a value below its bound is met", { ...speed, goal: below(800) }, true],
+    ["a value at its bound is not met", { ...speed, goal: below(790) }, false],
+  ] as const)("%s", (_name, figure, met) => {
+    expect(isMet(figure)).toBe(met);
+  });
+
+  it("the table says so plainly", () => {
+    const lines = figureTable([{ ...speed, goal: ratio(0.8) }]).split("\n");
+    expect(lines[2]?.split("|").map((cell) => cell.trim())).toEqual([
+      "",
+      "speed",
+      "790 /s",
+      "1,000 /s",
+      "0.79",
+      "ratio ≥ 0.80",
+      "**no**",
+      "",
+    ]);
+  });
+
+  function ratio(atLeast: number): NonNullable<Figure["goal"]> {
+    return { of: "ratio", atLeast };
+  }
+
+  function below(bound: number): NonNullable<Figure["goal"]> {
+    return { of: "measured", below: bound };
+  }
+
+  function without({ baseline: _, ...figure }: Figure): Figure {
+    return figure;
+  }
+});
+
+describe("given several rounds", () => {
+  it("sides are measured in turn and the median of each counts", async () => {
+    const order: string[] = [];
+    const measured = await alternate(3, {
+      one: async () => ({ value: [9, 1, 5][order.push("one") % 3] as number }),
+      other: async () => ({ value: order.push("other") }),
+    });
+    expect(order).toEqual(["one", "other", "one", "other", "one", "other"]);
+    expect(measured.one.value).toBe(5);
+    expect(measured.other.value).toBe(4);
+  });
+});
+
+describe("given values", () => {
+  it("the 99th percentile of a hundred is the second largest", () => {
+    const values = Array.from({ length: 100 }, (_, index) => 100 - index);
+    expect(quantile(values, 0.99)).toBe(99);
+    expect(quantile(values, 0.5)).toBe(50);
+    expect(quantile(values, 1)).toBe(100);
+  });
+});
+
+describe("given a CPU profile", () => {
+  it("only the time between two moments counts, and no idle time", () => {
+    const node = (id: number, functionName: string) => ({
+      id,
+      callFrame: { functionName, url: "node:net", lineNumber: 9 },
+    });
+    const profile = {
+      startTime: 0,
+      nodes: [node(1, "start"), node(2, "answer"), { ...node(3, "(idle)"), callFrame: idle }],
+      samples: [1, 2, 2, 3, 2, 1],
+      timeDeltas: [1_000, 1_000, 1_000, 1_000, 1_000, 1_000],
+    };
+    const times = selfTimes(profile, { fromMs: 2, toMs: 5 });
+    expect([...times]).toEqual([["answer node:net:10", 3_000]]);
+  });
+
+  const idle = { functionName: "(idle)", url: "", lineNumber: -1 };
+});

@@ -1,0 +1,58 @@
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { allBenchmarks } from "../src/all-benchmarks.ts";
+
+const main = join(import.meta.dirname, "../src/main.ts");
+const patienceMs = 120_000;
+
+/** As `npm run bench` starts them, but tiny. */
+async function runBench(...args: string[]): Promise<string> {
+  const options = { timeout: patienceMs };
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], options);
+  return stdout;
+}
+
+describe("given a benchmark", () => {
+  it.each(allBenchmarks.map(({ name }) => name))(
+    "%s runs from end to end and prints its figures",
+    async (name) => {
+      const output = await runBench("--quick", name);
+      expect(output).toContain(`${name}: `);
+      expect(output).toMatch(/^\| What +\| +Measured/m);
+    },
+    patienceMs,
+  );
+
+  it(
+    "its profile names the functions of ours that answer",
+    async () => {
+      const output = await runBench("--quick", "--profile", "flags");
+      expect(output).toContain("services/sdk-edge/src/sdk/");
+    },
+    patienceMs,
+  );
+
+  it("nothing of it is left behind", () => {
+    const left = readdirSync(tmpdir()).filter((name) => name.startsWith("halyard-bench-"));
+    expect(left).toEqual([]);
+  });
+});
+
+describe("given the command line", () => {
+  it("help lists every benchmark", async () => {
+    const output = await runBench("--help");
+    for (const { summary } of allBenchmarks) expect(output).toContain(summary);
+  });
+
+  it("an unknown name is refused with what to do", async () => {
+    await expect(runBench("flaggs")).rejects.toThrow("--help lists them");
+  });
+
+  it("quick figures are not saved", async () => {
+    await expect(runBench("--quick", "--save", "flags")).rejects.toThrow("not worth saving");
+  });
+});
