@@ -96,11 +96,11 @@ describe("given changes", () => {
 
   it("answers a write when its event and its entries are in JetStream", async () => {
     const flag = await createFlag();
-    expect((await logged()).at(-1)).toMatchObject({ event: "flag.created" });
-    const [row] = await management.sql`
-      select count(*)::integer as unsent from outbox where sent_at is null`;
-    expect(row?.unsent).toBe(0);
-    expect(flag.id).toBeDefined();
+    expect((await logged()).at(-1)).toMatchObject({ event: "flag.created", flagId: flag.id });
+    const info = await manager.streams.info(snapshotBucket.streamName, {
+      subjects_filter: `${snapshotBucket.subjectPrefix}*.flag.*.${flag.id}`,
+    } as never);
+    expect(Object.keys(info.state.subjects ?? {})).toHaveLength(2);
   });
 });
 
