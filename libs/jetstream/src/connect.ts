@@ -4,6 +4,11 @@ import type { Logger } from "pino";
 /** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */
 const reconnectWaitMs = 250;
 const reconnectJitterMs = 250;
+/**
+ * How long an answer of JetStream's API is waited for. It comes within milliseconds or, when the
+ * stream asked about is just being deleted, never.
+ */
+export const apiTimeoutMs = 2_000;
 /** A dead peer is noticed after two unanswered pings. */
 const pingIntervalMs = 5_000;
 

@@ -1,4 +1,4 @@
-import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { completeKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import {
   DiscardPolicy,
   JetStreamApiError,
@@ -27,6 +27,26 @@ export async function streamPosition(
 ): Promise<StreamPosition | undefined> {
   const info = await findStream(manager, name);
   return info === undefined ? undefined : positionOf(info);
+}
+
+export type SnapshotPosition = StreamPosition & {
+  /** Whether the entry stands that ends a full write. */
+  isComplete: boolean;
+};
+
+/**
+ * Where the snapshot's stream stands, or undefined when it does not exist. The answer comes from the
+ * stream's leader, unlike that of a direct get, which any replica gives as far as it has got.
+ */
+export async function snapshotPosition(
+  manager: JetStreamManager,
+): Promise<SnapshotPosition | undefined> {
+  const info = await findStream(manager, snapshotBucket.streamName, {
+    subjects_filter: snapshotBucket.subjectPrefix + completeKey,
+  });
+  if (info === undefined) return undefined;
+  const isComplete = Object.keys(info.state.subjects ?? {}).length > 0;
+  return { ...positionOf(info), isComplete };
 }
 
 /** Makes the log of domain events unless it is there. */
@@ -88,9 +108,10 @@ async function create(
 async function findStream(
   manager: JetStreamManager,
   name: string,
+  query?: { subjects_filter: string },
 ): Promise<StreamInfo | undefined> {
   try {
-    return await manager.streams.info(name);
+    return await manager.streams.info(name, query);
   } catch (error) {
     if (isStreamNotFound(error)) return undefined;
     throw error;
@@ -102,6 +123,6 @@ function positionOf(info: StreamInfo): StreamPosition {
 }
 
 /** Whether the broker said that the stream does not exist. */
-export function isStreamNotFound(error: unknown): boolean {
+function isStreamNotFound(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === streamNotFound;
 }

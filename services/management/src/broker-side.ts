@@ -1,6 +1,11 @@
 import type { KeyDirectory } from "@halyard/api-keys";
 import { allKeysFilter, type KeyEntry, type PlanLimits, type Tombstone } from "@halyard/contracts";
-import { connectNats, type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import {
+  apiTimeoutMs,
+  connectNats,
+  type FollowedSnapshot,
+  followSnapshot,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -49,7 +54,7 @@ export function startBrokerSide(options: {
 
   async function start(): Promise<void> {
     connection = await connectNats({ url: options.natsUrl, name: "management", logger });
-    const manager = await jetstreamManager(connection, { checkAPI: false });
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const client = jetstream(connection);
     relay = startRelay({
       ...options,

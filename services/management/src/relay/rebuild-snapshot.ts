@@ -5,7 +5,7 @@ import type { Broker } from "./broker.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import { readFullState } from "./full-state.ts";
 import { recordStream, recordSuperseded } from "./outbox-rows.ts";
-import type { SnapshotOptions, SynchronisedSnapshot } from "./synchronise-snapshot.ts";
+import type { SnapshotOptions } from "./synchronise-snapshot.ts";
 
 /** How many entries are on their way at once; the broker's answers come back in one go. */
 const batchSize = 1_000;
@@ -16,12 +16,14 @@ const batchSize = 1_000;
  *
  * Rows of the outbox that were committed before that moment are settled by it; if they were sent
  * afterwards, an older value could overtake a newer one. What commits later is sent as usual.
+ *
+ * Answers the snapshot's last sequence.
  */
 export async function rebuildSnapshot(
   sql: Sql,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<SynchronisedSnapshot> {
+): Promise<number> {
   const state = await readFullState(sql, options.plans);
   const epoch = options.newEpoch();
   broker.logger.info({ epoch, entries: state.entries.length }, "writing the snapshot anew");
@@ -43,12 +45,11 @@ export async function rebuildSnapshot(
   // Recorded before `complete`: if we die in between, the next leader starts over.
   await recordSuperseded(sql, state.supersededRows);
   await recordStream(sql, "snapshot", { createdAt, lastSequence, baseSequence: lastSequence });
-  lastSequence = await publishAll(
-    broker,
-    [{ subject: snapshotBucket.subjectPrefix + completeKey, payload: JSON.stringify({ epoch }) }],
-    lastSequence,
-  );
-  return { epoch, lastSequence };
+  const complete = {
+    subject: snapshotBucket.subjectPrefix + completeKey,
+    payload: JSON.stringify({ epoch }),
+  };
+  return publishAll(broker, [complete], lastSequence);
 }
 
 async function publishAll(

@@ -1,5 +1,5 @@
 import { flagEventsStream, type PlanLimits, snapshotBucket } from "@halyard/contracts";
-import { readEpoch, streamPosition } from "@halyard/jetstream";
+import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
@@ -63,19 +63,19 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
   const { sql, broker, publications, lease } = options;
   const isLeading = () => lease.isHeld() && !signal.aborted;
   const lastEvent = await synchroniseLog(sql, broker, publications);
-  const snapshot = await synchroniseSnapshot(sql, broker, { ...options, isLeading });
+  const lastEntry = await synchroniseSnapshot(sql, broker, { ...options, isLeading });
   const shared = { sql, broker, publications, isLeading };
   const log = createLane({ ...shared, stream: "events", lastSequence: lastEvent });
   const entries = createLane({
     ...shared,
     stream: "snapshot",
-    lastSequence: snapshot.lastSequence,
+    lastSequence: lastEntry,
   });
   options.onLeading();
   await together(signal, (ended) => [
     runLane(log, options, ended),
     runLane(entries, options, ended),
-    watchStreams(snapshot.epoch, options, ended),
+    watchStreams(options, ended),
     cleanUpRegularly(options, ended),
   ]);
 }
@@ -91,29 +91,34 @@ async function runLane(lane: Lane, options: RoundOptions, signal: AbortSignal): 
 
 /** Notices a stream that was deleted, made anew or cut short while nothing is being published. */
 async function watchStreams(
-  epoch: string,
-  { broker, wakeUp }: RoundOptions,
+  { broker: { manager }, wakeUp }: RoundOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const names = [flagEventsStream.name, snapshotBucket.streamName];
-  const positions = () => Promise.all(names.map((name) => streamPosition(broker.manager, name)));
-  let known = await positions();
+  const look = async () => ({
+    log: await streamPosition(manager, flagEventsStream.name),
+    snapshot: await snapshotPosition(manager),
+  });
+  let known = await look();
   for (;;) {
     await wakeUp.sleep(renewEveryMs, signal);
     if (signal.aborted) return;
-    const now = await positions();
-    for (const [index, name] of names.entries()) {
-      const before = known[index];
-      const after = now[index];
-      if (before === undefined || after?.createdAt !== before.createdAt)
-        throw new StreamMovedError(`${name} was deleted`);
-      if (after.lastSequence < before.lastSequence)
-        throw new StreamMovedError(`${name} lost its end`);
-    }
-    if ((await readEpoch(broker.manager)) !== epoch)
-      throw new StreamMovedError("the snapshot is no longer the one that was written");
+    const now = await look();
+    checkContinues(flagEventsStream.name, known.log, now.log);
+    checkContinues(snapshotBucket.bucket, known.snapshot, now.snapshot);
+    if (now.snapshot?.isComplete !== true)
+      throw new StreamMovedError(`${snapshotBucket.bucket} is not complete`);
     known = now;
   }
+}
+
+function checkContinues(
+  name: string,
+  before: StreamPosition | undefined,
+  after: StreamPosition | undefined,
+): void {
+  if (before === undefined || after?.createdAt !== before.createdAt)
+    throw new StreamMovedError(`${name} was deleted`);
+  if (after.lastSequence < before.lastSequence) throw new StreamMovedError(`${name} lost its end`);
 }
 
 async function cleanUpRegularly(

@@ -1,5 +1,5 @@
-import { type PlanLimits, snapshotBucket } from "@halyard/contracts";
-import { readEpoch, streamPosition } from "@halyard/jetstream";
+import type { PlanLimits } from "@halyard/contracts";
+import { snapshotPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
 import { forgetSentAfter, recordedStream, settleOvertaken } from "./outbox-rows.ts";
@@ -11,26 +11,24 @@ export type SnapshotOptions = {
   isLeading: () => boolean;
 };
 
-export type SynchronisedSnapshot = { epoch: string; lastSequence: number };
-
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
  * there, not complete, or not the one that we wrote is written anew from the tables. One that lost
  * its newest entries (the broker died before its disk had them) gets them again from the outbox.
  * What it may hold more than is recorded does no harm: of each entry only the newest value is unsent
  * from here on, and sending that again changes nothing.
+ *
+ * Answers the snapshot's last sequence, behind which the next entry goes.
  */
 export async function synchroniseSnapshot(
   sql: Sql,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<SynchronisedSnapshot> {
-  const position = await streamPosition(broker.manager, snapshotBucket.streamName);
-  const epoch = position === undefined ? undefined : await readEpoch(broker.manager);
+): Promise<number> {
+  const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
   const intact =
-    position !== undefined &&
-    epoch !== undefined &&
+    position?.isComplete === true &&
     recorded?.createdAt === position.createdAt &&
     // The sequence after the base is that of the entry `complete`.
     position.lastSequence > recorded.baseSequence;
@@ -40,5 +38,5 @@ export async function synchroniseSnapshot(
   if (lost > 0)
     broker.logger.warn({ entries: lost }, "the snapshot lost entries; sending them again");
   await settleOvertaken(sql);
-  return { epoch, lastSequence: position.lastSequence };
+  return position.lastSequence;
 }
