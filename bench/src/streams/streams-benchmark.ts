@@ -43,13 +43,19 @@ const quickCases: readonly Case[] = [
   { streams: 50, changes: 3, pauseMs: 10, goalMs: { median: 10, p99: 50 }, memory: true },
 ];
 
-type System = { managementUrl: string; natsUrl: string; tenant: Tenant };
+type System = {
+  managementUrl: string;
+  natsUrl: string;
+  tenant: Tenant;
+  /** Of all cases together, so that every one of them is a change. */
+  changesMade: number;
+};
 
 async function run(bench: Bench): Promise<Outcome> {
   const [nats, postgres] = await Promise.all([startNats(bench), startPostgres(bench)]);
   const management = await startManagement(bench, { postgres, nats, core: bench.cores?.load });
   const tenant = await createTenant(management.url, bench.quick ? 5 : flags);
-  const system = { managementUrl: management.url, natsUrl: nats.url, tenant };
+  const system = { managementUrl: management.url, natsUrl: nats.url, tenant, changesMade: 0 };
   const figures: Figure[] = [];
   const notes: string[] = [];
   for (const each of bench.quick ? quickCases : cases) {
@@ -82,7 +88,7 @@ async function measureEdge(bench: Bench, each: Case, system: System) {
   const sinceSendingMs: number[] = [];
   for (let count = 0; count < warmUpChanges + each.changes; count += 1) {
     await readers.arm();
-    const { sentMs, answeredMs } = await change(system, count);
+    const { sentMs, answeredMs } = await change(system);
     for (const arrivedMs of await readers.arrivals()) {
       if (count < warmUpChanges) continue;
       sinceAnswerMs.push(arrivedMs - answeredMs);
@@ -103,10 +109,12 @@ function streamRequest(tenant: Tenant) {
   return { method: "GET", path: "/api/v1/sdk/stream", headers };
 }
 
-/** Switches one flag over. */
-async function change({ managementUrl, tenant }: System, count: number) {
-  const flagId = tenant.flagIds[count % tenant.flagIds.length];
-  const enabled = Math.floor(count / tenant.flagIds.length) % 2 === 0;
+/** Switches one flag over: all of them on in turn, then all of them off. */
+async function change(system: System) {
+  const { managementUrl, tenant } = system;
+  const flagId = tenant.flagIds[system.changesMade % tenant.flagIds.length];
+  const enabled = Math.floor(system.changesMade / tenant.flagIds.length) % 2 === 0;
+  system.changesMade += 1;
   const sentMs = nowMs();
   const response = await fetch(`${managementUrl}/api/v1/flags/${flagId}`, {
     method: "PATCH",
