@@ -9,7 +9,7 @@ import { pino } from "pino";
 import { createPublications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLane } from "../src/relay/lane.ts";
-import { createLease } from "../src/relay/lease.ts";
+import { createLease, type Lease } from "../src/relay/lease.ts";
 import { synchroniseLog } from "../src/relay/synchronise-log.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 
@@ -46,6 +46,16 @@ async function createFlag(): Promise<{ id: string }> {
 
 const rename = (flag: { id: string }, name: string) =>
   management.call(`/api/v1/flags/${flag.id}`, { method: "PATCH", key, body: { name } });
+
+/** A lease of the test's own, so that what a leader may do can be done beside the one that leads. */
+async function heldLease(): Promise<Lease> {
+  const lease = leaseNamed(randomUUID());
+  await lease.acquire();
+  return lease;
+}
+
+const leaseNamed = (name: string, holder: string = randomUUID()) =>
+  createLease({ sql: management.sql, name, holder, monotonicMs: () => performance.now() });
 
 type Logged = { id: string; event: string; flagId: string; timestamp: string; sequence: number };
 
@@ -143,7 +153,7 @@ describe("given a log that ends before what was acknowledged", () => {
       await tx`
         update relay_streams set last_sequence = ${lost.sequence} where stream = 'events'`;
     });
-    await synchroniseLog(management.sql, broker, createPublications());
+    await synchroniseLog(management.sql, await heldLease(), broker, createPublications());
     await eventually(async () => (await logged()).length === before.length + 1);
     expect((await logged()).map(({ id }) => id)).toEqual([...before.map(({ id }) => id), lost.id]);
     await expectLogToBeWhole();
@@ -164,7 +174,7 @@ describe("given events whose acknowledgements were lost", () => {
         update outbox set sent_at = null, stream_sequence = null
         where stream = 'events' and stream_sequence = ${last?.sequence ?? 0}`;
     });
-    await synchroniseLog(management.sql, broker, createPublications());
+    await synchroniseLog(management.sql, await heldLease(), broker, createPublications());
     expect(await logged()).toEqual(before);
     await expectLogToBeWhole();
   });
@@ -194,6 +204,7 @@ describe("given a former leader that wakes up late", () => {
     const lane = createLane({
       stream: "events",
       sql: unsentForever(),
+      lease: await heldLease(),
       broker,
       publications: createPublications(),
       lastSequence: state.last_seq,
@@ -211,11 +222,8 @@ describe("given a former leader that wakes up late", () => {
 });
 
 describe("given a lease", () => {
-  const lease = (holder: string, monotonicMs = () => performance.now()) =>
-    createLease({ sql: management.sql, name: "of-this-test", holder, monotonicMs });
-
   it("is held by one, until it is given up", async () => {
-    const [one, two] = [lease(randomUUID()), lease(randomUUID())];
+    const [one, two] = [leaseNamed("of-this-test"), leaseNamed("of-this-test")];
     expect(await one.acquire()).toBe(true);
     expect(await two.acquire()).toBe(false);
     expect(await one.acquire()).toBe(true);
@@ -236,4 +244,24 @@ describe("given a lease", () => {
     now = 3_000;
     expect(one.isHeld()).toBe(false);
   });
+
+  it("is not renewed once it has ended, even if nobody else has taken it", async () => {
+    const one = leaseNamed("that-ends");
+    await one.acquire();
+    expect(await one.renew()).toBe(true);
+    await endLease("that-ends");
+    expect(await one.renew()).toBe(false);
+    expect(one.isHeld()).toBe(false);
+  });
+
+  it("lets its holder record while it lasts, and nothing afterwards", async () => {
+    const one = leaseNamed("to-record");
+    await one.acquire();
+    expect(await one.recordAsLeader(async () => "recorded")).toBe("recorded");
+    await endLease("to-record");
+    await expect(one.recordAsLeader(async () => "recorded")).rejects.toThrow("has ended");
+  });
+
+  const endLease = (name: string) =>
+    management.sql`update leases set expires_at = clock_timestamp() where name = ${name}`;
 });

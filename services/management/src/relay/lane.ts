@@ -4,6 +4,7 @@ import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
+import type { Lease } from "./lease.ts";
 import {
   recordSent,
   type StreamName,
@@ -28,13 +29,14 @@ const batchSize = 500;
 export function createLane(options: {
   stream: StreamName;
   sql: Sql;
+  lease: Lease;
   broker: Broker;
   publications: Publications;
   /** The sequence that stands last in the stream as the lane begins. */
   lastSequence: number;
   isLeading: () => boolean;
 }): Lane {
-  const { stream, sql, broker, publications } = options;
+  const { stream, sql, lease, broker, publications } = options;
   const unsent = stream === "events" ? unsentEvents : unsentEntries;
   let lastSequence = options.lastSequence;
 
@@ -58,7 +60,10 @@ export function createLane(options: {
       return sequence === undefined ? [] : [{ id: row.id, subject: row.subject, sequence }];
     });
     publications.confirm(acknowledged.map((message) => message.id));
-    if (acknowledged.length > 0) publications.confirm(await recordSent(sql, stream, acknowledged));
+    if (acknowledged.length > 0)
+      publications.confirm(
+        await lease.recordAsLeader((tx) => recordSent(tx, stream, acknowledged)),
+      );
     if (result.failure !== undefined)
       throw new StreamMovedError("not everything was acknowledged", { cause: result.failure });
     lastSequence += rows.length;

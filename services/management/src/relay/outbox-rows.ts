@@ -1,4 +1,4 @@
-import type { Sql } from "@halyard/postgres";
+import type { Sql, Transaction } from "@halyard/postgres";
 
 /** The relay's questions to the outbox, and what it records there. */
 export type StreamName = "events" | "snapshot";
@@ -50,48 +50,49 @@ const idsPerNotification = 400;
  * it. Answers the ids of all rows that are settled by it.
  */
 export async function recordSent(
-  sql: Sql,
+  tx: Transaction,
   stream: StreamName,
   sent: readonly Sent[],
 ): Promise<number[]> {
   const lastSequence = Math.max(...sent.map((message) => message.sequence));
-  return sql.begin(async (tx) => {
-    const ids = sent.map((message) => message.id);
-    const recorded = tx<{ id: number }[]>`
-      update outbox as row
-      set sent_at = clock_timestamp(), stream_sequence = sent.sequence
-      from unnest(${ids}::bigint[], ${sent.map((message) => message.sequence)}::bigint[])
-        as sent (id, sequence)
-      where row.id = sent.id and row.sent_at is null
-      returning row.id`;
-    const overtaken = tx<{ id: number }[]>`
-      update outbox as row
-      set sent_at = clock_timestamp()
-      from unnest(${ids}::bigint[], ${sent.map((message) => message.subject)}::text[])
-        as sent (id, subject)
-      where ${stream} = 'snapshot'
-        and row.stream = 'snapshot'
-        and row.sent_at is null
-        and row.id < ${Math.max(...ids)}
-        and row.subject = sent.subject
-        and row.id < sent.id
-      returning row.id`;
-    const settled = (await Promise.all([recorded, overtaken])).flat().map((row) => row.id);
-    for (let from = 0; from < settled.length; from += idsPerNotification)
-      await tx`
-        select pg_notify(${publishedChannel}, ${settled.slice(from, from + idsPerNotification).join(",")})`;
+  const ids = sent.map((message) => message.id);
+  const recorded = tx<{ id: number }[]>`
+    update outbox as row
+    set sent_at = clock_timestamp(), stream_sequence = sent.sequence
+    from unnest(${ids}::bigint[], ${sent.map((message) => message.sequence)}::bigint[])
+      as sent (id, sequence)
+    where row.id = sent.id and row.sent_at is null
+    returning row.id`;
+  const overtaken = tx<{ id: number }[]>`
+    update outbox as row
+    set sent_at = clock_timestamp()
+    from unnest(${ids}::bigint[], ${sent.map((message) => message.subject)}::text[])
+      as sent (id, subject)
+    where ${stream} = 'snapshot'
+      and row.stream = 'snapshot'
+      and row.sent_at is null
+      and row.id < ${Math.max(...ids)}
+      and row.subject = sent.subject
+      and row.id < sent.id
+    returning row.id`;
+  const settled = (await Promise.all([recorded, overtaken])).flat().map((row) => row.id);
+  for (let from = 0; from < settled.length; from += idsPerNotification)
     await tx`
-      update relay_streams
-      set last_sequence = greatest(last_sequence, ${lastSequence})
-      where stream = ${stream}`;
-    return settled;
-  });
+      select pg_notify(${publishedChannel}, ${settled.slice(from, from + idsPerNotification).join(",")})`;
+  await tx`
+    update relay_streams
+    set last_sequence = greatest(last_sequence, ${lastSequence})
+    where stream = ${stream}`;
+  return settled;
 }
 
 /** Records events that were found in the log although their acknowledgements never came. */
-export async function recordFound(sql: Sql, found: ReadonlyMap<string, number>): Promise<number[]> {
+export async function recordFound(
+  tx: Transaction,
+  found: ReadonlyMap<string, number>,
+): Promise<number[]> {
   if (found.size === 0) return [];
-  const rows = await sql<{ id: number }[]>`
+  const rows = await tx<{ id: number }[]>`
     update outbox as row
     set sent_at = clock_timestamp(), stream_sequence = found.sequence
     from unnest(${[...found.keys()]}::text[], ${[...found.values()]}::bigint[])
@@ -108,8 +109,8 @@ export async function recordFound(sql: Sql, found: ReadonlyMap<string, number>):
  * may have written the newer one and died before it could say so; then the older one, in a batch
  * without the newer, would be written after it.
  */
-export async function settleOvertaken(sql: Sql): Promise<void> {
-  await sql`
+export async function settleOvertaken(tx: Transaction): Promise<void> {
+  await tx`
     update outbox as row
     set sent_at = clock_timestamp()
     from (
@@ -124,16 +125,12 @@ export async function settleOvertaken(sql: Sql): Promise<void> {
       and row.id < entry.newest_id`;
 }
 
-/** Makes unsent again what the stream lost: everything that stood behind a sequence. */
-export async function forgetSentAfter(
-  sql: Sql,
-  stream: StreamName,
-  sequence: number,
-): Promise<number> {
-  const rows = await sql`
+/** Makes unsent again what the log lost: everything that stood behind a sequence. */
+export async function forgetEventsAfter(tx: Transaction, sequence: number): Promise<number> {
+  const rows = await tx`
     update outbox
     set sent_at = null, stream_sequence = null
-    where stream = ${stream} and sent_at is not null and stream_sequence > ${sequence}`;
+    where stream = 'events' and sent_at is not null and stream_sequence > ${sequence}`;
   return rows.count;
 }
 
@@ -151,11 +148,11 @@ export async function recordedStream(
 }
 
 export async function recordStream(
-  sql: Sql,
+  tx: Transaction,
   stream: StreamName,
   now: RecordedStream,
 ): Promise<void> {
-  await sql`
+  await tx`
     insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence)
     values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence})
     on conflict (stream) do update
@@ -165,9 +162,9 @@ export async function recordStream(
 }
 
 /** Settles rows that a full write of the snapshot already holds. */
-export async function recordSuperseded(sql: Sql, ids: readonly number[]): Promise<void> {
+export async function recordSuperseded(tx: Transaction, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
-  await sql`
+  await tx`
     update outbox set sent_at = clock_timestamp()
     where id = any(${[...ids]}::bigint[]) and sent_at is null`;
 }

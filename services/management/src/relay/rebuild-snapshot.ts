@@ -4,6 +4,7 @@ import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import { readFullState } from "./full-state.ts";
+import type { Lease } from "./lease.ts";
 import { recordStream, recordSuperseded } from "./outbox-rows.ts";
 import type { SnapshotOptions } from "./synchronise-snapshot.ts";
 
@@ -21,6 +22,7 @@ const batchSize = 1_000;
  */
 export async function rebuildSnapshot(
   sql: Sql,
+  lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
 ): Promise<number> {
@@ -28,6 +30,8 @@ export async function rebuildSnapshot(
   const epoch = options.newEpoch();
   broker.logger.info({ epoch, entries: state.entries.length }, "writing the snapshot anew");
 
+  // The longest wait so far is over; nobody but the leader may delete what is there.
+  if (!options.isLeading()) throw new LeadershipLostError("the lease ended before a full write");
   const { createdAt, lastSequence: start } = await recreateSnapshot(
     broker.manager,
     broker.replicas,
@@ -43,8 +47,10 @@ export async function rebuildSnapshot(
   }
 
   // Recorded before `complete`: if we die in between, the next leader starts over.
-  await recordSuperseded(sql, state.supersededRows);
-  await recordStream(sql, "snapshot", { createdAt, lastSequence, baseSequence: lastSequence });
+  await lease.recordAsLeader(async (tx) => {
+    await recordSuperseded(tx, state.supersededRows);
+    await recordStream(tx, "snapshot", { createdAt, lastSequence, baseSequence: lastSequence });
+  });
   const complete = {
     subject: snapshotBucket.subjectPrefix + completeKey,
     payload: JSON.stringify({ epoch }),

@@ -55,16 +55,16 @@ async function keepLease({ lease, wakeUp }: RoundOptions, signal: AbortSignal): 
   for (;;) {
     await wakeUp.sleep(renewEveryMs, signal);
     if (signal.aborted) return;
-    if (!(await lease.acquire())) throw new LeadershipLostError("another process leads");
+    if (!(await lease.renew())) throw new LeadershipLostError("the lease has ended");
   }
 }
 
 async function publish(options: RoundOptions, signal: AbortSignal): Promise<void> {
   const { sql, broker, publications, lease } = options;
   const isLeading = () => lease.isHeld() && !signal.aborted;
-  const lastEvent = await synchroniseLog(sql, broker, publications);
-  const lastEntry = await synchroniseSnapshot(sql, broker, { ...options, isLeading });
-  const shared = { sql, broker, publications, isLeading };
+  const lastEvent = await synchroniseLog(sql, lease, broker, publications);
+  const lastEntry = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
+  const shared = { sql, lease, broker, publications, isLeading };
   const log = createLane({ ...shared, stream: "events", lastSequence: lastEvent });
   const entries = createLane({
     ...shared,

@@ -3,7 +3,8 @@ import { ensureFlagEvents, readMessageIds } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
-import { forgetSentAfter, recordedStream, recordFound, recordStream } from "./outbox-rows.ts";
+import type { Lease } from "./lease.ts";
+import { forgetEventsAfter, recordedStream, recordFound, recordStream } from "./outbox-rows.ts";
 
 /**
  * Brings the outbox and the log of events to agree before anything is published. The log may hold
@@ -15,6 +16,7 @@ import { forgetSentAfter, recordedStream, recordFound, recordStream } from "./ou
  */
 export async function synchroniseLog(
   sql: Sql,
+  lease: Lease,
   broker: Broker,
   publications: Publications,
 ): Promise<number> {
@@ -23,7 +25,7 @@ export async function synchroniseLog(
   const sameStream = recorded?.createdAt === position.createdAt;
   const known = sameStream ? Math.min(recorded.lastSequence, position.lastSequence) : 0;
 
-  const lost = await forgetSentAfter(sql, "events", known);
+  const lost = await lease.recordAsLeader((tx) => forgetEventsAfter(tx, known));
   if (lost > 0) broker.logger.warn({ events: lost }, "the log of events lost some; refilling it");
 
   const found =
@@ -35,13 +37,13 @@ export async function synchroniseLog(
           fromSequence: known + 1,
         })
       : new Map<string, number>();
-  publications.confirm(await recordFound(sql, found));
 
   const lastSequence = Math.max(position.lastSequence, ...found.values());
-  await recordStream(sql, "events", {
-    createdAt: position.createdAt,
-    lastSequence,
-    baseSequence: 0,
+  const { createdAt } = position;
+  const confirmed = await lease.recordAsLeader(async (tx) => {
+    await recordStream(tx, "events", { createdAt, lastSequence, baseSequence: 0 });
+    return recordFound(tx, found);
   });
+  publications.confirm(confirmed);
   return lastSequence;
 }

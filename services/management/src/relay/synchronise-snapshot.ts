@@ -2,7 +2,8 @@ import type { PlanLimits } from "@halyard/contracts";
 import { snapshotPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
-import { forgetSentAfter, recordedStream, settleOvertaken } from "./outbox-rows.ts";
+import type { Lease } from "./lease.ts";
+import { recordedStream, settleOvertaken } from "./outbox-rows.ts";
 import { rebuildSnapshot } from "./rebuild-snapshot.ts";
 
 export type SnapshotOptions = {
@@ -13,15 +14,15 @@ export type SnapshotOptions = {
 
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
- * there, not complete, or not the one that we wrote is written anew from the tables. One that lost
- * its newest entries (the broker died before its disk had them) gets them again from the outbox.
- * What it may hold more than is recorded does no harm: of each entry only the newest value is unsent
+ * there, not complete, not the one that we wrote, or that lost its newest entries (the broker died
+ * before its disk had them) is written anew from the tables. What an intact one may hold more than is recorded does no harm: of each entry only the newest value is unsent
  * from here on, and sending that again changes nothing.
  *
  * Answers the snapshot's last sequence, behind which the next entry goes.
  */
 export async function synchroniseSnapshot(
   sql: Sql,
+  lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
 ): Promise<number> {
@@ -31,12 +32,10 @@ export async function synchroniseSnapshot(
     position?.isComplete === true &&
     recorded?.createdAt === position.createdAt &&
     // The sequence after the base is that of the entry `complete`.
-    position.lastSequence > recorded.baseSequence;
-  if (!intact) return rebuildSnapshot(sql, broker, options);
+    position.lastSequence > recorded.baseSequence &&
+    position.lastSequence >= recorded.lastSequence;
+  if (!intact) return rebuildSnapshot(sql, lease, broker, options);
 
-  const lost = await forgetSentAfter(sql, "snapshot", position.lastSequence);
-  if (lost > 0)
-    broker.logger.warn({ entries: lost }, "the snapshot lost entries; sending them again");
-  await settleOvertaken(sql);
+  await lease.recordAsLeader(settleOvertaken);
   return position.lastSequence;
 }
