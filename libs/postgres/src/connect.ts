@@ -12,6 +12,12 @@ export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 export type Json = postgres.JSONValue;
 
 const connectTimeoutSeconds = 5;
+/**
+ * How soon a lost connection is tried again. The client library would wait up to 20 seconds, and
+ * whoever asks meanwhile waits with it; a refused attempt costs next to nothing.
+ */
+const longestReconnectWaitSeconds = 0.25;
+const firstReconnectWaitSeconds = 0.02;
 /** No statement of ours takes longer than milliseconds; one that hangs must not hold its locks. */
 const statementTimeoutMs = 15_000;
 /** A transaction whose process was stopped in the middle must not block the others for long. */
@@ -26,6 +32,8 @@ export function connectPostgres(options: {
   return postgres(options.url, {
     max: options.maxConnections,
     connect_timeout: connectTimeoutSeconds,
+    backoff: (attempt) =>
+      Math.min(firstReconnectWaitSeconds * 2 ** attempt, longestReconnectWaitSeconds),
     connection: {
       application_name: options.name,
       statement_timeout: statementTimeoutMs,
