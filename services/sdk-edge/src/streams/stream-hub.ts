@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import type { EnvironmentViews, ViewChange } from "../environment/environment-views.ts";
-import { hasRoom, type Stream } from "./stream.ts";
+import { hasRoom, type Stream, sinkOf } from "./stream.ts";
 import {
   catchUpEvent,
   changeEvent,
@@ -35,15 +35,15 @@ export function createStreamHub(options: {
   const { registry, views, counts, now, random } = options;
   let opened = 0;
 
-  function sendFlags({ response }: Stream, event: Buffer): void {
-    response.write(event);
+  function sendFlags(stream: Stream, event: Buffer): void {
+    sinkOf(stream).write(event);
     counts.flags += 1;
   }
 
   /** From here on the reader gets nothing until it has taken all that is on its way. */
   function fallBehind(stream: Stream, heard: EnvironmentView): void {
     stream.behind = { sinceMs: now(), heard };
-    stream.response.once("drain", () => catchUp(stream));
+    sinkOf(stream).once("drain", () => catchUp(stream));
   }
 
   function catchUp(stream: Stream): void {

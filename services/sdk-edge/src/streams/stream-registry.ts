@@ -6,7 +6,8 @@ export type StreamRegistry = {
   remove(stream: Stream): void;
   ofEnvironment(environmentId: string): ReadonlySet<Stream>;
   ofSlot(slot: number): ReadonlySet<Stream>;
-  all(): Generator<Stream>;
+  /** A loop and not a generator, which would leave an object behind for every stream it passes. */
+  each(visit: (stream: Stream) => void): void;
   readonly size: number;
 };
 
@@ -48,8 +49,8 @@ export function createStreamRegistry(slots: number): StreamRegistry {
     ofEnvironment: (environmentId) => byEnvironment.get(environmentId) ?? nobody,
     ofSlot: (slot) => bySlot[slot] ?? nobody,
 
-    *all() {
-      for (const streams of bySlot) yield* streams;
+    each(visit) {
+      for (const streams of bySlot) for (const stream of streams) visit(stream);
     },
 
     get size() {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { endStream, hasRoom, isFarBehind } from "./stream.ts";
+import { endStream, hasRoom, isFarBehind, type Stream, sinkOf } from "./stream.ts";
 import { heartbeatEvent, retryLine } from "./stream-events.ts";
 import type { StreamCounts, StreamRegistry } from "./stream-registry.ts";
 
@@ -39,14 +39,16 @@ export function createStreamRounds(options: {
 
   function endWithKeys(): void {
     const nowMs = now();
-    for (const stream of registry.all())
+    registry.each((stream) => {
       if (!isKeyLive(stream.keyId, nowMs)) endStream(stream, "key_ended");
+    });
   }
 
   function endFarBehind(): void {
     const nowMs = now();
-    for (const stream of registry.all())
+    registry.each((stream) => {
       if (isFarBehind(stream, nowMs)) endStream(stream, "slow_reader");
+    });
   }
 
   function sendHeartbeats(): void {
@@ -54,7 +56,7 @@ export function createStreamRounds(options: {
     const event = Buffer.from(heartbeatEvent(now()));
     for (const stream of registry.ofSlot(turn)) {
       if (!hasRoom(stream)) continue;
-      stream.response.write(event);
+      sinkOf(stream).write(event);
       counts.heartbeat += 1;
     }
   }
@@ -69,7 +71,8 @@ export function createStreamRounds(options: {
     endWithKeys,
     tick,
     async drain() {
-      const leaving = [...registry.all()];
+      const leaving: Stream[] = [];
+      registry.each((stream) => leaving.push(stream));
       const perStep = Math.ceil(leaving.length / drainSteps);
       for (let first = 0; first < leaving.length; first += perStep) {
         for (const stream of leaving.slice(first, first + perStep))

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { Writable } from "node:stream";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 
 /**
@@ -34,6 +35,14 @@ export const maxUnsentBytes = 64 * 1024;
 
 /** A reader that has not caught up after two heartbeats is as good as gone. */
 const maxBehindMs = 30_000;
+
+/**
+ * Where events are written: the connection itself, without what Node's HTTP layer does for each piece
+ * of an answer. Until an earlier answer on the same connection is done, there is only the response.
+ */
+export function sinkOf({ response }: Stream): Writable {
+  return response.socket ?? response;
+}
 
 /** Whether the stream can be given another event. */
 export function hasRoom({ behind, response }: Stream): boolean {
