@@ -14,6 +14,7 @@ import { apiTimeoutMs } from "./connect.ts";
 import { parseJson } from "./parse-json.ts";
 import { readEpoch } from "./read-epoch.ts";
 import { type Reading, readStream, type StreamMessage } from "./read-stream.ts";
+import { streamPosition } from "./streams.ts";
 
 /**
  * Follows the snapshot. It reads all newest values, hands them over as one whole, and then hands over
@@ -81,8 +82,11 @@ export function followSnapshot(options: {
 
   /** Reads all, then follows, until something is out of the ordinary; answers what it was. */
   async function followOnce(manager: JetStreamManager): Promise<string> {
+    // A stream that is not there leaves the question for its epoch unanswered until the time-out.
+    if ((await streamPosition(manager, snapshotBucket.streamName)) === undefined)
+      return "the snapshot is not there yet";
     const epoch = await readEpoch(manager);
-    if (epoch === undefined) return "the snapshot is not there or not complete yet";
+    if (epoch === undefined) return "the snapshot is not complete yet";
     let gathered: SnapshotEntry[] | undefined = [];
     reading = await readStream({
       connection,
