@@ -1,6 +1,6 @@
 import { allBenchmarks } from "./all-benchmarks.ts";
 import { type Arguments, readArguments } from "./arguments.ts";
-import type { Bench, Benchmark } from "./benchmark.ts";
+import type { Bench, Benchmark, Outcome } from "./benchmark.ts";
 import { updateBenchmarksPage } from "./benchmarks-page.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { findCores } from "./processes/cores.ts";
@@ -27,13 +27,18 @@ async function runAll(benchmarks: readonly Benchmark[], { quick, save, profile }
       console.log(await withBench(settings, (bench) => profileOf(benchmark, bench)));
       continue;
     }
-    const outcome = await withBench(settings, (bench) => benchmark.run(bench));
+    const outcome = onlyKnown(await withBench(settings, (bench) => benchmark.run(bench)));
     console.log(describeOutcome(outcome));
     if (!save) continue;
     const command = `npm run bench -- --save ${benchmark.name}`;
     saveResult({ benchmark: benchmark.name, measuredAt: new Date(), command, machine, ...outcome });
     updateBenchmarksPage();
   }
+}
+
+/** Without the figures that this system cannot tell, such as CPU time where there is no /proc. */
+function onlyKnown(outcome: Outcome): Outcome {
+  return { ...outcome, figures: outcome.figures.filter(({ measured }) => !Number.isNaN(measured)) };
 }
 
 async function profileOf(benchmark: Benchmark, bench: Bench): Promise<string> {

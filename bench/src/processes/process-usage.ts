@@ -1,18 +1,21 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/** What a process uses, as the Linux kernel tells it. */
+/** What a process uses, as the Linux kernel tells it. Elsewhere nobody does, and all of it is NaN. */
+const told = existsSync("/proc/self/stat");
 
 /** The kernel counts in hundredths of a second, whatever its own clock is. */
 const tickMs = 10;
 
 /** CPU time that a process has used so far, of all its threads, in user and kernel mode. */
 export function cpuMs(pid: number): number {
+  if (!told) return Number.NaN;
   const { userTicks, systemTicks } = statOf(pid);
   return (userTicks + systemTicks) * tickMs;
 }
 
 /** The same of a process and the processes below it, also of those that have ended meanwhile. */
 export function cpuMsOfTree(pid: number): number {
+  if (!told) return Number.NaN;
   const { endedChildrenTicks } = statOf(pid);
   const children = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -36,6 +39,7 @@ export function peakResidentBytes(pid: number): number {
 }
 
 function statusBytes(pid: number, field: string): number {
+  if (!told) return Number.NaN;
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(new RegExp(`^${field}:\\s*(\\d+) kB$`, "m").exec(status)?.[1]) * 1024;
 }

@@ -14,7 +14,7 @@ export async function settledBytes({ quick }: Bench, pid: number): Promise<numbe
   for (let look = 0; look < mostLooks; look += 1) {
     await delay(quick ? quickLookEveryMs : lookEveryMs);
     const now = residentBytes(pid);
-    if (Math.abs(now - before) < settledShare * before) return now;
+    if (Number.isNaN(now) || Math.abs(now - before) < settledShare * before) return now;
     before = now;
   }
   return before;
