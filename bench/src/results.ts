@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Outcome } from "./benchmark.ts";
 import type { Machine } from "./machine.ts";
@@ -20,6 +20,7 @@ export function saveResult(result: Omit<Result, "measuredAt"> & { measuredAt: Da
 
 /** All that were saved, by name. */
 export function readResults(): ReadonlyMap<string, Result> {
+  if (!existsSync(resultsDir)) return new Map();
   const files = readdirSync(resultsDir).filter((name) => name.endsWith(".json"));
   const results = files.map(
     (name) => JSON.parse(readFileSync(join(resultsDir, name), "utf8")) as Result,
