@@ -12,19 +12,19 @@ await startOrExit(async () => {
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const registry = createMetrics({ service });
   const holder = createSnapshotHolder({ now });
+  const file = config.SNAPSHOT_CACHE_FILE;
+  const cache = file === undefined ? undefined : createDiskCache({ file, holder, logger, now });
+  const nats = followNats({ url: config.NATS_URL, holder, cache, logger });
   const edge = createEdge({
     holder,
     logger,
     registry,
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: config.HALYARD_MODE === "development",
-    rejectedEntries: () => nats.rejectedEntries(),
+    rejectedEntries: nats.rejectedEntries,
     now,
     random: Math.random,
   });
-  const file = config.SNAPSHOT_CACHE_FILE;
-  const cache = file === undefined ? undefined : createDiskCache({ file, holder, logger, now });
-  const nats = followNats({ url: config.NATS_URL, holder, cache, logger });
 
   await runService({
     name: service,

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createMetrics } from "@halyard/service";
 import { pino } from "pino";
-import type { Registry } from "prom-client";
 import { createEdge, type Edge } from "../src/app.ts";
 import type { Entry } from "../src/snapshot/reduce.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../src/snapshot/snapshot-holder.ts";
@@ -12,7 +11,8 @@ export type EdgeServer = {
   url: string;
   edge: Edge;
   holder: SnapshotHolder;
-  registry: Registry;
+  /** A figure of `/metrics`, by how its line begins after the prefix that all of an edge's have. */
+  metric(begins: string): Promise<number>;
   /** Everything that was logged. */
   log(): string;
   /** Moves the edge's clock. */
@@ -45,7 +45,11 @@ export async function startEdgeServer(entries?: readonly Entry[]): Promise<EdgeS
     url,
     edge,
     holder,
-    registry,
+    async metric(begins) {
+      const lines = (await registry.metrics()).split("\n");
+      const line = lines.find((one) => one.startsWith(`halyard_edge_${begins}`));
+      return Number(line?.split(" ").at(-1));
+    },
     log: () => lines.join(""),
     passTime: (ms) => {
       aheadMs += ms;

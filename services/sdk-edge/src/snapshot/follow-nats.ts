@@ -14,8 +14,10 @@ export type FollowedNats = {
   stop(): Promise<void>;
 };
 
-/** NATS that is there needs well below a second; nobody should wait much longer for old flags. */
-const cachePatienceMs = 1_500;
+/** NATS that is there takes a connection at once; nobody should wait much longer for old flags. */
+const connectPatienceMs = 1_500;
+/** A large snapshot takes a second or two to arrive. Reading the cache beside it would only slow it. */
+const readPatienceMs = 3_000;
 
 /** How exactly it is known since when NATS is away. */
 const confirmIntervalMs = 250;
@@ -36,11 +38,16 @@ export function followNats(options: {
     if (followed?.isCurrent() === true) holder.confirmCurrent();
   }, confirmIntervalMs).unref();
 
-  const fallingBack = setTimeout(() => {
+  let fallingBack = setTimeout(() => {
+    if (followed === undefined) fallBack();
+    else fallingBack = setTimeout(fallBack, readPatienceMs - connectPatienceMs).unref();
+  }, connectPatienceMs).unref();
+
+  function fallBack(): void {
     if (holder.snapshot !== undefined) return;
     logger.warn({ cache: cache !== undefined }, "NATS has not brought the snapshot yet");
     void cache?.restore();
-  }, cachePatienceMs).unref();
+  }
 
   async function follow(): Promise<void> {
     const connection = await connectNats({ url, name: "sdk-edge", logger });
@@ -61,11 +68,8 @@ export function followNats(options: {
     });
   }
 
-  // While NATS is away this goes on trying, so only a wrong address or missing rights end up here.
-  follow().catch((error: unknown) => {
-    logger.fatal({ err: error }, "NATS cannot be followed");
-    throw error;
-  });
+  // While NATS is away this goes on trying. What it throws is beyond mending and ends the process.
+  void follow();
 
   return {
     rejectedEntries: () => rejected,

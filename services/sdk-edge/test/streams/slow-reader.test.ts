@@ -60,7 +60,9 @@ describe("given a reader that does not read", () => {
     reader.socket.on("error", () => undefined);
     await changeUntilBehind();
     edge.passTime(31_000);
-    await eventually(async () => (await metric('streams_closed_total{cause="slow_reader"')) === 1);
+    await eventually(
+      async () => (await edge.metric('streams_closed_total{cause="slow_reader"')) === 1,
+    );
     reader.socket.resume();
     await closed;
     edge.passTime(-31_000);
@@ -111,7 +113,7 @@ async function changeUntilBehind(): Promise<void> {
   }
 }
 
-const toldEvents = () => metric('stream_events_total{event="flags"');
+const toldEvents = () => edge.metric('stream_events_total{event="flags"');
 
 /** What Node holds for the edge's only reader. */
 const unsentBytes = () => connection?.writableLength ?? 0;
@@ -123,10 +125,4 @@ function lastFlags(
   const last = lines.at(-1);
   if (last === undefined || !text.includes(`${last}\n\n`)) return undefined;
   return JSON.parse(last.slice("data: ".length));
-}
-
-async function metric(begins: string): Promise<number> {
-  const text = await edge.registry.metrics();
-  const line = text.split("\n").find((one) => one.startsWith(`halyard_edge_${begins}`));
-  return Number(line?.split(" ").at(-1));
 }

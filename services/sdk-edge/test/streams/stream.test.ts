@@ -152,7 +152,7 @@ describe("given a stream whose key ends", () => {
     const stream = await open(ending.text);
     await edge.feed(revokedKey(ending.keyId));
     await stream.ended;
-    expect(await metric('streams_closed_total{cause="key_ended"')).toBe(1);
+    expect(await edge.metric('streams_closed_total{cause="key_ended"')).toBe(1);
   });
 
   it("is closed within a second of the key's last moment", async () => {
@@ -205,9 +205,3 @@ async function openAndSettle() {
 const ask = () => call(`${edge.url}/api/v1/sdk/flags`, { key: key.text });
 const presentTag = async () => (await ask()).headers.get("etag") ?? "";
 const presentValues = async () => (await ask()).body;
-
-async function metric(begins: string): Promise<number> {
-  const text = await edge.registry.metrics();
-  const line = text.split("\n").find((one) => one.startsWith(`halyard_edge_${begins}`));
-  return Number(line?.split(" ").at(-1));
-}

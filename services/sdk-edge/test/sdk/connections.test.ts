@@ -1,0 +1,100 @@
+import { connect, type Socket } from "node:net";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { apiKey, flagEntry, revokedKey } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+
+/** What goes over a connection byte by byte, where HTTP clients would hide it. */
+const key = apiKey();
+let edge: EdgeServer;
+let version = 1;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  edge = await startEdgeServer([key.entry, flagEntry({ enabled: false })]);
+});
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+afterAll(() => edge.stop());
+
+describe("given requests that are sent without waiting for the answers", () => {
+  it("answers them in order on one connection", async () => {
+    const connection = open();
+    connection.send(get("flags") + get("nothing") + get("flags"));
+    await eventually(() => connection.text().match(/HTTP\/1\.1 \d+/g)?.length === 3);
+    expect(connection.text().match(/HTTP\/1\.1 \d+/g)).toEqual([
+      "HTTP/1.1 200",
+      "HTTP/1.1 404",
+      "HTTP/1.1 200",
+    ]);
+  });
+
+  it("streams after another answer, and goes on streaming", async () => {
+    const connection = open();
+    connection.send(get("flags") + get("stream"));
+    await eventually(() => connection.text().includes("event: heartbeat"));
+    for (const expected of ["true", "false"]) {
+      version += 1;
+      await edge.feed(flagEntry({ enabled: expected === "true", version }));
+      await eventually(() =>
+        connection.text().endsWith(`data: {"flags":{"checkout":${expected}}}\n\n`),
+      );
+    }
+  });
+
+  it("says nothing else on the connection of a stream", async () => {
+    const connection = open();
+    connection.send(get("stream") + get("flags"));
+    await eventually(() => connection.text().includes("event: heartbeat"));
+    expect(connection.text().match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
+  });
+});
+
+describe("given a stream", () => {
+  it("is plain bytes until the connection ends, also for HTTP/1.0", async () => {
+    const connection = open();
+    connection.send(get("stream").replace("HTTP/1.1", "HTTP/1.0"));
+    await eventually(() => connection.text().includes("event: heartbeat"));
+    expect(connection.text().toLowerCase()).not.toContain("transfer-encoding");
+    expect(connection.text()).toContain("\r\n\r\nretry: 3750\n\nevent: flags\n");
+  });
+
+  it("closes the connection when its key ends", async () => {
+    const ending = apiKey();
+    await edge.feed(ending.entry);
+    const connection = open();
+    connection.send(get("stream", ending.text));
+    await eventually(() => connection.text().includes("event: heartbeat"));
+    await edge.feed(revokedKey(ending.keyId));
+    await connection.closed;
+  });
+});
+
+describe("given a request that leaves out what it must have", () => {
+  it("is refused in the one error shape when it names no host", async () => {
+    const connection = open();
+    connection.send(get("flags").replace("Host: edge\r\n", ""));
+    await eventually(() => connection.text().includes("VALIDATION_001"));
+    expect(connection.text()).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+function get(name: string, text = key.text): string {
+  return `GET /api/v1/sdk/${name} HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${text}\r\n\r\n`;
+}
+
+function open() {
+  const { hostname, port } = new URL(edge.url);
+  const socket = connect(Number(port), hostname);
+  sockets.push(socket);
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    received += text;
+  });
+  return {
+    send: (text: string) => void socket.write(text),
+    text: () => received,
+    closed: new Promise<void>((resolve) => socket.once("close", () => resolve())),
+  };
+}

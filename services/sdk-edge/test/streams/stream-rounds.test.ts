@@ -1,0 +1,114 @@
+import type { ServerResponse } from "node:http";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { emptyView } from "../../src/environment/environment-view.ts";
+import { maxUnsentBytes, type Stream } from "../../src/streams/stream.ts";
+import { retryLine } from "../../src/streams/stream-events.ts";
+import { createStreamCounts, createStreamRegistry } from "../../src/streams/stream-registry.ts";
+import {
+  createStreamRounds,
+  type StreamRounds,
+  streamSlots,
+} from "../../src/streams/stream-rounds.ts";
+
+let rounds: StreamRounds | undefined;
+afterEach(() => rounds?.stop());
+
+describe("given many open streams", () => {
+  it("sends each its heartbeat once in every round, a part of them at a time", () => {
+    const streams = Array.from({ length: 600 }, (_, number) => streamInSlot(number % streamSlots));
+    const { tick, counts } = roundsOver(streams);
+    tick();
+    expect(counts.heartbeat).toBe(600 / streamSlots);
+    for (let more = 1; more < streamSlots; more += 1) tick();
+    expect(new Set(streams.map(({ written }) => written.length))).toEqual(new Set([1]));
+    expect(streams[0]?.written[0]).toBe('event: heartbeat\ndata: {"timestamp":1800000000}\n\n');
+  });
+
+  it("leaves out those that do not take what they get", () => {
+    const full = streamInSlot(0, { writableLength: maxUnsentBytes + 1 });
+    const behind = streamInSlot(0);
+    behind.stream.behind = { sinceMs: nowMs, heard: emptyView };
+    const ended = streamInSlot(0, { writableEnded: true });
+    const { tick, counts } = roundsOver([full, behind, ended]);
+    for (let turn = 0; turn < streamSlots; turn += 1) tick();
+    expect(counts.heartbeat).toBe(0);
+  });
+
+  it("ends those that have been behind for too long, and those alone", () => {
+    const justBehind = streamInSlot(0);
+    justBehind.stream.behind = { sinceMs: nowMs - 30_000, heard: emptyView };
+    const farBehind = streamInSlot(0, { writableLength: 1 });
+    farBehind.stream.behind = { sinceMs: nowMs - 30_001, heard: emptyView };
+    roundsOver([justBehind, farBehind]).tick();
+    expect(farBehind).toMatchObject({ destroyed: true, stream: { cause: "slow_reader" } });
+    expect(justBehind.destroyed).toBe(false);
+  });
+
+  it("ends those whose key has ended, and those alone", () => {
+    const ending = streamInSlot(1, { keyId: "ended" });
+    const staying = streamInSlot(2);
+    roundsOver([ending, staying]).endWithKeys();
+    expect(ending).toMatchObject({ ended: true, stream: { cause: "key_ended" } });
+    expect(staying.ended).toBe(false);
+  });
+});
+
+describe("given the time after which clients come back", () => {
+  it.each([
+    [0, 3_000],
+    [0.5, 3_750],
+    [0.999_999, 4_499],
+  ])("lies between 3 and 4.5 seconds (%s)", (random, milliseconds) => {
+    expect(retryLine(() => random)).toBe(`retry: ${milliseconds}\n\n`);
+  });
+});
+
+const nowMs = 1_800_000_000_000;
+
+/** A stream to nobody, which notes what happens to it. */
+function streamInSlot(
+  slot: number,
+  {
+    keyId = "live",
+    ...state
+  }: { keyId?: string; writableLength?: number; writableEnded?: boolean } = {},
+) {
+  const seen = { written: [] as string[], ended: false, destroyed: false };
+  const response = {
+    socket: null,
+    writableLength: 0,
+    writableEnded: false,
+    destroyed: false,
+    ...state,
+    write: (event: Buffer) => seen.written.push(event.toString()),
+    end: () => {
+      seen.ended = true;
+    },
+    destroy: () => {
+      seen.destroyed = true;
+    },
+  } as unknown as ServerResponse;
+  const stream: Stream = {
+    response,
+    keyId,
+    environmentId: "environment",
+    slot,
+    behind: undefined,
+    cause: "client",
+  };
+  return Object.assign(seen, { stream });
+}
+
+function roundsOver(streams: { stream: Stream }[]) {
+  const registry = createStreamRegistry(streamSlots);
+  for (const { stream } of streams) registry.add(stream);
+  const counts = createStreamCounts();
+  rounds = createStreamRounds({
+    registry,
+    isKeyLive: (keyId) => keyId === "live",
+    counts,
+    now: () => nowMs,
+    random: () => 0,
+  });
+  return { ...rounds, counts };
+}
