@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+
+/**
+ * The way from one process to the NATS server, with a gate in it. While the gate is shut, what the
+ * process sends is kept; when it opens, everything arrives in order. So a test decides for certain
+ * what "too late" means, which a stopped process alone leaves to chance.
+ */
+export type NatsGate = {
+  url: string;
+  shut(): void;
+  open(): void;
+  /** How many bytes are waiting at the gate. */
+  waitingBytes(): number;
+  close(): Promise<void>;
+};
+
+export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
+  const { hostname, port } = new URL(natsUrl);
+  const passages = new Set<{ send: () => void; end: () => void; waiting: Buffer[] }>();
+  let isShut = false;
+
+  const server = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ host: hostname, port: Number(port), noDelay: true });
+    const passage = {
+      waiting: [] as Buffer[],
+      send: () => {
+        for (const data of passage.waiting.splice(0)) upstream.write(data);
+      },
+      end: () => destroy(client, upstream),
+    };
+    passages.add(passage);
+    client.on("data", (data) => {
+      passage.waiting.push(data);
+      if (!isShut) passage.send();
+    });
+    upstream.on("data", (data) => void client.write(data));
+    for (const socket of [client, upstream])
+      socket
+        .on("error", () => undefined)
+        .on("close", () => {
+          // What was on its way from a process that has died is still delivered once the gate opens.
+          if (socket === client && passage.waiting.length > 0) return;
+          passage.end();
+          passages.delete(passage);
+        });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+  return {
+    url: `nats://127.0.0.1:${address.port}`,
+    shut: () => {
+      isShut = true;
+    },
+    open: () => {
+      isShut = false;
+      for (const passage of passages) passage.send();
+    },
+    waitingBytes: () =>
+      [...passages]
+        .flatMap((passage) => passage.waiting)
+        .reduce((sum, data) => sum + data.length, 0),
+    async close() {
+      for (const passage of passages) passage.end();
+      server.close();
+    },
+  };
+}
+
+function destroy(...sockets: Socket[]): void {
+  for (const socket of sockets) socket.destroy();
+}

@@ -1,0 +1,62 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beginChapter } from "../../src/chapter.ts";
+import { awaitAnswers, forgetMessageIdsAtOnce } from "../../src/disturbances.ts";
+import { awaitLeader, type Management, type System, startSystem } from "../../src/system.ts";
+
+/** The lease of three seconds, the next attempt half a second later at most, and a loaded machine. */
+const takeOverWithinMs = 6_000;
+
+describe("given two managements under a stream of changes", () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({ managements: 2, edges: 2 });
+  });
+  afterAll(() => system.close());
+
+  async function leaderLeaves(): Promise<{ leader: Management; other: Management }> {
+    const leader = await awaitLeader(system.managements);
+    const other = system.managements.find((each) => each !== leader) as Management;
+    // From here on changes are asked of the other one.
+    system.managements.splice(0, 2, other);
+    return { leader, other };
+  }
+
+  it("has the other one lead within the lease when the leader is killed", async () => {
+    const chapter = await beginChapter(system, { name: "Killed" });
+    await forgetMessageIdsAtOnce(system.nats.url);
+    const changes = chapter.change();
+    await awaitAnswers(changes, 60);
+    const leader = await awaitLeader(system.managements);
+    const killedMs = performance.now();
+    await leader.kill();
+    system.managements.splice(system.managements.indexOf(leader), 1);
+    await awaitLeader(system.managements);
+    expect(performance.now() - killedMs).toBeLessThan(takeOverWithinMs);
+    await awaitAnswers(changes, 60);
+    expect(await chapter.faults()).toEqual([]);
+    await system.startManagement();
+  });
+
+  it("lets the late writes of a leader that was stopped change nothing", async () => {
+    const chapter = await beginChapter(system, { name: "Stopped" });
+    await forgetMessageIdsAtOnce(system.nats.url);
+    const changes = chapter.change();
+    await awaitAnswers(changes, 30);
+    const { leader, other } = await leaderLeaves();
+    await awaitAnswers(changes, 20);
+    leader.gate.shut();
+    await eventually(() => leader.gate.waitingBytes() > 2_000, {
+      because: "the leader's last batch is on its way",
+    });
+    leader.signal("SIGSTOP");
+    await awaitLeader([other]);
+    await awaitAnswers(changes, 60);
+    leader.gate.open();
+    leader.signal("SIGCONT");
+    await awaitAnswers(changes, 60);
+    await eventually(() => leader.log().includes("no longer leading the relay"));
+    expect(await chapter.faults()).toEqual([]);
+    system.managements.push(leader);
+  });
+});

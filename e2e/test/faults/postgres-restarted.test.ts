@@ -1,0 +1,32 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beginChapter } from "../../src/chapter.ts";
+import { awaitAnswers } from "../../src/disturbances.ts";
+import { type System, startSystem } from "../../src/system.ts";
+
+/** Long enough that whoever tries again more and more rarely would be noticed afterwards. */
+const outageMs = 1_500;
+const recoveryWithinMs = 5_000;
+
+describe("given PostgreSQL that is killed and started again under a stream of changes", () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({ managements: 2, edges: 2, postgres: "own" });
+  });
+  afterAll(() => system.close());
+
+  it("keeps every change that was answered, tells of it once, and is soon at work again", async () => {
+    const chapter = await beginChapter(system, { name: "PostgreSQL restarted" });
+    const changes = chapter.change();
+    for (let round = 0; round < 2; round += 1) {
+      await awaitAnswers(changes, 40);
+      await system.postgres?.kill();
+      await delay(outageMs);
+      await system.postgres?.start();
+      const backMs = performance.now();
+      await awaitAnswers(changes, 20);
+      expect(performance.now() - backMs).toBeLessThan(recoveryWithinMs);
+    }
+    expect(await chapter.faults()).toEqual([]);
+  });
+});
