@@ -27,6 +27,31 @@ export function parseApiKey(text: string): ParsedApiKey | undefined {
   return { kind: prefix === "hc" ? "client" : "server", id, secret };
 }
 
+/**
+ * The same without a look at every character, for when the key is then looked up: an id that is none
+ * is not found, and a secret that is none is not the right one.
+ */
+export function hasShapeOf(kind: KeyKind, text: string): boolean {
+  return (
+    text.length === keyLength &&
+    text.startsWith(prefixes[kind]) &&
+    text[idStart - 1] === "_" &&
+    text[secretStart - 1] === "_"
+  );
+}
+
+export function idIn(text: string): string {
+  return text.slice(idStart, secretStart - 1);
+}
+
+export function secretIn(text: string): string {
+  return text.slice(secretStart);
+}
+
+const idStart = 3;
+const secretStart = 20;
+const keyLength = 63;
+
 /** A new key. `randomBytes` gives as many bytes as it is asked for, unpredictable ones. */
 export function makeApiKey(kind: KeyKind, randomBytes: (size: number) => Buffer): NewApiKey {
   const id = base32(randomBytes(idBytes));
