@@ -1,4 +1,4 @@
-import { cpus, release, totalmem, type } from "node:os";
+import { cpus, loadavg, release, totalmem, type } from "node:os";
 import type { Cores } from "./processes/cores.ts";
 
 /** Where something was measured. */
@@ -9,7 +9,12 @@ export type Machine = {
   system: string;
   node: string;
   pinning: string;
+  /** Processes that wanted a core in the minute before; above zero, something else was at work. */
+  loadBefore: number;
 };
+
+/** Once, because from then on the benchmarks themselves are the load. */
+const loadBefore = Math.round((loadavg()[0] ?? 0) * 100) / 100;
 
 export function describeMachine(cores: Cores | undefined): Machine {
   const all = cpus();
@@ -23,10 +28,14 @@ export function describeMachine(cores: Cores | undefined): Machine {
       cores === undefined
         ? "nothing pinned, all share all cores"
         : `what is measured on core ${cores.server}, all else on core ${cores.load}`,
+    loadBefore,
   };
 }
 
 export function machineLine(machine: Machine): string {
-  const { cpu, cores, memoryGb, system, node, pinning } = machine;
-  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}, Node.js ${node}; ${pinning}`;
+  const { cpu, cores, memoryGb, system, node, pinning, loadBefore: load } = machine;
+  return (
+    `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}, Node.js ${node}; ${pinning}; ` +
+    `load average before: ${load}`
+  );
 }

@@ -113,6 +113,7 @@ async function measure(
     broker,
     edges: others.reduce((sum, share) => sum + share, 0),
     generator: result.generatorBusy,
+    machine: result.machineBusy,
     commitsPerSync: (after.commits - before.commits) / Math.max(1, syncs),
     syncMs: (after.syncMs - before.syncMs) / Math.max(1, syncs),
   };
@@ -126,22 +127,22 @@ function describeDisk({ syncMs, commitsPerSync }: Sample): string {
 }
 
 function describe(sample: Sample): string {
-  const { management, database, broker, edges, generator } = sample;
+  const { management, database, broker, edges, generator, machine } = sample;
   const percent = (share: number) => `${Math.round(share * 100)} %`;
-  const total = management + database + broker + edges + generator;
+  const others = Math.max(0, machine - management - database - broker - edges - generator);
   return (
     `CPU in percent of one core: management ${percent(management)}, ` +
     `PostgreSQL ${percent(database)}, NATS ${percent(broker)}, edges ${percent(edges)}, ` +
-    `clients ${percent(generator)}; together ${percent(total / availableParallelism())} of the ` +
-    `machine. ${boundBy(sample, total)}`
+    `clients ${percent(generator)}, processes that have nothing to do with it ` +
+    `${percent(others)}; of ${availableParallelism()} cores. ${boundBy(sample)}`
   );
 }
 
 const busy = 0.9;
 
-function boundBy({ management }: Sample, total: number): string {
+function boundBy({ management, machine }: Sample): string {
   if (management > busy) return "Bound by management's one thread";
-  if (total > busy * availableParallelism()) return "Bound by the machine's cores";
+  if (machine > busy * availableParallelism()) return "Bound by the machine's cores, all busy";
   return "Bound by waiting: no processor was busy all the time";
 }
 

@@ -68,11 +68,13 @@ async function sample(load: Load, order: { target: Target; poll: Poll; measureMs
     watch: [{ pid: target.child.pid }],
   });
   const [cpuMs = Number.NaN] = result.cpuMs;
+  const serverBusy = cpuMs / result.elapsedMs;
   return {
     perSecond: (result.answers / result.elapsedMs) * 1e3,
     cpuMicroseconds: (cpuMs * 1e3) / result.answers,
-    serverBusy: cpuMs / result.elapsedMs,
+    serverBusy,
     generatorBusy: result.generatorBusy,
+    othersBusy: Math.max(0, result.machineBusy - serverBusy - result.generatorBusy),
     medianLatencyMs: result.medianLatencyMs,
   };
 }
@@ -109,7 +111,8 @@ function notesOf({ name }: Poll, { edge, bare, bareBytes, bareText }: Samples): 
       `${number(bareBytes.perSecond)} /s with it as bytes; the faster one is the baseline.`,
     `${name}: of its core the edge used ${percent(edge.serverBusy)}, the bare server ` +
       `${percent(bare.serverBusy)}; the load generator of its own ${percent(edge.generatorBusy)} ` +
-      `and ${percent(bare.generatorBusy)}.` +
+      `and ${percent(bare.generatorBusy)}. Processes that have nothing to do with it used ` +
+      `${percent(Math.max(edge.othersBusy, bare.othersBusy))} of a core.` +
       (limited ? " So it was a limit itself: compare the CPU a request." : ""),
   ];
 }

@@ -1,6 +1,6 @@
 import { nowMs } from "../clock.ts";
 import { answerParent } from "../processes/answer-parent.ts";
-import { cpuMs, cpuMsOfTree } from "../processes/process-usage.ts";
+import { cpuMs, cpuMsOfTree, machineCpuMs } from "../processes/process-usage.ts";
 import { quantile } from "../statistics.ts";
 import type { LoadOrder, LoadResult, Watched } from "./load.ts";
 import { openRawConnection, type RawConnection } from "./raw-connection.ts";
@@ -64,6 +64,7 @@ async function run(order: LoadOrder): Promise<LoadResult> {
     medianLatencyMs: quantile(latenciesMs, 0.5),
     p99LatencyMs: quantile(latenciesMs, 0.99),
     generatorBusy: (after.ownMs - before.ownMs) / elapsedMs,
+    machineBusy: (after.machineMs - before.machineMs) / elapsedMs,
     cpuMs: after.watchedMs.map((value, index) => value - (before.watchedMs[index] ?? 0)),
   };
 }
@@ -73,6 +74,7 @@ function usage(watch: readonly Watched[]) {
   return {
     atMs: nowMs(),
     ownMs: (own.user + own.system) / 1e3,
+    machineMs: machineCpuMs(),
     watchedMs: watch.map(({ pid, tree }) => (tree === true ? cpuMsOfTree(pid) : cpuMs(pid))),
   };
 }

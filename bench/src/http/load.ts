@@ -34,6 +34,8 @@ export type LoadResult = {
   p99LatencyMs: number;
   /** How much of the time the generator itself was busy; near 1 it was what limited the figures. */
   generatorBusy: number;
+  /** How many cores were busy, with whatever, on average. */
+  machineBusy: number;
   /** CPU time in the measured time, of each process that is watched. */
   cpuMs: readonly number[];
 };

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { cpus } from "node:os";
 
 /** What a process uses, as the Linux kernel tells it. Elsewhere nobody does, and all of it is NaN. */
 const told = existsSync("/proc/self/stat");
@@ -25,6 +26,14 @@ export function cpuMsOfTree(pid: number): number {
     cpuMs(pid) +
     endedChildrenTicks * tickMs +
     children.reduce((sum, child) => sum + (survivors(() => cpuMs(child)) ?? 0), 0)
+  );
+}
+
+/** CPU time that all processes of the machine have used so far, on all cores. */
+export function machineCpuMs(): number {
+  return cpus().reduce(
+    (sum, { times }) => sum + times.user + times.nice + times.sys + times.irq,
+    0,
   );
 }
 
