@@ -57,8 +57,9 @@ export function createDiskCache(options: {
   function enqueue(piece: () => Promise<void>): void {
     work = work.then(piece).catch((error: unknown) => {
       logger.warn({ err: error, file }, "the snapshot cache could not be written");
+      unwritten = true;
       timer = undefined;
-      if (unwritten) writeIn(delayAfterFailureMs);
+      writeIn(delayAfterFailureMs);
     });
   }
 
@@ -66,15 +67,11 @@ export function createDiskCache(options: {
     const { snapshot } = holder;
     if (snapshot === undefined || !unwritten) return;
     const startedAtMs = now();
+    // What changes from here on needs another write.
     unwritten = false;
-    try {
-      await mkdir(dirname(file), { recursive: true });
-      await writeCacheFile(file, { snapshot, currentAtMs: currentAtMs() });
-      epochOnDisk = snapshot.epoch;
-    } catch (error) {
-      unwritten = true;
-      throw error;
-    }
+    await mkdir(dirname(file), { recursive: true });
+    await writeCacheFile(file, { snapshot, currentAtMs: currentAtMs() });
+    epochOnDisk = snapshot.epoch;
     timer = undefined;
     if (unwritten) writeIn(Math.max(writeDelayMs, restPerWrite * (now() - startedAtMs)));
   }

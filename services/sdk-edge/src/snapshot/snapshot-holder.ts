@@ -1,4 +1,4 @@
-import { type Changed, isNothing } from "./changed.ts";
+import { type Changed, changedBetween, isNothing } from "./changed.ts";
 import { buildSnapshot, type Entry, reduce } from "./reduce.ts";
 import { replaceSnapshot } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -9,9 +9,9 @@ import type { Snapshot } from "./snapshot.ts";
  * up: who is asked by others must come first.
  *
  * Entries that arrive in one turn of the event loop are taken together at its end. A burst of changes
- * to one environment therefore costs one new body and one event, and no reader ever waits for more
- * than that turn. Between two turns the snapshot stands still: what one reader saw, the next one sees,
- * or something newer.
+ * to one environment therefore costs one new body and one event, and what waits is never more than
+ * the socket to NATS gave in one turn. Between two turns the snapshot stands still: what one reader
+ * saw, the next one sees, or something newer.
  */
 export type SnapshotSource = "none" | "cache" | "nats";
 
@@ -80,11 +80,8 @@ export function createSnapshotHolder(options: { now: () => number }): SnapshotHo
       if (snapshot !== undefined) return;
       source = "cache";
       currentAtMs = cached.currentAtMs;
-      become({
-        ...replaceSnapshot(undefined, cached.snapshot, neverFollowed),
-        whole: true,
-        taken: [],
-      });
+      const changed = changedBetween(undefined, cached.snapshot);
+      become({ snapshot: cached.snapshot, changed, whole: true, taken: [] });
     },
     confirmCurrent: () => {
       currentAtMs = now();
@@ -105,5 +102,3 @@ export function createSnapshotHolder(options: { now: () => number }): SnapshotHo
     },
   };
 }
-
-const neverFollowed = { followedUntilNow: false };
