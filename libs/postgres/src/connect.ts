@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import postgres from "postgres";
+import { SteadySocket, tlsModeOf } from "./steady-socket.ts";
 
 /**
  * A pool of connections to PostgreSQL. Timestamps come and go as JavaScript dates, 64-bit integers as
@@ -7,6 +8,9 @@ import postgres from "postgres";
  */
 export type Sql = postgres.Sql<{ bigint: number }>;
 export type Transaction = postgres.TransactionSql<{ bigint: number }>;
+
+/** A query whose rows can be awaited at once, or taken part by part with `cursor`. */
+export type PendingQuery<Rows extends readonly postgres.MaybeRow[]> = postgres.PendingQuery<Rows>;
 
 /** Values that PostgreSQL keeps as JSON. */
 export type Json = postgres.JSONValue;
@@ -29,10 +33,15 @@ export function connectPostgres(options: {
   maxConnections: number;
   logger: Logger;
 }): Sql {
-  return postgres(options.url, {
+  const tls = tlsModeOf(options.url);
+  const settings = {
+    // The types leave this one out: how a connection gets its socket.
+    socket: ({ host: [host = ""], port: [port = 0] }: { host: string[]; port: number[] }) =>
+      new SteadySocket({ host, port, tls }),
+    ssl: false,
     max: options.maxConnections,
     connect_timeout: connectTimeoutSeconds,
-    backoff: (attempt) =>
+    backoff: (attempt: number) =>
       Math.min(firstReconnectWaitSeconds * 2 ** attempt, longestReconnectWaitSeconds),
     connection: {
       application_name: options.name,
@@ -47,6 +56,8 @@ export function connectPostgres(options: {
         parse: (text: string) => Number(text),
       },
     },
-    onnotice: (notice) => options.logger.debug({ notice: notice.message }, "PostgreSQL notice"),
-  }) as unknown as Sql;
+    onnotice: (notice: postgres.Notice) =>
+      options.logger.debug({ notice: notice.message }, "PostgreSQL notice"),
+  };
+  return postgres(options.url, settings) as unknown as Sql;
 }

@@ -31,7 +31,7 @@ export function brokenUniqueConstraint(error: unknown): string | undefined {
 
 /** Whether PostgreSQL is away or refuses for now, so that the same may succeed later. */
 export function isOutage(error: unknown): boolean {
-  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string")
-    return false;
+  if (typeof error !== "object" || error === null) return false;
+  if (!("code" in error) || typeof error.code !== "string") return false;
   return connectionCodes.has(error.code) || outageClasses.includes(error.code.slice(0, 2));
 }
