@@ -46,6 +46,8 @@ export function requestHeaders(request: IncomingMessage, passage: Passage): RawH
   const before = passage.peerIsTrusted ? headers["x-forwarded-for"] : undefined;
   const chain = before === undefined ? passage.peer : `${before}, ${passage.peer}`;
   passed.push("X-Forwarded-For", chain, "X-Request-Id", passage.requestId);
+  // HTTP/1.0 needs no Host, but it goes on as 1.1, which does.
+  if (headers.host === undefined) passed.push("Host", "halyard");
   // The body's frame is never left to chance: what one side took for a body and the other did not
   // would be read as the next request.
   if (headers["transfer-encoding"] !== undefined) passed.push("Transfer-Encoding", "chunked");

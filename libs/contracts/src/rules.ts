@@ -12,9 +12,37 @@ const text = (longest: number) =>
     .regex(/^[^\0\p{Cs}]*$/u)
     .describe("must be text without NUL characters or broken Unicode");
 
+/** What a condition can ask of an attribute. There are these 18 and no others. */
+export const operatorNames = [
+  "equals",
+  "not_equals",
+  "contains",
+  "not_contains",
+  "starts_with",
+  "ends_with",
+  "matches_regex",
+  "in",
+  "not_in",
+  "gt",
+  "gte",
+  "lt",
+  "lte",
+  "semver_eq",
+  "semver_gt",
+  "semver_gte",
+  "semver_lt",
+  "semver_lte",
+] as const;
+
+/**
+ * How large the rules of one state may be, as JSON in UTF-8. An event carries two states, before and
+ * after, and a NATS server takes messages of 1 MiB unless it is told otherwise.
+ */
+export const longestRulesBytes = 480 * 1024;
+
 export const Condition = z.strictObject({
   attribute: text(200).min(1),
-  operator: text(50).min(1),
+  operator: z.enum(operatorNames),
   value: z.union([
     text(10_000),
     z.number(),

@@ -27,6 +27,7 @@ export async function connectNats(options: {
   const connection = await connect({
     servers: url.split(","),
     name,
+    noAsyncTraces: true,
     waitOnFirstConnect: true,
     maxReconnectAttempts: -1,
     reconnectTimeWait: reconnectWaitMs,

@@ -1,4 +1,9 @@
-import { AckPolicy, DeliverPolicy, type JetStreamManager } from "@nats-io/jetstream";
+import {
+  AckPolicy,
+  type ConsumerInfo,
+  DeliverPolicy,
+  type JetStreamManager,
+} from "@nats-io/jetstream";
 import { createInbox, type Msg, type NatsConnection, nanos, nuid } from "@nats-io/transport-node";
 
 /**
@@ -30,7 +35,7 @@ const silenceMs = 2 * heartbeatMs + 500;
 /** The broker forgets a consumer that nobody has listened to for this long. */
 const consumerLifetimeMs = 30_000;
 
-export async function readStream(options: {
+type ReadOptions = {
   connection: NatsConnection;
   manager: JetStreamManager;
   stream: string;
@@ -39,11 +44,15 @@ export async function readStream(options: {
   /** All newest values, one a subject, or everything from a sequence on. */
   from: "last-per-subject" | { sequence: number };
   onMessage(message: StreamMessage): void;
-}): Promise<Reading> {
+};
+
+export async function readStream(options: ReadOptions): Promise<Reading> {
   const { connection, manager, stream } = options;
   const caughtUp = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<string>();
   const inbox = createInbox();
+  const name = `halyard_${nuid.next()}`;
+  let isCaughtUp = false;
   let expectedDelivery = 1;
   let lastHeard = performance.now();
 
@@ -70,7 +79,7 @@ export async function readStream(options: {
         payload: message.data,
         messageId: message.headers?.get("Nats-Msg-Id") || undefined,
       });
-      if (pending === 0) caughtUp.resolve();
+      if (pending === 0) finishCatchingUp();
     },
   });
   const watchdog = setInterval(() => {
@@ -89,7 +98,26 @@ export async function readStream(options: {
     } else {
       const delivered = Number(headers.get("Nats-Last-Consumer") || "0");
       if (delivered !== expectedDelivery - 1) end("a message was missed");
+      else if (!isCaughtUp) void lookWhetherCaughtUp();
     }
+  }
+
+  /**
+   * The delivery that would say "none after this" never comes when the last messages were removed from
+   * the stream meanwhile; then the broker falls silent, and is asked.
+   */
+  async function lookWhetherCaughtUp(): Promise<void> {
+    try {
+      const { num_pending, delivered } = await manager.consumers.info(stream, name);
+      if (num_pending === 0 && delivered.consumer_seq === expectedDelivery - 1) finishCatchingUp();
+    } catch (error) {
+      end(error instanceof Error ? error.message : "the consumer gives no answer");
+    }
+  }
+
+  function finishCatchingUp(): void {
+    isCaughtUp = true;
+    caughtUp.resolve();
   }
 
   function end(reason: string): void {
@@ -98,24 +126,9 @@ export async function readStream(options: {
     ended.resolve(reason);
   }
 
-  const name = `halyard_${nuid.next()}`;
   try {
-    const consumer = await manager.consumers.add(stream, {
-      name,
-      deliver_subject: inbox,
-      ack_policy: AckPolicy.None,
-      max_deliver: 1,
-      filter_subject: options.filter,
-      flow_control: true,
-      idle_heartbeat: nanos(heartbeatMs),
-      inactive_threshold: nanos(consumerLifetimeMs),
-      mem_storage: true,
-      num_replicas: 1,
-      ...(options.from === "last-per-subject"
-        ? { deliver_policy: DeliverPolicy.LastPerSubject }
-        : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: options.from.sequence }),
-    });
-    if (consumer.num_pending === 0 && consumer.delivered.consumer_seq === 0) caughtUp.resolve();
+    const consumer = await addConsumer(options, { name, deliver_subject: inbox });
+    if (consumer.num_pending === 0 && consumer.delivered.consumer_seq === 0) finishCatchingUp();
   } catch (error) {
     end("the consumer could not be made");
     throw error;
@@ -125,6 +138,26 @@ export async function readStream(options: {
     ended: ended.promise,
     stop: end,
   };
+}
+
+function addConsumer(
+  { manager, stream, filter, from }: ReadOptions,
+  identity: { name: string; deliver_subject: string },
+): Promise<ConsumerInfo> {
+  return manager.consumers.add(stream, {
+    ...identity,
+    ack_policy: AckPolicy.None,
+    max_deliver: 1,
+    filter_subject: filter,
+    flow_control: true,
+    idle_heartbeat: nanos(heartbeatMs),
+    inactive_threshold: nanos(consumerLifetimeMs),
+    mem_storage: true,
+    num_replicas: 1,
+    ...(from === "last-per-subject"
+      ? { deliver_policy: DeliverPolicy.LastPerSubject }
+      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from.sequence }),
+  });
 }
 
 /**

@@ -7,17 +7,30 @@ export class StreamReadError extends Error {
   override name = "StreamReadError";
 }
 
+export type MessageIdPage = {
+  /** Message ids with their sequences; messages without an id are left out. */
+  ids: ReadonlyMap<string, number>;
+  /** The sequence of the last message that was read; undefined when there was none. */
+  lastSequence: number | undefined;
+  /** Whether the stream ended before the page was full. */
+  isLast: boolean;
+};
+
 /**
- * The message ids that stand in a stream from a sequence on, with their sequences: what a publisher
- * whose acknowledgements were lost reads before it publishes again.
+ * The message ids that stand in a stream from a sequence on: what a publisher whose acknowledgements
+ * were lost reads before it publishes again. A log may hold a week, so it is read in pages.
  */
 export async function readMessageIds(options: {
   connection: NatsConnection;
   manager: JetStreamManager;
   stream: string;
   fromSequence: number;
-}): Promise<ReadonlyMap<string, number>> {
-  const found = new Map<string, number>();
+  pageSize: number;
+}): Promise<MessageIdPage> {
+  const ids = new Map<string, number>();
+  const full = Promise.withResolvers<"full">();
+  let read = 0;
+  let lastSequence: number | undefined;
   const reading = await readStream({
     connection: options.connection,
     manager: options.manager,
@@ -25,11 +38,15 @@ export async function readMessageIds(options: {
     filter: ">",
     from: { sequence: options.fromSequence },
     onMessage: ({ messageId, sequence }) => {
-      if (messageId !== undefined) found.set(messageId, sequence);
+      if (read === options.pageSize) return;
+      read += 1;
+      lastSequence = sequence;
+      if (messageId !== undefined) ids.set(messageId, sequence);
+      if (read === options.pageSize) full.resolve("full");
     },
   });
-  const failure = await Promise.race([reading.caughtUp, reading.ended]);
+  const outcome = await Promise.race([full.promise, reading.caughtUp, reading.ended]);
   reading.stop("read");
-  if (failure !== undefined) throw new StreamReadError(failure);
-  return found;
+  if (outcome !== undefined && outcome !== "full") throw new StreamReadError(outcome);
+  return { ids, lastSequence, isLast: outcome === undefined };
 }

@@ -3,14 +3,13 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { refuse } from "./answer.ts";
 import { decorateWithSettings } from "./app-settings.ts";
-import { answerError, nothingHere, sendRefusal } from "./error-answers.ts";
+import { answerError, type IsOutage, nothingHere, sendRefusal } from "./error-answers.ts";
 import { acceptJsonBodies } from "./json-body.ts";
 import { answerClientError, answerOddRequests } from "./malformed-http.ts";
 import { requestDurations } from "./metrics.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
 import { recordRequests, recordUnmatched } from "./request-record.ts";
-import { UnavailableError } from "./unavailable-error.ts";
 
 export type App = FastifyInstance;
 
@@ -32,7 +31,7 @@ export type AppOptions = {
    * Tells the failures of a part that is away from faults of the program: they are answered with 503,
    * so that the caller comes back.
    */
-  isOutage?: (error: unknown) => boolean;
+  isOutage?: IsOutage;
 };
 
 /** A user context of 16 KiB in a header must fit, beside what a browser and proxies add. */
@@ -53,6 +52,8 @@ export function createApp(options: AppOptions): App {
   const requestIds = createRequestIds();
   const app: App = fastify({
     bodyLimit: options.bodyLimitBytes,
+    // A path has the methods of its contract and no others.
+    exposeHeadRoutes: false,
     http: {
       maxHeaderSize: options.maxHeaderBytes ?? defaultMaxHeaderBytes,
       // Node would answer a missing Host by itself and without a body; `onRequest` does it instead.
@@ -70,7 +71,7 @@ export function createApp(options: AppOptions): App {
     }),
     genReqId: requestIds,
     childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
-    clientErrorHandler: (error, socket) => answerClientError(error, socket),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, requestIds),
     // A path that cannot be decoded, or with a part that is too long, names nothing.
     frameworkErrors: (_error, request, reply) => {
       reply.header("x-request-id", request.id);
@@ -79,7 +80,7 @@ export function createApp(options: AppOptions): App {
   });
   const settings = decorateWithSettings(app, { checkAnswers: options.checkAnswers ?? true });
   acceptJsonBodies(app);
-  answerOddRequests(app.server);
+  answerOddRequests(app.server, requestIds);
   const recording = {
     durations: requestDurations(options.metrics),
     requestLog: options.requestLog ?? true,
@@ -95,12 +96,7 @@ export function createApp(options: AppOptions): App {
     done();
   });
   app.setErrorHandler((error, request, reply) => {
-    const away = options.isOutage?.(error) ?? false;
-    answerError(
-      away ? new UnavailableError("a part is away", { cause: error }) : error,
-      request,
-      reply,
-    );
+    answerError(error, request, reply, options.isOutage);
   });
   app.setNotFoundHandler((request, reply) => {
     recordUnmatched(recording, request, reply);

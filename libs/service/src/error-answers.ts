@@ -3,8 +3,8 @@ import { type ErrorCode, errorBody, errorCodes } from "@halyard/contracts";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type Refusal, refuse } from "./answer.ts";
 import { appSettings } from "./app-settings.ts";
-import { BodySyntaxError } from "./json-body.ts";
-import { retryAfterOf } from "./unavailable-error.ts";
+import { BodyEncodingError, BodySyntaxError } from "./json-body.ts";
+import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
 
 /** Turns everything that can go wrong with a request into the one error shape. */
 const jsonType = "application/json; charset=utf-8";
@@ -52,22 +52,40 @@ const callersErrors: Readonly<Record<string, { code: ErrorCode; message: string 
     code: "VALIDATION_001",
     message: "The body is not as long as Content-Length says",
   },
-  ECONNRESET: { code: "VALIDATION_001", message: "The body did not arrive completely" },
 };
 
-/** What an error that was thrown on the way is answered with. Undefined: it is our fault. */
-function refusalOf(error: unknown): Refusal | undefined {
+const bodyBrokenOff = refuse("VALIDATION_001", "The body did not arrive completely");
+
+/** Tells the failures of a part that is away from faults of the program. */
+export type IsOutage = (error: unknown) => boolean;
+
+/**
+ * What an error that was thrown on the way is answered with. Undefined: it is our fault. The caller's
+ * own errors come first: a connection that the caller breaks off looks like one that a part broke off.
+ */
+function refusalOf(
+  error: unknown,
+  request: FastifyRequest,
+  isOutage: IsOutage,
+): Refusal | undefined {
   if (error instanceof BodySyntaxError) return refuse("VALIDATION_001", error.message);
-  const retryAfterSeconds = retryAfterOf(error);
-  if (retryAfterSeconds !== undefined)
-    return refuse("SERVER_002", "A part that this call needs is away; try again", {
-      "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
-    });
+  if (error instanceof BodyEncodingError) return refuse("VALIDATION_003", error.message);
+  if (request.raw.readableAborted) return bodyBrokenOff;
   const known = callersErrors[(error as Partial<FastifyError> | undefined)?.code ?? ""];
-  return known === undefined ? undefined : refuse(known.code, known.message);
+  if (known !== undefined) return refuse(known.code, known.message);
+  const retryAfterSeconds = isOutage(error) ? defaultRetryAfterSeconds : retryAfterOf(error);
+  if (retryAfterSeconds === undefined) return undefined;
+  return refuse("SERVER_002", "A part that this call needs is away; try again", {
+    "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
+  });
 }
 
-export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function answerError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  isOutage: IsOutage = () => false,
+): void {
   // An unknown route is unknown, whatever is wrong with the body that was sent there.
   if (request.is404) {
     sendRefusal(reply, nothingHere);
@@ -78,7 +96,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   // answer; Node drops the rest of the body instead, for as long as a request may take to arrive.
   if (reply.getHeader("connection") === "close" && !appSettings(request.server).draining)
     reply.removeHeader("connection");
-  const refusal = refusalOf(error);
+  const refusal = refusalOf(error, request, isOutage);
   const context = { err: error, method: request.method, route: request.routeOptions.url };
   if (refusal === undefined) request.log.error(context, "request failed");
   else if (refusal.refused === "SERVER_002") request.log.warn(context, "request not served");

@@ -5,6 +5,25 @@ export class BodySyntaxError extends Error {
   override readonly name = "BodySyntaxError";
 }
 
+/** The body is encoded in a way that is not read here. */
+export class BodyEncodingError extends Error {
+  override readonly name = "BodyEncodingError";
+}
+
+/** JSON is UTF-8 (RFC 8259); another charset, or compression, is refused rather than misread. */
+function checkEncoding({ headers }: FastifyRequest): void {
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding.toLowerCase() !== "identity")
+    throw new BodyEncodingError("The body must not be compressed");
+  const charset = charsetOf(headers["content-type"] ?? "");
+  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
+    throw new BodyEncodingError("The body must be JSON in UTF-8");
+}
+
+function charsetOf(contentType: string): string | undefined {
+  return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]?.toLowerCase();
+}
+
 /** Without `fatal`, bytes that are no UTF-8 would silently become replacement characters. */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -39,13 +58,14 @@ export function acceptJsonBodies(app: FastifyInstance): void {
 const structuredSuffix = /^application\/[\w.-]+\+json(?:$|;)/;
 
 function readJson(
-  _request: FastifyRequest,
+  request: FastifyRequest,
   bytes: Buffer,
   done: (error: Error | null, body?: unknown) => void,
 ): void {
   try {
+    checkEncoding(request);
     done(null, bytes.length === 0 ? undefined : parse(decode(bytes)));
   } catch (error) {
-    done(error as BodySyntaxError);
+    done(error as BodySyntaxError | BodyEncodingError);
   }
 }

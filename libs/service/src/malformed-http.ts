@@ -26,7 +26,16 @@ function refusalOf(code: string): Refusal {
   }
 }
 
-function writeToSocket(socket: SocketWithAnswer, refusal: Refusal): void {
+/**
+ * A page of any origin may read why its request was refused. Nobody knows yet what was asked for, so
+ * nothing is given away by that.
+ */
+const readableAnywhere = [
+  "Access-Control-Allow-Origin: *",
+  "Access-Control-Expose-Headers: X-Request-Id",
+];
+
+function writeToSocket(socket: SocketWithAnswer, refusal: Refusal, requestId: string): void {
   // What comes after the first error is refused as well, while the answer is on its way.
   if (socket.writableEnded) return;
   // In the middle of an answer, another one would be taken for a part of it.
@@ -40,6 +49,8 @@ function writeToSocket(socket: SocketWithAnswer, refusal: Refusal): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "Content-Type: application/json; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    ...readableAnywhere,
     "Connection: close",
   ].join("\r\n");
   socket.end(`${head}\r\n\r\n${body}`);
@@ -53,17 +64,25 @@ function writeToSocket(socket: SocketWithAnswer, refusal: Refusal): void {
 /** How long a caller that keeps sending after its error may hold the connection. */
 const longestLingerMs = 1_000;
 
-export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+/** Ids for requests whose own could not be read. */
+type MakeRequestId = (request: Pick<IncomingMessage, "headers">) => string;
+
+export function answerClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+  requestId: MakeRequestId,
+): void {
   if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
-  else writeToSocket(socket, refusalOf(error.code ?? ""));
+  else writeToSocket(socket, refusalOf(error.code ?? ""), requestId({ headers: {} }));
 }
 
 /** Requests that Node would otherwise answer by itself, without a body or not at all. */
-export function answerOddRequests(server: Server): void {
-  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
-    writeRefusal(response, refuse("VALIDATION_001", "The header Expect must be 100-continue"));
+export function answerOddRequests(server: Server, requestId: MakeRequestId): void {
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    const refusal = refuse("VALIDATION_001", "The header Expect must be 100-continue");
+    writeRefusal(response, refusal, { "X-Request-Id": requestId(request) });
   });
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
-    writeToSocket(socket, nothingHere);
+    writeToSocket(socket, nothingHere, requestId({ headers: {} }));
   });
 }

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { createFlag, deleteFlag, getFlag, listFlags, rotateKey } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { answer, refuse, registerRoute, UnavailableError } from "../src/index.ts";
@@ -16,33 +19,37 @@ class BrokerAwayError extends Error {
 let given: GivenApp;
 
 beforeAll(async () => {
-  given = await givenApp((app) => {
-    const authenticate = ({ headers }: { headers: { authorization?: string | undefined } }) =>
-      headers.authorization === "Bearer good"
-        ? { name: "caller" }
-        : refuse("AUTH_001", "The key is not valid");
-    const register = { authenticate, handle: () => refuse("CONFLICT_001", "Taken") };
-    registerRoute(app, createFlag, register);
-    registerRoute(app, rotateKey, {
-      authenticate,
-      handle: ({ body }) => refuse("NOT_FOUND_001", JSON.stringify(body)),
-    });
-    registerRoute(app, listFlags, { authenticate, handle: () => answer.ok({ flags: [] }) });
-    registerRoute(app, deleteFlag, { authenticate, handle: () => answer.noContent() });
-    registerRoute(app, getFlag, {
-      authenticate,
-      handle: ({ request }) => {
-        switch (request.headers["x-fail"] as string) {
-          case "unavailable":
-            throw new UnavailableError("the database is away", { retryAfterSeconds: 3 });
-          case "library":
-            throw new BrokerAwayError("broker 10.1.2.3 is away");
-          default:
-            throw new Error("password=hunter2");
-        }
-      },
-    });
-  });
+  given = await givenApp(
+    (app) => {
+      const authenticate = ({ headers }: { headers: { authorization?: string | undefined } }) =>
+        headers.authorization === "Bearer good"
+          ? { name: "caller" }
+          : refuse("AUTH_001", "The key is not valid");
+      const register = { authenticate, handle: () => refuse("CONFLICT_001", "Taken") };
+      registerRoute(app, createFlag, register);
+      registerRoute(app, rotateKey, {
+        authenticate,
+        handle: ({ body }) => refuse("NOT_FOUND_001", JSON.stringify(body)),
+      });
+      registerRoute(app, listFlags, { authenticate, handle: () => answer.ok({ flags: [] }) });
+      registerRoute(app, deleteFlag, { authenticate, handle: () => answer.noContent() });
+      registerRoute(app, getFlag, {
+        authenticate,
+        handle: ({ request }) => {
+          switch (request.headers["x-fail"] as string) {
+            case "unavailable":
+              throw new UnavailableError("the database is away", { retryAfterSeconds: 3 });
+            case "library":
+              throw new BrokerAwayError("broker 10.1.2.3 is away");
+            default:
+              throw new Error("password=hunter2");
+          }
+        },
+      });
+    },
+    // As with a database, whose lost connections look like a caller's.
+    { isOutage: (error) => (error as { code?: string }).code === "ECONNRESET" },
+  );
 });
 
 afterAll(() => given.close());
@@ -153,10 +160,36 @@ describe("given a request that cannot be served", () => {
     ["application/x-www-form-urlencoded", "key=a&name=b"],
     ["application/xml", "<flag/>"],
     ["nonsense", "{}"],
+    ["application/json; charset=iso-8859-1", '{"key":"a","name":"b"}'],
   ])("answers 415 to a body of the type %s", async (type, body) => {
     const headers = { ...key, "content-type": type };
     const error = await errorOf("POST", "/api/v1/flags", { headers, body });
     expect(error).toMatchObject({ code: "VALIDATION_003", status: 415 });
+  });
+
+  it("answers 415 to a body that is compressed", async () => {
+    const headers = { ...json, "content-encoding": "gzip" };
+    const error = await errorOf("POST", "/api/v1/flags", { headers, body: "{}" });
+    expect(error).toMatchObject({ code: "VALIDATION_003", status: 415 });
+  });
+
+  it("takes no caller who breaks off for a part that is away", async () => {
+    const socket = connect(given.port, "127.0.0.1");
+    const head = `Host: x\r\nAuthorization: ${key.authorization}\r\nX-Request-Id: broken-off\r\n`;
+    const type = "Content-Type: application/json\r\nContent-Length: 100\r\n";
+    socket.write(`POST /api/v1/flags HTTP/1.1\r\n${head}${type}\r\n{`);
+    const [incoming] = (await once(given.app.server, "request")) as [IncomingMessage];
+    const brokenOff = new Promise((resolve) => incoming.once("close", resolve));
+    socket.resetAndDestroy();
+    await brokenOff;
+    // The framework hears of it, and would log it, before another request is answered.
+    expect((await fetch(`${given.url}/api/v1/flags`, { headers: key })).status).toBe(200);
+    expect(given.lines().filter((line) => line.level === "warn")).toEqual([]);
+  });
+
+  it("answers 404 to a method that the path does not have, HEAD too", async () => {
+    const answered = await fetch(`${given.url}/api/v1/flags`, { method: "HEAD", headers: key });
+    expect(answered.status).toBe(404);
   });
 
   it("answers 413 to a body over the limit, also to one that goes on for megabytes", async () => {

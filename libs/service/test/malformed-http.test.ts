@@ -26,6 +26,7 @@ async function errorOf(bytes: string | Buffer) {
   expect(head.toLowerCase()).toContain("content-type: application/json; charset=utf-8");
   expect(head.toLowerCase()).toContain(`content-length: ${Buffer.byteLength(body)}`);
   expect(head.toLowerCase()).toContain("connection: close");
+  expect(head).toMatch(/^X-Request-Id: \S+$/im);
   return error;
 }
 

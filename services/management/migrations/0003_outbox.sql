@@ -57,4 +57,4 @@ grant select, insert on relay_streams, leases to management_runtime;
 grant update (stream_created_at, last_sequence, base_sequence) on relay_streams to management_runtime;
 grant update (holder, expires_at) on leases to management_runtime;
 grant select, insert, delete on idempotency_keys to management_runtime;
-grant update (answer) on idempotency_keys to management_runtime;
+grant update (request_sha256, answer, created_at) on idempotency_keys to management_runtime;

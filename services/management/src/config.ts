@@ -1,8 +1,19 @@
+import { PlanLimits } from "@halyard/contracts";
 import { portVariable, readEnvironment, sharedVariables, urlOf, variable } from "@halyard/service";
 import { z } from "zod";
 
 /** The shortest operator token that is accepted: as hard to guess as a 128-bit key, written in hex. */
 const shortestToken = 32;
+
+const PlansByName = z.record(z.string().min(1).max(50), PlanLimits);
+
+function parsePlans(text: string): z.output<typeof PlansByName> | undefined {
+  try {
+    return PlansByName.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
 
 export const configSchema = z.object({
   ...sharedVariables,
@@ -29,6 +40,22 @@ export const configSchema = z.object({
     expects: `a secret of at least ${shortestToken} characters`,
     secret: true,
   }),
+  PLANS: variable(
+    z
+      .string()
+      .transform((text, context) => {
+        const plans = parsePlans(text);
+        if (plans === undefined) context.addIssue({ code: "invalid_format", format: "json" });
+        return plans ?? {};
+      })
+      .default({}),
+    {
+      description:
+        'Plans beside `free`, `starter`, `pro` and `growth`, or other limits for these; null is unlimited. For example `{"team":{"requests_per_month":5000000,"sse_connections":200,"projects":null}}`.',
+      expects: "JSON that gives each plan requests_per_month, sse_connections and projects",
+      documentedDefault: "none",
+    },
+  ),
   JETSTREAM_REPLICAS: variable(
     z
       .enum(["1", "3", "5"])

@@ -24,7 +24,7 @@ await startOrExit(async () => {
   });
   const publications = createPublications();
   const directory = createKeyDirectory();
-  const plans = defaultPlans;
+  const plans = { ...defaultPlans, ...config.PLANS };
   const database = createDatabaseHealth(sql);
   const broker = startBrokerSide({
     natsUrl: config.NATS_URL,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 
 let management: Management;
@@ -11,6 +12,13 @@ beforeAll(async () => {
   key = project.serverKey;
 });
 afterAll(() => management.close());
+
+/** Looks at, and into, what the service's own role may not change. */
+let asOwner: postgres.Sql;
+beforeAll(() => {
+  asOwner = postgres(management.adminUrl, { max: 1 });
+});
+afterAll(() => asOwner.end());
 
 let counter = 0;
 const freshKey = () => `flag-${++counter}`;
@@ -202,6 +210,66 @@ describe("changing a flag", () => {
   });
 });
 
+describe("targeting rules", () => {
+  const rulesOf = (values: unknown) => [
+    { conditions: [{ attribute: "id", operator: "in", value: values }] },
+  ];
+
+  it("leaves no trace when only the writing of a number differs", async () => {
+    const flag = await createFlag({ rollout_percentage: 0, targeting_rules: rulesOf([0, 1]) });
+    const answer = await fetch(`${management.url}/api/v1/flags/${flag.id}`, {
+      method: "PATCH",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: '{"rollout_percentage":-0,"targeting_rules":[{"conditions":[{"operator":"in","attribute":"id","value":[-0,1.0]}]}]}',
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("etag")).toBe('"1"');
+  });
+
+  it("refuses an operator that is none", async () => {
+    const flag = await createFlag();
+    const rules = [{ conditions: [{ attribute: "id", operator: "is", value: "x" }] }];
+    const answer = await patch(`/api/v1/flags/${flag.id}`, { targeting_rules: rules });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.message).toContain("/targeting_rules/0/conditions/0/operator");
+  });
+
+  it("keeps every message below the 1 MiB that a NATS server takes by default", async () => {
+    const fitting = (letter: string) =>
+      Array.from({ length: 48 }, () => ({
+        conditions: [{ attribute: "id", operator: "equals", value: letter.repeat(10_000) }],
+      }));
+    const flag = await createFlag({
+      targeting_rules: fitting("a"),
+      description: "€".repeat(2_000),
+    });
+    const changed = await patch(`/api/v1/flags/${flag.id}`, { targeting_rules: fitting("b") });
+    expect(changed.status).toBe(200);
+    const [row] = await management.sql`select max(octet_length(payload)) as bytes from outbox`;
+    expect(row?.bytes).toBeGreaterThan(960_000);
+    expect(row?.bytes).toBeLessThan(1024 * 1024 - 1024);
+  });
+
+  it("refuses rules that would not fit, measured as they are written", async () => {
+    const flag = await createFlag();
+    const body = `{"targeting_rules":[{"conditions":[${Array.from(
+      { length: 30 },
+      () =>
+        `{"attribute":"id","operator":"in","value":[${Array.from({ length: 1_000 }, () => "1e20").join(",")}]}`,
+    ).join(",")}]}]}`;
+    expect(body.length).toBeLessThan(200_000);
+    const answer = await fetch(`${management.url}/api/v1/flags/${flag.id}`, {
+      method: "PATCH",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body,
+    });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      error: { message: expect.stringContaining("/targeting_rules must be at most") },
+    });
+  });
+});
+
 describe("an environment_only key", () => {
   it("is refused in another environment of its project, and finds nothing elsewhere", async () => {
     const flag = await createFlag();
@@ -266,6 +334,35 @@ describe("Idempotency-Key", () => {
     );
     expect(answers.map((answer) => answer.status)).toEqual([201, 201, 201]);
     expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+  });
+
+  it("takes the same JSON with its fields in another order for the same request", async () => {
+    const flagKey = freshKey();
+    const send = (body: Record<string, unknown>) =>
+      management.call("/api/v1/flags", {
+        method: "POST",
+        key,
+        body,
+        headers: { "idempotency-key": "reordered" },
+      });
+    const first = await send({ key: flagKey, name: "Once" });
+    const second = await send({ name: "Once", key: flagKey });
+    expect(second.body).toEqual(first.body);
+  });
+
+  it("begins anew after a day", async () => {
+    const send = (name: string) =>
+      management.call("/api/v1/flags", {
+        method: "POST",
+        key,
+        body: { key: `day-${name}`, name },
+        headers: { "idempotency-key": "yesterday" },
+      });
+    expect((await send("one")).status).toBe(201);
+    await asOwner`
+      update management.idempotency_keys set created_at = created_at - interval '25 hours'
+      where idempotency_key = 'yesterday'`;
+    expect((await send("two")).status).toBe(201);
   });
 
   it("refuses another body", async () => {

@@ -160,6 +160,46 @@ describe("given a log that ends before what was acknowledged", () => {
   });
 });
 
+describe("given a log of many thousand events that is deleted", () => {
+  it("refills it page by page", async () => {
+    const many = 12_000;
+    await management.sql`
+      insert into outbox (stream, message_id, subject, payload)
+      select 'events', event.id, 'flag.updated', json_build_object('id', event.id)::text
+      from (select gen_random_uuid() as id from generate_series(1, ${many})) as event`;
+    await eventually(async () => (await logged()).length > many, { withinMs: 20_000 });
+    const before = await logged();
+    await manager.streams.delete(flagEventsStream.name);
+    await eventually(async () => (await logged()).length === before.length, { withinMs: 20_000 });
+    await expectLogToBeWhole();
+  });
+});
+
+describe("given a log that is ahead of everything that is recorded", () => {
+  it("goes on behind it, however long it is", async () => {
+    // As after a database that was restored from an older copy.
+    await management.sql`
+      update relay_streams set last_sequence = 0 where stream = 'events'`;
+    const before = await logged();
+    const lease = createLease({
+      sql: management.sql,
+      name: "ahead",
+      holder: randomUUID(),
+      monotonicMs: () => performance.now(),
+    });
+    await lease.acquire();
+    const { lastSequence } = await synchroniseLog(
+      management.sql,
+      lease,
+      broker,
+      createPublications(),
+    );
+    expect(lastSequence).toBe(before.at(-1)?.sequence);
+    await createFlag();
+    await expectLogToBeWhole();
+  });
+});
+
 describe("given events whose acknowledgements were lost", () => {
   it("finds them in the log and publishes none again", async () => {
     await createFlag();

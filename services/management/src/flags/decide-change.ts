@@ -77,13 +77,14 @@ function changedState(state: FlagState, request: UpdateFlag): StateSettings {
   });
 }
 
-/** Those of the wishes that are given and differ from what is. */
+/** Those of the wishes that are given and differ from what is, as JSON keeps them: without `-0`. */
 function differing<T extends object>(
   current: T,
   wishes: { [K in keyof T]?: T[K] | undefined },
 ): Partial<T> {
-  const entries = Object.entries(wishes).filter(
-    ([name, wish]) => wish !== undefined && !isDeepStrictEqual(current[name as keyof T], wish),
+  const kept = JSON.parse(JSON.stringify(wishes)) as Partial<T>;
+  const entries = Object.entries(kept).filter(
+    ([name, wish]) => !isDeepStrictEqual(current[name as keyof T], wish),
   );
   return Object.fromEntries(entries) as Partial<T>;
 }

@@ -8,6 +8,7 @@ import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
 import { deleteFlag, type FlagPlace, insertFlag, lockFlag, updateFlag } from "./flag-store.ts";
 import type { Cause, Occasion } from "./occasion.ts";
 import { holdEnvironments, readActor } from "./project-store.ts";
+import { checkRulesSize } from "./rules-size.ts";
 
 /**
  * The use cases: read and lock, decide, write what was decided. Each runs inside a write's
@@ -46,6 +47,8 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
 
   return {
     async create(write, place, userId, request) {
+      const tooLarge = checkRulesSize(request.targeting_rules);
+      if (tooLarge !== undefined) return tooLarge;
       const environments = await holdEnvironments(write.tx, place.projectId);
       const environment = environments.find(({ id }) => id === place.environmentId);
       if (environment === undefined) return noSuchFlag();
@@ -61,13 +64,18 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     },
 
     async change(write, request, settings) {
-      const current = await lockPermitted(write, request);
+      const tooLarge = checkRulesSize(settings.targeting_rules);
+      if (tooLarge !== undefined) return tooLarge;
+      const [current, occasion] = await Promise.all([
+        lockPermitted(write, request),
+        occasionOf(write, request.userId, request.cause),
+      ]);
       if ("refused" in current) return current;
-      const occasion = await occasionOf(write, request.userId, request.cause);
       const decision = decideChange(current, settings, occasion);
       if (decision === "unchanged") return current;
-      await updateFlag(write.tx, decision);
+      const updated = updateFlag(write.tx, decision);
       write.publish(decision.messages);
+      await updated;
       return decision;
     },
 

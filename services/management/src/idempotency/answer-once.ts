@@ -4,6 +4,7 @@ import type { Transaction } from "@halyard/postgres";
 import { type Answer, isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
 import type { Write } from "../outbox/write.ts";
+import { idempotencyLifetimeHours } from "./lifetime.ts";
 
 /**
  * `Idempotency-Key`: the same key and request again get the first answer again, for a day. The key's
@@ -22,7 +23,11 @@ export type AnswerOnce = (
   work: () => Promise<Answer | Refusal>,
 ) => Promise<Answer | Refusal>;
 
-const keyShape = /^[\x21-\x7e]{1,255}$/;
+const keyShape = /^[\x20-\x7e]{1,255}$/;
+const usedByAnother = refuse(
+  "CONFLICT_001",
+  "This Idempotency-Key was used for another request, or by another caller.",
+);
 const cipher = "aes-256-gcm";
 const ivBytes = 12;
 const tagBytes = 16;
@@ -32,16 +37,20 @@ export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerO
     const idempotencyKey = request.idempotencyKey;
     if (idempotencyKey === undefined) return work();
     if (!keyShape.test(idempotencyKey))
-      return refuse("VALIDATION_001", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
+      return refuse(
+        "VALIDATION_001",
+        "Idempotency-Key must be 1 to 255 printable ASCII characters.",
+      );
     const caller = principal.kind === "operator" ? "operator" : principal.key.id;
-    const requestSha256 = sha256(JSON.stringify([route.operationId, params, body]));
+    const requestSha256 = sha256(
+      JSON.stringify([route.operationId, canonical(params), canonical(body)]),
+    );
     const sealingKey = deriveKey(bearerToken(request.headers.authorization) ?? "", idempotencyKey);
 
     const earlier = await claim(write.tx, { caller, idempotencyKey, requestSha256 });
     if (earlier !== undefined) {
-      if (earlier.requestSha256 !== requestSha256 || earlier.answer === null)
-        return refuse("CONFLICT_001", "This Idempotency-Key was used for another request.");
-      return unseal(earlier.answer, sealingKey);
+      if (earlier.requestSha256 !== requestSha256 || earlier.answer === null) return usedByAnother;
+      return unseal(earlier.answer, sealingKey) ?? usedByAnother;
     }
     const given = await work();
     if (!isRefusal(given)) {
@@ -62,9 +71,11 @@ async function claim(
   row: { caller: string; idempotencyKey: string; requestSha256: string },
 ): Promise<Earlier | undefined> {
   const claimed = await tx`
-    insert into idempotency_keys (caller, idempotency_key, request_sha256, created_at)
+    insert into idempotency_keys as kept (caller, idempotency_key, request_sha256, created_at)
     values (${row.caller}, ${row.idempotencyKey}, ${row.requestSha256}, clock_timestamp())
-    on conflict do nothing`;
+    on conflict (caller, idempotency_key) do update
+      set request_sha256 = excluded.request_sha256, answer = null, created_at = excluded.created_at
+      where kept.created_at < clock_timestamp() - ${idempotencyLifetimeHours} * interval '1 hour'`;
   if (claimed.count === 1) return undefined;
   const [earlier] = await tx<Earlier[]>`
     select request_sha256 as "requestSha256", answer
@@ -85,11 +96,24 @@ function seal(given: Answer, key: Buffer, iv: Buffer): Buffer {
   return Buffer.concat([iv, text, sealing.final(), sealing.getAuthTag()]);
 }
 
-function unseal(sealed: Buffer, key: Buffer): Answer {
+/** Undefined for an answer that was sealed with something else: another operator token, say. */
+function unseal(sealed: Buffer, key: Buffer): Answer | undefined {
   const opening = createDecipheriv(cipher, key, sealed.subarray(0, ivBytes));
   opening.setAuthTag(sealed.subarray(-tagBytes));
-  const text = opening.update(sealed.subarray(ivBytes, -tagBytes), undefined, "utf8");
-  return JSON.parse(text + opening.final("utf8")) as Answer;
+  const text = opening.update(sealed.subarray(ivBytes, -tagBytes));
+  try {
+    return JSON.parse(Buffer.concat([text, opening.final()]).toString()) as Answer;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same JSON is the same request, in whatever order its fields come. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return fields.map(([name, field]) => [name, canonical(field)]);
 }
 
 function sha256(text: string): string {

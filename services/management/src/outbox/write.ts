@@ -45,9 +45,20 @@ export function createWriter(options: {
     try {
       const result = await sql.begin(async (plainTransaction) => {
         const tx = plainTransaction as unknown as Transaction;
-        const done = await work({ tx, publish: (more) => void messages.push(...more) });
+        const appending: Promise<number[]>[] = [];
+        const done = await work({
+          tx,
+          publish: (more) => {
+            messages.push(...more);
+            const appended = append(tx, more);
+            // Heard of below, unless something else fails first and rolls back anyway.
+            appended.catch(() => undefined);
+            appending.push(appended);
+          },
+        });
         if (isRefusal(done)) throw new RolledBack(done);
-        if (messages.length > 0) pending = publications.expect(await append(tx, messages));
+        if (appending.length > 0)
+          pending = publications.expect((await Promise.all(appending)).flat());
         return { done };
       });
       if (pending !== undefined) {

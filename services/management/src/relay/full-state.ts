@@ -1,5 +1,5 @@
 import type { PlanLimits } from "@halyard/contracts";
-import type { Sql, Transaction } from "@halyard/postgres";
+import type { PendingQuery, Sql, Transaction } from "@halyard/postgres";
 import { environmentEntry } from "../environments/environment-entry.ts";
 import { flagEntry } from "../flags/flag-entry.ts";
 import { keyEntry } from "../keys/key-entry.ts";
@@ -7,68 +7,66 @@ import { organizationEntry } from "../organizations/organization-entry.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { projectEntry } from "../projects/project-entry.ts";
 
-export type FullState = {
-  entries: readonly AddressedEntry[];
-  /** Unsent rows of the outbox whose values, or newer ones, are among the entries. */
-  supersededRows: readonly number[];
-};
+/** Entries are handed over in parts of this many rows, so that the whole never stands in memory. */
+const rowsAtOnce = 1_000;
 
-/** Everything that the snapshot holds, as it was at one moment. */
+/**
+ * Hands over everything that the snapshot holds, as it was at one moment, part by part. Answers the
+ * unsent rows of the outbox whose values, or newer ones, were among it.
+ */
 export async function readFullState(
   sql: Sql,
   plans: Readonly<Record<string, PlanLimits>>,
-): Promise<FullState> {
+  onEntries: (entries: readonly AddressedEntry[]) => Promise<void>,
+): Promise<readonly number[]> {
   return sql.begin("isolation level repeatable read read only", async (plainTransaction) => {
     const tx = plainTransaction as unknown as Transaction;
-    return {
-      entries: [
-        ...(await organizations(tx, plans)),
-        ...(await projects(tx)),
-        ...(await environments(tx)),
-        ...(await keys(tx)),
-        ...(await flags(tx)),
-      ],
-      supersededRows: (
-        await tx<{ id: number }[]>`
-          select id from outbox where stream = 'snapshot' and sent_at is null`
-      ).map((row) => row.id),
-    };
-  }) as Promise<FullState>;
+    // The first statement fixes the moment.
+    const unsent = await tx<{ id: number }[]>`
+      select id from outbox where stream = 'snapshot' and sent_at is null`;
+    await handOver(organizations(tx), (row) => organizationEntry(row, plans), onEntries);
+    await handOver(projects(tx), projectEntry, onEntries);
+    await handOver(environments(tx), environmentEntry, onEntries);
+    await handOver(keys(tx), keyEntry, onEntries);
+    await handOver(flags(tx), (row) => flagEntry(row, row), onEntries);
+    return unsent.map((row) => row.id);
+  }) as Promise<readonly number[]>;
 }
 
-async function organizations(
-  tx: Transaction,
-  plans: Readonly<Record<string, PlanLimits>>,
-): Promise<AddressedEntry[]> {
-  const rows = await tx<Parameters<typeof organizationEntry>[0][]>`
+async function handOver<Row extends object>(
+  query: PendingQuery<Row[]>,
+  entryOf: (row: Row) => AddressedEntry,
+  onEntries: (entries: readonly AddressedEntry[]) => Promise<void>,
+): Promise<void> {
+  for await (const rows of query.cursor(rowsAtOnce)) await onEntries(rows.map(entryOf));
+}
+
+type OrganizationRow = Parameters<typeof organizationEntry>[0];
+type ProjectRow = Parameters<typeof projectEntry>[0];
+type EnvironmentRow = Parameters<typeof environmentEntry>[0];
+type KeyRow = Parameters<typeof keyEntry>[0];
+type FlagRow = Parameters<typeof flagEntry>[0] & Parameters<typeof flagEntry>[1];
+
+const organizations = (tx: Transaction) => tx<OrganizationRow[]>`
     select organization.id, organization.name, organization.plan, organization.version,
            organization.updated_at as "updatedAt",
            (select count(*)::integer from projects as project
              where project.organization_id = organization.id) as "projectCount"
     from organizations as organization`;
-  return rows.map((row) => organizationEntry(row, plans));
-}
 
-async function projects(tx: Transaction): Promise<AddressedEntry[]> {
-  const rows = await tx<Parameters<typeof projectEntry>[0][]>`
+const projects = (tx: Transaction) => tx<ProjectRow[]>`
     select id, organization_id as "organizationId", name, created_at as "createdAt"
     from projects`;
-  return rows.map(projectEntry);
-}
 
-async function environments(tx: Transaction): Promise<AddressedEntry[]> {
-  const rows = await tx<Parameters<typeof environmentEntry>[0][]>`
+const environments = (tx: Transaction) => tx<EnvironmentRow[]>`
     select environment.id, environment.project_id as "projectId",
            project.organization_id as "organizationId",
            environment.name, environment.created_at as "createdAt"
     from environments as environment
     join projects as project on project.id = environment.project_id`;
-  return rows.map(environmentEntry);
-}
 
 /** Keys that were revoked or have expired are left out: an unknown key and a dead one are alike. */
-async function keys(tx: Transaction): Promise<AddressedEntry[]> {
-  const rows = await tx<Parameters<typeof keyEntry>[0][]>`
+const keys = (tx: Transaction) => tx<KeyRow[]>`
     select key.id, key.secret_sha256 as "secretSha256", key.kind,
            project.organization_id as "organizationId", project.id as "projectId",
            key.environment_id as "environmentId", key.user_id as "userId",
@@ -78,11 +76,8 @@ async function keys(tx: Transaction): Promise<AddressedEntry[]> {
     join environments as environment on environment.id = key.environment_id
     join projects as project on project.id = environment.project_id
     where key.revoked_at is null and (key.expires_at is null or key.expires_at > now())`;
-  return rows.map(keyEntry);
-}
 
-async function flags(tx: Transaction): Promise<AddressedEntry[]> {
-  const rows = await tx<(Parameters<typeof flagEntry>[0] & Parameters<typeof flagEntry>[1])[]>`
+const flags = (tx: Transaction) => tx<FlagRow[]>`
     select flag.id, project.organization_id as "organizationId", flag.project_id as "projectId",
            flag.key, state.environment_id as "environmentId", state.enabled,
            state.rollout_percentage as "rolloutPercentage",
@@ -90,5 +85,3 @@ async function flags(tx: Transaction): Promise<AddressedEntry[]> {
     from flag_states as state
     join flags as flag on flag.id = state.flag_id
     join projects as project on project.id = flag.project_id`;
-  return rows.map((row) => flagEntry(row, row));
-}

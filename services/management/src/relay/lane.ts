@@ -24,7 +24,7 @@ export type Lane = {
 };
 
 /** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
-const batchSize = 500;
+const batchBounds = { rows: 500, bytes: 4 * 1024 * 1024 };
 
 export function createLane(options: {
   stream: StreamName;
@@ -44,7 +44,7 @@ export function createLane(options: {
     async drain() {
       let sent = 0;
       for (;;) {
-        const rows = await unsent(sql, batchSize);
+        const rows = await unsent(sql, batchBounds);
         if (rows.length === 0) return sent;
         await publish(rows);
         sent += rows.length;

@@ -9,33 +9,45 @@ export type Sent = { id: number; subject: string; sequence: number };
 
 export type RecordedStream = { createdAt: string; lastSequence: number; baseSequence: number };
 
-/** Unsent events, oldest first. There is no watermark: a row that commits late is found all the same. */
-export async function unsentEvents(sql: Sql, limit: number): Promise<UnsentRow[]> {
-  return sql<UnsentRow[]>`
-    select id, message_id as "messageId", subject, payload
-    from outbox
-    where stream = 'events' and sent_at is null
-    order by id
-    limit ${limit}`;
+/** Bounds of a batch: rows that cost few round trips, and bytes that a broker takes in milliseconds. */
+export type BatchBounds = { rows: number; bytes: number };
+
+/**
+ * The oldest unsent rows of a stream, as many as fit the bounds, and at least one. There is no
+ * watermark: a row that commits late is found all the same.
+ */
+const oldestUnsent = (sql: Sql, stream: StreamName, bounds: BatchBounds) => sql`
+  select measured.id, measured.message_id as "messageId", measured.subject, measured.payload
+  from (
+    select oldest.*,
+           sum(octet_length(oldest.payload)) over (order by oldest.id)
+             - octet_length(oldest.payload) as bytes_before
+    from (
+      select id, message_id, subject, payload
+      from outbox
+      where stream = ${stream} and sent_at is null
+      order by id
+      limit ${bounds.rows}
+    ) as oldest
+  ) as measured
+  where measured.bytes_before < ${bounds.bytes}`;
+
+/** Unsent events, oldest first. */
+export async function unsentEvents(sql: Sql, bounds: BatchBounds): Promise<UnsentRow[]> {
+  return sql<UnsentRow[]>`${oldestUnsent(sql, "events", bounds)} order by measured.id`;
 }
 
 /**
  * Unsent entries of the snapshot, oldest first, and of each entry among them only the newest value: the
  * snapshot keeps what is. A value that is newer still comes with a later batch, and so after this one.
  */
-export async function unsentEntries(sql: Sql, limit: number): Promise<UnsentRow[]> {
+export async function unsentEntries(sql: Sql, bounds: BatchBounds): Promise<UnsentRow[]> {
   return sql<UnsentRow[]>`
     select newest.*
     from (
-      select distinct on (oldest.subject) oldest.*
-      from (
-        select id, message_id as "messageId", subject, payload
-        from outbox
-        where stream = 'snapshot' and sent_at is null
-        order by id
-        limit ${limit}
-      ) as oldest
-      order by oldest.subject, oldest.id desc
+      select distinct on (batch.subject) batch.*
+      from (${oldestUnsent(sql, "snapshot", bounds)}) as batch
+      order by batch.subject, batch.id desc
     ) as newest
     order by newest.id`;
 }
@@ -75,31 +87,39 @@ export async function recordSent(
       and row.subject = sent.subject
       and row.id < sent.id
     returning row.id`;
-  const settled = (await Promise.all([recorded, overtaken])).flat().map((row) => row.id);
-  for (let from = 0; from < settled.length; from += idsPerNotification)
-    await tx`
-      select pg_notify(${publishedChannel}, ${settled.slice(from, from + idsPerNotification).join(",")})`;
-  await tx`
+  const advanced = tx`
     update relay_streams
     set last_sequence = greatest(last_sequence, ${lastSequence})
     where stream = ${stream}`;
+  // Sent together, they cost one way to the database and back.
+  const [ofSent, ofOvertaken] = await Promise.all([recorded, overtaken, advanced]);
+  const settled = [...ofSent, ...ofOvertaken].map((row) => row.id);
+  for (let from = 0; from < settled.length; from += idsPerNotification)
+    await tx`
+      select pg_notify(${publishedChannel}, ${settled.slice(from, from + idsPerNotification).join(",")})`;
   return settled;
 }
+
+const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Records events that were found in the log although their acknowledgements never came. */
 export async function recordFound(
   tx: Transaction,
   found: ReadonlyMap<string, number>,
 ): Promise<number[]> {
-  if (found.size === 0) return [];
+  // Whatever else stands in the log, our own message ids are UUIDs.
+  const ours = [...found].filter(([messageId]) => uuidShape.test(messageId));
+  if (ours.length === 0) return [];
   const rows = await tx<{ id: number }[]>`
     update outbox as row
     set sent_at = clock_timestamp(), stream_sequence = found.sequence
-    from unnest(${[...found.keys()]}::text[], ${[...found.values()]}::bigint[])
-      as found (message_id, sequence)
+    from unnest(
+      ${ours.map(([messageId]) => messageId)}::uuid[],
+      ${ours.map(([, sequence]) => sequence)}::bigint[]
+    ) as found (message_id, sequence)
     where row.stream = 'events'
       and row.sent_at is null
-      and row.message_id::text = found.message_id
+      and row.message_id = found.message_id
     returning row.id`;
   return rows.map((row) => row.id);
 }
@@ -125,13 +145,38 @@ export async function settleOvertaken(tx: Transaction): Promise<void> {
       and row.id < entry.newest_id`;
 }
 
-/** Makes unsent again what the log lost: everything that stood behind a sequence. */
-export async function forgetEventsAfter(tx: Transaction, sequence: number): Promise<number> {
+/**
+ * Makes unsent again what the log lost: what stood behind a sequence, at most `limit` rows at a time.
+ * Answers how many it were.
+ */
+export async function forgetEventsAfter(
+  tx: Transaction,
+  sequence: number,
+  limit: number,
+): Promise<number> {
   const rows = await tx`
     update outbox
     set sent_at = null, stream_sequence = null
-    where stream = 'events' and sent_at is not null and stream_sequence > ${sequence}`;
+    where id in (
+      select id from outbox
+      where stream = 'events' and sent_at is not null and stream_sequence > ${sequence}
+      order by stream_sequence
+      limit ${limit}
+    )`;
   return rows.count;
+}
+
+/** How much is unsent, counted up to a bound, and since when the oldest of it waits. */
+export async function readBacklog(
+  sql: Sql,
+  countUpTo: number,
+): Promise<{ rows: number; oldestSeconds: number }> {
+  const [backlog] = await sql<[{ rows: number; oldestSeconds: number }]>`
+    select count(*)::integer as rows,
+           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float
+             as "oldestSeconds"
+    from (select created_at from outbox where sent_at is null limit ${countUpTo}) as unsent`;
+  return backlog;
 }
 
 export async function recordedStream(

@@ -1,15 +1,18 @@
 import { completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
-import { type OutgoingMessage, publishFenced, recreateSnapshot } from "@halyard/jetstream";
+import {
+  type OutgoingMessage,
+  publishFenced,
+  recreateSnapshot,
+  type StreamPosition,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
+import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Broker } from "./broker.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import { readFullState } from "./full-state.ts";
 import type { Lease } from "./lease.ts";
 import { recordStream, recordSuperseded } from "./outbox-rows.ts";
 import type { SnapshotOptions } from "./synchronise-snapshot.ts";
-
-/** How many entries are on their way at once; the broker's answers come back in one go. */
-const batchSize = 1_000;
 
 /**
  * Writes the whole snapshot anew: an empty bucket, every entry as the tables have it at one moment,
@@ -18,44 +21,56 @@ const batchSize = 1_000;
  * Rows of the outbox that were committed before that moment are settled by it; if they were sent
  * afterwards, an older value could overtake a newer one. What commits later is sent as usual.
  *
- * Answers the snapshot's last sequence.
+ * Answers where the snapshot stands.
  */
 export async function rebuildSnapshot(
   sql: Sql,
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<number> {
-  const state = await readFullState(sql, options.plans);
+): Promise<StreamPosition> {
   const epoch = options.newEpoch();
-  broker.logger.info({ epoch, entries: state.entries.length }, "writing the snapshot anew");
-
-  // The longest wait so far is over; nobody but the leader may delete what is there.
+  broker.logger.info({ epoch }, "writing the snapshot anew");
+  // Nobody but the leader may delete what is there.
   if (!options.isLeading()) throw new LeadershipLostError("the lease ended before a full write");
   const { createdAt, lastSequence: start } = await recreateSnapshot(
     broker.manager,
     broker.replicas,
   );
   let lastSequence = start;
-  for (let from = 0; from < state.entries.length; from += batchSize) {
+  const supersededRows = await readFullState(sql, options.plans, async (entries) => {
     if (!options.isLeading()) throw new LeadershipLostError("the lease ended during a full write");
-    const batch = state.entries.slice(from, from + batchSize).map(({ address, value }) => ({
-      subject: snapshotBucket.subjectPrefix + entryKey(address),
-      payload: JSON.stringify(value),
-    }));
-    lastSequence = await publishAll(broker, batch, lastSequence);
-  }
+    lastSequence = await publishAll(broker, entries.map(outgoing), lastSequence);
+  });
 
   // Recorded before `complete`: if we die in between, the next leader starts over.
-  await lease.recordAsLeader(async (tx) => {
-    await recordSuperseded(tx, state.supersededRows);
-    await recordStream(tx, "snapshot", { createdAt, lastSequence, baseSequence: lastSequence });
-  });
+  for (let from = 0; from < supersededRows.length; from += recordedAtOnce)
+    await lease.recordAsLeader((tx) =>
+      recordSuperseded(tx, supersededRows.slice(from, from + recordedAtOnce)),
+    );
+  await lease.recordAsLeader((tx) =>
+    recordStream(tx, "snapshot", { createdAt, lastSequence, baseSequence: lastSequence }),
+  );
   const complete = {
     subject: snapshotBucket.subjectPrefix + completeKey,
     payload: JSON.stringify({ epoch }),
   };
-  return publishAll(broker, [complete], lastSequence);
+  lastSequence = await publishAll(broker, [complete], lastSequence);
+  broker.logger.info({ epoch, entries: lastSequence - start - 1 }, "the snapshot is complete");
+  return { createdAt, lastSequence };
+}
+
+/** A part takes milliseconds to record, far from any time-out. */
+const recordedAtOnce = 5_000;
+
+/** What is on its way to the broker at once, which has two seconds to acknowledge it. */
+const bytesAtOnce = 4 * 1024 * 1024;
+
+function outgoing({ address, value }: AddressedEntry): OutgoingMessage {
+  return {
+    subject: snapshotBucket.subjectPrefix + entryKey(address),
+    payload: JSON.stringify(value),
+  };
 }
 
 async function publishAll(
@@ -63,8 +78,29 @@ async function publishAll(
   messages: readonly OutgoingMessage[],
   lastSequence: number,
 ): Promise<number> {
-  const result = await publishFenced(broker.client, messages, lastSequence);
-  if (result.failure !== undefined)
-    throw new StreamMovedError("the snapshot could not be written", { cause: result.failure });
-  return lastSequence + messages.length;
+  let next = lastSequence;
+  for (let from = 0; from < messages.length; ) {
+    const batch = upTo(bytesAtOnce, messages, from);
+    const result = await publishFenced(broker.client, batch, next);
+    if (result.failure !== undefined)
+      throw new StreamMovedError("the snapshot could not be written", { cause: result.failure });
+    from += batch.length;
+    next += batch.length;
+  }
+  return next;
+}
+
+/** Messages from a position on, as many as fit, and at least one. */
+function upTo(
+  bytes: number,
+  messages: readonly OutgoingMessage[],
+  from: number,
+): readonly OutgoingMessage[] {
+  let end = from;
+  let size = 0;
+  while (end < messages.length && (end === from || size < bytes)) {
+    size += messages[end]?.payload.length ?? 0;
+    end += 1;
+  }
+  return messages.slice(from, end);
 }

@@ -4,6 +4,8 @@ export type RelayMetrics = {
   leading: Gauge;
   published: Counter;
   roundsFailed: Counter;
+  unsentRows: Gauge;
+  oldestUnsentSeconds: Gauge;
 };
 
 export function createRelayMetrics(registry: Registry): RelayMetrics {
@@ -17,6 +19,16 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
     published: new Counter({
       name: "halyard_relay_published_total",
       help: "Messages that this process published from the outbox",
+      registers,
+    }),
+    unsentRows: new Gauge({
+      name: "halyard_outbox_unsent",
+      help: "Messages that wait in the outbox, as the leader last saw it, counted up to 10,000",
+      registers,
+    }),
+    oldestUnsentSeconds: new Gauge({
+      name: "halyard_outbox_oldest_unsent_seconds",
+      help: "How long the oldest message has waited in the outbox, as the leader last saw it",
       registers,
     }),
     roundsFailed: new Counter({

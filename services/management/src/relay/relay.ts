@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { cleanUpEveryMs } from "./clean-up.ts";
 import type { RelayMetrics } from "./relay-metrics.ts";
 import { leadOneRound, type RoundOptions } from "./round.ts";
 import { createWakeUp } from "./wake-up.ts";
@@ -23,7 +24,10 @@ export type Relay = {
 const retryAfterMs = 500;
 
 export function startRelay(
-  options: Omit<RoundOptions, "wakeUp" | "onLeading" | "onPublished"> & {
+  options: Omit<
+    RoundOptions,
+    "wakeUp" | "onLeading" | "onPublished" | "onBacklog" | "cleanUpSchedule"
+  > & {
     metrics: RelayMetrics;
     logger: Logger;
   },
@@ -37,6 +41,11 @@ export function startRelay(
     wakeUp,
     onLeading: () => setLeading(true),
     onPublished: (messages) => metrics.published.inc(messages),
+    onBacklog: ({ rows, oldestSeconds }) => {
+      metrics.unsentRows.set(rows);
+      metrics.oldestUnsentSeconds.set(oldestSeconds);
+    },
+    cleanUpSchedule: { dueAtMs: performance.now() + cleanUpEveryMs },
   };
 
   async function run(): Promise<void> {

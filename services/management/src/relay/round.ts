@@ -7,6 +7,7 @@ import { cleanUp, cleanUpEveryMs } from "./clean-up.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import { createLane, type Lane } from "./lane.ts";
 import { type Lease, renewEveryMs } from "./lease.ts";
+import { readBacklog } from "./outbox-rows.ts";
 import { synchroniseLog } from "./synchronise-log.ts";
 import { synchroniseSnapshot } from "./synchronise-snapshot.ts";
 import type { WakeUp } from "./wake-up.ts";
@@ -23,9 +24,11 @@ export type RoundOptions = {
   plans: Readonly<Record<string, PlanLimits>>;
   newEpoch: () => string;
   wakeUp: WakeUp;
-  /** Called when the streams are in order and publishing begins. */
+  /** Called when the snapshot is in order and publishing begins. */
   onLeading: () => void;
   onPublished: (messages: number) => void;
+  onBacklog: (backlog: { rows: number; oldestSeconds: number }) => void;
+  cleanUpSchedule: { dueAtMs: number };
 };
 
 /** What is found without a hint, when a notification was lost or its sender died. */
@@ -59,25 +62,38 @@ async function keepLease({ lease, wakeUp }: RoundOptions, signal: AbortSignal): 
   }
 }
 
+/** The streams as this round knows them, once it has brought them to agree. */
+type Standing = { log?: StreamPosition; snapshot?: StreamPosition };
+
+/**
+ * The two streams do not wait for each other: while a log of millions is refilled, the snapshot, by
+ * which flags and keys take effect, goes on.
+ */
 async function publish(options: RoundOptions, signal: AbortSignal): Promise<void> {
   const { sql, broker, publications, lease } = options;
-  const isLeading = () => lease.isHeld() && !signal.aborted;
-  const lastEvent = await synchroniseLog(sql, lease, broker, publications);
-  const lastEntry = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
-  const shared = { sql, lease, broker, publications, isLeading };
-  const log = createLane({ ...shared, stream: "events", lastSequence: lastEvent });
-  const entries = createLane({
-    ...shared,
-    stream: "snapshot",
-    lastSequence: lastEntry,
+  const standing: Standing = {};
+  await together(signal, (ended) => {
+    const isLeading = () => lease.isHeld() && !ended.aborted;
+    const shared = { sql, lease, broker, publications, isLeading };
+    const carryEntries = async () => {
+      standing.snapshot = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
+      options.onLeading();
+      const { lastSequence } = standing.snapshot;
+      await runLane(createLane({ ...shared, stream: "snapshot", lastSequence }), options, ended);
+    };
+    const carryEvents = async () => {
+      standing.log = await synchroniseLog(sql, lease, broker, publications);
+      const { lastSequence } = standing.log;
+      await runLane(createLane({ ...shared, stream: "events", lastSequence }), options, ended);
+    };
+    return [
+      carryEntries(),
+      carryEvents(),
+      watchStreams(standing, options, ended),
+      measureBacklog(options, ended),
+      cleanUpRegularly(options, ended),
+    ];
   });
-  options.onLeading();
-  await together(signal, (ended) => [
-    runLane(log, options, ended),
-    runLane(entries, options, ended),
-    watchStreams(options, ended),
-    cleanUpRegularly(options, ended),
-  ]);
 }
 
 async function runLane(lane: Lane, options: RoundOptions, signal: AbortSignal): Promise<void> {
@@ -91,43 +107,57 @@ async function runLane(lane: Lane, options: RoundOptions, signal: AbortSignal): 
 
 /** Notices a stream that was deleted, made anew or cut short while nothing is being published. */
 async function watchStreams(
+  standing: Standing,
   { broker: { manager }, wakeUp }: RoundOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const look = async () => ({
-    log: await streamPosition(manager, flagEventsStream.name),
-    snapshot: await snapshotPosition(manager),
-  });
-  let known = await look();
   for (;;) {
     await wakeUp.sleep(renewEveryMs, signal);
     if (signal.aborted) return;
-    const now = await look();
-    checkContinues(flagEventsStream.name, known.log, now.log);
-    checkContinues(snapshotBucket.bucket, known.snapshot, now.snapshot);
-    if (now.snapshot?.isComplete !== true)
-      throw new StreamMovedError(`${snapshotBucket.bucket} is not complete`);
-    known = now;
+    // What is known is taken before looking: a stream that is being made meanwhile is left alone.
+    const known = { ...standing };
+    if (known.log !== undefined) {
+      const log = await streamPosition(manager, flagEventsStream.name);
+      standing.log = checkContinues(flagEventsStream.name, known.log, log);
+    }
+    if (known.snapshot !== undefined) {
+      const snapshot = await snapshotPosition(manager);
+      standing.snapshot = checkContinues(snapshotBucket.bucket, known.snapshot, snapshot);
+      if (snapshot?.isComplete !== true)
+        throw new StreamMovedError(`${snapshotBucket.bucket} is not complete`);
+    }
   }
 }
 
 function checkContinues(
   name: string,
-  before: StreamPosition | undefined,
+  before: StreamPosition,
   after: StreamPosition | undefined,
-): void {
-  if (before === undefined || after?.createdAt !== before.createdAt)
-    throw new StreamMovedError(`${name} was deleted`);
+): StreamPosition {
+  if (after?.createdAt !== before.createdAt) throw new StreamMovedError(`${name} was deleted`);
   if (after.lastSequence < before.lastSequence) throw new StreamMovedError(`${name} lost its end`);
+  return after;
 }
 
-async function cleanUpRegularly(
-  { sql, broker, wakeUp }: RoundOptions,
-  signal: AbortSignal,
-): Promise<void> {
+/** Above this it matters only that it is much; counting further would cost more than it tells. */
+const backlogCountedUpTo = 10_000;
+
+async function measureBacklog(options: RoundOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    options.onBacklog(await readBacklog(options.sql, backlogCountedUpTo));
+    await options.wakeUp.sleep(renewEveryMs, signal);
+  }
+}
+
+/** A round may be short, so when it is time again is known outside of it. */
+async function cleanUpRegularly(options: RoundOptions, signal: AbortSignal): Promise<void> {
+  const { sql, broker, wakeUp, cleanUpSchedule } = options;
   for (;;) {
-    await wakeUp.sleep(cleanUpEveryMs, signal);
+    await wakeUp.sleep(Math.max(0, cleanUpSchedule.dueAtMs - performance.now()), signal);
     if (signal.aborted) return;
-    await cleanUp(sql, broker);
+    cleanUpSchedule.dueAtMs = performance.now() + cleanUpEveryMs;
+    await cleanUp(sql, broker).catch((error: unknown) => {
+      broker.logger.warn({ err: error }, "cleaning up failed; it is tried again later");
+    });
   }
 }

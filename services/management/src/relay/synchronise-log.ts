@@ -1,5 +1,5 @@
 import { flagEventsStream } from "@halyard/contracts";
-import { ensureFlagEvents, readMessageIds } from "@halyard/jetstream";
+import { ensureFlagEvents, readMessageIds, type StreamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
@@ -12,38 +12,57 @@ import { forgetEventsAfter, recordedStream, recordFound, recordStream } from "./
  * deleted, or the broker died before its disk had everything). What it holds more is recorded, what
  * it lost becomes unsent again; so every event is in the log once.
  *
- * Answers the log's last sequence, behind which the next message goes.
+ * Both can be a week's worth, so both go in pages, each in a transaction of its own. Dying in between
+ * is harmless: until all is done, the record still says what it said before, and the next leader
+ * begins again.
+ *
+ * Answers where the log stands; the next message goes behind its last sequence.
  */
 export async function synchroniseLog(
   sql: Sql,
   lease: Lease,
   broker: Broker,
   publications: Publications,
-): Promise<number> {
+): Promise<StreamPosition> {
   const position = await ensureFlagEvents(broker.manager, broker.replicas);
   const recorded = await recordedStream(sql, "events");
   const sameStream = recorded?.createdAt === position.createdAt;
   const known = sameStream ? Math.min(recorded.lastSequence, position.lastSequence) : 0;
 
-  const lost = await lease.recordAsLeader((tx) => forgetEventsAfter(tx, known));
+  const lost = await forgetAll(lease, known);
   if (lost > 0) broker.logger.warn({ events: lost }, "the log of events lost some; refilling it");
 
-  const found =
-    position.lastSequence > known
-      ? await readMessageIds({
-          connection: broker.connection,
-          manager: broker.manager,
-          stream: flagEventsStream.name,
-          fromSequence: known + 1,
-        })
-      : new Map<string, number>();
-
-  const lastSequence = Math.max(position.lastSequence, ...found.values());
   const { createdAt } = position;
-  const confirmed = await lease.recordAsLeader(async (tx) => {
-    await recordStream(tx, "events", { createdAt, lastSequence, baseSequence: 0 });
-    return recordFound(tx, found);
-  });
-  publications.confirm(confirmed);
-  return lastSequence;
+  const record = (lastSequence: number, found: ReadonlyMap<string, number>) =>
+    lease.recordAsLeader(async (tx) => {
+      await recordStream(tx, "events", { createdAt, lastSequence, baseSequence: 0 });
+      return recordFound(tx, found);
+    });
+  let lastSequence = known;
+  let isLast = position.lastSequence <= known;
+  while (!isLast) {
+    const page = await readPage(broker, lastSequence + 1);
+    isLast = page.isLast;
+    lastSequence = page.lastSequence ?? lastSequence;
+    publications.confirm(await record(lastSequence, page.ids));
+  }
+  // The log's last messages may have been removed; the sequence goes on behind them all the same.
+  lastSequence = Math.max(lastSequence, position.lastSequence);
+  await record(lastSequence, new Map());
+  return { createdAt, lastSequence };
 }
+
+/** A page takes milliseconds to record, far from any time-out. */
+const pageSize = 5_000;
+
+async function forgetAll(lease: Lease, known: number): Promise<number> {
+  let forgotten = 0;
+  for (;;) {
+    const rows = await lease.recordAsLeader((tx) => forgetEventsAfter(tx, known, pageSize));
+    forgotten += rows;
+    if (rows < pageSize) return forgotten;
+  }
+}
+
+const readPage = ({ connection, manager }: Broker, fromSequence: number) =>
+  readMessageIds({ connection, manager, stream: flagEventsStream.name, fromSequence, pageSize });

@@ -1,5 +1,5 @@
 import type { PlanLimits } from "@halyard/contracts";
-import { snapshotPosition } from "@halyard/jetstream";
+import { type StreamPosition, snapshotPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
 import type { Lease } from "./lease.ts";
@@ -15,17 +15,18 @@ export type SnapshotOptions = {
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
  * there, not complete, not the one that we wrote, or that lost its newest entries (the broker died
- * before its disk had them) is written anew from the tables. What an intact one may hold more than is recorded does no harm: of each entry only the newest value is unsent
- * from here on, and sending that again changes nothing.
+ * before its disk had them) is written anew from the tables. What an intact one may hold more than is
+ * recorded does no harm: of each entry only the newest value is unsent from here on, and sending that
+ * again changes nothing.
  *
- * Answers the snapshot's last sequence, behind which the next entry goes.
+ * Answers where the snapshot stands; the next entry goes behind its last sequence.
  */
 export async function synchroniseSnapshot(
   sql: Sql,
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<number> {
+): Promise<StreamPosition> {
   const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
   const intact =
@@ -37,5 +38,5 @@ export async function synchroniseSnapshot(
   if (!intact) return rebuildSnapshot(sql, lease, broker, options);
 
   await lease.recordAsLeader(settleOvertaken);
-  return position.lastSequence;
+  return position;
 }

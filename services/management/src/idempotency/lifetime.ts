@@ -1,0 +1,2 @@
+/** How long an answer is kept for a request that comes again. */
+export const idempotencyLifetimeHours = 24;
