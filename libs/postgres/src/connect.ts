@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import postgres from "postgres";
+import { arrayParameterTypes } from "./array-types.ts";
 import { SteadySocket, tlsModeOf } from "./steady-socket.ts";
 
 /**
@@ -48,7 +49,9 @@ export function connectPostgres(options: {
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
     },
+    fetch_types: false,
     types: {
+      ...arrayParameterTypes,
       bigint: {
         to: 20,
         from: [20],

@@ -117,3 +117,24 @@ describe("given connections that are ended again and again", () => {
     await nowhere.end();
   });
 });
+
+describe("given arrays as parameters", () => {
+  it("sends each element as it is", async () => {
+    const database = await createTestDatabase();
+    const sql = connectPostgres({
+      url: database.managementUrl,
+      name: "arrays",
+      maxConnections: 1,
+      logger,
+    });
+    const texts = ["plain", 'with "quotes"', "back\\slash", "a,b", "{}", "", "NULL", "ünïcode 🚢"];
+    const rows = await sql`
+      select text, number
+      from unnest(${texts}::text[], ${texts.map((_, index) => index)}::bigint[]) as row (text, number)`;
+    expect(rows.map(({ text, number }) => [text, number])).toEqual(
+      texts.map((text, index) => [text, index]),
+    );
+    await sql.end();
+    await database.drop();
+  });
+});
