@@ -1,176 +1,279 @@
-import { call, eventually, openEventStream } from "@halyard/testing";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  call,
+  type EventStream,
+  eventually,
+  openEventStream,
+  type ServiceProcess,
+} from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type System, startSystem } from "../src/system.ts";
+import { type CreatedFlag, createFlags } from "../src/changes.ts";
+import { type Edge, type System, startSystem } from "../src/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
 
-/** What people do with Halyard, through the gateway, on two managements and two edges. */
-let system: System;
-let gateway: string;
-let tenant: Tenant;
+/** What the contract promises: a moment later, within one second at the latest. */
+const promisedMs = 1_000;
 
-beforeAll(async () => {
-  system = await startSystem({ managements: 2, edges: 2 });
-  gateway = (await system.startGateway()).url;
-  tenant = await createTenant(gateway, { name: "Acme" });
-});
-afterAll(() => system.close());
+describe("given two managements and two edges behind a gateway", () => {
+  let system: System;
+  let gateway: ServiceProcess;
+  const streams: EventStream[] = [];
 
-const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-const createFlag = (key: string, enabled = false) =>
-  must(`${gateway}/api/v1/flags`, {
-    method: "POST",
-    key: tenant.serverKey,
-    body: { key, name: key, enabled },
+  beforeAll(async () => {
+    system = await startSystem({ managements: 2, edges: 2 });
+    gateway = await system.startGateway();
   });
-const valuesAt = async (edgeUrl: string, key: string) =>
-  (await call(`${edgeUrl}/api/v1/sdk/flags`, { key })).body?.flags;
-
-/** The contract's second in which everything must have arrived everywhere. */
-const withinASecond = { withinMs: 1_000 };
-
-describe("someone flips a flag", () => {
-  it("and every SDK sees it, polling or streaming, on every edge", async () => {
-    const flag = await createFlag("story-flip");
-    const streams = await Promise.all(
-      [gateway, ...system.edges.map((edge) => edge.url)].map((url) =>
-        openEventStream(`${url}/api/v1/sdk/stream`, bearer(tenant.clientKey)),
-      ),
-    );
-    await must(`${gateway}/api/v1/flags/${flag.id}`, {
-      method: "PATCH",
-      key: tenant.serverKey,
-      body: { enabled: true },
-    });
-    for (const stream of streams) {
-      const changed = await eventually(
-        () => stream.events.find((event) => isChange(event.data, "story-flip")),
-        withinASecond,
-      );
-      expect(changed).toMatchObject({ event: "flags", data: { flags: { "story-flip": true } } });
-      stream.close();
-    }
-    for (const edge of system.edges)
-      expect(await valuesAt(edge.url, tenant.clientKey)).toMatchObject({ "story-flip": true });
-    const evaluated = await call(`${gateway}/api/v1/sdk/evaluate?key=story-flip`, {
-      key: tenant.clientKey,
-    });
-    expect(evaluated.body).toEqual({
-      key: "story-flip",
-      value: true,
-      variation: "on",
-      reason: "static",
-    });
+  afterAll(async () => {
+    for (const stream of streams) stream.close();
+    await system.close();
   });
 
-  it("and only the environment that it was meant for changes", async () => {
-    const flag = await createFlag("story-staging");
-    const state = `/api/v1/flags/${flag.id}/environments/${tenant.otherEnvironmentId}`;
-    await must(gateway + state, {
-      method: "PATCH",
-      key: tenant.serverKey,
-      body: { enabled: true },
-    });
-    const edge = system.edges[0]?.url ?? "";
-    await eventually(
-      async () => (await valuesAt(edge, tenant.otherServerKey))?.["story-staging"] === true,
-      withinASecond,
-    );
-    expect(await valuesAt(edge, tenant.clientKey)).toMatchObject({ "story-staging": false });
-  });
-});
+  const api = (path: string) => `${gateway.url}/api/v1/${path}`;
+  /** Every way in that an SDK may take. */
+  const addresses = () => [gateway.url, ...system.edges.map((edge) => edge.url)];
 
-describe("someone deletes a flag", () => {
-  it("and streams name it as removed, while evaluation no longer knows it", async () => {
-    const flag = await createFlag("story-gone", true);
-    const stream = await openEventStream(`${gateway}/api/v1/sdk/stream`, bearer(tenant.clientKey));
-    await must(`${gateway}/api/v1/flags/${flag.id}`, { method: "DELETE", key: tenant.serverKey });
-    await eventually(
-      () => stream.events.some((event) => isRemoval(event.data, "story-gone")),
-      withinASecond,
-    );
-    stream.close();
-    const evaluated = await call(`${gateway}/api/v1/sdk/evaluate?key=story-gone`, {
-      key: tenant.clientKey,
-    });
-    expect(evaluated.status).toBe(404);
-  });
-});
-
-describe("someone ends a key", () => {
-  const keysPath = () =>
-    `${gateway}/api/v1/projects/${tenant.projectId}/environments/${tenant.environmentId}/keys`;
-  const issue = (more: Record<string, unknown> = {}) =>
-    must(keysPath(), {
-      method: "POST",
-      key: operatorToken,
-      body: { kind: "server", name: "short-lived", user_id: tenant.userId, ...more },
-    });
-
-  async function expectToEnd(key: string, end: () => Promise<unknown>): Promise<void> {
-    const places = [...system.edges, ...system.managements].map(({ url }) => url);
-    const works = (url: string) =>
-      call(url + (isEdge(url) ? "/api/v1/sdk/flags" : "/api/v1/flags"), { key });
-    for (const url of places)
-      await eventually(async () => (await works(url)).status === 200, withinASecond);
-    const streams = await Promise.all(
-      system.edges.map(({ url }) => openEventStream(`${url}/api/v1/sdk/stream`, bearer(key))),
-    );
-    await end();
-    await Promise.all([
-      ...places.map((url) =>
-        eventually(async () => (await works(url)).status === 401, withinASecond),
-      ),
-      ...streams.map((stream) => stream.ended),
-    ]);
+  async function open(url: string, key: string): Promise<EventStream> {
+    const stream = await openEventStream(`${url}/api/v1/sdk/stream`, bearer(key));
+    streams.push(stream);
+    return stream;
   }
-  const isEdge = (url: string) => system.edges.some((edge) => edge.url === url);
 
-  it("by revoking it: it stops within a second everywhere, and its streams close", async () => {
-    const { id, key } = await issue();
-    await expectToEnd(key, () =>
-      must(`${keysPath()}/${id}`, { method: "DELETE", key: operatorToken }),
-    );
-  });
+  const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-  it("by rotating it: the new one works, the old one stops", async () => {
-    const { id, key } = await issue();
-    let next = "";
-    await expectToEnd(key, async () => {
-      const rotate = { method: "POST", key: operatorToken, body: {} };
-      next = (await must(`${keysPath()}/${id}/rotate`, rotate)).key;
-    });
-    for (const edge of system.edges)
-      expect(await valuesAt(edge.url, next)).toEqual(await valuesAt(edge.url, tenant.clientKey));
-  });
+  async function valuesAt(url: string, key: string): Promise<Record<string, boolean> | number> {
+    const { status, body } = await call(`${url}/api/v1/sdk/flags`, { key });
+    return status === 200 ? body.flags : status;
+  }
 
-  it("by letting it expire", async () => {
-    const lifetimeMs = 1_500;
-    const expiresAt = Date.now() + lifetimeMs;
-    const { key } = await issue({ expires_at: new Date(expiresAt).toISOString() });
-    await expectToEnd(key, () => eventually(() => Date.now() >= expiresAt));
-  });
-});
+  /** Holds within the promised time, counted from now. */
+  async function soon(because: string, question: () => Promise<boolean>): Promise<void> {
+    await eventually(question, { withinMs: promisedMs, because });
+  }
 
-describe("someone starts with nothing", () => {
-  it("and what was just created works everywhere within a second", async () => {
-    const newcomer = await createTenant(gateway, { name: "Newcomer" });
-    await must(`${gateway}/api/v1/flags`, {
-      method: "POST",
-      key: newcomer.serverKey,
-      body: { key: "first", name: "First", enabled: true },
-    });
-    for (const edge of system.edges)
-      await eventually(
-        async () => (await valuesAt(edge.url, newcomer.clientKey))?.first === true,
-        withinASecond,
+  const keysOf = (tenant: Tenant) =>
+    `projects/${tenant.projectId}/environments/${tenant.environmentId}/keys`;
+
+  async function issue(
+    tenant: Tenant,
+    settings: object = {},
+  ): Promise<{ id: string; key: string }> {
+    const body = { kind: "client", name: "issued", user_id: tenant.userId, ...settings };
+    return must(api(keysOf(tenant)), { method: "POST", key: operatorToken, body });
+  }
+
+  const switchOn = (tenant: Tenant, flag: CreatedFlag | undefined, enabled = true) =>
+    must(api(`flags/${flag?.id}`), { method: "PATCH", key: tenant.serverKey, body: { enabled } });
+
+  describe("someone flips a flag over HTTP", () => {
+    it("is seen by every SDK, polling or streaming", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Flipping" });
+      const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout", "search"]);
+      const opened = await Promise.all(
+        addresses().flatMap((url) => [open(url, tenant.clientKey), open(url, tenant.serverKey)]),
       );
+      for (const stream of opened)
+        await eventually(() => stream.events.some(({ event }) => event === "flags"));
+      const seen = opened.map((stream) => stream.events.length);
+
+      await switchOn(tenant, flag);
+      await Promise.all(
+        addresses().map((url) =>
+          soon(`${url} answers the new value`, async () => {
+            const values = await valuesAt(url, tenant.clientKey);
+            return typeof values === "object" && values.checkout === true;
+          }),
+        ),
+      );
+      for (const [index, stream] of opened.entries()) {
+        const changes = await eventually(() => {
+          const news = stream.events.slice(seen[index]).filter(({ event }) => event === "flags");
+          return news.length > 0 && news;
+        });
+        expect(changes.map(({ data }) => data)).toEqual([{ flags: { checkout: true } }]);
+      }
+      expect(await valuesAt(gateway.url, tenant.clientKey)).toEqual({
+        checkout: true,
+        search: false,
+      });
+    });
+
+    it("is told to another environment's SDKs only when it is meant for them", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Environments" });
+      const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
+      const elsewhere = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
+      await must(api(elsewhere), {
+        method: "PATCH",
+        key: tenant.serverKey,
+        body: { enabled: true },
+      });
+      await soon("the other environment has it on", async () => {
+        const values = await valuesAt(gateway.url, tenant.otherServerKey);
+        return typeof values === "object" && values.checkout === true;
+      });
+      expect(await valuesAt(gateway.url, tenant.clientKey)).toEqual({ checkout: false });
+    });
+
+    it("leaves an SDK that asks with its ETag alone until there is news", async () => {
+      const tenant = await createTenant(gateway.url, { name: "ETags" });
+      const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
+      const url = api("sdk/flags");
+      const first = await eventually(async () => {
+        const answer = await call(url, { key: tenant.clientKey });
+        return answer.body?.flags?.checkout === false && answer;
+      });
+      const etag = first.headers.get("etag") as string;
+      const again = { key: tenant.clientKey, headers: { "if-none-match": etag } };
+      expect((await call(url, again)).status).toBe(304);
+      await switchOn(tenant, flag);
+      await soon("there is news", async () => (await call(url, again)).status === 200);
+    });
+
+    it("takes a flag out of every answer when it is deleted", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Deleting" });
+      const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
+      const stream = await open(gateway.url, tenant.clientKey);
+      await must(api(`flags/${flag?.id}`), { method: "DELETE", key: tenant.serverKey });
+      await Promise.all(
+        addresses().map((url) =>
+          soon(`${url} no longer names it`, async () => {
+            const values = await valuesAt(url, tenant.clientKey);
+            return typeof values === "object" && !("checkout" in values);
+          }),
+        ),
+      );
+      await eventually(() =>
+        stream.events.some(
+          ({ data }) => (data as { removed?: string[] }).removed?.[0] === "checkout",
+        ),
+      );
+    });
+  });
+
+  describe("something was just created", () => {
+    it("works everywhere within a second", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Created" });
+      const issued = await issue(tenant);
+      await Promise.all(
+        addresses().map((url) =>
+          soon(
+            `${url} knows the key`,
+            async () => typeof (await valuesAt(url, issued.key)) === "object",
+          ),
+        ),
+      );
+      const server = await issue(tenant, { kind: "server" });
+      await Promise.all(
+        system.managements.map(({ url }) =>
+          soon(`${url} knows the key`, async () => {
+            return (await call(`${url}/api/v1/flags`, { key: server.key })).status === 200;
+          }),
+        ),
+      );
+      await createFlags(gateway.url, server.key, ["brand-new"]);
+      await Promise.all(
+        addresses().map((url) =>
+          soon(`${url} knows the flag`, async () => {
+            const values = await valuesAt(url, issued.key);
+            return typeof values === "object" && values["brand-new"] === false;
+          }),
+        ),
+      );
+    });
+  });
+
+  describe("a key ends", () => {
+    const refusedEverywhere = (key: string) =>
+      Promise.all(
+        addresses().map((url) =>
+          soon(`${url} refuses the key`, async () => (await valuesAt(url, key)) === 401),
+        ),
+      );
+
+    async function openedEverywhere(key: string): Promise<EventStream[]> {
+      await Promise.all(
+        addresses().map((url) =>
+          eventually(async () => typeof (await valuesAt(url, key)) === "object"),
+        ),
+      );
+      return Promise.all(addresses().map((url) => open(url, key)));
+    }
+
+    async function closedWithin(opened: readonly EventStream[], withinMs: number): Promise<void> {
+      const all = Promise.all(opened.map((stream) => stream.ended)).then(() => "all closed");
+      expect(await Promise.race([all, delay(withinMs, "still open")])).toBe("all closed");
+    }
+
+    it("stops within a second when it is revoked, and its streams close", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Revoked" });
+      const issued = await issue(tenant);
+      const opened = await openedEverywhere(issued.key);
+      await must(api(`${keysOf(tenant)}/${issued.id}`), { method: "DELETE", key: operatorToken });
+      await Promise.all([refusedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
+    });
+
+    it("stops within a second when it is rotated, while the new one works", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Rotated" });
+      const issued = await issue(tenant, { kind: "server" });
+      const opened = await openedEverywhere(issued.key);
+      const next = await must(api(`${keysOf(tenant)}/${issued.id}/rotate`), {
+        method: "POST",
+        key: operatorToken,
+      });
+      await Promise.all([refusedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
+      for (const { url } of system.managements)
+        await soon(`${url} refuses the key`, async () => {
+          return (await call(`${url}/api/v1/flags`, { key: issued.key })).status === 401;
+        });
+      for (const url of addresses()) expect(await valuesAt(url, next.key)).toEqual({});
+    });
+
+    it("goes on for the overlap when it is rotated with one", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Overlap" });
+      const issued = await issue(tenant);
+      const opened = await openedEverywhere(issued.key);
+      const rotatedAt = performance.now();
+      await must(api(`${keysOf(tenant)}/${issued.id}/rotate`), {
+        method: "POST",
+        key: operatorToken,
+        body: { overlap_seconds: 2 },
+      });
+      for (const url of addresses()) expect(await valuesAt(url, issued.key)).toEqual({});
+      await closedWithin(opened, 2_000 + promisedMs);
+      expect(performance.now() - rotatedAt).toBeGreaterThan(1_900);
+      await refusedEverywhere(issued.key);
+    });
+
+    it("stops within a second of its expiry, also on an edge that is cut off from NATS", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Expired" });
+      const lifetimeMs = 2_500;
+      const expiresAt = new Date(Date.now() + lifetimeMs);
+      const issued = await issue(tenant, { expires_at: expiresAt.toISOString() });
+      const opened = await openedEverywhere(issued.key);
+      system.nats.signal("SIGSTOP");
+      try {
+        await closedWithin(opened, expiresAt.getTime() - Date.now() + promisedMs);
+        expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime());
+        await refusedEverywhere(issued.key);
+      } finally {
+        system.nats.signal("SIGCONT");
+      }
+    });
+  });
+
+  describe("an edge is told to stop", () => {
+    it("sends its streams elsewhere and ends in order", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Draining" });
+      const edge = system.edges[1] as Edge;
+      await eventually(
+        async () => typeof (await valuesAt(edge.url, tenant.clientKey)) === "object",
+      );
+      const stream = await open(edge.url, tenant.clientKey);
+      expect(await edge.process.stop()).toBe(0);
+      await stream.ended;
+      await soon("the gateway turns to the other edge", async () => {
+        return typeof (await valuesAt(gateway.url, tenant.clientKey)) === "object";
+      });
+      await edge.start();
+    });
   });
 });
-
-function isChange(data: unknown, key: string): boolean {
-  return (data as { flags?: Record<string, boolean> }).flags?.[key] === true;
-}
-
-function isRemoval(data: unknown, key: string): boolean {
-  return (data as { removed?: string[] }).removed?.includes(key) === true;
-}

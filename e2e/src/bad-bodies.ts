@@ -1,0 +1,88 @@
+import { resolve, type Schema } from "./openapi.ts";
+
+/** Bodies that a schema accepts, and all the ways in which a single value in them can be wrong. */
+export type IdsByField = Readonly<Record<string, string>>;
+
+type Path = readonly (string | number)[];
+
+/** A body with every field that the schema names, each with a value that fits. */
+export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
+  const shape = resolve(schema);
+  if (shape.enum !== undefined) return shape.enum[0];
+  if (shape.anyOf !== undefined) return exampleOf(shape.anyOf[0] as Schema, ids, name);
+  switch (shape.type) {
+    case "object":
+      return Object.fromEntries(
+        Object.entries(shape.properties ?? {}).map(([key, field]) => [
+          key,
+          exampleOf(field, ids, key),
+        ]),
+      );
+    case "array":
+      return [exampleOf(shape.items as Schema, ids, name)];
+    case "string":
+      return exampleText(shape, ids, name);
+    case "integer":
+    case "number":
+      return Math.max(shape.minimum ?? 0, 1);
+    case "boolean":
+      return true;
+    case undefined:
+    default:
+      return "anything";
+  }
+}
+
+function exampleText(shape: Schema, ids: IdsByField, name: string): string {
+  if (name in ids) return ids[name] as string;
+  if (shape.format === "uuid") return "00000000-0000-7000-8000-000000000000";
+  if (shape.format === "date-time") return "2099-01-01T00:00:00Z";
+  if (name === "email") return "someone@example.com";
+  if (name === "plan") return "pro";
+  return "example";
+}
+
+/** The example with one value replaced, for every value and every way that it can be wrong. */
+export function wrongBodies(schema: Schema, ids: IdsByField): { what: string; body: unknown }[] {
+  const example = exampleOf(schema, ids);
+  return [...places(schema, [])].flatMap(({ path, shape }) =>
+    wrongValues(shape).map((wrong) => ({
+      what: `/${path.join("/")} is ${JSON.stringify(wrong)?.slice(0, 40)}`,
+      body: replaced(example, path, wrong),
+    })),
+  );
+}
+
+function* places(schema: Schema, path: Path): Generator<{ path: Path; shape: Schema }> {
+  const shape = resolve(schema);
+  if (path.length > 0) yield { path, shape };
+  for (const [key, field] of Object.entries(shape.properties ?? {}))
+    yield* places(field, [...path, key]);
+  if (shape.type === "array") yield* places(shape.items as Schema, [...path, 0]);
+}
+
+function wrongValues(shape: Schema): unknown[] {
+  const alternatives = shape.anyOf?.map(resolve) ?? [shape];
+  const allowed = new Set(alternatives.flatMap(({ type }) => type ?? []));
+  const candidates: [string, unknown][] = [
+    ["null", null],
+    ["boolean", true],
+    ["string", "\u0000\u0007 no such value \ud800"],
+    ["number", 12.5],
+    ["number", -1e300],
+    ["object", { nested: { deep: [] } }],
+    ["array", [[[]]]],
+  ];
+  if (allowed.size === 0) return [];
+  return candidates
+    .filter(([type]) => type === "string" || !allowed.has(type))
+    .map(([, value]) => value);
+}
+
+function replaced(value: unknown, [first, ...rest]: Path, wrong: unknown): unknown {
+  if (first === undefined) return wrong;
+  if (Array.isArray(value))
+    return value.map((item, index) => (index === first ? replaced(item, rest, wrong) : item));
+  const object = value as Record<string, unknown>;
+  return { ...object, [first]: replaced(object[first], rest, wrong) };
+}

@@ -1,0 +1,39 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BrowserContext, chromium } from "playwright-core";
+
+/** Debian's Chromium, as a browser with a fresh profile that talks to nobody but the pages of a test. */
+const executablePath = "/usr/bin/chromium";
+const switches = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Whether to try: a machine without it may go on, unless it was promised there. */
+export function hasChromium(): boolean {
+  return existsSync(executablePath) || process.env.REQUIRE_CHROMIUM === "1";
+}
+
+export type Browser = { context: BrowserContext; close(): Promise<void> };
+
+export async function startChromium(): Promise<Browser> {
+  const profile = mkdtempSync(join(tmpdir(), "halyard-chromium-"));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    args: switches,
+  });
+  return {
+    context,
+    async close() {
+      await context.close();
+      rmSync(profile, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** The operations of the generated OpenAPI document, as a test walks them. */
+export type Schema = {
+  $ref?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: boolean | Schema;
+  items?: Schema;
+  anyOf?: Schema[];
+  pattern?: string;
+  format?: string;
+  minimum?: number;
+};
+
+export type Operation = {
+  id: string;
+  method: string;
+  /** With its parameters in braces. */
+  path: string;
+  pathParameters: readonly string[];
+  queryParameters: readonly { name: string; required: boolean; schema: Schema }[];
+  /** Which of `clientKey`, `serverKey` and `operatorToken` it accepts. */
+  accepts: ReadonlySet<string>;
+  body: { schema: Schema; required: boolean } | undefined;
+};
+
+type Document = {
+  paths: Record<string, Record<string, RawOperation>>;
+  components: { schemas: Record<string, Schema>; parameters: Record<string, RawParameter> };
+};
+type RawParameter = {
+  $ref?: string;
+  name: string;
+  in: string;
+  required?: boolean;
+  schema: Schema;
+};
+type RawOperation = {
+  operationId: string;
+  security?: Record<string, unknown>[];
+  parameters?: RawParameter[];
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> };
+};
+
+const file = fileURLToPath(new URL("../../docs/openapi.json", import.meta.url));
+const document = JSON.parse(readFileSync(file, "utf8")) as Document;
+
+export function resolve(schema: Schema): Schema {
+  if (schema.$ref === undefined) return schema;
+  const name = schema.$ref.replace("#/components/schemas/", "");
+  const found = document.components.schemas[name];
+  if (found === undefined) throw new Error(`the document lacks ${schema.$ref}`);
+  return resolve(found);
+}
+
+function parameterOf(raw: RawParameter): RawParameter {
+  if (raw.$ref === undefined) return raw;
+  const name = raw.$ref.replace("#/components/parameters/", "");
+  return document.components.parameters[name] as RawParameter;
+}
+
+export function operations(): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, raw]) => {
+      const parameters = (raw.parameters ?? []).map(parameterOf);
+      const schema = raw.requestBody?.content["application/json"]?.schema;
+      return {
+        id: `${method.toUpperCase()} ${path}`,
+        method: method.toUpperCase(),
+        path,
+        pathParameters: parameters.filter((each) => each.in === "path").map(({ name }) => name),
+        queryParameters: parameters
+          .filter((each) => each.in === "query")
+          .map(({ name, required, schema: shape }) => ({
+            name,
+            required: required ?? false,
+            schema: shape,
+          })),
+        accepts: new Set((raw.security ?? []).flatMap((each) => Object.keys(each))),
+        body:
+          schema === undefined
+            ? undefined
+            : { schema, required: raw.requestBody?.required ?? false },
+      };
+    }),
+  );
+}

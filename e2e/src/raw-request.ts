@@ -1,0 +1,62 @@
+import { request } from "node:http";
+
+/** A request as bytes allow it and no decent client sends it, and the answer, read to the end. */
+export type RawRequest = {
+  method: string;
+  /** The path as it goes out: nothing is encoded, normalized or checked. */
+  path: string;
+  headers?: Record<string, string | string[]>;
+  body?: string | Buffer;
+};
+
+export type RawAnswer = {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+};
+
+const timeoutMs = 15_000;
+
+export function sendRaw(url: string, asked: RawRequest): Promise<RawAnswer> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        hostname,
+        port,
+        method: asked.method,
+        path: asked.path,
+        headers: {
+          ...asked.headers,
+          ...(asked.body === undefined ? {} : { "content-length": Buffer.byteLength(asked.body) }),
+        },
+        timeout: timeoutMs,
+        agent: false,
+      },
+      (response) => {
+        const isStream = String(response.headers["content-type"]).startsWith("text/event-stream");
+        const chunks: Buffer[] = [];
+        const settle = () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(chunks).toString(),
+          });
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        // A stream has no end; that it was opened is the answer.
+        if (isStream) {
+          settle();
+          outgoing.destroy();
+        } else response.on("end", settle).on("error", reject);
+      },
+    );
+    outgoing.on("timeout", () => outgoing.destroy(new Error("no answer in time")));
+    outgoing.on("error", (error) => reject(new Error(describe(asked), { cause: error })));
+    outgoing.end(asked.body);
+  });
+}
+
+export function describe({ method, path, headers, body }: RawRequest): string {
+  const shownBody = body === undefined ? "" : ` ${String(body).slice(0, 120)}`;
+  return `${method} ${path.slice(0, 160)} ${JSON.stringify(headers ?? {}).slice(0, 160)}${shownBody}`;
+}
