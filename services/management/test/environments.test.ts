@@ -2,7 +2,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
-import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
+import { entriesOf, readLocationOf, tenancyOf } from "./tenancy-fixture.ts";
 
 let management: Management;
 let given: ReturnType<typeof tenancyOf>;
@@ -36,7 +36,7 @@ const createFlag = (serverKey: string, body: Record<string, unknown>) =>
 
 describe("creating an environment", () => {
   it("answers 201, and publishes it", async () => {
-    const { project, organizationId } = await given.place();
+    const { project, organizationId, serverKey } = await given.place();
     const answer = await create(project.id, "preview");
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(project.id)}/${answer.body.id}`);
@@ -46,6 +46,11 @@ describe("creating an environment", () => {
       name: "preview",
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
+    for (const key of [operatorToken, serverKey])
+      expect(await readLocationOf(management, answer, key)).toMatchObject({
+        status: 200,
+        body: answer.body,
+      });
     const subject = `${organizationId}.environment.${answer.body.id}`;
     expect(await entriesOf(management, subject)).toMatchObject([
       { kind: "environment", name: "preview", project_id: project.id, version: 1 },
@@ -209,17 +214,33 @@ describe("creating environments while flags come, change and go", () => {
 
 describe("who may use the environments of a project", () => {
   it("is the operator and its own server keys; to others it is not there", async () => {
-    const { project, serverKey } = await given.place();
+    const { project, first, serverKey } = await given.place();
     const other = await given.place();
     for (const [key, status] of [
       [operatorToken, 200],
       [serverKey, 200],
       [other.serverKey, 404],
     ] as const)
-      expect((await management.call(pathOf(project.id), { key })).status).toBe(status);
+      for (const path of [pathOf(project.id), `${pathOf(project.id)}/${first.id}`])
+        expect((await management.call(path, { key })).status).toBe(status);
     const refused = await create(project.id, "intruder", { key: other.serverKey });
     expect(refused.status).toBe(404);
     expect(refused.body.error.code).toBe("NOT_FOUND_001");
+  });
+
+  it("finds an environment in its own project only", async () => {
+    const { project, first, serverKey } = await given.place();
+    const other = await given.place();
+    for (const [path, key] of [
+      [`${pathOf(other.project.id)}/${first.id}`, operatorToken],
+      [`${pathOf(project.id)}/${other.first.id}`, serverKey],
+      [`${pathOf(project.id)}/${uuidv7()}`, serverKey],
+      [`${pathOf(project.id)}/nonsense`, serverKey],
+    ] as const) {
+      const answer = await management.call(path, { key });
+      expect(answer.status).toBe(404);
+      expect(answer.body.error.code).toBe("NOT_FOUND_001");
+    }
   });
 
   it("takes the project's id in either case", async () => {
@@ -229,9 +250,10 @@ describe("who may use the environments of a project", () => {
   });
 
   it("lets a key of one environment read them, but add none", async () => {
-    const { project, first, userId } = await given.place();
+    const { project, first, second, userId } = await given.place();
     const bound = await given.key(first, { user_id: userId, environment_only: true });
-    expect((await management.call(pathOf(project.id), { key: bound.key })).status).toBe(200);
+    for (const path of [pathOf(project.id), `${pathOf(project.id)}/${second.id}`])
+      expect((await management.call(path, { key: bound.key })).status).toBe(200);
     const refused = await create(project.id, "preview", { key: bound.key });
     expect(refused.status).toBe(403);
     expect(refused.body.error.code).toBe("AUTH_002");
@@ -240,7 +262,8 @@ describe("who may use the environments of a project", () => {
   it("is no client key, and nobody where there is no project", async () => {
     const { project, first, userId } = await given.place();
     const client = await given.key(first, { user_id: userId, kind: "client" });
-    expect((await management.call(pathOf(project.id), { key: client.key })).status).toBe(403);
+    for (const path of [pathOf(project.id), `${pathOf(project.id)}/${first.id}`])
+      expect((await management.call(path, { key: client.key })).status).toBe(403);
     expect((await create(uuidv7(), "preview")).status).toBe(404);
     expect((await create("nonsense", "preview")).status).toBe(404);
   });

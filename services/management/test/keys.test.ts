@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
-import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
+import { entriesOf, readLocationOf, tenancyOf } from "./tenancy-fixture.ts";
 
 let management: Management;
 let given: ReturnType<typeof tenancyOf>;
@@ -27,6 +27,9 @@ const post = (path: string, key: string, body?: unknown, headers: Record<string,
 const issue = (environment: Environment, key: string, body: Record<string, unknown>) =>
   post(pathOf(environment), key, { kind: "server", name: "CI", ...body });
 
+const read = (environment: Environment, key: string, id: string) =>
+  management.call(`${pathOf(environment)}/${id}`, { key });
+
 const revoke = (environment: Environment, key: string, id: string) =>
   management.call(`${pathOf(environment)}/${id}`, { method: "DELETE", key });
 
@@ -38,7 +41,7 @@ const statusWith = async (key: string) => (await management.call("/api/v1/flags"
 
 describe("issuing a key", () => {
   it("answers the record, and the key this once", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId, serverKey } = await given.place();
     const answer = await issue(first, operatorToken, { user_id: userId });
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(first)}/${answer.body.id}`);
@@ -57,6 +60,8 @@ describe("issuing a key", () => {
       last_used_at: null,
     });
     expect((await list(first)).at(-1)).toEqual(record);
+    for (const reader of [operatorToken, serverKey])
+      expect((await readLocationOf(management, answer, reader)).body).toEqual(record);
   });
 
   it("makes one that works within a second", async () => {
@@ -141,10 +146,11 @@ describe("keys of a place that there is not, or not for the one who asks", () =>
       const answers = [
         await management.call(pathOf(environment), { key }),
         await issue(environment, key, body),
+        await read(environment, key, id),
         await post(`${pathOf(environment)}/${id}/rotate`, key),
         await revoke(environment, key, id),
       ];
-      expect(answers.map((answer) => answer.status)).toEqual([404, 404, 404, 404]);
+      expect(answers.map((answer) => answer.status)).toEqual([404, 404, 404, 404, 404]);
     }
     expect(management.directory.isLive(id, Date.now())).toBe(true);
   });
@@ -152,6 +158,8 @@ describe("keys of a place that there is not, or not for the one who asks", () =>
   it("are 404 under another environment of the same project", async () => {
     const { first, second, userId, serverKey } = await given.place();
     const { id } = await given.key(first, { user_id: userId });
+    expect((await read(second, serverKey, id)).status).toBe(404);
+    expect((await read(first, serverKey, unknownKeyId)).status).toBe(404);
     expect((await revoke(second, serverKey, id)).status).toBe(404);
     expect((await post(`${pathOf(second)}/${id}/rotate`, serverKey)).status).toBe(404);
     expect((await revoke(first, serverKey, unknownKeyId)).status).toBe(404);
@@ -195,15 +203,20 @@ describe("what a server key may do to other keys", () => {
     }
     const seen = await management.call(pathOf(first), { key: serverKey });
     expect(seen.body.keys.map((key: { id: string }) => key.id)).toContain(others.id);
+    expect((await read(first, serverKey, others.id)).status).toBe(200);
   });
 
   it("is, for an environment_only key, to handle its like in its own environment", async () => {
-    const { first, second, bound, userId } = await keysOfTwoUsers();
+    const { first, second, bound, userId, otherUserId } = await keysOfTwoUsers();
     const like = { user_id: userId, environment_only: true };
     expect((await issue(first, bound, like)).status).toBe(201);
     expect((await issue(second, bound, like)).status).toBe(403);
     expect((await management.call(pathOf(first), { key: bound })).status).toBe(200);
     expect((await management.call(pathOf(second), { key: bound })).status).toBe(403);
+    const wide = await given.key(first, { user_id: otherUserId });
+    const elsewhere = await given.key(second, { user_id: userId });
+    expect((await read(first, bound, wide.id)).status).toBe(200);
+    expect((await read(second, bound, elsewhere.id)).status).toBe(403);
   });
 
   it("is never to get a key that may do more than itself", async () => {
@@ -228,6 +241,7 @@ describe("what a server key may do to other keys", () => {
     const { first, userId } = await given.place();
     const client = await given.key(first, { user_id: userId, kind: "client" });
     expect((await management.call(pathOf(first), { key: client.key })).status).toBe(403);
+    expect((await read(first, client.key, client.id)).status).toBe(403);
     expect((await issue(first, client.key, { user_id: userId })).status).toBe(403);
     expect((await revoke(first, client.key, client.id)).status).toBe(403);
   });
@@ -243,6 +257,8 @@ describe("rotating a key", () => {
     const answer = await rotate(first, old.id);
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(first)}/${answer.body.id}`);
+    const { key: _, ...record } = answer.body;
+    expect((await readLocationOf(management, answer, operatorToken)).body).toEqual(record);
     expect(answer.body).toEqual({
       ...old,
       id: answer.body.key.split("_")[1],
@@ -360,6 +376,7 @@ describe("revoking a key", () => {
     ]);
     const record = (await list(first)).find((each: { id: string }) => each.id === id);
     expect(record.revoked_at).toEqual(instant);
+    expect((await read(first, operatorToken, id)).body).toEqual(record);
   });
 
   it("happens once when many ask at once", async () => {

@@ -1,7 +1,7 @@
 import { defaultPlans } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { operatorToken as key, type Management, openManagement } from "./management-fixture.ts";
-import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
+import { entriesOf, readLocationOf, tenancyOf } from "./tenancy-fixture.ts";
 
 let management: Management;
 let given: ReturnType<typeof tenancyOf>;
@@ -25,6 +25,7 @@ describe("creating an organization", () => {
     });
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${organizations}/${answer.body.id}`);
+    expect((await readLocationOf(management, answer, key)).body).toEqual(answer.body);
     expect(answer.body).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       name: "Acme",
@@ -171,6 +172,11 @@ describe("users", () => {
       body: { email: "ada@example.com" },
     });
     expect(second.body.name).toBeNull();
+    for (const each of [first, second])
+      expect(await readLocationOf(management, each, key)).toMatchObject({
+        status: 200,
+        body: each.body,
+      });
     const list = await management.call(path, { key });
     expect(list.body).toEqual({ users: [first.body, second.body] });
   });
@@ -193,16 +199,33 @@ describe("users", () => {
     expect((await management.call(path, { key })).status).toBe(404);
     expect((await management.call(path, { method: "POST", key, body })).status).toBe(404);
   });
+
+  it("are found in their own organization only", async () => {
+    const [own, other] = [await given.organization(), await given.organization()];
+    const user = await given.user(own.id);
+    for (const path of [
+      `${organizations}/${other.id}/users/${user.id}`,
+      `${organizations}/${own.id}/users/${unknownId}`,
+      `${organizations}/${own.id}/users/nobody`,
+    ]) {
+      const answer = await management.call(path, { key });
+      expect(answer.status).toBe(404);
+      expect(answer.body.error.code).toBe("NOT_FOUND_001");
+    }
+  });
 });
 
 describe("the operator's routes", () => {
-  it.each([organizations, `${organizations}/${unknownId}`, `${organizations}/${unknownId}/users`])(
-    "are closed to every API key: %s",
-    async (path) => {
-      const { serverKey } = await given.place();
-      const answer = await management.call(path, { key: serverKey });
-      expect(answer.status).toBe(403);
-      expect(answer.body.error.code).toBe("AUTH_002");
-    },
-  );
+  it.each([
+    organizations,
+    `${organizations}/${unknownId}`,
+    `${organizations}/${unknownId}/users`,
+    `${organizations}/${unknownId}/users/${unknownId}`,
+    `${organizations}/${unknownId}/projects/${unknownId}`,
+  ])("are closed to every API key: %s", async (path) => {
+    const { serverKey } = await given.place();
+    const answer = await management.call(path, { key: serverKey });
+    expect(answer.status).toBe(403);
+    expect(answer.body.error.code).toBe("AUTH_002");
+  });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { operatorToken as key, type Management, openManagement } from "./management-fixture.ts";
-import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
+import { entriesOf, readLocationOf, tenancyOf } from "./tenancy-fixture.ts";
 
 let management: Management;
 let given: ReturnType<typeof tenancyOf>;
@@ -23,6 +23,7 @@ describe("creating a project", () => {
     const answer = await create(id, { name: "Web" });
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(id)}/${answer.body.id}`);
+    expect((await readLocationOf(management, answer, key)).body).toEqual(answer.body);
     expect(answer.body).toMatchObject({ organization_id: id, name: "Web" });
     expect(answer.body.environments).toMatchObject([
       { name: "development", project_id: answer.body.id },
@@ -145,6 +146,25 @@ describe("listing projects", () => {
     await given.project(other.id);
     const list = await management.call(pathOf(id), { key });
     expect(list.body).toEqual({ projects: [first, second] });
+  });
+});
+
+describe("reading a project", () => {
+  it("finds it in its own organization only", async () => {
+    const [own, other] = [await given.organization(), await given.organization()];
+    const project = await given.project(own.id);
+    expect((await management.call(`${pathOf(own.id)}/${project.id}`, { key })).body).toEqual(
+      project,
+    );
+    for (const path of [
+      `${pathOf(other.id)}/${project.id}`,
+      `${pathOf(own.id)}/${unknownId}`,
+      `${pathOf(own.id)}/nonsense`,
+    ]) {
+      const answer = await management.call(path, { key });
+      expect(answer.status).toBe(404);
+      expect(answer.body.error.code).toBe("NOT_FOUND_001");
+    }
   });
 });
 

@@ -59,3 +59,14 @@ export async function entriesOf(management: Management, subject: string) {
     select payload from outbox where stream = 'snapshot' and subject = ${subject} order by id`;
   return rows.map((row) => JSON.parse(row.payload));
 }
+
+/** What is found where the answer to a creation says that the new thing is. */
+export async function readLocationOf(
+  management: Management,
+  answer: { headers: Headers },
+  key: string,
+) {
+  const path = answer.headers.get("location");
+  if (path === null) throw new Error("the answer has no Location");
+  return management.call(path, { key });
+}

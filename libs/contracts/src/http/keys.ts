@@ -77,6 +77,16 @@ export const listKeys = defineRoute({
   },
 });
 
+export const getKey = defineRoute({
+  ...shared,
+  operationId: "getKey",
+  method: "GET",
+  path: `${keys}/:keyId`,
+  params: KeyParams,
+  summary: "Read an API key",
+  success: { status: 200, description: "The key, without its secret", body: ApiKey },
+});
+
 export const rotateKey = defineRoute({
   ...shared,
   operationId: "rotateKey",

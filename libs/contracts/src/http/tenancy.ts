@@ -58,7 +58,13 @@ const organizations = "/api/v1/organizations";
 const organization = `${organizations}/:organizationId`;
 const environments = "/api/v1/projects/:projectId/environments";
 const OrganizationParams = z.strictObject({ organizationId: IdParam });
+const UserParams = z.strictObject({ organizationId: IdParam, userId: IdParam });
+const ProjectOfOrganizationParams = z.strictObject({
+  organizationId: IdParam,
+  projectId: IdParam,
+});
 const ProjectParams = z.strictObject({ projectId: IdParam });
+const EnvironmentParams = z.strictObject({ projectId: IdParam, environmentId: IdParam });
 const operator = { service: "management", access: "operator", tag: "Organizations" } as const;
 
 export const createOrganization = defineRoute({
@@ -133,6 +139,16 @@ export const listUsers = defineRoute({
   },
 });
 
+export const getUser = defineRoute({
+  ...operator,
+  operationId: "getUser",
+  method: "GET",
+  path: `${organization}/users/:userId`,
+  params: UserParams,
+  summary: "Read a user",
+  success: { status: 200, description: "The user", body: User },
+});
+
 export const createProject = defineRoute({
   ...operator,
   operationId: "createProject",
@@ -160,6 +176,16 @@ export const listProjects = defineRoute({
     description: "Its projects",
     body: z.strictObject({ projects: z.array(Project) }),
   },
+});
+
+export const getProject = defineRoute({
+  ...operator,
+  operationId: "getProject",
+  method: "GET",
+  path: `${organization}/projects/:projectId`,
+  params: ProjectOfOrganizationParams,
+  summary: "Read a project with its environments",
+  success: { status: 200, description: "The project", body: Project },
 });
 
 const projectScoped = {
@@ -194,4 +220,14 @@ export const listEnvironments = defineRoute({
     description: "Its environments",
     body: z.strictObject({ environments: z.array(Environment) }),
   },
+});
+
+export const getEnvironment = defineRoute({
+  ...projectScoped,
+  operationId: "getEnvironment",
+  method: "GET",
+  path: `${environments}/:environmentId`,
+  params: EnvironmentParams,
+  summary: "Read an environment",
+  success: { status: 200, description: "The environment", body: Environment },
 });

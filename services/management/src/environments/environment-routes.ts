@@ -6,9 +6,10 @@ import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
 import { findProject } from "../projects/project-store.ts";
+import { noSuchEnvironment } from "./environment-access.ts";
 import { createEnvironmentChanges } from "./environment-changes.ts";
 import { environmentResource } from "./environment-resource.ts";
-import { listEnvironments } from "./environment-store.ts";
+import { findEnvironment, listEnvironments } from "./environment-store.ts";
 
 /**
  * The routes of a project's environments: for the operator, and for the project's own server keys. A
@@ -52,6 +53,16 @@ export function registerEnvironmentRoutes(
       if (project === undefined) return noSuchProject();
       const environments = await listEnvironments(sql, project.id);
       return answer.ok({ environments: environments.map(environmentResource) });
+    },
+  });
+
+  registerRoute(app, contract.getEnvironment, {
+    authenticate,
+    handle: async ({ params }, principal) => {
+      if (!reachesProject(principal, params.projectId)) return noSuchEnvironment();
+      const environment = await findEnvironment(sql, params);
+      if (environment === undefined) return noSuchEnvironment();
+      return answer.ok(environmentResource(environment));
     },
   });
 }

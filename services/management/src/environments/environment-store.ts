@@ -6,6 +6,18 @@ const columns = (sql: Sql | Transaction) => sql`
   environment.id, environment.project_id as "projectId", environment.name,
   environment.created_at as "createdAt"`;
 
+export async function findEnvironment(
+  sql: Sql,
+  address: { projectId: string; environmentId: string },
+): Promise<Environment | undefined> {
+  const [environment] = await sql<Environment[]>`
+    select ${columns(sql)}
+    from environments as environment
+    where environment.id = ${address.environmentId}
+      and environment.project_id = ${address.projectId}`;
+  return environment;
+}
+
 export async function listEnvironments(sql: Sql, projectId: string): Promise<Environment[]> {
   return sql<Environment[]>`
     select ${columns(sql)}

@@ -5,12 +5,13 @@ import type { z } from "zod";
 import type { Principal } from "../access/principal.ts";
 import { actorOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
+import { noSuchEnvironment } from "../environments/environment-access.ts";
 import type { Occasion } from "../flags/occasion.ts";
 import type { Write } from "../outbox/write.ts";
 import { reachesProject } from "../projects/project-access.ts";
 import { findUserOf } from "../users/user-store.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
-import type { Key } from "./key.ts";
+import type { Key, KeyAddress } from "./key.ts";
 import { checkMayHandle } from "./key-permission.ts";
 import { findKeyPlace, insertKey, lockKey, updateKey } from "./key-store.ts";
 
@@ -30,8 +31,6 @@ export type KeyChanges = {
   ): Promise<IssuedKey | Refusal>;
   revoke(write: Write, principal: Principal, place: KeyAddress): Promise<Key | Refusal>;
 };
-
-export type KeyAddress = { projectId: string; environmentId: string; keyId: string };
 
 /** A new key and, for the one answer that carries it, its text. */
 export type IssuedKey = { key: Key; text: string };
@@ -109,10 +108,6 @@ async function carryOut(write: Write, decision: KeyDecision): Promise<void> {
   write.publish(decision.messages);
 }
 
-export function noSuchEnvironment(): Refusal {
-  return refuse("NOT_FOUND_001", "There is no such environment in this project.");
-}
-
-function noSuchKey(): Refusal {
+export function noSuchKey(): Refusal {
   return refuse("NOT_FOUND_001", "There is no such key in this environment.");
 }

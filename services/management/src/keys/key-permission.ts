@@ -10,11 +10,11 @@ import type { Principal } from "../access/principal.ts";
  * - One made with `environment_only` does so in its own environment, and with keys that are
  *   `environment_only` themselves. When it issues a key it has to say so: the field has one default,
  *   false, whoever asks.
- * - It lists the keys of every environment of the project, an `environment_only` one those of its own.
+ * - It reads and lists the keys of every environment of the project, an `environment_only` one those of its own.
  *
  * Rules of a key's own project are not here: to a key of another one there is nothing to be found.
  */
-export function checkMayList(principal: Principal, environmentId: string): Refusal | undefined {
+export function checkMayRead(principal: Principal, environmentId: string): Refusal | undefined {
   if (principal.kind === "operator") return undefined;
   const { key } = principal;
   if (!key.environmentOnly || key.environmentId === environmentId) return undefined;
@@ -26,7 +26,7 @@ export function checkMayHandle(
   principal: Principal,
   subject: { environmentId: string; userId: string; environmentOnly: boolean },
 ): Refusal | undefined {
-  const refusal = checkMayList(principal, subject.environmentId);
+  const refusal = checkMayRead(principal, subject.environmentId);
   if (refusal !== undefined || principal.kind === "operator") return refusal;
   if (principal.key.userId !== subject.userId.toLowerCase())
     return refuse("AUTH_002", "A server key may handle the keys of its own user only.");

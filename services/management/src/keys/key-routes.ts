@@ -9,13 +9,14 @@ import {
   registerRoute,
 } from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
+import { noSuchEnvironment } from "../environments/environment-access.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
 import { reachesProject } from "../projects/project-access.ts";
-import { createKeyChanges, type IssuedKey, noSuchEnvironment } from "./key-changes.ts";
-import { checkMayList } from "./key-permission.ts";
+import { createKeyChanges, type IssuedKey, noSuchKey } from "./key-changes.ts";
+import { checkMayRead } from "./key-permission.ts";
 import { issuedKeyResource, keyResource } from "./key-resource.ts";
-import { findKeyPlace, listKeys } from "./key-store.ts";
+import { findKey, findKeyPlace, listKeys } from "./key-store.ts";
 
 /** The routes of API keys: for the operator, and for the project's own server keys. */
 export function registerKeyRoutes(
@@ -50,10 +51,20 @@ export function registerKeyRoutes(
       if (!reachesProject(principal, params.projectId)) return noSuchEnvironment();
       const place = await findKeyPlace(sql, params);
       if (place === undefined) return noSuchEnvironment();
-      const refusal = checkMayList(principal, place.environmentId);
+      const refusal = checkMayRead(principal, place.environmentId);
       if (refusal !== undefined) return refusal;
       const keys = await listKeys(sql, place.environmentId);
       return answer.ok({ keys: keys.map(keyResource) });
+    },
+  });
+
+  registerRoute(app, contract.getKey, {
+    authenticate,
+    handle: async ({ params }, principal) => {
+      if (!reachesProject(principal, params.projectId)) return noSuchKey();
+      const key = await findKey(sql, params);
+      if (key === undefined) return noSuchKey();
+      return checkMayRead(principal, key.environmentId) ?? answer.ok(keyResource(key));
     },
   });
 

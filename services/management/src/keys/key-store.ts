@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import type { Key, KeyPlace } from "./key.ts";
+import type { Key, KeyAddress, KeyPlace } from "./key.ts";
 
 /** API keys in PostgreSQL. None is ever deleted: the list shows what there was. */
 type Place = { projectId: string; environmentId: string };
@@ -15,6 +15,11 @@ const tables = (sql: Sql | Transaction) => sql`
   api_keys as key
   join environments as environment on environment.id = key.environment_id
   join projects as project on project.id = environment.project_id`;
+
+const isAt = (sql: Sql | Transaction, address: KeyAddress) => sql`
+  key.id = ${address.keyId}
+  and environment.id = ${address.environmentId}
+  and project.id = ${address.projectId}`;
 
 export async function findKeyPlace(
   sql: Sql | Transaction,
@@ -37,18 +42,16 @@ export async function listKeys(sql: Sql, environmentId: string): Promise<Key[]> 
     order by key.created_at, key.id`;
 }
 
+export async function findKey(sql: Sql, address: KeyAddress): Promise<Key | undefined> {
+  const [key] = await sql<Key[]>`
+    select ${columns(sql)} from ${tables(sql)} where ${isAt(sql, address)}`;
+  return key;
+}
+
 /** Reads a key to change it. What it is joined with never changes, so its own lock is enough. */
-export async function lockKey(
-  tx: Transaction,
-  place: Place & { keyId: string },
-): Promise<Key | undefined> {
+export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key | undefined> {
   const [key] = await tx<Key[]>`
-    select ${columns(tx)}
-    from ${tables(tx)}
-    where key.id = ${place.keyId}
-      and environment.id = ${place.environmentId}
-      and project.id = ${place.projectId}
-    for update of key`;
+    select ${columns(tx)} from ${tables(tx)} where ${isAt(tx, address)} for update of key`;
   return key;
 }
 

@@ -21,3 +21,6 @@ export type Key = {
 
 /** Where a key is: an environment of a project. */
 export type KeyPlace = { organizationId: string; projectId: string; environmentId: string };
+
+/** A key as paths name it: in one environment of one project. */
+export type KeyAddress = { projectId: string; environmentId: string; keyId: string };

@@ -4,14 +4,15 @@ import { type App, answer, isRefusal, registerRoute } from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
 import type { Environment } from "../environments/environment.ts";
 import { environmentResource } from "../environments/environment-resource.ts";
-import { listEnvironmentsOf } from "../environments/environment-store.ts";
+import { listEnvironments, listEnvironmentsOf } from "../environments/environment-store.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { findOrganization } from "../organizations/organization-store.ts";
 import type { Writer } from "../outbox/write.ts";
 import type { Project } from "./project.ts";
+import { noSuchProject } from "./project-access.ts";
 import { createProjectChanges } from "./project-changes.ts";
-import { listProjects } from "./project-store.ts";
+import { findProjectOf, listProjects } from "./project-store.ts";
 
 /** The routes of an organization's projects, which belong to the platform's operator. */
 export function registerProjectRoutes(
@@ -58,6 +59,15 @@ export function registerProjectRoutes(
       return answer.ok({
         projects: projects.map((each) => projectResource(each, byProject.get(each.id) ?? [])),
       });
+    },
+  });
+
+  registerRoute(app, contract.getProject, {
+    authenticate,
+    handle: async ({ params }) => {
+      const project = await findProjectOf(sql, params);
+      if (project === undefined) return noSuchProject();
+      return answer.ok(projectResource(project, await listEnvironments(sql, project.id)));
     },
   });
 }

@@ -10,6 +10,16 @@ export async function findProject(sql: Sql, id: string): Promise<Project | undef
   return project;
 }
 
+export async function findProjectOf(
+  sql: Sql,
+  address: { organizationId: string; projectId: string },
+): Promise<Project | undefined> {
+  const [project] = await sql<Project[]>`
+    select ${columns(sql)} from projects
+    where id = ${address.projectId} and organization_id = ${address.organizationId}`;
+  return project;
+}
+
 /**
  * Reads a project to add an environment. Whoever creates or deletes a flag holds the weakest lock on
  * this row, which only the strongest one conflicts with: so no flag comes or goes meanwhile.

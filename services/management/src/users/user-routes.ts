@@ -1,13 +1,13 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, registerRoute } from "@halyard/service";
+import { type App, answer, refuse, registerRoute } from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { findOrganization } from "../organizations/organization-store.ts";
 import type { Writer } from "../outbox/write.ts";
 import type { User } from "./user.ts";
-import { insertUser, listUsers } from "./user-store.ts";
+import { findUser, insertUser, listUsers } from "./user-store.ts";
 
 /**
  * The routes of an organization's users, which belong to the platform's operator. An e-mail address
@@ -56,6 +56,16 @@ export function registerUserRoutes(
       if (organization === undefined) return noSuchOrganization();
       const users = await listUsers(sql, organization.id);
       return answer.ok({ users: users.map(userResource) });
+    },
+  });
+
+  registerRoute(app, contract.getUser, {
+    authenticate,
+    handle: async ({ params }) => {
+      const user = await findUser(sql, params);
+      if (user === undefined)
+        return refuse("NOT_FOUND_001", "There is no such user in this organization.");
+      return answer.ok(userResource(user));
     },
   });
 }

@@ -2,10 +2,22 @@ import type { Sql, Transaction } from "@halyard/postgres";
 import type { User } from "./user.ts";
 
 /** Users in PostgreSQL. They are never changed or deleted: what they did stays attributed to them. */
+const columns = (sql: Sql) => sql`
+  id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
+
+export async function findUser(
+  sql: Sql,
+  address: { organizationId: string; userId: string },
+): Promise<User | undefined> {
+  const [user] = await sql<User[]>`
+    select ${columns(sql)} from users
+    where id = ${address.userId} and organization_id = ${address.organizationId}`;
+  return user;
+}
+
 export async function listUsers(sql: Sql, organizationId: string): Promise<User[]> {
   return sql<User[]>`
-    select id, organization_id as "organizationId", email, name, created_at as "createdAt"
-    from users
+    select ${columns(sql)} from users
     where organization_id = ${organizationId}
     order by created_at, id`;
 }
