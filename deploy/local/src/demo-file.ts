@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Reaper } from "@halyard/local-backends";
 import type { DemoCredentials } from "./credentials.ts";
 import { writePrivateFile } from "./private-file.ts";
 import type { ServiceProcess } from "./service-process.ts";
@@ -40,6 +41,11 @@ export function writeDemoFile(
 
 export function removeDemoFile(home: string): void {
   rmSync(fileIn(home), { force: true });
+}
+
+/** Also when this process is killed: the file holds keys, and ids of processes that end then. */
+export function removeDemoFileWithUs(home: string, reaper: Reaper): void {
+  reaper.removeAtOnce(fileIn(home));
 }
 
 function fileIn(home: string): string {

@@ -1,9 +1,13 @@
-import type { ExitStatus } from "@halyard/local-backends";
+import type { ExitStatus, Reaper } from "@halyard/local-backends";
 
-/** Why a run ends: somebody asked for it, or one of its processes died. */
+/**
+ * Why a run ends: somebody asked for it, one of its processes died, or the reaper did, without which
+ * a kill of the launcher would leave servers behind.
+ */
 export type Reason =
   | { kind: "asked"; by: string }
-  | { kind: "died"; name: string; status: ExitStatus; logFile: string };
+  | { kind: "died"; name: string; status: ExitStatus; logFile: string }
+  | { kind: "unguarded"; status: ExitStatus };
 
 export type Ending = {
   promise: Promise<Reason>;
@@ -48,4 +52,9 @@ export function endWith(
 ): void {
   const { name, logFile } = part;
   void part.exited.then((status) => ending.settle({ kind: "died", name, status, logFile }));
+}
+
+/** Ends the run when the reaper ends; when it is closed in the end, the run has had its reason. */
+export function endWithReaper(ending: Ending, reaper: Reaper): void {
+  void reaper.exited.then((status) => ending.settle({ kind: "unguarded", status }));
 }

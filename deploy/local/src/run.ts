@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { LocalBackendError, settledWithin, startReaper } from "@halyard/local-backends";
 import { bringUp, StartInterrupted } from "./bring-up.ts";
 import type { Settings } from "./config.ts";
-import { removeDemoFile } from "./demo-file.ts";
-import { createEnding, endWhenAsked, type Reason } from "./ending.ts";
+import { removeDemoFile, removeDemoFileWithUs } from "./demo-file.ts";
+import { createEnding, endWhenAsked, endWithReaper, type Reason } from "./ending.ts";
 import { checkGatewayPort } from "./gateway-port.ts";
 import { type HomeLock, lockHome } from "./home-lock.ts";
 import { createReleasers } from "./releasers.ts";
 import { HOST } from "./service-plans.ts";
-import { describeDeath } from "./service-process.ts";
+import { describeDeath, describeExit } from "./service-process.ts";
 import { StartError } from "./start-error.ts";
 import type { Steps } from "./steps.ts";
 
@@ -32,6 +32,7 @@ export async function run(
   endWhenAsked(ending, settings);
   const releasers = createReleasers();
   const reaper = startReaper();
+  endWithReaper(ending, reaper);
   let lock: HomeLock | undefined;
   let starting: Promise<void> | undefined;
   try {
@@ -39,6 +40,7 @@ export async function run(
     const say = (text: string) => steps.say(`  ${text}`);
     lock = await lockHome(settings.home, { reaperPid: reaper.pid, onStep: say });
     removeDemoFile(settings.home);
+    removeDemoFileWithUs(settings.home, reaper);
     await checkGatewayPort({ host: HOST, port: settings.port });
     const { projectDir, home } = settings;
     const logsDir = join(home, "logs");
@@ -78,7 +80,10 @@ function outcomeOf(reason: Reason, steps: Steps): Outcome {
     steps.say(`\nStopping (${reason.by}) …`);
     return { ok: true };
   }
-  const message = describeDeath(reason.name, reason.status, reason.logFile);
+  const message =
+    reason.kind === "died"
+      ? describeDeath(reason.name, reason.status, reason.logFile)
+      : `The reaper ended ${describeExit(reason.status)}. It would have stopped PostgreSQL and NATS, had this process been killed.`;
   return {
     ok: false,
     message: `${message}\nEverything else is stopped. Start again with npm start.`,

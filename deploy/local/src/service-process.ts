@@ -79,9 +79,12 @@ export async function startServiceProcess(
 
 /** How a process ended and the end of its log, for people. */
 export function describeDeath(name: string, status: ExitStatus, logFile: string): string {
-  const how = status.signal === null ? `with exit code ${status.code}` : `by ${status.signal}`;
   const lines = readLogTail(logFile, LOG_TAIL_LINES).map((line) => `\n  ${line}`);
-  return `${name} ended ${how}. The end of its log (${logFile}):${lines.join("")}`;
+  return `${name} ended ${describeExit(status)}. The end of its log (${logFile}):${lines.join("")}`;
+}
+
+export function describeExit(status: ExitStatus): string {
+  return status.signal === null ? `with exit code ${status.code}` : `by ${status.signal}`;
 }
 
 function diedAtStart(name: string, status: ExitStatus, logFile: string): StartError {

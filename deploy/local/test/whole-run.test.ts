@@ -144,11 +144,30 @@ describe("given that the launcher itself is killed", () => {
     const processes = processesOf(halyard);
 
     await halyard.end("SIGKILL");
+    await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
     const again = launchHalyard({ home });
 
     await eventually("no process is left", () => !processes.some(isRunning));
     await eventually("it is announced anew", () => again.output().includes("Ctrl-C"));
     expect((await again.ready()).client_key).toBe(demo.client_key);
+  });
+});
+
+describe("given that the reaper is killed", () => {
+  it("stops everything, since nobody would do so for a launcher that is killed", async () => {
+    const halyard = launchHalyard({ home: copyOfUsedHome() });
+    await halyard.ready();
+    const processes = processesOf(halyard);
+    const { reaper } = JSON.parse(readFileSync(join(halyard.home, "lock"), "utf8"));
+    expect(processes).toContain(reaper.pid);
+
+    process.kill(reaper.pid, "SIGKILL");
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain("The reaper ended by SIGKILL.");
+    expect(halyard.output()).toContain("Halyard has stopped.");
+    expect(processes.filter(isRunning)).toEqual([]);
+    expect(existsSync(join(halyard.home, "demo.json"))).toBe(false);
   });
 });
 

@@ -59,7 +59,8 @@ function keepPreviousLog(logFile: string): void {
   }
 }
 
-function exitOf(child: ChildProcess): Promise<ExitStatus> {
+/** How a process ended; never rejects. */
+export function exitOf(child: ChildProcess): Promise<ExitStatus> {
   return new Promise((resolve) => {
     child.once("exit", (code, signal) => resolve({ code, signal }));
     child.once("error", () => {

@@ -20,14 +20,19 @@ async function main(): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) {
     notes.push(JSON.parse(line) as ReaperNote);
   }
+  remove(notes, "file");
   const processes = notes.filter((note) => note.kind === "process");
   for (const note of processes) send(note, note.stopSignal);
   const deadline = Date.now() + PATIENCE_MS;
   while (anyRunning(processes) && Date.now() < deadline) await delay(LOOK_EVERY_MS);
   for (const note of processes) send(note, "SIGKILL");
   while (anyRunning(processes) && Date.now() < deadline + PATIENCE_MS) await delay(LOOK_EVERY_MS);
+  remove(notes, "directory");
+}
+
+function remove(notes: ReaperNote[], kind: "file" | "directory"): void {
   for (const note of notes) {
-    if (note.kind === "directory") rmSync(note.path, { recursive: true, force: true });
+    if (note.kind === kind) rmSync(note.path, { recursive: kind === "directory", force: true });
   }
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { type ExitStatus, exitOf } from "./background-process.ts";
 import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
 
 /**
@@ -12,8 +12,12 @@ import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
 export type Reaper = {
   /** Its process: while it runs, something that an ended launcher had started may still run. */
   pid: number;
+  /** Settles when the reaper has ended. Before `close` nobody asked for that, and nothing is guarded. */
+  exited: Promise<ExitStatus>;
   /** Has the process stopped when the launcher is gone. Call it right after the process was started. */
   guard(pid: number, options: { stopSignal: NodeJS.Signals }): void;
+  /** Has a file removed as soon as the launcher is gone, for what is true only while that runs. */
+  removeAtOnce(file: string): void;
   /** Has a directory of throwaway data removed when the launcher is gone and everything has stopped. */
   removeAfterwards(directory: string): void;
   /** Lets the reaper go through its list now and waits for it; call it after the orderly stop. */
@@ -23,6 +27,7 @@ export type Reaper = {
 /** What goes through the pipe, one JSON value a line. */
 export type ReaperNote =
   | { kind: "process"; identity: ProcessIdentity; stopSignal: NodeJS.Signals }
+  | { kind: "file"; path: string }
   | { kind: "directory"; path: string };
 
 export function startReaper(): Reaper {
@@ -33,19 +38,21 @@ export function startReaper(): Reaper {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
-  const exited = once(child, "exit");
+  const exited = exitOf(child);
   child.stdin.on("error", () => {
-    // The reaper was killed. What it guarded is still stopped by the launcher's orderly stop.
+    // The reaper was killed. `exited` says so, and the launcher's orderly stop does without it.
   });
   child.unref();
   const write = (note: ReaperNote) => child.stdin.write(`${JSON.stringify(note)}\n`);
   if (child.pid === undefined) throw new Error("the reaper could not be started");
   return {
     pid: child.pid,
+    exited,
     guard(pid, options) {
       const identity = identifyProcess(pid);
       if (identity !== undefined) write({ kind: "process", identity, ...options });
     },
+    removeAtOnce: (file) => void write({ kind: "file", path: file }),
     removeAfterwards: (directory) => void write({ kind: "directory", path: directory }),
     async close() {
       child.ref();
