@@ -35,8 +35,10 @@ export async function synchroniseLog(
   const { createdAt } = position;
   const record = (lastSequence: number, found: ReadonlyMap<string, number>) =>
     lease.recordAsLeader(async (tx) => {
+      // Rows before the stream, as a lane does it: so neither waits for the other in a circle.
+      const ids = await recordFound(tx, found);
       await recordStream(tx, "events", { createdAt, lastSequence, baseSequence: 0 });
-      return recordFound(tx, found);
+      return ids;
     });
   let lastSequence = known;
   let isLast = position.lastSequence <= known;
