@@ -14,6 +14,7 @@ import {
   startServiceProcess,
 } from "@halyard/testing";
 import postgres from "postgres";
+import "./patience.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
 import { operatorToken } from "./tenancy.ts";
 

@@ -55,7 +55,7 @@ describe("given requests that are wrong", () => {
     mine = await knownTenant("Mine");
     theirs = await knownTenant("Theirs");
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   async function knownTenant(name: string): Promise<Known> {
     const tenant = await createTenant(gateway.url, { name });

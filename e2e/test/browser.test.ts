@@ -47,9 +47,9 @@ if (!chromiumIsThere)
     await page.goto(`http://localhost:${(site.address() as { port: number }).port}/`);
   });
   afterAll(async () => {
-    await browser.close();
-    site.close();
-    await system.close();
+    await browser?.close();
+    site?.close();
+    await system?.close();
   });
 
   const flagsUrl = (base: string) => `${base}/api/v1/sdk/flags`;

@@ -25,7 +25,7 @@ describe("given two managements and two edges behind a gateway", () => {
   });
   afterAll(async () => {
     for (const stream of streams) stream.close();
-    await system.close();
+    await system?.close();
   });
 
   const api = (path: string) => `${gateway.url}/api/v1/${path}`;
@@ -95,6 +95,13 @@ describe("given two managements and two edges behind a gateway", () => {
         checkout: true,
         search: false,
       });
+      const evaluated = await call(api("sdk/evaluate?key=checkout"), { key: tenant.clientKey });
+      expect(evaluated.body).toEqual({
+        key: "checkout",
+        value: true,
+        variation: "on",
+        reason: "static",
+      });
     });
 
     it("is told to another environment's SDKs only when it is meant for them", async () => {
@@ -141,6 +148,8 @@ describe("given two managements and two edges behind a gateway", () => {
           }),
         ),
       );
+      const evaluated = await call(api("sdk/evaluate?key=checkout"), { key: tenant.clientKey });
+      expect(evaluated.status).toBe(404);
       await eventually(() =>
         stream.events.some(
           ({ data }) => (data as { removed?: string[] }).removed?.[0] === "checkout",

@@ -10,7 +10,7 @@ describe("given an edge that is killed under a stream of changes", () => {
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 2 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   const readiness = async (edge: Edge) => (await call(`${edge.process.metricsUrl}/readyz`)).body;
 

@@ -12,7 +12,7 @@ describe("given two managements under a stream of changes", () => {
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 2 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   async function leaderLeaves(): Promise<{ leader: Management; other: Management }> {
     const leader = await awaitLeader(system.managements);

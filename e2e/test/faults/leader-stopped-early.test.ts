@@ -11,7 +11,7 @@ describe("given a leader that is stopped while it still looks at what stands in 
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 1 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   it("takes nothing back that the next leader has published meanwhile", async () => {
     const chapter = await beginChapter(system, { name: "Stopped early", steps: 20 });

@@ -17,7 +17,7 @@ describe("given a management that is killed after it committed a change", () => 
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 2 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   const only = () => system.managements[0] as Management;
   const logged = async () => (await readAll(system.nats.url, "FLAG_EVENTS")).length;

@@ -8,7 +8,7 @@ describe("given NATS that is killed and started again under a stream of changes"
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 2 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   it("takes changes meanwhile, and tells of all of them once", async () => {
     const chapter = await beginChapter(system, { name: "NATS restarted" });

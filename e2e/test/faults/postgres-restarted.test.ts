@@ -13,7 +13,7 @@ describe("given PostgreSQL that is killed and started again under a stream of ch
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 2, postgres: "own" });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   it("keeps every change that was answered, tells of it once, and is soon at work again", async () => {
     const chapter = await beginChapter(system, { name: "PostgreSQL restarted" });

@@ -12,7 +12,7 @@ describe("given a snapshot that was written anew after many changes", () => {
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 1 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   it("is given nothing older by the next leader", async () => {
     const chapter = await beginChapter(system, { name: "Many changes", steps: 1 });

@@ -9,7 +9,7 @@ describe("given JetStream's streams that are deleted under running edges", () =>
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 2 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   it("writes the snapshot anew, and no edge shows less meanwhile", async () => {
     const chapter = await beginChapter(system, { name: "Bucket" });

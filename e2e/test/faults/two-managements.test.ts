@@ -12,7 +12,7 @@ describe("given two managements of which one leads the relay", () => {
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 1 });
   });
-  afterAll(() => system.close());
+  afterAll(() => system?.close());
 
   async function medianAnswerMs(chapter: Chapter, management: Management): Promise<number> {
     const took: number[] = [];
