@@ -26,14 +26,14 @@ export async function provisionService(options: {
     await ensureRole(sql, runtime, options.runtimePassword);
     for (const role of [owner, runtime])
       await sql`alter role ${sql(role)} set search_path = ${sql(service)}`;
+    await joinRole(sql, owner);
     await ensureDatabase(sql, database);
   });
   await inDatabase(adminUrl, database, async (sql) => {
     await sql`revoke all on schema public from public`;
     await sql`revoke temporary on database ${sql(database)} from public`;
     await sql`grant connect on database ${sql(database)} to ${sql(owner)}, ${sql(runtime)}`;
-    await sql`create schema if not exists ${sql(service)}`;
-    await sql`alter schema ${sql(service)} owner to ${sql(owner)}`;
+    await sql`create schema if not exists ${sql(service)} authorization ${sql(owner)}`;
     await sql`grant usage on schema ${sql(service)} to ${sql(runtime)}`;
   });
   return {
@@ -76,6 +76,12 @@ async function ensureRole(sql: postgres.Sql, role: string, password: string): Pr
     select format('%s role %I login password %L', ${verb}::text, ${role}::text, ${password}::text)
       as statement`;
   await sql.unsafe(quoted.statement);
+}
+
+/** A role that is no superuser can make a schema only for a role that it is a member of. */
+async function joinRole(sql: postgres.Sql, role: string): Promise<void> {
+  const [self] = await sql`select rolsuper from pg_roles where rolname = current_user`;
+  if (self?.rolsuper !== true) await sql`grant ${sql(role)} to current_user`;
 }
 
 async function ensureDatabase(sql: postgres.Sql, database: string): Promise<void> {

@@ -1,0 +1,3 @@
+-- Up Migration
+
+create table things (id integer primary key);

@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { testBackends } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+import { migrate, provisionService, urlFor } from "../src/index.ts";
+
+/** Roles and databases belong to the whole server, so these have names that nobody else uses. */
+const suffix = randomUUID().slice(0, 8);
+const service = `provision_${suffix}`;
+const creator = `creator_${suffix}`;
+const database = `halyard_${suffix}`;
+const migrations = fileURLToPath(new URL("./provision-migrations", import.meta.url));
+
+let admin: postgres.Sql;
+
+beforeAll(async () => {
+  admin = postgres(testBackends().postgresAdminUrl, { max: 1, onnotice: () => undefined });
+  await admin`create role ${admin(creator)} login createrole createdb password 'creator'`;
+});
+
+afterAll(async () => {
+  await admin`drop database if exists ${admin(database)} with (force)`;
+  for (const role of [`${service}_runtime`, `${service}_owner`, creator])
+    await admin`drop role if exists ${admin(role)}`;
+  await admin.end();
+});
+
+describe("given a role that may create roles and databases, but is no superuser", () => {
+  it("prepares a database that the owner can migrate, and again without a difference", async () => {
+    const adminUrl = urlFor(testBackends().postgresAdminUrl, "postgres", creator, "creator");
+    const options = {
+      adminUrl,
+      database,
+      service,
+      ownerPassword: "owner",
+      runtimePassword: "runtime",
+    };
+    const first = await provisionService(options);
+    expect(await provisionService(options)).toEqual(first);
+
+    const migration = {
+      ownerUrl: first.ownerUrl,
+      schema: service,
+      directory: migrations,
+      log: () => undefined,
+    };
+    expect(await migrate(migration)).toEqual(["0001_things"]);
+    const runtime = postgres(first.runtimeUrl, { max: 1, onnotice: () => undefined });
+    try {
+      await expect(runtime`create table others (id integer)`).rejects.toThrow("permission denied");
+    } finally {
+      await runtime.end();
+    }
+  });
+});
