@@ -69,6 +69,10 @@ export function startRelay(
     if (now !== leading) logger.info(now ? "leading the relay" : "no longer leading the relay");
     leading = now;
     metrics.leading.set(now ? 1 : 0);
+    if (now) return;
+    // What another process leads, it also measures.
+    metrics.unsentRows.set(0);
+    metrics.oldestUnsentSeconds.set(0);
   }
 
   const running = run();
