@@ -1,3 +1,5 @@
+import { cpSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginChapter } from "../../src/chapter.ts";
 import { awaitAnswers } from "../../src/disturbances.ts";
@@ -34,4 +36,30 @@ describe("given NATS that is killed and started again under a stream of changes"
     await awaitAnswers(changes, 40);
     expect(await chapter.faults()).toEqual([]);
   });
+
+  it("makes good what a broker lost that had acknowledged it", async () => {
+    const chapter = await beginChapter(system, { name: "Power lost" });
+    const changes = chapter.change();
+    await awaitAnswers(changes, 40);
+    const forgetWhatFollows = rememberStreams(system.nats);
+    await awaitAnswers(changes, 60);
+    await system.nats.kill();
+    forgetWhatFollows();
+    await system.nats.start();
+    await awaitAnswers(changes, 40);
+    expect(await chapter.faults()).toEqual([]);
+  });
 });
+
+/** As when power fails before the disk has what was acknowledged: the files stand as they stood. */
+function rememberStreams(nats: System["nats"]): () => void {
+  const streams = join(nats.storeDir, "jetstream");
+  const remembered = join(nats.storeDir, "remembered");
+  nats.signal("SIGSTOP");
+  cpSync(streams, remembered, { recursive: true });
+  nats.signal("SIGCONT");
+  return () => {
+    rmSync(streams, { recursive: true });
+    renameSync(remembered, streams);
+  };
+}

@@ -23,6 +23,8 @@ export type RestartableNats = TestNats & {
   start(): Promise<void>;
   /** SIGSTOP makes it fall silent with its connections open; SIGCONT lets it go on. */
   signal(name: NodeJS.Signals): void;
+  /** Where its streams lie. */
+  storeDir: string;
 };
 
 export async function startTestNats(): Promise<TestNats> {
@@ -53,6 +55,7 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
   const { url, port } = server;
   return {
     url,
+    storeDir,
     async kill() {
       process.kill(server.pid, "SIGKILL");
       await server.exited;
