@@ -48,6 +48,11 @@ export async function takeLease(sql: postgres.Sql): Promise<() => Promise<void>>
   };
 }
 
+/** Ends the lease of a leader that was killed, which would otherwise be waited for. */
+export async function endLease(sql: postgres.Sql): Promise<void> {
+  await sql`update leases set expires_at = clock_timestamp()`;
+}
+
 /** Locks a table against whatever conflicts with the mode, until it is released. */
 export async function lockTable(
   sql: postgres.Sql,

@@ -3,7 +3,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { awaitRest, faultsOfSnapshot } from "../../src/agreement.ts";
 import { beginChapter } from "../../src/chapter.ts";
-import { deleteStream } from "../../src/disturbances.ts";
+import { deleteStream, endLease } from "../../src/disturbances.ts";
 import { type System, startSystem } from "../../src/system.ts";
 import { must } from "../../src/tenancy.ts";
 
@@ -33,6 +33,7 @@ describe("given a snapshot that was written anew after many changes", () => {
     await set("final", true);
     await awaitRest(system.sql);
     await management?.kill();
+    await endLease(system.sql);
     system.managements.shift();
     const next = await system.startManagement();
     await eventually(() => next.log().includes("leading the relay"));
