@@ -28,8 +28,9 @@ export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
     case "boolean":
       return true;
     case undefined:
-    default:
       return "anything";
+    default:
+      throw new Error(`an example of ${String(shape.type)}`);
   }
 }
 

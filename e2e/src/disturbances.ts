@@ -53,6 +53,19 @@ export async function endLease(sql: postgres.Sql): Promise<void> {
   await sql`update leases set expires_at = clock_timestamp()`;
 }
 
+/** Waits until PostgreSQL has noticed that the processes of before are gone, and ended what they did. */
+export async function awaitNobodyConnected(sql: postgres.Sql): Promise<void> {
+  await eventually(
+    async () => {
+      const rows = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and usename = 'management_runtime'`;
+      return rows.length === 0;
+    },
+    { because: "no management is connected" },
+  );
+}
+
 /** Locks a table against whatever conflicts with the mode, until it is released. */
 export async function lockTable(
   sql: postgres.Sql,

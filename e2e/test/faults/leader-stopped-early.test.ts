@@ -2,7 +2,12 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { awaitRest } from "../../src/agreement.ts";
 import { beginChapter } from "../../src/chapter.ts";
-import { awaitLockWaiters, forgetMessageIdsAtOnce, lockTable } from "../../src/disturbances.ts";
+import {
+  awaitLockWaiters,
+  awaitNobodyConnected,
+  forgetMessageIdsAtOnce,
+  lockTable,
+} from "../../src/disturbances.ts";
 import { awaitLeader, type Management, type System, startSystem } from "../../src/system.ts";
 import { must } from "../../src/tenancy.ts";
 
@@ -27,6 +32,7 @@ describe("given a leader that is stopped while it still looks at what stands in 
     await forgetMessageIdsAtOnce(system.nats.url);
     await first.kill();
     system.managements.shift();
+    await awaitNobodyConnected(system.sql);
 
     // It has asked the broker where the log ends, and waits for what is recorded about it.
     const unlock = await lockTable(system.sql, "relay_streams", "access exclusive");
