@@ -34,9 +34,17 @@ export function deriveView(environment: EnvironmentFlags | undefined): Environme
     outcomes.set(flag.key, outcome);
     values += `${values === "" ? "" : ","}${asciiJson(flag.key)}:${outcome.value}`;
   }
-  const body = `{"flags":{${values}}}`;
+  const body = inOnePiece(`{"flags":{${values}}}`);
   const hash = createHash("sha256").update(body).digest("base64url");
   return { outcomes, body, etag: `"${hash.slice(0, etagLength)}"` };
+}
+
+/**
+ * A text that was put together from parts is kept as its parts, and copied out of them each time that
+ * it is sent. Read back from bytes it is one piece.
+ */
+function inOnePiece(ascii: string): string {
+  return Buffer.from(ascii, "latin1").toString("latin1");
 }
 
 /** The view of an environment that has no flags. */
