@@ -21,7 +21,6 @@ export async function connectNats(options: {
   url: string;
   name: string;
   logger: Logger;
-  signal?: AbortSignal;
 }): Promise<NatsConnection> {
   const { url, name, logger } = options;
   const connection = await connect({

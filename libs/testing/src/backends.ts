@@ -7,8 +7,6 @@
  * a container a test file, else from a server process a test file: JetStream's streams have fixed
  * names, so test files that run at the same time cannot share a server.
  */
-export type BackendKind = "external" | "containers" | "embedded";
-
 export type TestBackends = {
   /** A superuser's address. */
   postgresAdminUrl: string;

@@ -4,7 +4,7 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { createAuthentication, type FindKey } from "./access/principal.ts";
+import { type AuthenticateKey, createAuthentication, type FindKey } from "./access/principal.ts";
 import { registerEnvironmentRoutes } from "./environments/environment-routes.ts";
 import { createFlagChanges } from "./flags/flag-changes.ts";
 import { registerFlagRoutes } from "./flags/flag-routes.ts";
@@ -43,7 +43,7 @@ export function createManagementApp(options: {
     isOutage,
   });
   const authenticationFor = createAuthentication({ ...options, nowMs: () => now().getTime() });
-  const serverKey = authenticationFor("server_key");
+  const serverKey = authenticationFor("server_key") as AuthenticateKey;
   const answerOnce = createAnswerOnce(randomBytes);
   const changes = createFlagChanges({ now, newId });
   registerFlagRoutes(app, { sql, writer, changes, answerOnce, authenticate: serverKey });

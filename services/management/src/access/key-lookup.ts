@@ -2,6 +2,7 @@ import { createKeyDirectory, type KeyDirectory, parseApiKey } from "@halyard/api
 import type { KeyEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { keyEntry } from "../keys/key-entry.ts";
+import { findUnrevokedKey } from "../keys/key-store.ts";
 import type { FindKey } from "./principal.ts";
 
 /**
@@ -19,24 +20,11 @@ export function createKeyLookup(options: {
     if (options.directoryIsCurrent()) return directory.verify(text, nowMs);
     const parsed = parseApiKey(text);
     if (parsed === undefined) return undefined;
-    const entry = await readKeyEntry(sql, parsed.id);
-    if (entry === undefined) return undefined;
+    const key = await findUnrevokedKey(sql, parsed.id);
+    if (key === undefined) return undefined;
+    const { value } = keyEntry({ ...key, committedAt: key.createdAt });
     const momentary = createKeyDirectory();
-    momentary.apply(parsed.id, entry);
+    momentary.apply(parsed.id, value as KeyEntry);
     return momentary.verify(text, nowMs);
   };
-}
-
-async function readKeyEntry(sql: Sql, keyId: string): Promise<KeyEntry | undefined> {
-  const [row] = await sql<Parameters<typeof keyEntry>[0][]>`
-    select key.id, key.secret_sha256 as "secretSha256", key.kind,
-           project.organization_id as "organizationId", project.id as "projectId",
-           key.environment_id as "environmentId", key.user_id as "userId",
-           key.environment_only as "environmentOnly", key.version,
-           key.expires_at as "expiresAt", key.created_at as "committedAt"
-    from api_keys as key
-    join environments as environment on environment.id = key.environment_id
-    join projects as project on project.id = environment.project_id
-    where key.id = ${keyId} and key.revoked_at is null`;
-  return row === undefined ? undefined : (keyEntry(row).value as KeyEntry);
 }

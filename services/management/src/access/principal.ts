@@ -9,6 +9,9 @@ export type Principal = { kind: "operator" } | KeyPrincipal;
 
 export type Authenticate = (request: RequestFacts) => Promise<Principal | Refusal>;
 
+/** The check before a route that no operator may use. */
+export type AuthenticateKey = (request: RequestFacts) => Promise<KeyPrincipal | Refusal>;
+
 /** Finds an API key by the text that a caller presented. */
 export type FindKey = (text: string, nowMs: number) => Promise<DirectoryKey | undefined>;
 

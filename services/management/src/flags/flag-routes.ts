@@ -9,7 +9,7 @@ import {
   refuse,
   registerRoute,
 } from "@halyard/service";
-import type { Authenticate, KeyPrincipal } from "../access/principal.ts";
+import type { AuthenticateKey } from "../access/principal.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
@@ -25,13 +25,10 @@ export function registerFlagRoutes(
     writer: Writer;
     changes: FlagChanges;
     answerOnce: AnswerOnce;
-    authenticate: Authenticate;
+    authenticate: AuthenticateKey;
   },
 ): void {
-  const { sql, writer, changes, answerOnce } = options;
-  const authenticate = options.authenticate as (
-    ...request: Parameters<Authenticate>
-  ) => Promise<KeyPrincipal | Refusal>;
+  const { sql, writer, changes, answerOnce, authenticate } = options;
 
   registerRoute(app, contract.createFlag, {
     authenticate,

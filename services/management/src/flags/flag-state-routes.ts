@@ -10,7 +10,7 @@ import {
   refuse,
   registerRoute,
 } from "@halyard/service";
-import type { Authenticate, KeyPrincipal } from "../access/principal.ts";
+import type { AuthenticateKey } from "../access/principal.ts";
 import type { Writer } from "../outbox/write.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
 import { etagOf, flagStateResource } from "./flag-resource.ts";
@@ -20,12 +20,9 @@ import { checkIfMatch } from "./precondition.ts";
 /** The routes of a flag's state in any environment of the project. */
 export function registerFlagStateRoutes(
   app: App,
-  options: { sql: Sql; writer: Writer; changes: FlagChanges; authenticate: Authenticate },
+  options: { sql: Sql; writer: Writer; changes: FlagChanges; authenticate: AuthenticateKey },
 ): void {
-  const { sql, writer, changes } = options;
-  const authenticate = options.authenticate as (
-    ...request: Parameters<Authenticate>
-  ) => Promise<KeyPrincipal | Refusal>;
+  const { sql, writer, changes, authenticate } = options;
 
   registerRoute(app, contract.getFlagState, {
     authenticate,

@@ -48,6 +48,18 @@ export async function findKey(sql: Sql, address: KeyAddress): Promise<Key | unde
   return key;
 }
 
+/** A key by its id alone, unless it was revoked: for telling who is asking. */
+export async function findUnrevokedKey(sql: Sql, keyId: string): Promise<Key | undefined> {
+  const [key] = await sql<Key[]>`
+    select ${columns(sql)} from ${tables(sql)} where key.id = ${keyId} and key.revoked_at is null`;
+  return key;
+}
+
+/** Every key that works. A revoked or expired one is left out: it is like one that never was. */
+export const workingKeys = (tx: Transaction) => tx<Key[]>`
+  select ${columns(tx)} from ${tables(tx)}
+  where key.revoked_at is null and (key.expires_at is null or key.expires_at > now())`;
+
 /** Reads a key to change it. What it is joined with never changes, so its own lock is enough. */
 export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key | undefined> {
   const [key] = await tx<Key[]>`

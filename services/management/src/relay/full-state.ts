@@ -3,6 +3,7 @@ import type { PendingQuery, Sql, Transaction } from "@halyard/postgres";
 import { environmentEntry } from "../environments/environment-entry.ts";
 import { flagEntry } from "../flags/flag-entry.ts";
 import { keyEntry } from "../keys/key-entry.ts";
+import { workingKeys } from "../keys/key-store.ts";
 import { organizationEntry } from "../organizations/organization-entry.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { projectEntry } from "../projects/project-entry.ts";
@@ -27,7 +28,11 @@ export async function readFullState(
     await handOver(organizations(tx), (row) => organizationEntry(row, plans), onEntries);
     await handOver(projects(tx), projectEntry, onEntries);
     await handOver(environments(tx), environmentEntry, onEntries);
-    await handOver(keys(tx), keyEntry, onEntries);
+    await handOver(
+      workingKeys(tx),
+      (key) => keyEntry({ ...key, committedAt: key.createdAt }),
+      onEntries,
+    );
     await handOver(flags(tx), (row) => flagEntry(row, row), onEntries);
     return unsent.map((row) => row.id);
   }) as Promise<readonly number[]>;
@@ -44,7 +49,6 @@ async function handOver<Row extends object>(
 type OrganizationRow = Parameters<typeof organizationEntry>[0];
 type ProjectRow = Parameters<typeof projectEntry>[0];
 type EnvironmentRow = Parameters<typeof environmentEntry>[0];
-type KeyRow = Parameters<typeof keyEntry>[0];
 type FlagRow = Parameters<typeof flagEntry>[0] & Parameters<typeof flagEntry>[1];
 
 const organizations = (tx: Transaction) => tx<OrganizationRow[]>`
@@ -64,18 +68,6 @@ const environments = (tx: Transaction) => tx<EnvironmentRow[]>`
            environment.name, environment.created_at as "createdAt"
     from environments as environment
     join projects as project on project.id = environment.project_id`;
-
-/** Keys that were revoked or have expired are left out: an unknown key and a dead one are alike. */
-const keys = (tx: Transaction) => tx<KeyRow[]>`
-    select key.id, key.secret_sha256 as "secretSha256", key.kind,
-           project.organization_id as "organizationId", project.id as "projectId",
-           key.environment_id as "environmentId", key.user_id as "userId",
-           key.environment_only as "environmentOnly", key.version,
-           key.expires_at as "expiresAt", key.created_at as "committedAt"
-    from api_keys as key
-    join environments as environment on environment.id = key.environment_id
-    join projects as project on project.id = environment.project_id
-    where key.revoked_at is null and (key.expires_at is null or key.expires_at > now())`;
 
 const flags = (tx: Transaction) => tx<FlagRow[]>`
     select flag.id, project.organization_id as "organizationId", flag.project_id as "projectId",
