@@ -20,8 +20,10 @@ const config: Config = {
   },
   globalSetup: "<rootDir>/libs/testing/src/global-setup.ts",
   globalTeardown: "<rootDir>/libs/testing/src/global-teardown.ts",
-  testTimeout: 30_000,
-  ...(externalNats ? { maxWorkers: 1 } : {}),
+  testSequencer: "<rootDir>/jest.sequencer.ts",
+  testTimeout: 60_000,
+  // Most files wait for processes of their own rather than compute, so that two of them share two cores.
+  maxWorkers: externalNats ? 1 : 2,
 };
 
 export default config;

@@ -1,12 +1,26 @@
 import type { Benchmark } from "./benchmark.ts";
 import { changesBenchmark } from "./changes/changes-benchmark.ts";
 import { edgeStartBenchmark } from "./edge-start/edge-start-benchmark.ts";
+import { evaluationBenchmark } from "./evaluation/evaluation-benchmark.ts";
 import { flagsBenchmark } from "./flags/flags-benchmark.ts";
+import { peersBenchmark } from "./peers/peers-benchmark.ts";
+import { refetchBenchmark } from "./refetch/refetch-benchmark.ts";
+import { schedulesBenchmark } from "./schedules/schedules-benchmark.ts";
 import { streamsBenchmark } from "./streams/streams-benchmark.ts";
+import { targetingBenchmark } from "./targeting/targeting-benchmark.ts";
+import { usageBenchmark } from "./usage/usage-benchmark.ts";
+import { webhooksBenchmark } from "./webhooks/webhooks-benchmark.ts";
 
 export const allBenchmarks: readonly Benchmark[] = [
   flagsBenchmark,
+  evaluationBenchmark,
+  targetingBenchmark,
+  peersBenchmark,
+  refetchBenchmark,
   streamsBenchmark,
   edgeStartBenchmark,
   changesBenchmark,
+  schedulesBenchmark,
+  webhooksBenchmark,
+  usageBenchmark,
 ];

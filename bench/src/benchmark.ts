@@ -14,6 +14,8 @@ export type Benchmark = {
    * servers are measured together, which then share all cores.
    */
   pinned: boolean;
+  /** Whether it compares with other libraries or servers, which are installed on first use. */
+  withPeers?: boolean;
   run(bench: Bench): Promise<Outcome>;
   /** Says in which functions the time goes, where that is worth knowing. */
   profile?(bench: Bench): Promise<string>;
@@ -33,6 +35,8 @@ export type Outcome = {
   figures: readonly Figure[];
   /** What a reader of the figures must know. */
   notes: readonly string[];
-  /** Versions of the servers that took part, by name. */
+  /** What is shown as it was printed, such as how PostgreSQL carries out a statement. */
+  listings?: readonly { title: string; text: string }[];
+  /** Versions of the servers and libraries of others that took part, by name. */
   servers: Readonly<Record<string, string>>;
 };

@@ -1,11 +1,12 @@
 import { allBenchmarks } from "./all-benchmarks.ts";
 import { type Arguments, readArguments } from "./arguments.ts";
 import type { Bench, Benchmark, Outcome } from "./benchmark.ts";
-import { updateBenchmarksPage } from "./benchmarks-page.ts";
+import { hasPlaceForProfile, updateBenchmarksPage } from "./benchmarks-page.ts";
 import { describeMachine, machineLine } from "./machine.ts";
+import { installPeers } from "./peers/peers-package.ts";
 import { findCores } from "./processes/cores.ts";
-import { describeOutcome } from "./reporting/describe-outcome.ts";
-import { saveResult } from "./results.ts";
+import { describeOutcome, describeQuickOutcome } from "./reporting/describe-outcome.ts";
+import { saveProfile, saveResult } from "./results.ts";
 import { withBench } from "./with-bench.ts";
 
 const given = process.argv.slice(2);
@@ -17,22 +18,29 @@ async function runAll(benchmarks: readonly Benchmark[], { quick, save, profile }
   const available = findCores();
   if (available === undefined)
     console.log("There is no taskset, or only one core: servers and load disturb one another.");
+  if (benchmarks.some(({ withPeers }) => withPeers)) await installPeers();
   for (const benchmark of benchmarks) {
     const cores = benchmark.pinned ? available : undefined;
     const machine = describeMachine(cores);
     console.log(`\n${benchmark.name}: ${benchmark.summary}`);
     console.log(`${new Date().toISOString()}, ${machineLine(machine)}\n`);
     const settings = { quick, cores };
+    const origin = {
+      benchmark: benchmark.name,
+      measuredAt: new Date().toISOString(),
+      command: `npm run bench -- ${profile ? "--profile --save" : "--save"} ${benchmark.name}`,
+      machine,
+    };
     if (profile) {
-      console.log(await withBench(settings, (bench) => profileOf(benchmark, bench)));
-      continue;
+      const text = await withBench(settings, (bench) => profileOf(benchmark, bench));
+      console.log(text);
+      if (save) saveProfile({ ...origin, profile: text });
+    } else {
+      const outcome = onlyKnown(await withBench(settings, (bench) => benchmark.run(bench)));
+      console.log(quick ? describeQuickOutcome(outcome) : describeOutcome(outcome));
+      if (save) saveResult({ ...origin, ...outcome });
     }
-    const outcome = onlyKnown(await withBench(settings, (bench) => benchmark.run(bench)));
-    console.log(describeOutcome(outcome));
-    if (!save) continue;
-    const command = `npm run bench -- --save ${benchmark.name}`;
-    saveResult({ benchmark: benchmark.name, measuredAt: new Date(), command, machine, ...outcome });
-    updateBenchmarksPage();
+    if (save) updateBenchmarksPage();
   }
 }
 
@@ -45,12 +53,14 @@ async function profileOf(benchmark: Benchmark, bench: Bench): Promise<string> {
   return (await benchmark.profile?.(bench)) ?? "There is no profile of this one.";
 }
 
-function chosen({ names, profile }: Arguments): readonly Benchmark[] {
+function chosen({ names, profile, save }: Arguments): readonly Benchmark[] {
   const unknown = names.filter((name) => !allBenchmarks.some((known) => known.name === name));
   if (unknown.length > 0)
     throw new Error(`There is no benchmark ${unknown.join(", ")}; --help lists them.`);
   const named = names.length === 0 ? allBenchmarks : allBenchmarks.filter(isNamed);
-  return profile ? named.filter((benchmark) => benchmark.profile !== undefined) : named;
+  if (!profile) return named;
+  const profiled = named.filter((benchmark) => benchmark.profile !== undefined);
+  return save ? profiled.filter(({ name }) => hasPlaceForProfile(name)) : profiled;
 
   function isNamed(benchmark: Benchmark): boolean {
     return names.includes(benchmark.name);
@@ -59,13 +69,22 @@ function chosen({ names, profile }: Arguments): readonly Benchmark[] {
 
 function help(): string {
   const width = Math.max(...allBenchmarks.map(({ name }) => name.length));
+  const profiled = allBenchmarks
+    .filter(({ profile }) => profile !== undefined)
+    .map(({ name }) => name)
+    .join(", ");
   return [
     "npm run bench -- [options] [benchmark…]     without names: all of them",
     "",
-    ...allBenchmarks.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    ...allBenchmarks.map(
+      ({ name, summary, withPeers }) =>
+        `  ${name.padEnd(width)}  ${summary}${withPeers ? " *" : ""}`,
+    ),
     "",
-    "  --save     keeps the figures in bench/results and docs/benchmarks.md",
-    "  --profile  says in which functions the time goes, where a benchmark can (flags, changes)",
+    "  * compares with what bench/peers names, which `npm ci` installs there on first use (200 MB)",
+    "",
+    "  --save     keeps the figures in bench/results and docs/benchmarks.md; with --profile, profiles",
+    `  --profile  says in which functions the time goes, where a benchmark can (${profiled})`,
     "  --quick    tiny and short: only shows that the benchmarks work",
     "  --help     this text",
   ].join("\n");

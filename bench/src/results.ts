@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import type { Outcome } from "./benchmark.ts";
 import type { Machine } from "./machine.ts";
-import { resultsDir } from "./project-root.ts";
+import { profilesDir, resultsDir } from "./project-root.ts";
 
 /** A benchmark's figures as they were measured, with all that it takes to measure them again. */
 export type Result = Outcome & {
@@ -12,18 +12,39 @@ export type Result = Outcome & {
   machine: Machine;
 };
 
-export function saveResult(result: Omit<Result, "measuredAt"> & { measuredAt: Date }): void {
-  mkdirSync(resultsDir, { recursive: true });
-  const file = join(resultsDir, `${result.benchmark}.json`);
-  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+/** In which functions a benchmark's time went, with all that it takes to look again. */
+export type SavedProfile = Pick<Result, "benchmark" | "measuredAt" | "command" | "machine"> & {
+  /** Markdown, as it was printed. */
+  profile: string;
+};
+
+export function saveResult(result: Result): void {
+  save(resultsDir, result);
+}
+
+export function saveProfile(profile: SavedProfile): void {
+  save(profilesDir, profile);
 }
 
 /** All that were saved, by name. */
 export function readResults(): ReadonlyMap<string, Result> {
-  if (!existsSync(resultsDir)) return new Map();
-  const files = readdirSync(resultsDir).filter((name) => name.endsWith(".json"));
-  const results = files.map(
-    (name) => JSON.parse(readFileSync(join(resultsDir, name), "utf8")) as Result,
-  );
-  return new Map(results.map((result) => [result.benchmark, result]));
+  return readAll<Result>(resultsDir);
+}
+
+export function readProfiles(): ReadonlyMap<string, SavedProfile> {
+  return readAll<SavedProfile>(profilesDir);
+}
+
+function save(directory: string, saved: { benchmark: string }): void {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, `${saved.benchmark}.json`), `${JSON.stringify(saved, null, 2)}\n`);
+}
+
+function readAll<Saved extends { benchmark: string }>(
+  directory: string,
+): ReadonlyMap<string, Saved> {
+  if (!existsSync(directory)) return new Map();
+  const files = readdirSync(directory).filter((name) => name.endsWith(".json"));
+  const all = files.map((name) => JSON.parse(readFileSync(join(directory, name), "utf8")) as Saved);
+  return new Map(all.map((saved) => [saved.benchmark, saved]));
 }

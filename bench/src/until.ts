@@ -1,10 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 const lookEveryMs = 10;
-const patienceMs = 60_000;
+const usualPatienceMs = 60_000;
 
 /** Waits until the question is answered with yes. It may fail in the meantime. */
-export async function until(what: string, question: () => Promise<boolean>): Promise<void> {
+export async function until(
+  what: string,
+  question: () => Promise<boolean>,
+  patienceMs = usualPatienceMs,
+): Promise<void> {
   const deadline = performance.now() + patienceMs;
   let lastError: unknown;
   while (performance.now() < deadline) {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
+import { stayAwake } from "../src/http/stay-awake.ts";
 import { selfTimes } from "../src/profile/cpu-profile.ts";
+import { partOf } from "../src/profile/part-of.ts";
 import { type Figure, isMet } from "../src/reporting/figure.ts";
 import { figureTable } from "../src/reporting/table.ts";
 import { alternate } from "../src/rounds.ts";
@@ -45,6 +47,25 @@ describe("given a figure with a goal", () => {
   }
 });
 
+describe("given a load generator that stays awake", () => {
+  it("does not take the time for its own in which it did not have the core", async () => {
+    const sleepMs = 30;
+    const never = new Int32Array(new SharedArrayBuffer(4));
+    let turns = 0;
+    const slept = Promise.withResolvers<void>();
+    const awake = stayAwake(() => {
+      Atomics.wait(never, 0, 0, sleepMs);
+      turns += 1;
+      if (turns === 10) slept.resolve();
+      return false;
+    });
+    await slept.promise;
+    awake.stop();
+    // What it computes in between is its own, and takes longer on a busy machine.
+    expect(awake.idleCpuMs()).toBeLessThan(turns * sleepMs * 0.8);
+  });
+});
+
 describe("given several rounds", () => {
   it("sides are measured in turn and the median of each counts", async () => {
     const order: string[] = [];
@@ -81,6 +102,21 @@ describe("given a CPU profile", () => {
     };
     const times = selfTimes(profile, { fromMs: 2, toMs: 5 });
     expect([...times]).toEqual([["answer node:net:10", 3_000]]);
+  });
+
+  it.each([
+    ["holds libs/evaluation/src/operators/list.ts:13", "libs/evaluation"],
+    ["respond services/sdk-edge/src/sdk/front.ts:24", "services/sdk-edge/src/sdk"],
+    ["start services/sdk-edge/src/app.ts:24", "services/sdk-edge/src"],
+    ["hash node:internal/crypto/hash:294", "node:crypto"],
+    ["Socket._writeGeneric node:net:1231", "node:http and what it stands on"],
+    ["writeLatin1String", "writing to the socket"],
+    ["(garbage collector)", "(garbage collector)"],
+    ["(anonymous) prom-client/lib/histogram.js:232", "other packages"],
+    ["(anonymous) bench/src/http/bare-server.ts:29", "the bare server"],
+    ["base64urlSlice", "native code of Node and V8"],
+  ])("%s belongs to %s", (name, part) => {
+    expect(partOf(name)).toBe(part);
   });
 
   const idle = { functionName: "(idle)", url: "", lineNumber: -1 };

@@ -10,7 +10,7 @@ export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
   const shape = resolve(schema);
   if (shape.enum !== undefined) return shape.enum[0];
   if (shape.anyOf !== undefined) return exampleOf(shape.anyOf[0] as Schema, ids, name);
-  switch (shape.type) {
+  switch ([shape.type].flat()[0]) {
     case "object":
       return Object.fromEntries(
         Object.entries(shape.properties ?? {}).map(([key, field]) => [

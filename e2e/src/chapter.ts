@@ -29,7 +29,6 @@ export type Chapter = {
   change(options?: { pauseMs?: number }): ChangeStream;
   /** Waits until all has come to rest, and says everything that is not as it was promised. */
   faults(): Promise<string[]>;
-  close(): Promise<void>;
 };
 
 const defaultSteps = 120;
@@ -55,6 +54,11 @@ export async function beginChapter(
   await awaitEdgesAgree({ sql, edges, ...place });
   const watcher = watch({ edges, key: tenant.clientKey, flags: ladder.map(({ key }) => key) });
   const streams: ChangeStream[] = [];
+  const close = async () => {
+    await Promise.allSettled(streams.map((stream) => stream.stop()));
+    await watcher.stop();
+  };
+  system.endsWithSystem(close);
 
   return {
     tenant,
@@ -85,10 +89,6 @@ export async function beginChapter(
       // Last, so that it has watched the edges come to rest too.
       await watcher.stop();
       return [...watcher.faults, ...found];
-    },
-    async close() {
-      await Promise.all(streams.map((stream) => stream.stop()));
-      await watcher.stop();
     },
   };
 }

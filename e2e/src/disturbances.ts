@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { flagEventsStream } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
@@ -21,15 +22,24 @@ export async function withManager<T>(
 }
 
 /**
- * Has the broker forget message ids almost at once. Otherwise it would drop a second copy of an event
- * for two minutes, and a relay that sends twice would pass.
+ * Has the broker forget message ids almost at once. Otherwise it would drop a second copy of a message
+ * for two minutes, and whoever sends twice, or bears no repetition, would pass.
  */
-export async function forgetMessageIdsAtOnce(natsUrl: string): Promise<void> {
+export async function forgetMessageIdsAtOnce(
+  natsUrl: string,
+  stream = flagEventsStream.name,
+): Promise<void> {
   const shortest = nanos(100);
   await withManager(natsUrl, (manager) =>
-    manager.streams.update(flagEventsStream.name, { duplicate_window: shortest }),
+    manager.streams.update(stream, { duplicate_window: shortest }),
   );
 }
+
+/** The window and the pause between two times that the broker looks through it, many times over. */
+const forgottenAfterMs = 600;
+
+/** Waits until the broker has forgotten what was sent, so that a copy of it gets through. */
+export const awaitForgotten = () => delay(forgottenAfterMs);
 
 export async function deleteStream(natsUrl: string, stream: string): Promise<void> {
   await withManager(natsUrl, (manager) => manager.streams.delete(stream));
@@ -54,15 +64,18 @@ export async function endLease(sql: postgres.Sql): Promise<void> {
 }
 
 /** Waits until PostgreSQL has noticed that the processes of before are gone, and ended what they did. */
-export async function awaitNobodyConnected(sql: postgres.Sql): Promise<void> {
+export async function awaitNobodyConnected(
+  sql: postgres.Sql,
+  role: "management_runtime" | "webhooks_runtime" = "management_runtime",
+): Promise<void> {
   await eventually(
     async () => {
       const rows = await sql`
         select from pg_stat_activity
-        where datname = current_database() and usename = 'management_runtime'`;
+        where datname = current_database() and usename = ${role}`;
       return rows.length === 0;
     },
-    { because: "no management is connected" },
+    { because: `nobody is connected as ${role}` },
   );
 }
 

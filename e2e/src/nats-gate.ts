@@ -9,7 +9,11 @@ import { connect, createServer, type Socket } from "node:net";
 export type NatsGate = {
   url: string;
   shut(): void;
+  /** Shuts by itself before the first data that holds a text, such as an acknowledgement's. */
+  shutBefore(text: string): void;
   open(): void;
+  /** Whether a text, such as the subject of a message, is among what waits at the gate. */
+  holds(text: string): boolean;
   /** How many bytes are waiting at the gate. */
   waitingBytes(): number;
   close(): Promise<void>;
@@ -19,6 +23,7 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
   const { hostname, port } = new URL(natsUrl);
   const passages = new Set<{ send: () => void; end: () => void; waiting: Buffer[] }>();
   let isShut = false;
+  let shutsBefore: string | undefined;
 
   const server = createServer({ noDelay: true }, (client) => {
     const upstream = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -32,6 +37,7 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
     passages.add(passage);
     client.on("data", (data) => {
       passage.waiting.push(data);
+      if (shutsBefore !== undefined && data.includes(shutsBefore)) isShut = true;
       if (!isShut) passage.send();
     });
     upstream.on("data", (data) => void client.write(data));
@@ -54,14 +60,19 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
     shut: () => {
       isShut = true;
     },
+    shutBefore: (text) => {
+      shutsBefore = text;
+    },
     open: () => {
       isShut = false;
+      shutsBefore = undefined;
       for (const passage of passages) passage.send();
     },
     waitingBytes: () =>
       [...passages]
         .flatMap((passage) => passage.waiting)
         .reduce((sum, data) => sum + data.length, 0),
+    holds: (text) => [...passages].some(({ waiting }) => Buffer.concat(waiting).includes(text)),
     async close() {
       for (const passage of passages) passage.end();
       server.close();

@@ -23,6 +23,8 @@ export type Operation = {
   path: string;
   pathParameters: readonly string[];
   queryParameters: readonly { name: string; required: boolean; schema: Schema }[];
+  /** The request headers that mean something to it. */
+  headers: ReadonlySet<string>;
   /** Which of `clientKey`, `serverKey` and `operatorToken` it accepts. */
   accepts: ReadonlySet<string>;
   body: { schema: Schema; required: boolean } | undefined;
@@ -80,6 +82,7 @@ export function operations(): Operation[] {
             required: required ?? false,
             schema: shape,
           })),
+        headers: new Set(parameters.filter((each) => each.in === "header").map(({ name }) => name)),
         accepts: new Set((raw.security ?? []).flatMap((each) => Object.keys(each))),
         body:
           schema === undefined

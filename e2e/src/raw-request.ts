@@ -56,6 +56,11 @@ export function sendRaw(url: string, asked: RawRequest): Promise<RawAnswer> {
   });
 }
 
+/** The bytes of a text's UTF-8 as Node's client takes them: one character each. */
+export function headerBytes(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
+
 export function describe({ method, path, headers, body }: RawRequest): string {
   const shownBody = body === undefined ? "" : ` ${String(body).slice(0, 120)}`;
   return `${method} ${path.slice(0, 160)} ${JSON.stringify(headers ?? {}).slice(0, 160)}${shownBody}`;

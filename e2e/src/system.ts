@@ -16,13 +16,18 @@ import {
 import postgres from "postgres";
 import "./patience.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
+import { plansText } from "./plans.ts";
 import { operatorToken } from "./tenancy.ts";
 
 /**
- * A whole system of real processes: PostgreSQL, NATS, as many management processes and edges as a test
- * wants, and a gateway before them. Each management reaches NATS through a gate of its own.
+ * A whole system of real processes: PostgreSQL, NATS, as many management processes, schedulers, webhook
+ * dispatchers, usage meterings and edges as a test wants, and a gateway before them. All of them but the edges reach NATS
+ * through a gate of their own each.
  */
 export type Management = ServiceProcess & { gate: NatsGate };
+export type Scheduler = ServiceProcess & { gate: NatsGate };
+export type Dispatcher = ServiceProcess & { gate: NatsGate };
+export type Metering = ServiceProcess & { gate: NatsGate };
 
 /** An edge keeps its address and its disk cache when it is started again, as a client would find it. */
 export type Edge = {
@@ -35,6 +40,8 @@ export type Edge = {
 };
 
 export type System = {
+  /** Where the edges keep their disk caches. */
+  directory: string;
   nats: RestartableNats;
   /** Set where the system has a PostgreSQL server of its own. */
   postgres: RestartablePostgres | undefined;
@@ -42,93 +49,231 @@ export type System = {
   sql: postgres.Sql;
   /** Those that are in service: tests take out what they kill or stop. */
   managements: Management[];
+  schedulers: Scheduler[];
+  dispatchers: Dispatcher[];
+  meterings: Metering[];
   edges: Edge[];
   startManagement(): Promise<Management>;
+  startScheduler(): Promise<Scheduler>;
+  startDispatcher(): Promise<Dispatcher>;
+  startMetering(): Promise<Metering>;
   startGateway(): Promise<ServiceProcess>;
+  /** What a test began in the system ends with it, also when the test failed before it could end it. */
+  endsWithSystem(end: () => Promise<void>): void;
   close(): Promise<void>;
 };
 
 const defaultPostgresConnections = "10";
 
+/** Tests ask in storms, from one address and often with one key; what they are not about does not limit them. */
+const asOftenAsTheyLike = {
+  KEY_REQUESTS_PER_SECOND: "100000",
+  KEY_REQUESTS_BURST: "100000",
+};
+
+/** All dispatchers have the same one, as they must; it protects nothing but what tests write. */
+const webhookSecretKeys = `tests:${Buffer.alloc(32, "k").toString("base64")}`;
+
+/** Where the gateway finds no service, in a system that has none of its kind. */
+const nobody = "http://127.0.0.1:1";
+
+/** What processes are told beside where the others are. */
+export type Settings = Partial<
+  Record<
+    "management" | "scheduler" | "webhook-dispatcher" | "usage-metering" | "sdk-edge" | "gateway",
+    Readonly<Record<string, string>>
+  >
+>;
+
 export async function startSystem(options: {
   managements: number;
+  /** None unless told. */
+  schedulers?: number;
+  /** None unless told. */
+  dispatchers?: number;
+  /** None unless told. */
+  meterings?: number;
   edges: number;
   postgres?: "shared" | "own";
+  /** Gets the directory in which the edges keep their disk caches. */
+  settings?: (directory: string) => Settings;
 }): Promise<System> {
   const [store, nats] = await Promise.all([
     options.postgres === "own" ? startRestartablePostgres() : createTestDatabase(),
     startRestartableNats(await natsServerBinary()),
   ]);
   const directory = mkdtempSync(join(tmpdir(), "halyard-e2e-"));
+  const settings = options.settings?.(directory) ?? {};
   const sql = postgres(store.adminUrl, {
     max: 4,
     connection: { search_path: "management" },
     onnotice: () => undefined,
   });
   const managements: Management[] = [];
-  const everStarted: Management[] = [];
+  const schedulers: Scheduler[] = [];
+  const dispatchers: Dispatcher[] = [];
+  const meterings: Metering[] = [];
   const edges: Edge[] = [];
-  const gateways: ServiceProcess[] = [];
+  const started: ServiceProcess[] = [];
+  const gates: NatsGate[] = [];
+  const begun: (() => Promise<void>)[] = [];
+
+  async function openGate(): Promise<NatsGate> {
+    const gate = await openNatsGate(nats.url);
+    gates.push(gate);
+    return gate;
+  }
 
   async function startManagement(): Promise<Management> {
-    const gate = await openNatsGate(nats.url);
+    const gate = await openGate();
     const process = await startServiceProcess("management", {
-      POSTGRES_URL: store.managementUrl,
+      POSTGRES_URL: store.runtimeUrls.management,
       POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
       NATS_URL: gate.url,
       OPERATOR_TOKEN: operatorToken,
+      PLANS: plansText(),
+      ...asOftenAsTheyLike,
+      ...settings.management,
     });
     const management = { ...process, gate };
     managements.push(management);
-    everStarted.push(management);
+    started.push(management);
     return management;
   }
 
+  async function startScheduler(): Promise<Scheduler> {
+    const gate = await openGate();
+    const process = await startServiceProcess("scheduler", {
+      POSTGRES_URL: store.runtimeUrls.scheduler,
+      POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
+      NATS_URL: gate.url,
+      ...asOftenAsTheyLike,
+      ...settings.scheduler,
+    });
+    const scheduler = { ...process, gate };
+    schedulers.push(scheduler);
+    started.push(scheduler);
+    return scheduler;
+  }
+
+  async function startDispatcher(): Promise<Dispatcher> {
+    const gate = await openGate();
+    const process = await startServiceProcess("webhook-dispatcher", {
+      POSTGRES_URL: store.runtimeUrls.webhooks,
+      POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
+      NATS_URL: gate.url,
+      WEBHOOK_SECRET_KEYS: webhookSecretKeys,
+      // Receivers of tests are on this machine.
+      WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
+      ...asOftenAsTheyLike,
+      ...settings["webhook-dispatcher"],
+    });
+    const dispatcher = { ...process, gate };
+    dispatchers.push(dispatcher);
+    started.push(dispatcher);
+    return dispatcher;
+  }
+
+  async function startMetering(): Promise<Metering> {
+    const gate = await openGate();
+    const process = await startServiceProcess("usage-metering", {
+      POSTGRES_URL: store.runtimeUrls.usage,
+      POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
+      NATS_URL: gate.url,
+      ...asOftenAsTheyLike,
+      ...settings["usage-metering"],
+    });
+    const metering = { ...process, gate };
+    meterings.push(metering);
+    started.push(metering);
+    return metering;
+  }
+
   async function startEdge(name: string): Promise<void> {
-    const edge = await createEdge(name, nats.url, join(directory, `${name}.cache`));
+    const edge = await createEdge(name, join(directory, `${name}.cache`), {
+      NATS_URL: nats.url,
+      ...settings["sdk-edge"],
+    });
     edges.push(edge);
   }
 
-  await Promise.all([
-    ...Array.from({ length: options.managements }, startManagement),
-    ...Array.from({ length: options.edges }, (_, index) => startEdge(`edge-${index + 1}`)),
-  ]);
-  edges.sort((left, right) => left.name.localeCompare(right.name));
-  if (options.managements > 0) await Promise.all(edges.map(awaitReady));
+  async function startGateway(): Promise<ServiceProcess> {
+    const gateway = await startServiceProcess("gateway", {
+      UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),
+      UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_SDK_EDGE_URL: edges.map(({ url }) => url).join(","),
+      UPSTREAM_USAGE_METERING_URL: meterings.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_WEBHOOK_DISPATCHER_URL: dispatchers.map(({ url }) => url).join(",") || nobody,
+      ...settings.gateway,
+    });
+    started.push(gateway);
+    return gateway;
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all(begun.map((end) => end()));
+    const processes = [...started, ...edges.map((edge) => edge.process)];
+    await Promise.all(processes.map((each) => each.kill()));
+    await Promise.all(gates.map((gate) => gate.close()));
+    await sql.end({ timeout: 1 });
+    await Promise.all([nats.stop(), "stop" in store ? store.stop() : store.drop()]);
+    rmSync(directory, { recursive: true, force: true });
+  }
+
+  try {
+    await allOf([
+      ...Array.from({ length: options.managements }, startManagement),
+      ...Array.from({ length: options.schedulers ?? 0 }, startScheduler),
+      ...Array.from({ length: options.dispatchers ?? 0 }, startDispatcher),
+      ...Array.from({ length: options.meterings ?? 0 }, startMetering),
+      ...Array.from({ length: options.edges }, (_, index) => startEdge(`edge-${index + 1}`)),
+    ]);
+    edges.sort((left, right) => left.name.localeCompare(right.name));
+    if (options.managements > 0)
+      await allOf([
+        ...edges.map(awaitReady),
+        ...schedulers.map((process) => awaitReady({ name: "a scheduler", process })),
+        ...dispatchers.map((process) => awaitReady({ name: "a dispatcher", process })),
+        ...meterings.map((process) => awaitReady({ name: "a metering", process })),
+      ]);
+  } catch (error) {
+    await close();
+    throw error;
+  }
 
   return {
+    directory,
     nats,
     postgres: "kill" in store ? store : undefined,
     sql,
     managements,
+    schedulers,
+    dispatchers,
+    meterings,
     edges,
     startManagement,
-    async startGateway() {
-      const gateway = await startServiceProcess("gateway", {
-        UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),
-        UPSTREAM_SDK_EDGE_URL: edges.map(({ url }) => url).join(","),
-      });
-      gateways.push(gateway);
-      return gateway;
-    },
-    async close() {
-      const processes = [...gateways, ...everStarted, ...edges.map((edge) => edge.process)];
-      await Promise.all(processes.map((each) => each.kill()));
-      await Promise.all(everStarted.map(({ gate }) => gate.close()));
-      await sql.end({ timeout: 1 });
-      await Promise.all([nats.stop(), "stop" in store ? store.stop() : store.drop()]);
-      rmSync(directory, { recursive: true, force: true });
-    },
+    startScheduler,
+    startDispatcher,
+    startMetering,
+    startGateway,
+    endsWithSystem: (end) => void begun.push(end),
+    close,
   };
 }
 
-async function createEdge(name: string, natsUrl: string, cacheFile: string): Promise<Edge> {
+/** Fails only when none is under way any more, so that whoever ends what was begun knows all of it. */
+async function allOf(attempts: readonly Promise<unknown>[]): Promise<void> {
+  const failed = (await Promise.allSettled(attempts)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
+}
+
+async function createEdge(
+  name: string,
+  cacheFile: string,
+  settings: Record<string, string>,
+): Promise<Edge> {
   const run = (port: string) =>
-    startServiceProcess("sdk-edge", {
-      PORT: port,
-      NATS_URL: natsUrl,
-      SNAPSHOT_CACHE_FILE: cacheFile,
-    });
+    startServiceProcess("sdk-edge", { ...settings, PORT: port, SNAPSHOT_CACHE_FILE: cacheFile });
   const first = await run("0");
   const edge: Edge = {
     name,
@@ -143,9 +288,10 @@ async function createEdge(name: string, natsUrl: string, cacheFile: string): Pro
   return edge;
 }
 
-export async function awaitReady(edge: Edge): Promise<void> {
-  await eventually(async () => (await call(`${edge.process.metricsUrl}/readyz`)).status === 200, {
-    because: `${edge.name} is ready`,
+/** Waits until a process can do its job, as an edge does when it holds a snapshot. */
+export async function awaitReady(one: { name: string; process: ServiceProcess }): Promise<void> {
+  await eventually(async () => (await call(`${one.process.metricsUrl}/readyz`)).status === 200, {
+    because: `${one.name} is ready`,
     withinMs: 20_000,
   });
 }

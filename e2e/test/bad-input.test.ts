@@ -1,4 +1,10 @@
-import { call, type ServiceProcess } from "@halyard/testing";
+import {
+  call,
+  eventually,
+  type Receiver,
+  type ServiceProcess,
+  startReceiver,
+} from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { exampleOf, type IdsByField, wrongBodies } from "../src/bad-bodies.ts";
 import { createFlags } from "../src/changes.ts";
@@ -35,27 +41,44 @@ const managementBodyLimitBytes = 1024 * 1024;
 const sdkBodyLimitBytes = 64 * 1024;
 const json = { "content-type": "application/json" };
 
-type Known = Tenant & { flagId: string; keyId: string };
+type Known = Tenant & { flagId: string; keyId: string; webhookId: string; deliveryId: string };
 type Expectation = { what: string; asked: RawRequest; codes: readonly string[] };
 
-const all = operations();
+/** What OFREP answers has the shape that OFREP says. */
+const all = operations().filter(({ path }) => !path.startsWith("/ofrep/"));
 const withBody = all.filter((operation) => operation.body !== undefined);
 const withIds = all.filter((operation) => operation.pathParameters.length > 0);
 const isSdk = (operation: Operation) => operation.path.startsWith("/api/v1/sdk/");
+const isSchedule = (operation: Operation) => /\/schedules?$/.test(operation.path);
+const isUsage = (operation: Operation) => operation.path.endsWith("/usage");
+const isWebhook = (operation: Operation) => /\/webhooks(\/|$)/.test(operation.path);
+const enableAt = "2099-01-01T00:00:00Z";
+const disableAt = "2099-01-02T00:00:00Z";
 
 describe("given requests that are wrong", () => {
   let system: System;
   let gateway: ServiceProcess;
+  let receiver: Receiver;
   let mine: Known;
   let theirs: Known;
 
   beforeAll(async () => {
-    system = await startSystem({ managements: 1, edges: 1 });
+    receiver = await startReceiver();
+    system = await startSystem({
+      managements: 1,
+      schedulers: 1,
+      dispatchers: 1,
+      meterings: 1,
+      edges: 1,
+    });
     gateway = await system.startGateway();
     mine = await knownTenant("Mine");
     theirs = await knownTenant("Theirs");
   });
-  afterAll(() => system?.close());
+  afterAll(async () => {
+    await system?.close();
+    await receiver?.close();
+  });
 
   async function knownTenant(name: string): Promise<Known> {
     const tenant = await createTenant(gateway.url, { name });
@@ -66,7 +89,29 @@ describe("given requests that are wrong", () => {
       key: operatorToken,
       body: { kind: "server", name: "spare", user_id: tenant.userId },
     });
-    return { ...tenant, flagId: flag?.id as string, keyId: spare.id };
+    const flagId = flag?.id as string;
+    await must(
+      `${gateway.url}/api/v1/flags/${flagId}/environments/${tenant.environmentId}/schedule`,
+      { method: "POST", key: tenant.serverKey, body: { enable_at: enableAt } },
+    );
+    const webhook = await knownWebhook(tenant, flagId);
+    return { ...tenant, flagId, keyId: spare.id, ...webhook };
+  }
+
+  /** A webhook whose one delivery has arrived, so that nothing is done about it any more. */
+  async function knownWebhook(tenant: Tenant, flagId: string) {
+    const key = tenant.serverKey;
+    const webhooks = `${gateway.url}/api/v1/projects/${tenant.projectId}/webhooks`;
+    const body = { name: "known", url: receiver.url, events: ["flag.toggled"], secret: "known" };
+    const { id: webhookId } = await must(webhooks, { method: "POST", key, body });
+    const flag = `${gateway.url}/api/v1/flags/${flagId}`;
+    await must(flag, { method: "PATCH", key, body: { enabled: true } });
+    const delivery = await eventually(async () => {
+      const { deliveries } = await must(`${webhooks}/${webhookId}/deliveries`, { key });
+      const [first] = deliveries as { id: string; status: string }[];
+      return first?.status === "delivered" ? first : undefined;
+    });
+    return { webhookId: webhookId as string, deliveryId: delivery.id };
   }
 
   const idsOf = (tenant: Known): Record<string, string> => ({
@@ -78,8 +123,15 @@ describe("given requests that are wrong", () => {
     flagId: tenant.flagId,
     keyId: tenant.keyId,
     userId: tenant.userId,
+    webhookId: tenant.webhookId,
+    deliveryId: tenant.deliveryId,
   });
-  const fieldsOf = (tenant: Known): IdsByField => ({ user_id: tenant.userId });
+  const fieldsOf = (tenant: Known): IdsByField => ({
+    user_id: tenant.userId,
+    enable_at: enableAt,
+    disable_at: disableAt,
+    url: receiver.url,
+  });
 
   /** The path with ids in place of its parameters, and what its query requires. */
   function pathOf(operation: Operation, ids: Record<string, string>): string {
@@ -92,6 +144,11 @@ describe("given requests that are wrong", () => {
     const query = required.map(({ name }) => `${name}=a-flag`).join("&");
     return query === "" ? path : `${path}?${query}`;
   }
+
+  /** Whether who answers the route can tell what the token is, and that it is of the wrong kind. */
+  const knowsToken = (operation: Operation, kind: string) =>
+    kind !== "operatorToken" ||
+    !(isSdk(operation) || isSchedule(operation) || isWebhook(operation) || isUsage(operation));
 
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
   const keyFor = (operation: Operation) =>
@@ -167,7 +224,15 @@ describe("given requests that are wrong", () => {
     const before = await databaseContent(system.sql);
     expect(await work()).toEqual([]);
     expect(await databaseContent(system.sql)).toEqual(before);
-    const processes = [gateway, ...system.managements, ...system.edges.map((edge) => edge.process)];
+    const { managements, schedulers, dispatchers, meterings, edges } = system;
+    const processes = [
+      gateway,
+      ...managements,
+      ...schedulers,
+      ...dispatchers,
+      ...meterings,
+      ...edges.map((edge) => edge.process),
+    ];
     for (const each of processes) {
       expect((await call(`${each.metricsUrl}/healthz`)).status).toBe(200);
       expect(each.log()).not.toMatch(/"level":"(error|fatal)"/);
@@ -229,8 +294,8 @@ describe("given requests that are wrong", () => {
                 ...right(operation),
                 headers: { ...right(operation).headers, ...bearer(token) },
               },
-              // An edge knows nothing of the operator.
-              codes: [isSdk(operation) ? "AUTH_001" : "AUTH_002"],
+              // Only management knows the operator.
+              codes: [knowsToken(operation, kind) ? "AUTH_002" : "AUTH_001"],
             })),
         ),
       ),
@@ -349,6 +414,26 @@ describe("given requests that are wrong", () => {
     );
   });
 
+  it("takes no body where there is nothing to say in one", async () => {
+    const bodies = ['{"x": 1}', '{"to": "before"}', "null", "[]", "1"];
+    const withoutBody = all.filter(({ method, body }) => method !== "GET" && body === undefined);
+    await expectNothingDone(() =>
+      complaints(
+        withoutBody.flatMap((operation) =>
+          bodies.map((body) => ({
+            what: body,
+            asked: {
+              ...right(operation),
+              headers: { ...keyFor(operation), ...json },
+              body,
+            },
+            codes: ["VALIDATION_001"],
+          })),
+        ),
+      ),
+    );
+  });
+
   it("takes no body of another media type, charset or encoding", async () => {
     const types: [string, Record<string, string>][] = [
       ["no type", {}],
@@ -421,7 +506,10 @@ describe("given requests that are wrong", () => {
       complaints(
         all.flatMap((operation) =>
           operation.queryParameters
-            .filter(({ schema }) => schema.type !== "string" || schema.pattern !== undefined)
+            .filter(
+              ({ schema }) =>
+                schema.type !== "string" || (schema.pattern ?? schema.enum) !== undefined,
+            )
             .flatMap(({ name }) =>
               wrong.map((value) => ({
                 what: `${name} is ${value.slice(0, 20)}`,
@@ -494,12 +582,13 @@ describe("given requests that are wrong", () => {
       "x-request-id": "b".repeat(4_000),
       "if-none-match": `"${"c".repeat(4_000)}", W/, ,"`,
       "last-event-id": "d".repeat(4_000),
-      "x-user-context": "{broken",
       "x-forwarded-for": "not, an, address, ::::",
       forwarded: "for=unknown",
       accept: "nonsense/*;q=banana",
       "transfer-encoding-x": "chunked",
     };
+    // It means nothing to who manages flags, and says who is asking to who evaluates them.
+    const brokenContext = { "x-user-context": "{broken" };
     await expectNothingDone(async () => [
       ...(await complaints(
         all.flatMap((operation) =>
@@ -519,15 +608,173 @@ describe("given requests that are wrong", () => {
             codes: ["AUTH_001"],
           })),
       )),
+      ...(await complaints(
+        all.filter(isSdk).map((operation) => ({
+          what: "a user context that is broken",
+          asked: {
+            ...right(operation),
+            headers: { ...right(operation).headers, ...odd, ...brokenContext },
+          },
+          codes: ["VALIDATION_001"],
+        })),
+      )),
     ]);
     for (const operation of all.filter(({ method }) => method === "GET")) {
-      const asked = { ...right(operation), headers: { ...right(operation).headers, ...odd } };
-      const { status, headers } = await sendRaw(gateway.url, asked);
-      expect([operation.id, status, String(headers["x-request-id"]).length < 200]).toEqual([
+      const context = isSdk(operation) ? {} : brokenContext;
+      const headers = { ...right(operation).headers, ...odd, ...context };
+      const asked = { ...right(operation), headers };
+      const answer = await sendRaw(gateway.url, asked);
+      const requestId = String(answer.headers["x-request-id"]);
+      expect([operation.id, answer.status, requestId.length < 200]).toEqual([
         operation.id,
         200,
         true,
       ]);
+    }
+  });
+
+  it("takes no schedule that makes no sense, and keeps the one that is there", async () => {
+    const path = `/api/v1/flags/${mine.flagId}/environments/${mine.environmentId}/schedule`;
+    const bodies: [string, object][] = [
+      ["no time", {}],
+      ["two times that are null", { enable_at: null, disable_at: null }],
+      ["the same time twice", { enable_at: enableAt, disable_at: enableAt }],
+      [
+        "the same time in other words",
+        { enable_at: enableAt, disable_at: "2099-01-01T01:00:00.000+01:00" },
+      ],
+      ["a time that has passed", { enable_at: "2020-01-01T00:00:00Z" }],
+      ["one of two that has passed", { enable_at: enableAt, disable_at: "2020-01-01T00:00:00Z" }],
+      ...[
+        "",
+        "tomorrow",
+        "2099-01-01",
+        "2099-01-01T00:00:00",
+        "2099-01-01 00:00:00Z",
+        "2099-02-30T00:00:00Z",
+        "2099-13-01T00:00:00Z",
+        "2099-01-01T25:00:00Z",
+        "2099-01-01T00:00:61Z",
+        "2099-01-01T00:00:00+99:00",
+        "+275761-01-01T00:00:00Z",
+        "-000001-01-01T00:00:00Z",
+        "4070908800",
+      ].map((text): [string, object] => [`the time ${text}`, { enable_at: text }]),
+    ];
+    await expectNothingDone(() =>
+      complaints(
+        bodies.map(([what, body]) => ({
+          what,
+          asked: {
+            method: "POST",
+            path,
+            headers: { ...bearer(mine.serverKey), ...json },
+            body: JSON.stringify(body),
+          },
+          codes: ["VALIDATION_001"],
+        })),
+      ),
+    );
+  });
+
+  it("takes no webhook that makes no sense, and keeps the one that is there", async () => {
+    const fits = { name: "another", url: receiver.url, events: ["flag.created"] };
+    const urls = [
+      "",
+      "hook",
+      "/hook",
+      "//example.com/hook",
+      "example.com/hook",
+      "ftp://example.com/hook",
+      "file:///etc/passwd",
+      "javascript:alert(1)",
+      "https:/example.com/hook",
+      "https://",
+      "https://?a",
+      "https://ada@example.com/hook",
+      "https://ada:secret@example.com/hook",
+      "https://exam ple.com/hook",
+      "https://example.com\\@127.0.0.1/hook",
+      "https://example.com/hook\r\nHost: other",
+      "https://example.com/hook#part",
+      "https://example.com:0/hook",
+      "https://example.com:65536/hook",
+      "https://[::1/hook",
+      "https://999.999.999.999/hook",
+      `https://example.com/${"a".repeat(2_048)}`,
+    ];
+    const events: [string, unknown[]][] = [
+      ["no event", []],
+      ["an unknown event", ["flag.created", "flag.renamed"]],
+      ["an event twice", ["flag.created", "flag.created"]],
+      ["an event in other case", ["Flag.Created"]],
+      ["all events at once", ["*"]],
+    ];
+    const secrets: [string, string][] = [
+      ["an empty secret", ""],
+      ["a secret that is too long", "a".repeat(257)],
+      ["a secret that is too long in bytes", "é".repeat(129)],
+      ["a secret that is no Unicode", "secret\ud800"],
+    ];
+    const wrong: [string, object][] = [
+      ...urls.map((url): [string, object] => [`the URL ${url.slice(0, 40)}`, { url }]),
+      ...events.map(([what, list]): [string, object] => [what, { events: list }]),
+      ...secrets.map(([what, secret]): [string, object] => [what, { secret }]),
+      ["an empty name", { name: "" }],
+    ];
+    const overlaps: [string, object][] = [
+      ["an overlap without a secret", { secret_overlap_seconds: 60 }],
+      ["an overlap with no secret", { secret: null, secret_overlap_seconds: 60 }],
+      ["an overlap that is too long", { secret: "new", secret_overlap_seconds: 604_801 }],
+      ["an overlap below nothing", { secret: "new", secret_overlap_seconds: -1 }],
+    ];
+    const webhooks = `/api/v1/projects/${mine.projectId}/webhooks`;
+    const webhook = `${webhooks}/${mine.webhookId}`;
+    const headers = { ...bearer(mine.serverKey), ...json };
+    const ask = (what: string, method: string, path: string, body: object) => ({
+      what,
+      asked: { method, path, headers, body: JSON.stringify(body) },
+      codes: ["VALIDATION_001"],
+    });
+    await expectNothingDone(() =>
+      complaints([
+        ...wrong.flatMap(([what, part]) => [
+          ask(what, "POST", webhooks, { ...fits, ...part }),
+          ask(what, "PATCH", webhook, part),
+          ask(what, "PUT", webhook, part),
+        ]),
+        ...overlaps.map(([what, part]) => ask(what, "PATCH", webhook, part)),
+        {
+          ...ask("a name that is taken", "POST", webhooks, { ...fits, name: "known" }),
+          codes: ["CONFLICT_001"],
+        },
+        ...["known", "%00", Buffer.from("known").toString("base64url")].map((cursor) => ({
+          what: `the cursor ${cursor}`,
+          asked: { method: "GET", path: `${webhook}/deliveries?cursor=${cursor}`, headers },
+          codes: ["VALIDATION_001"],
+        })),
+      ]),
+    );
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  it("lets no page of another origin read what manages flags", async () => {
+    const managing = all.filter((operation) => !isSdk(operation));
+    const ofCors = /^access-control-/;
+    for (const operation of managing) {
+      const origin = { origin: "https://example.com" };
+      const preflight = { ...origin, "access-control-request-method": operation.method };
+      const { path } = right(operation);
+      const answers = [
+        await sendRaw(gateway.url, { method: "OPTIONS", path, headers: preflight }),
+        await sendRaw(gateway.url, { method: operation.method, path, headers: origin }),
+      ];
+      expect([operation.id, answers.map(({ status }) => status)]).toEqual([
+        operation.id,
+        [404, 401],
+      ]);
+      const told = answers.flatMap(({ headers }) => Object.keys(headers));
+      expect(told.filter((name) => ofCors.test(name))).toEqual([]);
     }
   });
 
@@ -553,9 +800,8 @@ describe("given requests that are wrong", () => {
   });
 
   it("refuses an Idempotency-Key that cannot be one", async () => {
-    const idempotent = withBody.filter(
-      ({ method, path }) => method === "POST" && !path.startsWith("/api/v1/sdk/"),
-    );
+    const idempotent = all.filter(({ headers }) => headers.has("Idempotency-Key"));
+    expect(idempotent.length).toBeGreaterThan(5);
     await expectNothingDone(() =>
       complaints(
         idempotent.flatMap((operation) =>

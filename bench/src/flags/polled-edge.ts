@@ -1,6 +1,6 @@
 import type { Bench } from "../benchmark.ts";
+import type { Polling } from "../http/beside-bare.ts";
 import { captureAnswer, headerOf } from "../http/capture-answer.ts";
-import type { RequestPlan } from "../http/load.ts";
 import { startNats } from "../system/backends.ts";
 import { awaitReady, type Service, startEdge } from "../system/services.ts";
 import { snapshotContent } from "../system/snapshot-content.ts";
@@ -10,13 +10,12 @@ import { writeSnapshot } from "../system/write-snapshot.ts";
 export type PolledEdge = {
   edge: Service;
   natsVersion: string;
-  polls: readonly Poll[];
+  polls: readonly Polling[];
 };
 
-export type Poll = { name: string; status: number; plan: RequestPlan };
-
 export const flags = 100;
-export const connections = 64;
+
+const goal = { of: "ratio", atLeast: 0.8 } as const;
 
 export async function startPolledEdge(
   bench: Bench,
@@ -36,8 +35,8 @@ export async function startPolledEdge(
     edge,
     natsVersion: nats.version,
     polls: [
-      { name: "200", status: 200, plan: whole },
-      { name: "304", status: 304, plan: notModified },
+      { name: "200", status: 200, plans: [whole], goal },
+      { name: "304", status: 304, plans: [notModified], goal },
     ],
   };
 }

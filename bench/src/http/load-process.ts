@@ -2,30 +2,40 @@ import { nowMs } from "../clock.ts";
 import { answerParent } from "../processes/answer-parent.ts";
 import { cpuMs, cpuMsOfTree, machineCpuMs } from "../processes/process-usage.ts";
 import { quantile } from "../statistics.ts";
-import type { LoadOrder, LoadResult, Watched } from "./load.ts";
+import type { LoadResult, LoadRun, Watched } from "./load.ts";
 import { openRawConnection, type RawConnection } from "./raw-connection.ts";
-import { requestBytes } from "./request-bytes.ts";
+import { numberedRequest, requestBytes } from "./request-bytes.ts";
+import { type Awake, stayAwake } from "./stay-awake.ts";
 
-/** Connections open and the server's code warms up before anything counts. */
-const leadInMs = 300;
-
-/** Which request is next; it goes on from run to run, so that no change is sent twice in a row. */
+/**
+ * Which request is next; it goes on from run to run, so that no change is sent twice in a row and no
+ * user asks twice.
+ */
 let next = 0;
 
-answerParent<LoadOrder>({ greeting: {}, answer: run });
+answerParent<LoadRun>({ greeting: {}, answer: run });
 
-async function run(order: LoadOrder): Promise<LoadResult> {
+async function run(order: LoadRun): Promise<LoadResult> {
   const { hostname, port } = new URL(order.url);
   const requests = order.requests.map((plan) => requestBytes(plan, `${hostname}:${port}`));
   const failed = Promise.withResolvers<never>();
   const latenciesMs: number[] = [];
   let measuring = false;
+  let worked = false;
+  const awake = order.awake === true ? stayAwake(hasWorked) : undefined;
+
+  function hasWorked(): boolean {
+    const did = worked;
+    worked = false;
+    return did;
+  }
 
   function open(): RawConnection {
     let sentMs = 0;
+    const own = requests.map((bytes) => numberedRequest(Buffer.from(bytes)));
     const send = () => {
       sentMs = performance.now();
-      connection.send(requests[next % requests.length] as Buffer);
+      connection.send((own[next % own.length] as (typeof own)[number])(next));
       next += 1;
     };
     const connection = openRawConnection(
@@ -33,6 +43,7 @@ async function run(order: LoadOrder): Promise<LoadResult> {
       {
         onOpen: send,
         onAnswer: (status, answer) => {
+          worked = true;
           if (status !== order.expectedStatus)
             failed.reject(new Error(`unexpected answer: ${answer.toString("utf8", 0, 500)}`));
           if (measuring) latenciesMs.push(performance.now() - sentMs);
@@ -47,12 +58,13 @@ async function run(order: LoadOrder): Promise<LoadResult> {
   const connections = Array.from({ length: order.connections }, open);
   const wait = (ms: number) =>
     Promise.race([new Promise((resolve) => setTimeout(resolve, ms)), failed.promise]);
-  await wait(leadInMs);
+  await wait(order.leadInMs);
   measuring = true;
-  const before = usage(order.watch);
+  const before = usage(order.watch, awake);
   await wait(order.measureMs);
-  const after = usage(order.watch);
+  const after = usage(order.watch, awake);
   measuring = false;
+  awake?.stop();
   for (const connection of connections) connection.close();
 
   const elapsedMs = after.atMs - before.atMs;
@@ -63,16 +75,18 @@ async function run(order: LoadOrder): Promise<LoadResult> {
     toMs: after.atMs,
     medianLatencyMs: quantile(latenciesMs, 0.5),
     p99LatencyMs: quantile(latenciesMs, 0.99),
-    generatorBusy: (after.ownMs - before.ownMs) / elapsedMs,
+    generatorBusy: (after.ownMs - before.ownMs - (after.idleCpuMs - before.idleCpuMs)) / elapsedMs,
+    generatorUsed: (after.ownMs - before.ownMs) / elapsedMs,
     machineBusy: (after.machineMs - before.machineMs) / elapsedMs,
     cpuMs: after.watchedMs.map((value, index) => value - (before.watchedMs[index] ?? 0)),
   };
 }
 
-function usage(watch: readonly Watched[]) {
+function usage(watch: readonly Watched[], awake: Awake | undefined) {
   const own = process.cpuUsage();
   return {
     atMs: nowMs(),
+    idleCpuMs: awake?.idleCpuMs() ?? 0,
     ownMs: (own.user + own.system) / 1e3,
     machineMs: machineCpuMs(),
     watchedMs: watch.map(({ pid, tree }) => (tree === true ? cpuMsOfTree(pid) : cpuMs(pid))),

@@ -10,12 +10,36 @@ export type LoadOrder = {
   connections: number;
   /** How long is measured, after a moment to get going. */
   measureMs: number;
-  /** Sent in turn, beginning where the run before has ended. */
+  /** Sent in turn, beginning where the run before has ended; see `numberMark`. */
   requests: readonly RequestPlan[];
   expectedStatus: number;
+  /** The generator does not sleep between answers. Only where nobody else needs its core. */
+  awake?: boolean;
   /** Whose CPU time is read as measuring begins and as it ends. */
   watch: readonly Watched[];
 };
+
+/** What the load generator's process is told. */
+export type LoadRun = LoadOrder & {
+  /** Connections open and the server's code warms up before anything counts. */
+  leadInMs: number;
+};
+
+const usualLeadInMs = 300;
+/** Enough for connections to open. */
+const quickLeadInMs = 50;
+
+/**
+ * Where this stands in a plan, a request carries a number, and no two requests of a load generator the
+ * same one. So each comes from a user who has never asked before.
+ */
+export const numberMark = "########";
+
+/** The plan with one number, for a single request. */
+export function numbered(plan: RequestPlan, number: number): RequestPlan {
+  const digits = String(number).padStart(numberMark.length, "0");
+  return JSON.parse(JSON.stringify(plan).replaceAll(numberMark, digits)) as RequestPlan;
+}
 
 export type RequestPlan = {
   method: string;
@@ -34,6 +58,8 @@ export type LoadResult = {
   p99LatencyMs: number;
   /** How much of the time the generator itself was busy; near 1 it was what limited the figures. */
   generatorBusy: number;
+  /** How much of a core the generator used, with staying awake. */
+  generatorUsed: number;
   /** How many cores were busy, with whatever, on average. */
   machineBusy: number;
   /** CPU time in the measured time, of each process that is watched. */
@@ -45,7 +71,13 @@ export async function startLoad(bench: Bench): Promise<Load> {
     program: join(import.meta.dirname, "load-process.ts"),
     core: bench.cores?.load,
   });
-  return { run: async (order) => (await child.ask(order)) as LoadResult };
+  const leadInMs = bench.quick ? quickLeadInMs : usualLeadInMs;
+  return {
+    async run(order) {
+      const run: LoadRun = { ...order, leadInMs };
+      return (await child.ask(run)) as LoadResult;
+    },
+  };
 }
 
 /** A process, and with `tree` those below it. */

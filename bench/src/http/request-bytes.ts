@@ -1,4 +1,4 @@
-import type { RequestPlan } from "./load.ts";
+import { numberMark, type RequestPlan } from "./load.ts";
 
 /** A request as it goes over the wire. */
 export function requestBytes(plan: RequestPlan, host: string): Buffer {
@@ -8,4 +8,23 @@ export function requestBytes(plan: RequestPlan, host: string): Buffer {
     plan.body === undefined ? "" : `Content-Length: ${Buffer.byteLength(plan.body)}\r\n`;
   const head = `${plan.method} ${plan.path} HTTP/1.1\r\n${lines.join("")}${length}\r\n`;
   return Buffer.from(head + (plan.body ?? ""));
+}
+
+const digitZero = "0".charCodeAt(0);
+
+/**
+ * A request that can be sent again and again with another number each time. Its bytes are written into,
+ * so every connection needs its own.
+ */
+export function numberedRequest(bytes: Buffer): (number: number) => Buffer {
+  const at = bytes.indexOf(numberMark);
+  if (at < 0) return () => bytes;
+  return (number) => {
+    let rest = number;
+    for (let place = at + numberMark.length - 1; place >= at; place -= 1) {
+      bytes[place] = digitZero + (rest % 10);
+      rest = Math.floor(rest / 10);
+    }
+    return bytes;
+  };
 }

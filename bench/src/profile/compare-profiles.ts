@@ -1,5 +1,6 @@
 import { number, table } from "../reporting/table.ts";
 import { type CpuProfile, selfTimes } from "./cpu-profile.ts";
+import { partOf } from "./part-of.ts";
 
 /** A profile and the work that was done while it was taken. */
 export type ProfiledRun = {
@@ -7,17 +8,33 @@ export type ProfiledRun = {
   run: { answers: number; fromMs: number; toMs: number };
 };
 
-const shownFunctions = 30;
+const shownFunctions = 20;
 
 /** Self time for each answer by function, ours beside the baseline's, the largest differences first. */
 export function compareProfiles(ours: ProfiledRun, baseline: ProfiledRun): string {
-  const [own, bare] = [perAnswer(ours), perAnswer(baseline)];
+  return compared("Function", perAnswer(ours), perAnswer(baseline));
+}
+
+/** The same summed up by what the functions belong to. */
+export function compareParts(ours: ProfiledRun, baseline: ProfiledRun): string {
+  return compared("Part", byPart(perAnswer(ours)), byPart(perAnswer(baseline)));
+}
+
+type Times = ReadonlyMap<string, number>;
+
+function byPart(times: Times): Times {
+  const parts = new Map<string, number>();
+  for (const [name, time] of times) parts.set(partOf(name), (parts.get(partOf(name)) ?? 0) + time);
+  return parts;
+}
+
+function compared(what: string, own: Times, bare: Times): string {
   const names = [...new Set([...own.keys(), ...bare.keys()])];
   const rows = names
     .map((name) => ({ name, own: own.get(name) ?? 0, bare: bare.get(name) ?? 0 }))
     .sort((one, other) => Math.abs(other.own - other.bare) - Math.abs(one.own - one.bare));
   return table([
-    ["Function", "Edge", "Bare", "Difference"],
+    [what, "Edge", "Bare", "Difference"],
     ["all", number(sum(own)), number(sum(bare)), number(sum(own) - sum(bare))],
     ...rows
       .slice(0, shownFunctions)
@@ -38,10 +55,10 @@ export function describeProfile(run: ProfiledRun): string {
   ]);
 }
 
-function perAnswer({ profile, run }: ProfiledRun): ReadonlyMap<string, number> {
+function perAnswer({ profile, run }: ProfiledRun): Times {
   return new Map([...selfTimes(profile, run)].map(([name, time]) => [name, time / run.answers]));
 }
 
-function sum(times: ReadonlyMap<string, number>): number {
+function sum(times: Times): number {
   return [...times.values()].reduce((total, time) => total + time, 0);
 }

@@ -1,9 +1,23 @@
 import type { Outcome } from "../benchmark.ts";
-import { figureTable } from "./table.ts";
+import { figureTable, figureTableWithoutGoals } from "./table.ts";
 
 /** What came out, for the terminal and for the page alike. */
-export function describeOutcome({ figures, notes, servers }: Outcome): string {
+export function describeOutcome(outcome: Outcome): string {
+  return [figureTable(outcome.figures), "", ...linesOf(outcome)].join("\n");
+}
+
+/** What came out of a run that only shows that the benchmark works. */
+export function describeQuickOutcome(outcome: Outcome): string {
+  const warning = "These figures mean nothing: a quick run is too short to measure anything.";
+  return [warning, "", figureTableWithoutGoals(outcome.figures), "", ...linesOf(outcome)].join(
+    "\n",
+  );
+}
+
+function linesOf({ notes, servers, listings = [] }: Outcome): string[] {
   const versions = Object.entries(servers).map(([name, version]) => `${name} ${version}`);
-  const lines = [...notes, `Servers: ${versions.join(", ")}.`];
-  return [figureTable(figures), "", ...lines.map((line) => `- ${line}`)].join("\n");
+  return [
+    ...[...notes, `Versions: ${versions.join(", ")}.`].map((line) => `- ${line}`),
+    ...listings.flatMap(({ title, text }) => ["", title, "", "```text", text, "```"]),
+  ];
 }

@@ -4,14 +4,15 @@ import { type Figure, isMet, ratioOf } from "./figure.ts";
 export function figureTable(figures: readonly Figure[]): string {
   return table([
     ["What", "Measured", "Baseline", "Ratio", "Goal", "Met"],
-    ...figures.map((figure) => [
-      figure.what,
-      amount(figure.measured, figure.unit),
-      figure.baseline === undefined ? "" : amount(figure.baseline, figure.unit),
-      ratioText(figure),
-      goalText(figure),
-      metText(figure),
-    ]),
+    ...figures.map((figure) => [...valuesOf(figure), goalText(figure), metText(figure)]),
+  ]);
+}
+
+/** The same without goals, for figures that cannot tell whether they are met. */
+export function figureTableWithoutGoals(figures: readonly Figure[]): string {
+  return table([
+    ["What", "Measured", "Baseline", "Ratio"],
+    ...figures.map((figure) => valuesOf(figure)),
   ]);
 }
 
@@ -27,6 +28,15 @@ export function table(rows: readonly (readonly string[])[]): string {
     column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`,
   );
   return [line(heads), `| ${rule.join(" | ")} |`, ...others.map(line)].join("\n");
+}
+
+function valuesOf(figure: Figure): string[] {
+  return [
+    figure.what,
+    amount(figure.measured, figure.unit),
+    figure.baseline === undefined ? "" : amount(figure.baseline, figure.unit),
+    ratioText(figure),
+  ];
 }
 
 function padded(cell: string, column: number, width: number): string {
@@ -56,7 +66,9 @@ function goalText({ goal, unit }: Figure): string {
   if (goal === undefined) return "";
   const sign = "atLeast" in goal ? "≥" : "<";
   const bound = "atLeast" in goal ? goal.atLeast : goal.below;
-  return goal.of === "ratio" ? `ratio ${sign} ${bound.toFixed(2)}` : `${sign} ${bound} ${unit}`;
+  return goal.of === "ratio"
+    ? `ratio ${sign} ${bound.toFixed(2)}`
+    : `${sign} ${bound} ${unit}`.trim();
 }
 
 function metText(figure: Figure): string {

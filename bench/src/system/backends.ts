@@ -10,7 +10,7 @@ import {
 } from "@halyard/local-backends";
 import { migrate, provisionService } from "@halyard/postgres";
 import type { Bench } from "../benchmark.ts";
-import { cacheDir, migrationsDir } from "../project-root.ts";
+import { cacheDir, migrationsDirOf } from "../project-root.ts";
 
 /** The servers behind the services: a benchmark's own, fresh, and gone when it ends. */
 export type Nats = { url: string; pid: number; version: string; stop(): Promise<void> };
@@ -24,30 +24,55 @@ export async function startNats(bench: Bench): Promise<Nats> {
   return { url: server.url, pid: server.pid, version: server.version, stop };
 }
 
-export type Postgres = { adminUrl: string; managementUrl: string; pid: number; version: string };
+/** With the addresses by which the services reach it. */
+export type Postgres = {
+  adminUrl: string;
+  managementUrl: string;
+  schedulerUrl: string;
+  webhooksUrl: string;
+  usageUrl: string;
+  pid: number;
+  version: string;
+};
 
 /** As durable as in production: a commit is on the disk before it counts. */
 export async function startPostgres(bench: Bench): Promise<Postgres> {
   const { reaper, directory } = throwaway(bench, "postgres");
   const server = await startLocalPostgres({ dataDir: directory, durable: true, reaper });
   bench.afterwards(() => server.stop());
-  const { ownerUrl, runtimeUrl } = await provisionService({
-    adminUrl: server.adminUrl,
-    database: "halyard",
-    service: "management",
-    ownerPassword: "bench-owner",
-    runtimePassword: "bench-runtime",
-  });
-  const schema = "management";
-  await migrate({ ownerUrl, schema, directory: migrationsDir, log: () => undefined });
+  const managementUrl = await prepareSchema(server.adminUrl, "management");
+  const schedulerUrl = await prepareSchema(server.adminUrl, "scheduler");
+  const webhooksUrl = await prepareSchema(server.adminUrl, "webhook-dispatcher", "webhooks");
+  const usageUrl = await prepareSchema(server.adminUrl, "usage-metering", "usage");
   const adminUrl = new URL(server.adminUrl);
   adminUrl.pathname = "/halyard";
   return {
     adminUrl: adminUrl.href,
-    managementUrl: runtimeUrl,
+    managementUrl,
+    schedulerUrl,
+    webhooksUrl,
+    usageUrl,
     pid: server.pid,
     version: server.version,
   };
+}
+
+/** The address by which the service reaches its schema. */
+async function prepareSchema(
+  adminUrl: string,
+  service: string,
+  schema: string = service,
+): Promise<string> {
+  const { ownerUrl, runtimeUrl } = await provisionService({
+    adminUrl,
+    database: "halyard",
+    service: schema,
+    ownerPassword: "bench-owner",
+    runtimePassword: "bench-runtime",
+  });
+  const directory = migrationsDirOf(service);
+  await migrate({ ownerUrl, schema, directory, log: () => undefined });
+  return runtimeUrl;
 }
 
 function throwaway(bench: Bench, name: string): { reaper: Reaper; directory: string } {

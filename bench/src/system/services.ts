@@ -15,6 +15,9 @@ export type StartOptions = {
 
 export const operatorToken = "the operator's token of the benchmarks";
 
+/** All dispatchers have the same one, as they must; it protects nothing. */
+const webhookSecretKeys = `bench:${Buffer.alloc(32, "k").toString("base64")}`;
+
 const production = {
   HALYARD_MODE: "production",
   HOST: "127.0.0.1",
@@ -22,32 +25,98 @@ const production = {
   METRICS_PORT: "0",
 };
 
+/** A few clients with one key ask for more than keys may, unless it is set; what limits costs is the same. */
+const keyLimits = { KEY_REQUESTS_PER_SECOND: "1000000", KEY_REQUESTS_BURST: "1000000" };
+
+/** The plan of organizations that are made through management. */
+export const unlimitedPlan = "bench";
+const plans = {
+  [unlimitedPlan]: { requests_per_month: null, sse_connections: null, projects: null },
+};
+
+export type EdgeOptions = StartOptions & { natsUrl: string; cacheFile?: string };
+
 /** Answers when the edge listens; see `awaitReady`. */
-export async function startEdge(
-  bench: Bench,
-  options: StartOptions & { natsUrl: string; cacheFile?: string },
-): Promise<Service> {
-  return start(bench, "services/sdk-edge/src/main.ts", options, {
-    NATS_URL: options.natsUrl,
-    ...(options.cacheFile === undefined ? {} : { SNAPSHOT_CACHE_FILE: options.cacheFile }),
-  });
+export async function startEdge(bench: Bench, options: EdgeOptions): Promise<Service> {
+  return start(bench, "services/sdk-edge/src/main.ts", options, edgeVariables(options));
 }
 
-export async function startManagement(
-  bench: Bench,
-  options: StartOptions & { postgres: Postgres; nats: Nats },
-): Promise<Service> {
-  const management = await start(bench, "services/management/src/main.ts", options, {
-    POSTGRES_URL: options.postgres.managementUrl,
-    NATS_URL: options.nats.url,
-    OPERATOR_TOKEN: operatorToken,
-  });
+/** The same without metering and limits. */
+export async function startUncountedEdge(bench: Bench, options: EdgeOptions): Promise<Service> {
+  const program = "bench/src/usage/uncounted-edge-process.ts";
+  return start(bench, program, options, edgeVariables(options));
+}
+
+function edgeVariables({ natsUrl, cacheFile }: EdgeOptions): Record<string, string> {
+  return {
+    NATS_URL: natsUrl,
+    ...(cacheFile === undefined ? {} : { SNAPSHOT_CACHE_FILE: cacheFile }),
+    STREAM_TOKEN_SECRET: "the secret of streams of the benchmarks",
+  };
+}
+
+export type BackendOptions = StartOptions & { postgres: Postgres; nats: Nats };
+
+export async function startManagement(bench: Bench, options: BackendOptions): Promise<Service> {
+  const management = await launchManagement(bench, options);
   await until("management publishes", async () => {
     const response = await fetch(`${management.metricsUrl}/readyz`);
     const body = (await response.json()) as { relay?: string };
     return response.ok && body.relay === "leading";
   });
   return management;
+}
+
+/** One more, beside the one that publishes. */
+export async function startAnotherManagement(
+  bench: Bench,
+  options: BackendOptions,
+): Promise<Service> {
+  const management = await launchManagement(bench, options);
+  await awaitReady(management);
+  return management;
+}
+
+function launchManagement(bench: Bench, options: BackendOptions): Promise<Service> {
+  return start(bench, "services/management/src/main.ts", options, {
+    POSTGRES_URL: options.postgres.managementUrl,
+    NATS_URL: options.nats.url,
+    OPERATOR_TOKEN: operatorToken,
+    PLANS: JSON.stringify(plans),
+    ...keyLimits,
+  });
+}
+
+/** Answers when the scheduler listens; see `awaitReady`. */
+export async function startScheduler(bench: Bench, options: BackendOptions): Promise<Service> {
+  return start(bench, "services/scheduler/src/main.ts", options, {
+    POSTGRES_URL: options.postgres.schedulerUrl,
+    NATS_URL: options.nats.url,
+    ...keyLimits,
+  });
+}
+
+/** Answers when usage-metering listens; see `awaitReady`. */
+export async function startUsageMetering(bench: Bench, options: BackendOptions): Promise<Service> {
+  return start(bench, "services/usage-metering/src/main.ts", options, {
+    POSTGRES_URL: options.postgres.usageUrl,
+    NATS_URL: options.nats.url,
+  });
+}
+
+/**
+ * Answers when the dispatcher listens; see `awaitReady`. Receivers are on this machine, and speak plain
+ * HTTP, which a dispatcher in production would not.
+ */
+export async function startDispatcher(bench: Bench, options: BackendOptions): Promise<Service> {
+  return start(bench, "services/webhook-dispatcher/src/main.ts", options, {
+    HALYARD_MODE: "development",
+    POSTGRES_URL: options.postgres.webhooksUrl,
+    NATS_URL: options.nats.url,
+    WEBHOOK_SECRET_KEYS: webhookSecretKeys,
+    WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
+    ...keyLimits,
+  });
 }
 
 export async function awaitReady(service: Service): Promise<void> {

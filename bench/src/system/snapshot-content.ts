@@ -1,45 +1,100 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { makeApiKey } from "@halyard/api-keys";
-import { completeKey, type EntryAddress, entryKey, type LiveEntry } from "@halyard/contracts";
+import {
+  completeKey,
+  type EntryAddress,
+  entryKey,
+  type LiveEntry,
+  type PlanLimits,
+} from "@halyard/contracts";
 
 /** What stands in a snapshot bucket: an organization for every ten environments, flags and a key. */
 export type SnapshotContent = {
   records: readonly { key: string; value: string }[];
-  /** A client key of the first environment. */
+  /** A client key of the first environment, and its organization. */
   clientKey: string;
+  organizationId: string;
+  /** All environments. */
+  places: readonly {
+    organizationId: string;
+    projectId: string;
+    environmentId: string;
+    keyId: string;
+    flagIds: readonly string[];
+  }[];
 };
+
+/** A flag as it is set in an environment. */
+export type SnapshotFlag = Pick<
+  Extract<LiveEntry, { kind: "flag" }>,
+  "key" | "enabled" | "rollout_percentage" | "targeting_rules"
+>;
 
 const environmentsPerOrganization = 10;
 
 export function snapshotContent(options: {
   environments: number;
   flagsPerEnvironment: number;
+  /** What each flag of an environment is set to; on and off in turn, for everyone, unless told. */
+  flagState?: (number: number) => SnapshotFlag;
+  /** What the organizations' plan allows; everything unless told. */
+  limits?: PlanLimits;
 }): SnapshotContent {
+  const { flagState = onAndOff, limits = unlimited } = options;
   const records: { key: string; value: string }[] = [];
   const put = (address: EntryAddress, value: LiveEntry) =>
     records.push({ key: entryKey(address), value: JSON.stringify(value) });
+  const places: SnapshotContent["places"][number][] = [];
   let clientKey: string | undefined;
   let tenant = newTenant();
 
   for (let count = 0; count < options.environments; count += 1) {
     if (count % environmentsPerOrganization === 0) {
       tenant = newTenant();
-      put({ kind: "organization", organizationId: tenant.organization_id }, organization(tenant));
+      put(
+        { kind: "organization", organizationId: tenant.organization_id },
+        organization(tenant, limits),
+      );
     }
     const place = { ...tenant, environment_id: randomUUID() };
     const key = makeApiKey("client", randomBytes);
     clientKey ??= key.key;
     const organizationId = tenant.organization_id;
+    const flagIds = Array.from({ length: options.flagsPerEnvironment }, () => randomUUID());
     put({ kind: "key", organizationId, keyId: key.id }, keyEntry(place, key));
-    for (let number = 0; number < options.flagsPerEnvironment; number += 1) {
-      const flagId = randomUUID();
+    for (const [number, flagId] of flagIds.entries()) {
       const environmentId = place.environment_id;
-      put({ kind: "flag", organizationId, environmentId, flagId }, flag(place, flagId, number));
+      put(
+        { kind: "flag", organizationId, environmentId, flagId },
+        flag(place, flagId, flagState(number)),
+      );
     }
+    places.push({
+      organizationId,
+      projectId: place.project_id,
+      environmentId: place.environment_id,
+      keyId: key.id,
+      flagIds,
+    });
   }
-  records.push({ key: completeKey, value: JSON.stringify({ epoch: randomUUID() }) });
-  return { records, clientKey: clientKey ?? "" };
+  records.push(complete());
+  const organizationId = places[0]?.organizationId ?? "";
+  return { records, clientKey: clientKey ?? "", organizationId, places };
 }
+
+/** Both in one snapshot. The key is that of the first. */
+export function joined(one: SnapshotContent, other: SnapshotContent): SnapshotContent {
+  const entries = [one, other].flatMap(({ records }) =>
+    records.filter(({ key }) => key !== completeKey),
+  );
+  return {
+    ...one,
+    records: [...entries, complete()],
+    places: [...one.places, ...other.places],
+  };
+}
+
+const complete = () => ({ key: completeKey, value: JSON.stringify({ epoch: randomUUID() }) });
 
 type Tenant = { organization_id: string; project_id: string };
 type Place = Tenant & { environment_id: string };
@@ -47,8 +102,9 @@ type Place = Tenant & { environment_id: string };
 const newTenant = (): Tenant => ({ organization_id: randomUUID(), project_id: randomUUID() });
 const stamp = { version: 1, committed_at: new Date().toISOString() };
 
-function organization({ organization_id }: Tenant): LiveEntry {
-  const limits = { requests_per_month: null, sse_connections: null, projects: null };
+const unlimited: PlanLimits = { requests_per_month: null, sse_connections: null, projects: null };
+
+function organization({ organization_id }: Tenant, limits: PlanLimits): LiveEntry {
   return {
     kind: "organization",
     organization_id,
@@ -74,15 +130,15 @@ function keyEntry(place: Place, key: { id: string; secretSha256: string }): Live
   };
 }
 
-function flag(place: Place, flagId: string, number: number): LiveEntry {
+function flag(place: Place, flagId: string, state: SnapshotFlag): LiveEntry {
+  return { kind: "flag", ...place, flag_id: flagId, ...state, ...stamp };
+}
+
+function onAndOff(number: number): SnapshotFlag {
   return {
-    kind: "flag",
-    ...place,
-    flag_id: flagId,
     key: `checkout-flow-variant-${number}`,
     enabled: number % 2 === 0,
     rollout_percentage: 100,
     targeting_rules: [],
-    ...stamp,
   };
 }

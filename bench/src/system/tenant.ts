@@ -1,12 +1,26 @@
-import { operatorToken } from "./services.ts";
+import { operatorToken, unlimitedPlan } from "./services.ts";
 
 /** A project with flags, made through management's routes as an operator and a developer would. */
-export type Tenant = { serverKey: string; clientKey: string; flagIds: readonly string[] };
+export type Tenant = {
+  serverKey: string;
+  clientKey: string;
+  projectId: string;
+  environmentId: string;
+  /** The flag of the number n has the key that `flagKey` gives. */
+  flagIds: readonly string[];
+};
+
+export const flagKey = (number: number) => `checkout-flow-variant-${number}`;
 
 /** As many requests as an impatient script would have under way. */
 const concurrency = 16;
 
-export async function createTenant(managementUrl: string, flags: number): Promise<Tenant> {
+export async function createTenant(
+  managementUrl: string,
+  flags: number,
+  /** What each flag is set to; disabled for everyone unless told. */
+  settings: (number: number) => object = () => ({}),
+): Promise<Tenant> {
   const post = async (path: string, token: string, body: object): Promise<Created> => {
     const response = await fetch(`${managementUrl}/api/v1/${path}`, {
       method: "POST",
@@ -19,7 +33,7 @@ export async function createTenant(managementUrl: string, flags: number): Promis
   };
   const operate = (path: string, body: object) => post(path, operatorToken, body);
 
-  const organization = await operate("organizations", { name: "Bench", plan: "growth" });
+  const organization = await operate("organizations", { name: "Bench", plan: unlimitedPlan });
   const user = await operate(`organizations/${organization.id}/users`, {
     email: "ada@example.com",
   });
@@ -27,7 +41,8 @@ export async function createTenant(managementUrl: string, flags: number): Promis
     name: "Web",
     environments: ["production"],
   });
-  const keys = `projects/${project.id}/environments/${project.environments?.[0]?.id}/keys`;
+  const environmentId = project.environments?.[0]?.id ?? "";
+  const keys = `projects/${project.id}/environments/${environmentId}/keys`;
   const issue = async (kind: "client" | "server") =>
     (await operate(keys, { kind, name: kind, user_id: user.id })).key ?? "";
   const serverKey = await issue("server");
@@ -37,13 +52,14 @@ export async function createTenant(managementUrl: string, flags: number): Promis
   for (let number = 0; number < flags; number += concurrency) {
     const batch = Array.from({ length: Math.min(concurrency, flags - number) }, (_, offset) =>
       post("flags", serverKey, {
-        key: `checkout-flow-variant-${number + offset}`,
+        key: flagKey(number + offset),
         name: `Checkout flow variant ${number + offset}`,
+        ...settings(number + offset),
       }),
     );
     for (const { id } of await Promise.all(batch)) flagIds.push(id);
   }
-  return { serverKey, clientKey, flagIds };
+  return { serverKey, clientKey, projectId: project.id, environmentId, flagIds };
 }
 
 type Created = { id: string; key?: string; environments?: readonly { id: string }[] };

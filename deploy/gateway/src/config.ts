@@ -36,8 +36,20 @@ export const configSchema = z.object({
     description: "Where management is. Several are used in turn.",
     expects,
   }),
+  UPSTREAM_SCHEDULER_URL: variable(upstreams, {
+    description: "Where the schedulers are. Several are used in turn.",
+    expects,
+  }),
   UPSTREAM_SDK_EDGE_URL: variable(upstreams, {
     description: "Where the SDK edges are. Several are used in turn.",
+    expects,
+  }),
+  UPSTREAM_USAGE_METERING_URL: variable(upstreams, {
+    description: "Where usage metering is. Several are used in turn.",
+    expects,
+  }),
+  UPSTREAM_WEBHOOK_DISPATCHER_URL: variable(upstreams, {
+    description: "Where the webhook dispatchers are. Several are used in turn.",
     expects,
   }),
 });
@@ -63,7 +75,10 @@ export function readConfig(
     trustedProxies: read.TRUSTED_PROXIES,
     upstreams: {
       management: read.UPSTREAM_MANAGEMENT_URL,
+      scheduler: read.UPSTREAM_SCHEDULER_URL,
       "sdk-edge": read.UPSTREAM_SDK_EDGE_URL,
+      "usage-metering": read.UPSTREAM_USAGE_METERING_URL,
+      "webhook-dispatcher": read.UPSTREAM_WEBHOOK_DISPATCHER_URL,
     },
   };
 }

@@ -43,6 +43,7 @@ function sectionOf({ service, schema }: Section): string {
   return `## ${service}\n\n${[...head, ...rows].join("\n")}\n`;
 }
 
+/** Neither a bar nor what stands in angle brackets is to mean anything but itself. */
 function row(...cells: string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return `| ${cells.map((cell) => cell.replaceAll(/[|<]/g, "\\$&")).join(" | ")} |`;
 }

@@ -17,6 +17,8 @@ export type GatewayOptions = {
   metrics: Metrics;
   trustedProxies: readonly string[];
   upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
+  /** After how long an upstream that sends nothing counts as stuck. */
+  silenceMs?: number;
 };
 
 export type Gateway = {
@@ -46,11 +48,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     requestLog: false,
   });
   await registerDocs(app);
-  const proxy = createProxy();
+  const proxy = createProxy(options);
   const isTrustedPeer = createTrustedPeers(trustedProxies);
   const services = {
     management: createUpstreams(options.upstreams.management),
+    scheduler: createUpstreams(options.upstreams.scheduler),
     "sdk-edge": createUpstreams(options.upstreams["sdk-edge"]),
+    "usage-metering": createUpstreams(options.upstreams["usage-metering"]),
+    "webhook-dispatcher": createUpstreams(options.upstreams["webhook-dispatcher"]),
   };
   for (const { pattern, service, anyOrigin } of routeTable) {
     const forward = proxy.createForward({
@@ -71,7 +76,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       ready: true,
       upstreams: {
         management: services.management.origins(),
+        scheduler: services.scheduler.origins(),
         "sdk-edge": services["sdk-edge"].origins(),
+        "usage-metering": services["usage-metering"].origins(),
+        "webhook-dispatcher": services["webhook-dispatcher"].origins(),
       },
     }),
     drain: proxy.drain,

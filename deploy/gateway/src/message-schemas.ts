@@ -1,18 +1,28 @@
 import {
   CompleteEntry,
+  EdgeLease,
   EnvironmentEntry,
   FlagEntry,
   FlagEvent,
   KeyEntry,
   OrganizationEntry,
+  OrganizationStreams,
   ProjectEntry,
+  QuotaEntry,
+  ScheduleDue,
+  ScheduleResolved,
   Tombstone,
+  UsageLastSeen,
+  UsageRecorded,
+  WebhookPayload,
 } from "@halyard/contracts";
 import { z } from "zod";
 
-/** What crosses the broker, for consumers in any language: file name and schema. */
+/** What crosses the broker or is sent to webhooks, for readers in any language: file name and schema. */
 const messages: Readonly<Record<string, z.ZodType>> = {
   "flag-event": FlagEvent,
+  "schedule-due": ScheduleDue,
+  "schedule-resolved": ScheduleResolved,
   "snapshot-complete": CompleteEntry,
   "snapshot-deleted": Tombstone,
   "snapshot-environment": EnvironmentEntry,
@@ -20,6 +30,12 @@ const messages: Readonly<Record<string, z.ZodType>> = {
   "snapshot-key": KeyEntry,
   "snapshot-organization": OrganizationEntry,
   "snapshot-project": ProjectEntry,
+  "lease-edge": EdgeLease,
+  "lease-organization": OrganizationStreams,
+  quota: QuotaEntry,
+  "usage-last-seen": UsageLastSeen,
+  "usage-recorded": UsageRecorded,
+  "webhook-payload": WebhookPayload,
 };
 
 export function messageSchemas(): { name: string; schema: unknown }[] {

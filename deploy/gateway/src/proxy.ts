@@ -4,6 +4,8 @@ import { type Refusal, refuse, writeRefusal } from "@halyard/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { createOpenStreams, type OpenStreams } from "./open-streams.ts";
 import { requestHeaders, responseHeaders } from "./passed-headers.ts";
+import { hasBody, sendBody } from "./send-body.ts";
+import { UpstreamSilent } from "./upstream-silent.ts";
 import type { Upstream, Upstreams } from "./upstreams.ts";
 
 /**
@@ -11,9 +13,13 @@ import type { Upstream, Upstreams } from "./upstreams.ts";
  * that an edge writes leaves with the same turn of the loop. Each open stream has a connection of its
  * own to its edge; there is no pool to exhaust.
  *
- * Nothing is sent twice. A caller whose write failed on the way cannot tell whether it was done, and
- * neither can we; only its own `Idempotency-Key` or `If-Match` makes a repetition safe. The one
- * exception is a read that met a kept connection in the moment in which its upstream closed it.
+ * No write is sent twice. A caller whose write failed on the way cannot tell whether it was done, and
+ * neither can we; only its own `Idempotency-Key` or `If-Match` makes a repetition safe. A read without
+ * a body is sent a second time, over a new connection, when the kept connection that it took broke
+ * off without an answer: as a rule its upstream was just closing it. A read that got no answer in time
+ * is not, because whoever is too slow is not helped by being asked again. What met no connection at
+ * all was not sent, so it goes to the next upstream, whatever it is; for that its body is not touched
+ * before there is one.
  *
  * When either side goes, so does the other: a caller that leaves ends the upstream's work, an upstream
  * that breaks off in the middle of an answer breaks off the caller's connection, because the end of a
@@ -34,6 +40,9 @@ const longestSilenceMs = 60_000;
 /** Idle connections that are kept to each upstream; enough for bursts, few enough to forget. */
 const keptConnections = 256;
 
+/** A whole handful of processes may be restarted at once; a caller does not wait for more. */
+const mostTurns = 4;
+
 export type Proxy = {
   createForward: (options: ProxyOptions) => Forward;
   /** Ends the open streams, so that their readers connect to another gateway. */
@@ -41,33 +50,39 @@ export type Proxy = {
   close: () => void;
 };
 
-export function createProxy(): Proxy {
+export function createProxy({ silenceMs = longestSilenceMs }: { silenceMs?: number } = {}): Proxy {
   const agent = new Agent({
     keepAlive: true,
     maxSockets: Number.POSITIVE_INFINITY,
     maxFreeSockets: keptConnections,
-    timeout: longestSilenceMs,
+    timeout: silenceMs,
   });
+  const newConnections = new Agent({ keepAlive: false, timeout: silenceMs });
   const streams = createOpenStreams();
   return {
     createForward: (options) => (request, reply) => {
       // From here on the framework neither reads the body nor answers.
       reply.hijack();
-      forward({ ...options, agent, streams, request, reply }, 1);
+      forward({ ...options, agent, newConnections, streams, request, reply }, mostTurns - 1);
     },
     drain: streams.drain,
-    close: () => agent.destroy(),
+    close: () => {
+      agent.destroy();
+      newConnections.destroy();
+    },
   };
 }
 
 type Exchange = ProxyOptions & {
   agent: Agent;
+  /** Keeps none, so that a request over it meets no connection that is just being closed. */
+  newConnections: Agent;
   streams: OpenStreams;
   request: FastifyRequest;
   reply: FastifyReply;
 };
 
-function forward(exchange: Exchange, triesLeft: number): void {
+function forward(exchange: Exchange, turnsLeft: number): void {
   const { agent, request, reply, upstreams } = exchange;
   const caller = request.raw;
   const upstream = upstreams.next(Date.now());
@@ -84,7 +99,7 @@ function forward(exchange: Exchange, triesLeft: number): void {
   });
   const leave = () => outgoing.destroy();
   reply.raw.once("close", leave);
-  outgoing.on("timeout", leave);
+  outgoing.on("timeout", () => outgoing.destroy(new UpstreamSilent(upstream.origin)));
   let answered = false;
   outgoing.once("response", (incoming) => {
     answered = true;
@@ -95,35 +110,23 @@ function forward(exchange: Exchange, triesLeft: number): void {
     reply.raw.off("close", leave);
     if (answered || reply.raw.destroyed) return;
     answered = true;
-    if (triesLeft > 0 && outgoing.reusedSocket && isRepeatable(caller)) {
-      forward(exchange, triesLeft - 1);
-      return;
-    }
-    giveUp(exchange, upstream, error);
+    const now = Date.now();
+    const unsent = error.syscall === "connect" || error.code === "ECONNREFUSED";
+    if (unsent) upstreams.away(upstream, now);
+    if (unsent && upstreams.isAnyHere(now) && turnsLeft > 0) forward(exchange, turnsLeft - 1);
+    else if (brokeOff(outgoing, error) && isRead(caller))
+      forward({ ...exchange, agent: exchange.newConnections }, turnsLeft);
+    else giveUp(exchange, upstream, error);
   });
   sendBody(caller, outgoing);
 }
 
-function sendBody(caller: IncomingMessage, outgoing: ClientRequest): void {
-  if (!hasBody(caller)) {
-    outgoing.end();
-    return;
-  }
-  // Not `pipeline`: an upstream that answers before it has read everything, and closes, must not
-  // take the caller's connection along, on which that answer is still to be sent.
-  caller.pipe(outgoing);
-  outgoing.once("close", () => {
-    caller.unpipe(outgoing);
-    caller.resume();
-  });
+/** Whether a connection that had been kept ended, as opposed to a new one, or to a long silence. */
+function brokeOff(outgoing: ClientRequest, error: Error): boolean {
+  return outgoing.reusedSocket && !(error instanceof UpstreamSilent);
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
-  const length = headers["content-length"];
-  return headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
-}
-
-function isRepeatable(caller: IncomingMessage): boolean {
+function isRead(caller: IncomingMessage): boolean {
   return (caller.method === "GET" || caller.method === "HEAD") && !hasBody(caller);
 }
 
@@ -145,9 +148,7 @@ const upstreamAway: Refusal = refuse("SERVER_002", "The service is away for a mo
 });
 
 function giveUp(exchange: Exchange, upstream: Upstream, error: NodeJS.ErrnoException): void {
-  const { request, reply, upstreams } = exchange;
-  if (error.syscall === "connect" || error.code === "ECONNREFUSED")
-    upstreams.away(upstream, Date.now());
+  const { request, reply } = exchange;
   request.log.warn({ err: error, upstream: upstream.origin.origin }, "upstream away");
   if (reply.raw.headersSent) {
     reply.raw.destroy();

@@ -1,12 +1,19 @@
 import type { ServiceName } from "@halyard/contracts";
 
 /**
- * Which service answers what, once. The first entry that matches a path wins. Patterns are prefixes
- * that end in a star, which every kind of ingress knows, so that other deployments can be made from
- * this table.
+ * Which service answers what, once. The first entry that matches a path wins. A pattern is a path whose
+ * segments may be parameters, or with a star at its end all paths that begin so.
+ *
+ * Other deployments can be made from this table: every kind of ingress knows prefixes, and says a
+ * parameter as a regular expression (nginx `location ~`, Envoy `safe_regex`, Traefik `PathRegexp`, the
+ * Gateway API's `RegularExpression`), which is what `expressionOf` answers. One that knows neither sends
+ * everything to this gateway. What is more specific stands before what is less so, because some of them
+ * go by the order, and some, as the router of this gateway does, by which pattern is the most specific.
  */
+export type RoutePattern = `/${string}`;
+
 export type RouteEntry = {
-  pattern: `/${string}/*`;
+  pattern: RoutePattern;
   service: ServiceName;
   /** Browsers of any origin may read the answers, so also those that the gateway gives itself. */
   anyOrigin: boolean;
@@ -14,6 +21,25 @@ export type RouteEntry = {
 
 export const routeTable: readonly RouteEntry[] = [
   { pattern: "/api/v1/sdk/*", service: "sdk-edge", anyOrigin: true },
+  { pattern: "/ofrep/*", service: "sdk-edge", anyOrigin: true },
+  {
+    pattern: "/api/v1/flags/:flagId/environments/:envId/schedule",
+    service: "scheduler",
+    anyOrigin: false,
+  },
+  { pattern: "/api/v1/schedules", service: "scheduler", anyOrigin: false },
+  {
+    pattern: "/api/v1/projects/:projectId/webhooks",
+    service: "webhook-dispatcher",
+    anyOrigin: false,
+  },
+  {
+    pattern: "/api/v1/projects/:projectId/webhooks/*",
+    service: "webhook-dispatcher",
+    anyOrigin: false,
+  },
+  { pattern: "/api/v1/flags/:id/usage", service: "usage-metering", anyOrigin: false },
+  { pattern: "/api/v1/usage", service: "usage-metering", anyOrigin: false },
   { pattern: "/api/v1/*", service: "management", anyOrigin: false },
 ];
 
@@ -22,5 +48,11 @@ export function findEntry(
   path: string,
   table: readonly RouteEntry[] = routeTable,
 ): RouteEntry | undefined {
-  return table.find(({ pattern }) => path.startsWith(pattern.slice(0, -1)));
+  return table.find(({ pattern }) => expressionOf(pattern).test(path));
+}
+
+/** A parameter is one segment, a star at the end is everything that follows. */
+export function expressionOf(pattern: RoutePattern): RegExp {
+  const source = pattern.replaceAll(".", "\\.").replace(/\*$/, ".*").replaceAll(/:\w+/g, "[^/]+");
+  return new RegExp(`^${source}$`);
 }

@@ -1,12 +1,14 @@
 /**
  * The processes of one service, used in turn. One that could not be reached is left out for a moment,
- * so that a restart costs few callers a 503; when none is left, all are tried again.
+ * and callers do not notice it; when none is left, all are tried again.
  */
 export type Upstream = { origin: URL; awayUntilMs: number };
 
 export type Upstreams = {
   next: (nowMs: number) => Upstream;
   away: (upstream: Upstream, nowMs: number) => void;
+  /** Whether there is one that could be reached when it was last tried. */
+  isAnyHere: (nowMs: number) => boolean;
   origins: () => { url: string; away: boolean }[];
 };
 
@@ -27,6 +29,8 @@ export function createUpstreams(origins: readonly URL[]): Upstreams {
     away(upstream, nowMs) {
       upstream.awayUntilMs = nowMs + leftOutMs;
     },
+
+    isAnyHere: (nowMs) => all.some(({ awayUntilMs }) => awayUntilMs <= nowMs),
 
     origins: () =>
       all.map(({ origin, awayUntilMs }) => ({

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
+  bodyOf,
   type GivenGateway,
   givenGateway,
   givenUpstream,
@@ -45,12 +46,41 @@ describe("given a service that is away", () => {
     expect(error.headers.get("access-control-allow-origin")).toBeNull();
   });
 
+  it.each([
+    ["scheduler", "/api/v1/flags/a/environments/b/schedule"],
+    ["webhook-dispatcher", "/api/v1/projects/a/webhooks/b"],
+    ["usage-metering", "/api/v1/usage"],
+  ])("says the same of a %s, and in its readiness too, while others go on", async (name, path) => {
+    const nobody = await originOfNobody();
+    const there = await upstreamOf((_incoming, response) => response.end("here"));
+    const gateway = await gatewayOf({
+      management: [there.origin],
+      edges: [there.origin],
+      schedulers: [nobody],
+      dispatchers: [nobody],
+      meterings: [nobody],
+    });
+    for (const method of ["GET", "POST", "DELETE"]) {
+      const error = await errorOf(gateway.url + path, { method });
+      expect(error).toMatchObject({ code: "SERVER_002", status: 503 });
+      expect(error.headers.get("retry-after")).toBe("1");
+      expect(error.headers.get("access-control-allow-origin")).toBeNull();
+    }
+    expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("here");
+    expect(gateway.readiness()).toMatchObject({
+      ready: true,
+      upstreams: { [name]: [{ url: nobody.origin, away: true }], management: [{ away: false }] },
+    });
+  });
+
   it("lets browsers of any origin see that an edge is away", async () => {
     const nobody = await originOfNobody();
     const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
-    const { headers } = await errorOf(`${gateway.url}/api/v1/sdk/flags`);
-    expect(headers.get("access-control-allow-origin")).toBe("*");
-    expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
+    for (const path of ["/api/v1/sdk/flags", "/ofrep/v1/stream?token=t"]) {
+      const { headers } = await errorOf(gateway.url + path);
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+      expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
+    }
   });
 
   it("answers again as soon as the service is back", async () => {
@@ -65,12 +95,27 @@ describe("given a service that is away", () => {
     const nobody = await originOfNobody();
     const edge = await upstreamOf((_incoming, response) => response.end("here"));
     const gateway = await gatewayOf({ management: [nobody], edges: [nobody, edge.origin] });
-    await errorOf(`${gateway.url}/api/v1/sdk/flags`);
     for (let time = 0; time < 4; time++)
       expect(await (await fetch(`${gateway.url}/api/v1/sdk/flags`)).text()).toBe("here");
     expect(gateway.readiness()).toMatchObject({
       upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
     });
+  });
+
+  it("hands them what met no connection, body and all, whatever the method", async () => {
+    const nobody = await originOfNobody();
+    const edge = await upstreamOf((incoming, response) => {
+      void bodyOf(incoming).then((body) => response.end(String(body.length)));
+    });
+    for (const size of [0, 10, 1_000_000]) {
+      const gateway = await gatewayOf({ management: [], edges: [nobody, nobody, edge.origin] });
+      const body = "x".repeat(size);
+      const answered = await fetch(`${gateway.url}/ofrep/v1/evaluate/flags`, {
+        method: "POST",
+        body,
+      });
+      expect(await answered.text()).toBe(String(size));
+    }
   });
 
   it("takes turns over all edges", async () => {
@@ -133,6 +178,33 @@ describe("given a service that breaks off before it answers", () => {
       expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("fine");
   });
 
+  it("repeats a read once and no more", async () => {
+    let reads = 0;
+    const service = await upstreamOf((incoming, response) => {
+      if (incoming.url?.endsWith("?break") !== true) return response.end("fine");
+      reads += 1;
+      return incoming.socket.destroy();
+    });
+    const gateway = await gatewayOf({ management: [service.origin], edges: [service.origin] });
+    const asked = Array.from({ length: 5 }, () => fetch(`${gateway.url}/api/v1/flags`));
+    for (const answered of await Promise.all(asked)) await answered.text();
+    expect(await errorOf(`${gateway.url}/api/v1/flags?break`)).toMatchObject({ status: 503 });
+    expect(reads).toBe(2);
+  });
+
+  it("does not repeat a read that got no answer in time", async () => {
+    let reads = 0;
+    const service = await upstreamOf((incoming, response) => {
+      if (incoming.url?.endsWith("?silent") === true) reads += 1;
+      else response.end("fine");
+    });
+    const origins = { management: [service.origin], edges: [service.origin] };
+    const gateway = await gatewayOf({ ...origins, silenceMs: 200 });
+    await (await fetch(`${gateway.url}/api/v1/flags`)).text();
+    expect(await errorOf(`${gateway.url}/api/v1/flags?silent`)).toMatchObject({ status: 503 });
+    expect(reads).toBe(1);
+  });
+
   it("answers 503 when it does so while the body is being sent", async () => {
     const service = await upstreamOf((incoming) =>
       incoming.once("data", () => incoming.socket.destroy()),
@@ -146,23 +218,18 @@ describe("given a service that breaks off before it answers", () => {
 });
 
 describe("given an address that no service answers", () => {
-  it.each([
-    "/",
-    "/api",
-    "/api/v1",
-    "/api/v2/flags",
-    "/ofrep/v1/evaluate/flags",
-    "/api/v1%2fflags",
-    "/%ff",
-  ])("answers 404 to %s", async (path) => {
-    const nobody = await originOfNobody();
-    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
-    for (const init of [{}, { method: "POST", body: "{" }, { method: "DELETE" }])
-      expect(await errorOf(gateway.url + path, init)).toMatchObject({
-        code: "NOT_FOUND_001",
-        status: 404,
-      });
-  });
+  it.each(["/", "/api", "/api/v1", "/api/v2/flags", "/api/v1%2fflags", "/%ff"])(
+    "answers 404 to %s",
+    async (path) => {
+      const nobody = await originOfNobody();
+      const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+      for (const init of [{}, { method: "POST", body: "{" }, { method: "DELETE" }])
+        expect(await errorOf(gateway.url + path, init)).toMatchObject({
+          code: "NOT_FOUND_001",
+          status: 404,
+        });
+    },
+  );
 });
 
 describe("given a forwarded address", () => {

@@ -68,6 +68,20 @@ describe("given the OpenAPI document", () => {
     expect(operation("post", "/api/v1/organizations").security).toEqual([{ operatorToken: [] }]);
   });
 
+  it("shows OFREP as OFREP is: its own errors, either header for the key, a token for the stream", () => {
+    const flag = operation("post", "/ofrep/v1/evaluate/flags/{key}");
+    expect(flag.security).toEqual([{ clientKey: [] }, { serverKey: [] }, { keyInOwnHeader: [] }]);
+    const schemaOf = (path: string, status: string) =>
+      JSON.stringify(operation("post", path).responses[status]);
+    for (const status of ["400", "404", "413", "415", "500"])
+      expect(schemaOf("/ofrep/v1/evaluate/flags/{key}", status)).toContain("OfrepFlagError");
+    for (const status of ["400", "413", "415", "500"])
+      expect(schemaOf("/ofrep/v1/evaluate/flags", status)).toContain("schemas/OfrepError");
+    for (const [status, code] of Object.entries({ 401: "AUTH_001", 429: "RATE_001" }))
+      expect(flag.responses[status]).toEqual({ $ref: `#/components/responses/${code}` });
+    expect(operation("get", "/ofrep/v1/stream").security).toEqual([{ streamToken: [] }]);
+  });
+
   it("shows conditional and repeatable requests", () => {
     const parameters = (method: string, path: string) =>
       JSON.stringify(operation(method, path).parameters);
@@ -84,6 +98,77 @@ describe("given the OpenAPI document", () => {
     );
   });
 
+  it("shows that a redelivery is accepted, not done, and that a webhook can be changed by PUT", () => {
+    const path = "/api/v1/projects/{projectId}/webhooks/{webhookId}";
+    const { responses } = operation("post", `${path}/deliveries/{deliveryId}/redeliver`);
+    expect(JSON.stringify(responses["202"])).toContain("schemas/Delivery");
+    expect(responses).not.toHaveProperty("200");
+    expect(operation("patch", path).operationId).toBe("updateWebhook");
+    expect(operation("put", path).operationId).toBe("updateWebhookByPUT");
+  });
+
+  it("has a description for the tag of every route", () => {
+    const { tags } = document as unknown as { tags: { name: string; description: string }[] };
+    const described = new Set(tags.filter((tag) => tag.description !== "").map((tag) => tag.name));
+    expect(routes.filter(({ tag }) => !described.has(tag))).toEqual([]);
+  });
+
+  it("shows the version that a rollback leads to, and the one that it was refused for", () => {
+    const { responses } = operation("post", "/api/v1/flags/{flagId}/environments/{envId}/rollback");
+    expect(responses["200"]?.headers).toHaveProperty("ETag");
+    expect(responses["412"]).toEqual({ $ref: "#/components/responses/CONFLICT_003" });
+    const { components } = document as unknown as {
+      components: { responses: Record<string, { headers: object }> };
+    };
+    expect(components.responses.CONFLICT_003?.headers).toHaveProperty("ETag");
+    expect(operation("delete", "/api/v1/flags/{id}").responses["204"]?.headers).not.toHaveProperty(
+      "ETag",
+    );
+  });
+
+  it("says of a schedule that it needs a time, and how times are written", () => {
+    const { components } = document as unknown as {
+      components: { schemas: Record<string, { properties: Record<string, object> }> };
+    };
+    const { SetSchedule } = components.schemas;
+    expect(SetSchedule).toMatchObject({ minProperties: 1 });
+    for (const field of ["enable_at", "disable_at"])
+      expect(SetSchedule?.properties[field]).toMatchObject({
+        description: expect.stringContaining("When the flag is switched"),
+        examples: [expect.stringMatching(/^2027-/)],
+        anyOf: [
+          { format: "date-time", description: expect.stringContaining("YYYY-MM-DDThh:mm") },
+          { type: "null" },
+        ],
+      });
+  });
+
+  it("says of requests that are counted, and of no others, how much is left, also when nothing has changed", () => {
+    const counted = [
+      operation("get", "/api/v1/sdk/flags").responses["200"],
+      operation("get", "/api/v1/sdk/flags").responses["304"],
+      operation("get", "/api/v1/sdk/stream").responses["200"],
+      operation("post", "/ofrep/v1/evaluate/flags/{key}").responses["200"],
+      operation("post", "/ofrep/v1/evaluate/flags").responses["304"],
+    ];
+    for (const response of counted)
+      expect(Object.keys(response?.headers ?? {})).toEqual(
+        expect.arrayContaining(["RateLimit", "RateLimit-Policy"]),
+      );
+    expect(operation("get", "/api/v1/flags").responses["200"]?.headers).not.toHaveProperty(
+      "RateLimit",
+    );
+  });
+
+  it("says how many hours of a flag's usage are shown unless told, and at most", () => {
+    expect(operation("get", "/api/v1/flags/{id}/usage").parameters).toContainEqual({
+      name: "hours",
+      in: "query",
+      required: false,
+      schema: { type: "integer", minimum: 1, maximum: 720, default: 24 },
+    });
+  });
+
   it("has a response for every error code", () => {
     const { components } = buildDocument() as { components: { responses: object } };
     expect(Object.keys(components.responses)).toEqual(Object.keys(errorCodes));
@@ -94,13 +179,32 @@ describe("given the other generated documents", () => {
   it("has a schema of every message", () => {
     for (const { name, schema } of messageSchemas()) {
       expect(name).toMatch(/^[a-z-]+\.schema\.json$/);
-      expect(schema).toMatchObject({ type: "object", $schema: expect.stringContaining("2020-12") });
+      expect(schema).toMatchObject({ $schema: expect.stringContaining("2020-12") });
+      // Where there are several states, each of them is such a schema.
+      const { oneOf = [schema] } = schema as { oneOf?: unknown[] };
+      for (const one of oneOf) expect(one).toMatchObject({ type: "object" });
     }
+  });
+
+  it("has a schema of what receivers of webhooks get", () => {
+    const payload = messageSchemas().find(({ name }) => name === "webhook-payload.schema.json");
+    expect(payload?.schema).toMatchObject({
+      required: ["event", "timestamp", "flag", "environment", "triggered_by"],
+      properties: { state: expect.anything(), changes: expect.anything() },
+    });
   });
 
   it("has the variables of every service", async () => {
     const page = await buildConfigurationPage();
-    for (const line of ["## gateway", "## management", "`UPSTREAM_SDK_EDGE_URL`", "`POSTGRES_URL`"])
+    for (const line of [
+      "## gateway",
+      "## management",
+      "## scheduler",
+      "## usage-metering",
+      "## webhook-dispatcher",
+      "`UPSTREAM_SDK_EDGE_URL`",
+      "`POSTGRES_URL`",
+    ])
       expect(page).toContain(line);
   });
 });

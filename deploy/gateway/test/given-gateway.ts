@@ -33,13 +33,24 @@ export type GivenGateway = Gateway & { url: string; port: number; stop: () => Pr
 export async function givenGateway(options: {
   management: readonly URL[];
   edges: readonly URL[];
+  schedulers?: readonly URL[];
+  dispatchers?: readonly URL[];
+  meterings?: readonly URL[];
   trustedProxies?: readonly string[];
+  silenceMs?: number;
 }): Promise<GivenGateway> {
   const gateway = await createGateway({
     logger: createLogger({ service: "gateway", level: "silent" }),
     metrics: createMetrics({ service: "gateway" }),
     trustedProxies: options.trustedProxies ?? [],
-    upstreams: { management: options.management, "sdk-edge": options.edges },
+    upstreams: {
+      management: options.management,
+      scheduler: options.schedulers ?? [],
+      "sdk-edge": options.edges,
+      "usage-metering": options.meterings ?? [],
+      "webhook-dispatcher": options.dispatchers ?? [],
+    },
+    ...(options.silenceMs === undefined ? {} : { silenceMs: options.silenceMs }),
   });
   const url = await gateway.app.listen({ host: "127.0.0.1", port: 0 });
   const stop = async () => {

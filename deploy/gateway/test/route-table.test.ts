@@ -1,6 +1,6 @@
 import { routes, type ServiceName } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { findEntry } from "../src/route-table.ts";
+import { expressionOf, findEntry } from "../src/route-table.ts";
 import { type GivenGateway, givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
 
 /** Every route of the contract lands at its service, by the table and over the wire. */
@@ -16,6 +16,9 @@ beforeAll(async () => {
   gateway = await givenGateway({
     management: await play("management"),
     edges: await play("sdk-edge"),
+    schedulers: await play("scheduler"),
+    dispatchers: await play("webhook-dispatcher"),
+    meterings: await play("usage-metering"),
   });
 });
 
@@ -38,13 +41,71 @@ describe("given the routes of the contract", () => {
     expect(await answered.text()).toBe(service);
   });
 
+  it.each([
+    ["/api/v1/flags/a/environments/b/schedule", "scheduler"],
+    ["/api/v1/flags/a/environments/b/schedule?at=now", "scheduler"],
+    ["/api/v1/flags/a/environments/b/schedule/", "management"],
+    ["/api/v1/flags/a/environments/b/schedule/changes", "management"],
+    ["/api/v1/flags/a/environments/b/schedules", "management"],
+    ["/api/v1/flags/a/environments/b/history", "management"],
+    ["/api/v1/flags/a/b/environments/c/schedule", "management"],
+    ["/api/v1/flags/a/schedule", "management"],
+    ["/api/v1/schedules", "scheduler"],
+    ["/api/v1/schedules/a", "management"],
+    ["/api/v1/schedulesx", "management"],
+    ["/api/v1/projects/a/webhooks", "webhook-dispatcher"],
+    ["/api/v1/projects/a/webhooks?limit=1", "webhook-dispatcher"],
+    ["/api/v1/projects/a/webhooks/", "webhook-dispatcher"],
+    ["/api/v1/projects/a/webhooks/b/deliveries/c/redeliver", "webhook-dispatcher"],
+    ["/api/v1/projects/a/webhooks/b/nothing/of/the/kind", "webhook-dispatcher"],
+    ["/api/v1/projects/a/webhooks/webhooks", "webhook-dispatcher"],
+    ["/api/v1/projects/webhooks/webhooks", "webhook-dispatcher"],
+    ["/api/v1/projects/a/webhooksx", "management"],
+    ["/api/v1/projects/a/webhook", "management"],
+    ["/api/v1/projects/webhooks", "management"],
+    ["/api/v1/projects/a/b/webhooks", "management"],
+    ["/api/v1/projects/a/environments", "management"],
+    ["/api/v1/projects/a/environments/webhooks/c", "management"],
+    ["/api/v1/organizations/a/webhooks", "management"],
+    ["/api/v1/webhooks", "management"],
+    ["/api/v1/usage", "usage-metering"],
+    ["/api/v1/usage?month=now", "usage-metering"],
+    ["/api/v1/usage/", "management"],
+    ["/api/v1/usage/a", "management"],
+    ["/api/v1/usages", "management"],
+    ["/api/v1/flags/a/usage", "usage-metering"],
+    ["/api/v1/flags/a/usage?hours=2", "usage-metering"],
+    ["/api/v1/flags/usage/usage", "usage-metering"],
+    ["/api/v1/flags/usage", "management"],
+    ["/api/v1/flags/a/usage/", "management"],
+    ["/api/v1/flags/a/usage/b", "management"],
+    ["/api/v1/flags/a/b/usage", "management"],
+    ["/api/v1/projects/a/usage", "management"],
+  ])("sends %s to %s, by the table as over the wire", async (path, service) => {
+    expect(findEntry(path.replace(/\?.*/, ""))?.service).toBe(service);
+    for (const method of ["GET", "POST", "DELETE", "OPTIONS"])
+      expect(await (await fetch(gateway.url + path, { method })).text()).toBe(service);
+  });
+
   it("takes the first entry that matches", () => {
     const table = [
       { pattern: "/a/b/*", service: "sdk-edge", anyOrigin: true },
+      { pattern: "/a/:name/c", service: "scheduler", anyOrigin: false },
+      { pattern: "/a/:name/d/*", service: "webhook-dispatcher", anyOrigin: false },
       { pattern: "/a/*", service: "management", anyOrigin: false },
     ] as const;
     expect(findEntry("/a/b/c", table)?.service).toBe("sdk-edge");
+    expect(findEntry("/a/x/c", table)?.service).toBe("scheduler");
+    expect(findEntry("/a/x/d/e", table)?.service).toBe("webhook-dispatcher");
+    expect(findEntry("/a/x/d", table)?.service).toBe("management");
+    expect(findEntry("/a//c", table)?.service).toBe("management");
     expect(findEntry("/a/bc", table)?.service).toBe("management");
     expect(findEntry("/a", table)).toBeUndefined();
+  });
+
+  it("says each pattern as an expression for other ingresses", () => {
+    expect(expressionOf("/a.b/:name/c").source).toBe("^\\/a\\.b\\/[^/]+\\/c$");
+    expect(expressionOf("/a/*").source).toBe("^\\/a\\/.*$");
+    expect(expressionOf("/a/:name/*").source).toBe("^\\/a\\/[^/]+\\/.*$");
   });
 });

@@ -25,6 +25,18 @@ Environment
   OPERATOR_TOKEN   the operator's token, at least 32 characters (default: one is
                    made and kept)
   LOG_LEVEL        of the services (default info)
+  SDK_REQUESTS_PER_SECOND
+                   how many requests a second each API key may send to the edge
+                   (default: no limit)
+  PLANS            plans beside free, starter, pro and growth, or other limits for
+                   these, as JSON; null is unlimited. The demo is on pro:
+                   {"pro":{"requests_per_month":null,"sse_connections":null,"projects":null}}
+  KEY_REQUESTS_PER_SECOND, KEY_REQUESTS_BURST
+                   how many requests a second each server key may send to the other
+                   services, and how many at once (default 100 and 1000)
+  WEBHOOK_RETRY_DELAYS
+                   how long after each failed attempt of a delivery the next one is
+                   made (default 1m,5m,30m,2h,12h)
 
 Ctrl-C stops everything. The next start keeps the data; delete HALYARD_HOME to
 begin anew.

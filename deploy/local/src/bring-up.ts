@@ -33,17 +33,28 @@ export async function bringUp(launch: Launch): Promise<void> {
   mkdirSync(launch.logsDir, { recursive: true, mode: 0o700 });
   const credentials = loadCredentials(settings.home);
   const operatorToken = settings.operatorToken ?? credentials.operator_token;
-  const { natsUrl, runtimeUrl, runMigrations } = await bringUpBackends(launch, credentials);
-  const plans = planServices({
+  const { natsUrl, databaseUrls } = await bringUpBackends(launch, credentials);
+  const [management, ...others] = planServices({
     settings,
     natsUrl,
-    runtimeUrl,
+    databaseUrls,
     operatorToken,
-    migrate: runMigrations,
+    streamTokenSecret: credentials.stream_token_secret,
+    webhookSecretKey: credentials.webhook_secret_key,
+    migrate: (service) => {
+      const { ownerUrl } = databaseUrls[service];
+      return migrate({
+        service,
+        ownerUrl,
+        projectDir: settings.projectDir,
+        logsDir: launch.logsDir,
+      });
+    },
   });
   mkdirSync(join(settings.home, "sdk-edge"), { recursive: true, mode: 0o700 });
-  const services: SupervisedService[] = [];
-  for (const plan of plans) services.push(await bringUpService(launch, plan));
+  // Management writes what the others wait for; these need nothing of one another.
+  const services = [await bringUpService(launch, management)];
+  services.push(...(await Promise.all(others.map((plan) => bringUpService(launch, plan)))));
   const upstreams = services.map((service) => [service.current().name, service.current().url]);
   const gateway = await bringUpService(
     launch,
@@ -66,7 +77,7 @@ export async function bringUp(launch: Launch): Promise<void> {
 }
 
 async function bringUpBackends(launch: Launch, credentials: Credentials) {
-  const { settings, reaper, logsDir } = launch;
+  const { settings, reaper } = launch;
   const binary = await step(launch, "nats-server", async (note) => {
     const found = await provideNatsBinary(settings, note);
     return {
@@ -80,13 +91,11 @@ async function bringUpBackends(launch: Launch, credentials: Credentials) {
   const nats = await bringUpBackend(launch, "NATS", (note) =>
     provideNats({ settings, reaper, note }, binary),
   );
-  const urls = await step(launch, "database", async () => {
+  const databaseUrls = await step(launch, "database", async () => {
     const prepared = await prepareDatabase({ adminUrl: postgres.url, credentials });
-    return { done: "database, roles and schema", value: prepared };
+    return { done: "database, roles and schemas", value: prepared };
   });
-  const runMigrations = () =>
-    migrate({ projectDir: settings.projectDir, logsDir, ownerUrl: urls.ownerUrl });
-  return { natsUrl: nats.url, runtimeUrl: urls.runtimeUrl, runMigrations };
+  return { natsUrl: nats.url, databaseUrls };
 }
 
 function bringUpBackend(

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hasCode } from "@halyard/local-backends";
+import { readSettingsOfServices, type SettingsOfServices } from "./settings-of-services.ts";
 
 export type Mode = "development" | "production";
 
@@ -20,6 +21,8 @@ export type Settings = {
   /** One of the user's own, to be used instead of one that is made and kept. */
   operatorToken: string | undefined;
   logLevel: string;
+  /** By service: what it reads itself. */
+  ofServices: SettingsOfServices;
   /** npm waits for us, so the end of our parent process means that nobody does any more. */
   startedByNpm: boolean;
 };
@@ -72,6 +75,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
       postgresUrl,
       operatorToken,
       logLevel: value("LOG_LEVEL") ?? "info",
+      ofServices: readSettingsOfServices(value),
       startedByNpm: value("npm_lifecycle_event") !== undefined,
     },
   };

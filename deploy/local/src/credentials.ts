@@ -6,8 +6,18 @@ import { StartError } from "./start-error.ts";
 /** What must be the same after a restart, kept in `credentials.json` for its owner's eyes only. */
 export type Credentials = {
   operator_token: string;
+  /** Of management's roles, which were the only ones once. */
   owner_password: string;
   runtime_password: string;
+  scheduler_owner_password: string;
+  scheduler_runtime_password: string;
+  stream_token_secret: string;
+  /** With which the webhook dispatcher encrypts the secrets of webhooks. */
+  webhook_secret_key: string;
+  webhooks_owner_password: string;
+  webhooks_runtime_password: string;
+  usage_owner_password: string;
+  usage_runtime_password: string;
   demo?: DemoCredentials;
 };
 
@@ -20,16 +30,39 @@ export type DemoCredentials = {
   server_key: string;
 };
 
+/** So many, too, has the key with which the secrets of webhooks are encrypted. */
 const SECRET_BYTES = 32;
 
-/** Reads the credentials of this home, or makes them on the first start. */
+/**
+ * Reads the credentials of this home, or makes them on the first start. A home may be older than some of
+ * the secrets; then those are made now.
+ */
 export function loadCredentials(home: string): Credentials {
   const text = readIfPresent(fileIn(home));
-  if (text !== undefined) return parse(text, fileIn(home));
-  const secret = () => randomBytes(SECRET_BYTES).toString("base64url");
-  const made = { operator_token: secret(), owner_password: secret(), runtime_password: secret() };
-  saveCredentials(home, made);
-  return made;
+  const kept: Partial<Credentials> = text === undefined ? {} : parse(text, fileIn(home));
+  const missing = secretNames.filter((name) => kept[name] === undefined);
+  const made = Object.fromEntries(missing.map((name) => [name, newSecret()]));
+  const credentials = { ...kept, ...made } as Credentials;
+  if (missing.length > 0) saveCredentials(home, credentials);
+  return credentials;
+}
+
+const secretNames = [
+  "operator_token",
+  "owner_password",
+  "runtime_password",
+  "scheduler_owner_password",
+  "scheduler_runtime_password",
+  "stream_token_secret",
+  "webhook_secret_key",
+  "webhooks_owner_password",
+  "webhooks_runtime_password",
+  "usage_owner_password",
+  "usage_runtime_password",
+] as const;
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString("base64url");
 }
 
 export function saveCredentials(home: string, credentials: Credentials): void {
@@ -45,7 +78,8 @@ function parse(text: string, file: string): Credentials {
     return JSON.parse(text) as Credentials;
   } catch (cause) {
     throw new StartError(
-      `${file} is damaged. Restore it, or delete it: the next start makes new keys for the same data.`,
+      `${file} is damaged. Restore it, or delete it: the next start makes new keys for the same data, ` +
+        "and webhooks have to be given their secrets again.",
       { cause },
     );
   }

@@ -1,27 +1,53 @@
 import { join } from "node:path";
 import { readLogTail, startBackgroundProcess } from "@halyard/local-backends";
-import { provisionService } from "@halyard/postgres";
+import { type ProvisionedService, provisionService } from "@halyard/postgres";
 import type { Credentials } from "./credentials.ts";
 import { StartError } from "./start-error.ts";
 
 export const DATABASE = "halyard";
 
-export type DatabaseUrls = { ownerUrl: string; runtimeUrl: string };
+/** The services that have a schema, and two roles each. */
+export type OwnerOfSchema = "management" | "scheduler" | "webhook-dispatcher" | "usage-metering";
 
-/** Makes database, roles and schema, with the passwords of this home. */
+export type DatabaseUrls = Readonly<Record<OwnerOfSchema, ProvisionedService>>;
+
+/** Makes database, roles and schemas, with the passwords of this home. */
 export async function prepareDatabase(options: {
   adminUrl: string;
   credentials: Credentials;
 }): Promise<DatabaseUrls> {
   const { adminUrl, credentials } = options;
-  try {
-    return await provisionService({
+  const provision = (schema: string, ownerPassword: string, runtimePassword: string) =>
+    provisionService({
       adminUrl,
       database: DATABASE,
-      service: "management",
-      ownerPassword: credentials.owner_password,
-      runtimePassword: credentials.runtime_password,
+      service: schema,
+      ownerPassword,
+      runtimePassword,
     });
+  try {
+    return {
+      management: await provision(
+        "management",
+        credentials.owner_password,
+        credentials.runtime_password,
+      ),
+      scheduler: await provision(
+        "scheduler",
+        credentials.scheduler_owner_password,
+        credentials.scheduler_runtime_password,
+      ),
+      "webhook-dispatcher": await provision(
+        "webhooks",
+        credentials.webhooks_owner_password,
+        credentials.webhooks_runtime_password,
+      ),
+      "usage-metering": await provision(
+        "usage",
+        credentials.usage_owner_password,
+        credentials.usage_runtime_password,
+      ),
+    };
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StartError(
@@ -32,16 +58,17 @@ export async function prepareDatabase(options: {
   }
 }
 
-/** Runs the migrations as the command that production uses, in a process of its own. */
+/** Runs a service's migrations as the command that production uses, in a process of its own. */
 export async function migrate(options: {
+  service: OwnerOfSchema;
   projectDir: string;
   logsDir: string;
   ownerUrl: string;
 }): Promise<void> {
   const migration = await startBackgroundProcess({
     command: process.execPath,
-    args: [join(options.projectDir, "services/management/src/migrate.ts")],
-    logFile: join(options.logsDir, "migrate.log"),
+    args: [join(options.projectDir, `services/${options.service}/src/migrate.ts`)],
+    logFile: join(options.logsDir, `${options.service}-migrate.log`),
     workingDirectory: options.projectDir,
     environment: { POSTGRES_OWNER_URL: options.ownerUrl },
     stopSteps: [],
@@ -49,5 +76,7 @@ export async function migrate(options: {
   const status = await migration.exited;
   if (status.code === 0) return;
   const lines = readLogTail(migration.logFile, 10).map((line) => `\n  ${line}`);
-  throw new StartError(`The migrations failed (${migration.logFile}):${lines.join("")}`);
+  throw new StartError(
+    `The migrations of ${options.service} failed (${migration.logFile}):${lines.join("")}`,
+  );
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Settings } from "./config.ts";
+import type { DatabaseUrls, OwnerOfSchema } from "./database.ts";
 import type { ServicePlan } from "./service-process.ts";
 
 export const HOST = "127.0.0.1";
@@ -7,26 +8,44 @@ export const HOST = "127.0.0.1";
 /** The gateway is the only one that others reach the services through, and it is on this machine. */
 const TRUSTED_PROXIES = "127.0.0.1";
 
-/** Each service gets only what it needs: only management knows the database and the operator. */
+/**
+ * Each service gets only what it needs: only those that have a schema know the database, each as a role
+ * of its own; only management knows the operator, only edges know what their streams' tokens are signed
+ * with, only the dispatcher knows what the secrets of webhooks are encrypted with. Management comes first.
+ */
 export function planServices(options: {
   settings: Settings;
   natsUrl: string;
-  runtimeUrl: string;
+  databaseUrls: DatabaseUrls;
   operatorToken: string;
-  migrate: () => Promise<void>;
-}): ServicePlan[] {
-  const { settings, natsUrl } = options;
+  streamTokenSecret: string;
+  webhookSecretKey: string;
+  migrate: (service: OwnerOfSchema) => Promise<void>;
+}): [ServicePlan, ...ServicePlan[]] {
+  const { settings, natsUrl, databaseUrls } = options;
   const shared = { ...forEveryProcess(settings), NATS_URL: natsUrl, TRUSTED_PROXIES };
   return [
     {
       name: "management",
       program: "services/management/src/main.ts",
       port: 0,
-      prepare: options.migrate,
+      prepare: () => options.migrate("management"),
       environment: {
         ...shared,
-        POSTGRES_URL: options.runtimeUrl,
+        POSTGRES_URL: databaseUrls.management.runtimeUrl,
         OPERATOR_TOKEN: options.operatorToken,
+        ...settings.ofServices.management,
+      },
+    },
+    {
+      name: "scheduler",
+      program: "services/scheduler/src/main.ts",
+      port: 0,
+      prepare: () => options.migrate("scheduler"),
+      environment: {
+        ...shared,
+        POSTGRES_URL: databaseUrls.scheduler.runtimeUrl,
+        ...settings.ofServices.scheduler,
       },
     },
     {
@@ -36,6 +55,33 @@ export function planServices(options: {
       environment: {
         ...shared,
         SNAPSHOT_CACHE_FILE: join(settings.home, "sdk-edge/snapshot-cache"),
+        STREAM_TOKEN_SECRET: options.streamTokenSecret,
+        ...settings.ofServices["sdk-edge"],
+      },
+    },
+    {
+      name: "usage-metering",
+      program: "services/usage-metering/src/main.ts",
+      port: 0,
+      prepare: () => options.migrate("usage-metering"),
+      environment: {
+        ...shared,
+        POSTGRES_URL: databaseUrls["usage-metering"].runtimeUrl,
+        ...settings.ofServices["usage-metering"],
+      },
+    },
+    {
+      name: "webhook-dispatcher",
+      program: "services/webhook-dispatcher/src/main.ts",
+      port: 0,
+      prepare: () => options.migrate("webhook-dispatcher"),
+      environment: {
+        ...shared,
+        POSTGRES_URL: databaseUrls["webhook-dispatcher"].runtimeUrl,
+        WEBHOOK_SECRET_KEYS: `local:${inBase64(options.webhookSecretKey)}`,
+        // Who tries things out has the receiver on the same machine.
+        WEBHOOK_ALLOW_PRIVATE_TARGETS: String(settings.mode !== "production"),
+        ...settings.ofServices["webhook-dispatcher"],
       },
     },
   ];
@@ -49,7 +95,10 @@ export function planGateway(settings: Settings, upstreams: Record<string, string
     environment: {
       ...forEveryProcess(settings),
       UPSTREAM_MANAGEMENT_URL: upstreams.management ?? "",
+      UPSTREAM_SCHEDULER_URL: upstreams.scheduler ?? "",
       UPSTREAM_SDK_EDGE_URL: upstreams["sdk-edge"] ?? "",
+      UPSTREAM_USAGE_METERING_URL: upstreams["usage-metering"] ?? "",
+      UPSTREAM_WEBHOOK_DISPATCHER_URL: upstreams["webhook-dispatcher"] ?? "",
     },
   };
 }
@@ -63,4 +112,9 @@ function forEveryProcess(settings: Settings): Record<string, string> {
     // Node keeps compiled modules here, which takes about a third off the start of a service.
     NODE_COMPILE_CACHE: join(settings.cacheDir, "node"),
   };
+}
+
+/** As the dispatcher wants its keys; the home keeps all its secrets as base64url. */
+function inBase64(secret: string): string {
+  return Buffer.from(secret, "base64url").toString("base64");
 }

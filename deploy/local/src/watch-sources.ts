@@ -7,7 +7,13 @@ const SETTLE_MS = 150;
 /** Where the sources of a service are. What all of them share restarts all of them. */
 const SOURCES: Record<string, string[]> = {
   management: ["services/management/src", "services/management/migrations"],
+  scheduler: ["services/scheduler/src", "services/scheduler/migrations"],
   "sdk-edge": ["services/sdk-edge/src"],
+  "usage-metering": ["services/usage-metering/src", "services/usage-metering/migrations"],
+  "webhook-dispatcher": [
+    "services/webhook-dispatcher/src",
+    "services/webhook-dispatcher/migrations",
+  ],
   gateway: ["deploy/gateway/src"],
 };
 const SHARED_SOURCES = "libs";

@@ -64,7 +64,13 @@ export function launchHalyard(options: {
   const { home, user, command = { program: process.execPath, args: [MAIN] } } = options;
   const child = spawn(command.program, command.args, {
     cwd: PROJECT_DIR,
-    env: { PATH: process.env.PATH, PORT: "0", HALYARD_HOME: home, ...options.variables },
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      PORT: "0",
+      HALYARD_HOME: home,
+      ...options.variables,
+    },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
     ...(user && { uid: user.uid, gid: user.gid }),

@@ -1,4 +1,4 @@
-import { utimesSync } from "node:fs";
+import { readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type Demo, eventually, type Halyard, launchHalyard, PROJECT_DIR } from "./launcher.ts";
@@ -37,6 +37,41 @@ describe("given that sources are watched", () => {
       headers: { authorization: `Bearer ${after.server_key}` },
     });
     expect(flags.status).toBe(200);
+  });
+
+  it.each([
+    {
+      service: "scheduler",
+      migration: "0001_schedules.sql",
+      path: () => "/api/v1/schedules",
+      nothing: /^\{"schedules":\[\],"next_cursor":null\}$/,
+    },
+    {
+      service: "webhook-dispatcher",
+      migration: "0001_webhooks.sql",
+      path: () => `/api/v1/projects/${before.project_id}/webhooks`,
+      nothing: /^\{"webhooks":\[\]\}$/,
+    },
+    {
+      service: "usage-metering",
+      migration: "0001_usage.sql",
+      path: () => "/api/v1/usage",
+      nothing: /^\{"plan":"pro"/,
+    },
+  ])("restarts the $service when its migrations change, after they have run", async (given) => {
+    const { service, migration, path, nothing } = given;
+    touch(`services/${service}/migrations/${migration}`);
+    await eventually("the restart", () => halyard.output().includes(`✓ ${service} restarted`));
+
+    const { base_url, server_key, services } = await halyard.ready();
+    expect(services[service]?.url).toBe(before.services[service]?.url);
+    const log = join(halyard.home, `logs/${service}-migrate.log`);
+    expect(readFileSync(log, "utf8")).toContain(`${service}: nothing to do`);
+    const headers = { authorization: `Bearer ${server_key}` };
+    await eventually("it answers", async () => {
+      const answer = await fetch(base_url + path(), { headers });
+      return answer.ok && nothing.test(await answer.text());
+    });
   });
 
   it("shows the death of a service and waits for the next change instead of ending", async () => {

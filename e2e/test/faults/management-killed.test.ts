@@ -25,11 +25,17 @@ describe("given a management that is killed after it committed a change", () => 
 
   async function replace(): Promise<void> {
     await endLease(system.sql);
-    system.managements.shift();
     await system.startManagement();
   }
 
+  async function killIt(): Promise<void> {
+    const killed = only();
+    system.managements.shift();
+    await killed.kill();
+  }
+
   async function chapterWithLeader(name: string) {
+    if (system.managements.length === 0) await replace();
     const chapter = await beginChapter(system, { name, steps: 10 });
     await awaitLeader(system.managements);
     await forgetMessageIdsAtOnce(system.nats.url);
@@ -49,8 +55,7 @@ describe("given a management that is killed after it committed a change", () => 
     const before = await logged();
     await switchOn(0);
     expect(await unsentRows(system.sql)).toBe(2);
-    await only().kill();
-    system.managements.shift();
+    await killIt();
     await system.startManagement();
     expect(await logged()).toBe(before);
     await giveLeaseBack();
@@ -61,12 +66,13 @@ describe("given a management that is killed after it committed a change", () => 
   it("does not publish it again, if the broker got it but could not say so", async () => {
     const { chapter, switchOn } = await chapterWithLeader("Not acknowledged");
     const before = await logged();
-    only().gate.shut();
+    const { gate } = only();
+    gate.shut();
     const answered = switchOn(0);
-    await eventually(() => only().gate.waitingBytes() > 0);
-    await only().kill();
+    await eventually(() => gate.holds("flag.toggled"));
+    await killIt();
     await answered.catch(() => undefined);
-    only().gate.open();
+    gate.open();
     await eventually(async () => (await logged()) === before + 1);
     expect(await unsentRows(system.sql)).toBe(2);
     await replace();
@@ -81,7 +87,7 @@ describe("given a management that is killed after it committed a change", () => 
     await switchOn(0);
     await awaitLockWaiters(system.sql, "relay_streams");
     await eventually(async () => (await logged()) === before + 1);
-    await only().kill();
+    await killIt();
     await unlock();
     expect(await unsentRows(system.sql)).toBe(2);
     await replace();

@@ -18,6 +18,33 @@ describe("given a directory that knows a key", () => {
     expect(directory.verify(wrong, now)).toBeUndefined();
   });
 
+  it("goes on telling right from wrong secrets after one was proved right", () => {
+    const { directory, key } = directoryWithKey();
+    const wrong = key.slice(0, -1) + (key.endsWith("A") ? "B" : "A");
+    for (let round = 0; round < 3; round += 1) {
+      expect(directory.verify(key, now)).toBeDefined();
+      expect(directory.verify(wrong, now)).toBeUndefined();
+    }
+  });
+
+  it("takes the new secret and not the old one when the key's entry changes", () => {
+    const { directory, key, id, entry } = directoryWithKey();
+    expect(directory.verify(key, now)).toBeDefined();
+    const other = makeApiKey("client", randomBytes);
+    directory.apply(id, { ...entry, secret_sha256: other.secretSha256, version: 2 });
+    expect(directory.verify(key, now)).toBeUndefined();
+    expect(directory.verify(key.slice(0, 20) + other.key.slice(20), now)).toBeDefined();
+  });
+
+  it("hands out nothing of the secret", () => {
+    const { directory, key, entry } = directoryWithKey();
+    for (let round = 0; round < 2; round += 1) {
+      const shown = JSON.stringify(directory.verify(key, now));
+      expect(shown).not.toContain(key.slice(20));
+      expect(shown).not.toContain(entry.secret_sha256);
+    }
+  });
+
   it("refuses the key under the other kind's prefix", () => {
     const { directory, key } = directoryWithKey();
     expect(directory.verify(key.replace("hc_", "hs_"), now)).toBeUndefined();

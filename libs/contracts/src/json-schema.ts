@@ -1,6 +1,7 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { parseInstant } from "@halyard/evaluation";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { z } from "zod";
-import { parseInstant } from "./instant.ts";
+import { describeProblem } from "./describe-problem.ts";
 
 /**
  * Schemas are written in zod and run by ajv: zod gives the TypeScript types and the JSON Schema that
@@ -40,47 +41,4 @@ export function compileCheck<S extends z.ZodType>(
     validate(data)
       ? { ok: true, value: data as z.infer<S> }
       : { ok: false, problem: describeProblem(validate.errors ?? []) };
-}
-
-/** Says what is wrong with a value by JSON pointer, without repeating the value itself. */
-export function describeProblem(errors: readonly ErrorObject[]): string {
-  const first = errors[0];
-  if (first === undefined) return "/ is not valid";
-  const at = first.instancePath === "" ? "/" : first.instancePath;
-  return `${pointerOf(first, at)} ${expectationOf(first)}`;
-}
-
-function pointerOf(error: ErrorObject, at: string): string {
-  const base = at === "/" ? "" : at;
-  if (error.keyword === "required") return `${base}/${escapePointer(error.params.missingProperty)}`;
-  if (error.keyword === "additionalProperties")
-    return `${base}/${escapePointer(error.params.additionalProperty)}`;
-  return at;
-}
-
-function expectationOf(error: ErrorObject): string {
-  switch (error.keyword) {
-    case "required":
-      return "is required";
-    case "additionalProperties":
-      return "is not a known field";
-    case "enum":
-      return `must be one of ${(error.params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(", ")}`;
-    case "const":
-      return `must be ${JSON.stringify(error.params.allowedValue)}`;
-    case "format":
-      return error.params.format === "uuid"
-        ? "must be a UUID"
-        : 'must be an ISO 8601 instant with "Z" or an offset, such as 2027-01-31T09:00:00Z';
-    case "pattern":
-      return (error.parentSchema?.description as string | undefined) ?? `${error.message}`;
-    default:
-      return error.message ?? "is not valid";
-  }
-}
-
-/** JSON pointer escaping (RFC 6901); names are cut so that a hostile field name cannot fill an answer. */
-function escapePointer(name: string): string {
-  const longestEchoedName = 100;
-  return name.slice(0, longestEchoedName).replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -1,3 +1,4 @@
+import { operatorNames } from "@halyard/evaluation";
 import { z } from "zod";
 
 /**
@@ -11,28 +12,6 @@ const text = (longest: number) =>
     .max(longest)
     .regex(/^[^\0\p{Cs}]*$/u)
     .describe("must be text without NUL characters or broken Unicode");
-
-/** What a condition can ask of an attribute. There are these 18 and no others. */
-export const operatorNames = [
-  "equals",
-  "not_equals",
-  "contains",
-  "not_contains",
-  "starts_with",
-  "ends_with",
-  "matches_regex",
-  "in",
-  "not_in",
-  "gt",
-  "gte",
-  "lt",
-  "lte",
-  "semver_eq",
-  "semver_gt",
-  "semver_gte",
-  "semver_lt",
-  "semver_lte",
-] as const;
 
 /**
  * How large the rules of one state may be, as JSON in UTF-8. An event carries two states, before and

@@ -1,6 +1,13 @@
+export { pause } from "./attempt.ts";
 export * from "./connect.ts";
+export * from "./consume.ts";
+export * from "./failures.ts";
 export * from "./fenced-publish.ts";
+export * from "./follow-bucket.ts";
 export * from "./follow-snapshot.ts";
+export * from "./parse-json.ts";
+export * from "./publish-last-seen.ts";
+export * from "./queue-metrics.ts";
 export * from "./read-epoch.ts";
 export * from "./read-stream.ts";
 export * from "./read-tail.ts";

@@ -1,4 +1,13 @@
-import { completeKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import {
+  completeKey,
+  flagEventsStream,
+  leasesBucket,
+  quotaBucket,
+  scheduleStream,
+  setAsideStream,
+  snapshotBucket,
+  usageStream,
+} from "@halyard/contracts";
 import {
   DiscardPolicy,
   JetStreamApiError,
@@ -29,6 +38,15 @@ export async function streamPosition(
   return info === undefined ? undefined : positionOf(info);
 }
 
+/** How many messages of a subject a stream holds; none when it does not exist. */
+export async function countMessages(
+  manager: JetStreamManager,
+  { stream, subject }: { stream: string; subject: string },
+): Promise<number> {
+  const info = await findStream(manager, stream, { subjects_filter: subject });
+  return info?.state.subjects?.[subject] ?? 0;
+}
+
 export type SnapshotPosition = StreamPosition & {
   /** Whether the entry stands that ends a full write. */
   isComplete: boolean;
@@ -54,9 +72,7 @@ export async function ensureFlagEvents(
   manager: JetStreamManager,
   replicas: number,
 ): Promise<StreamPosition> {
-  const existing = await findStream(manager, flagEventsStream.name);
-  if (existing !== undefined) return positionOf(existing);
-  return create(manager, {
+  return ensureStream(manager, {
     name: flagEventsStream.name,
     subjects: [...flagEventsStream.subjects],
     retention: RetentionPolicy.Limits,
@@ -64,6 +80,42 @@ export async function ensureFlagEvents(
     discard: DiscardPolicy.Old,
     max_age: nanos(flagEventsStream.maxAgeMs),
     duplicate_window: nanos(flagEventsStream.duplicateWindowMs),
+    num_replicas: replicas,
+  });
+}
+
+/**
+ * Makes the queue of due changes, and of what became of them, unless it is there. It has no bound: a
+ * flag has at most one change under way in each environment, and losing one is worse than keeping all.
+ */
+export async function ensureSchedule(manager: JetStreamManager, replicas: number): Promise<void> {
+  await ensureStream(manager, {
+    name: scheduleStream.name,
+    subjects: [scheduleStream.due.subject, scheduleStream.resolved.subject],
+    retention: RetentionPolicy.Workqueue,
+    storage: StorageType.File,
+    duplicate_window: nanos(scheduleStream.duplicateWindowMs),
+    num_replicas: replicas,
+  });
+}
+
+/**
+ * Within this time a second copy of a message is dropped. The second comes after the acknowledgement
+ * of the first or of its original got lost: seconds later, or as long as that outage lasted.
+ */
+const setAsideDuplicateWindowMs = 10 * 60 * 1000;
+
+/** Makes the stream of messages that nobody can process, unless it is there. */
+export async function ensureSetAside(manager: JetStreamManager, replicas: number): Promise<void> {
+  await ensureStream(manager, {
+    name: setAsideStream.name,
+    subjects: [`${setAsideStream.subjectPrefix}>`],
+    retention: RetentionPolicy.Limits,
+    storage: StorageType.File,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(setAsideStream.maxAgeMs),
+    max_bytes: setAsideStream.maxBytes,
+    duplicate_window: nanos(setAsideDuplicateWindowMs),
     num_replicas: replicas,
   });
 }
@@ -78,9 +130,42 @@ export async function recreateSnapshot(
 ): Promise<StreamPosition> {
   if ((await findStream(manager, snapshotBucket.streamName)) !== undefined)
     await manager.streams.delete(snapshotBucket.streamName);
-  return create(manager, {
-    name: snapshotBucket.streamName,
-    subjects: [`${snapshotBucket.subjectPrefix}>`],
+  return create(manager, bucketOf(snapshotBucket, replicas));
+}
+
+/**
+ * Makes the queue of what was used, unless it is there. When it is full the broker takes no more: who
+ * counts keeps adding up, and sends it later.
+ */
+export async function ensureUsage(manager: JetStreamManager, replicas: number): Promise<void> {
+  await ensureStream(manager, {
+    name: usageStream.name,
+    subjects: [usageStream.recorded.subject, usageStream.lastSeen.subject],
+    retention: RetentionPolicy.Workqueue,
+    storage: StorageType.File,
+    discard: DiscardPolicy.New,
+    max_bytes: usageStream.maxBytes,
+    duplicate_window: nanos(usageStream.duplicateWindowMs),
+    num_replicas: replicas,
+  });
+}
+
+/** Makes the bucket of used months, unless it is there. */
+export async function ensureQuota(manager: JetStreamManager, replicas: number): Promise<void> {
+  await ensureStream(manager, bucketOf(quotaBucket, replicas));
+}
+
+/** Makes the bucket of slots for streams, unless it is there. */
+export async function ensureLeases(manager: JetStreamManager, replicas: number): Promise<void> {
+  await ensureStream(manager, bucketOf(leasesBucket, replicas));
+}
+
+type Bucket = { streamName: string; subjectPrefix: string };
+
+function bucketOf({ streamName, subjectPrefix }: Bucket, replicas: number): NewStream {
+  return {
+    name: streamName,
+    subjects: [`${subjectPrefix}>`],
     retention: RetentionPolicy.Limits,
     storage: StorageType.File,
     discard: DiscardPolicy.New,
@@ -90,13 +175,16 @@ export async function recreateSnapshot(
     deny_purge: false,
     allow_direct: true,
     num_replicas: replicas,
-  });
+  };
 }
 
-async function create(
-  manager: JetStreamManager,
-  config: Parameters<JetStreamManager["streams"]["add"]>[0],
-): Promise<StreamPosition> {
+type NewStream = Parameters<JetStreamManager["streams"]["add"]>[0];
+
+async function ensureStream(manager: JetStreamManager, config: NewStream): Promise<StreamPosition> {
+  return (await streamPosition(manager, config.name)) ?? create(manager, config);
+}
+
+async function create(manager: JetStreamManager, config: NewStream): Promise<StreamPosition> {
   try {
     return positionOf(await manager.streams.add(config));
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import postgres from "postgres";
 import { arrayParameterTypes } from "./array-types.ts";
+import { endTransactionsWithTheirConnections } from "./lost-transactions.ts";
 import { SteadySocket, tlsModeOf } from "./steady-socket.ts";
 
 /**
@@ -46,6 +47,8 @@ export function connectPostgres(options: {
       Math.min(firstReconnectWaitSeconds * 2 ** attempt, longestReconnectWaitSeconds),
     connection: {
       application_name: options.name,
+      // Whatever the server's own is: instants inside of JSON come as text in the session's zone.
+      TimeZone: "UTC",
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
     },
@@ -62,5 +65,7 @@ export function connectPostgres(options: {
     onnotice: (notice: postgres.Notice) =>
       options.logger.debug({ notice: notice.message }, "PostgreSQL notice"),
   };
-  return postgres(options.url, settings) as unknown as Sql;
+  const sql = postgres(options.url, settings);
+  endTransactionsWithTheirConnections(sql as unknown as postgres.Sql<Record<string, never>>);
+  return sql as unknown as Sql;
 }

@@ -1,16 +1,23 @@
 /**
  * Classes of PostgreSQL's error codes (its manual, appendix A) that mean "try again later": connection
- * trouble, resources, shutdown.
+ * trouble, resources, shutdown, and transactions that were broken off for another's sake.
  */
-const outageClasses = ["08", "53", "57"];
-/** Codes of the client library for a connection that is gone or could not be made. */
+const outageClasses = ["08", "40", "53", "57"];
+/** A server that takes no writes for now, as during a failover; and one that ended our idle session. */
+const outageStates = new Set(["25006", "25P03"]);
+/** Codes of the client library and of the network for a connection that is gone or could not be made. */
 const connectionCodes = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_ENDED",
   "CONNECTION_DESTROYED",
   "CONNECT_TIMEOUT",
+  "ECONNABORTED",
   "ECONNREFUSED",
   "ECONNRESET",
+  "EHOSTDOWN",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETUNREACH",
   "EPIPE",
   "ETIMEDOUT",
   "ENOTFOUND",
@@ -21,5 +28,11 @@ const connectionCodes = new Set([
 export function isOutage(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return false;
   if (!("code" in error) || typeof error.code !== "string") return false;
-  return connectionCodes.has(error.code) || outageClasses.includes(error.code.slice(0, 2));
+  const { code } = error;
+  if (connectionCodes.has(code) || outageStates.has(code)) return true;
+  return isSqlState(code) && outageClasses.includes(code.slice(0, 2));
+}
+
+function isSqlState(code: string): boolean {
+  return /^[0-9A-Z]{5}$/.test(code);
 }

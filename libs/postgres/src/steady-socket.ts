@@ -13,12 +13,18 @@ import { connect as connectTls } from "node:tls";
  * when nothing has been written for a few turns of the event loop does it say that it is closed, and
  * nothing is left behind in the connection that the library goes on to use.
  *
+ * A server that has gone without a word (its machine lost power, a firewall dropped the connection) would
+ * be waited for until the system gives up, which takes a quarter of an hour. So a socket that was written
+ * to and hears nothing for longer than any statement may take counts as lost.
+ *
  * TLS is negotiated here, because the library would put a socket of its own over this one.
  */
 export type TlsMode = "off" | "unverified" | "verified";
 
 /** The code by which a lost connection is known, as the library itself would give it. */
 const closedCode = "CONNECTION_CLOSED";
+/** Above the 15 s after which the server itself ends a statement, and says so. */
+const longestSilenceMs = 20_000;
 /** A broken transaction writes its `rollback` within two turns. */
 const quietTurnsBeforeClose = 4;
 const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
@@ -36,10 +42,14 @@ export class SteadySocket extends EventEmitter {
   #ending = false;
   #lost = false;
   #writtenSinceLost = false;
+  readonly #silenceMs: number;
+  /** Runs from the first write that nothing was heard after. */
+  #silence: NodeJS.Timeout | undefined;
 
-  constructor(options: { host: string; port: number; tls: TlsMode }) {
+  constructor(options: { host: string; port: number; tls: TlsMode; silenceMs?: number }) {
     super();
     const { host, port, tls } = options;
+    this.#silenceMs = options.silenceMs ?? longestSilenceMs;
     this.#wire = connectTcp({ host, port, noDelay: true });
     this.#listenForTheEnd();
     this.#wire.once("connect", () => {
@@ -59,7 +69,7 @@ export class SteadySocket extends EventEmitter {
 
   write(data: Uint8Array): boolean {
     if (this.#lost) this.#writtenSinceLost = true;
-    else if (this.#early === undefined) return this.#wire.write(data);
+    else if (this.#early === undefined) return this.#say(data);
     else this.#early.push(Buffer.from(data));
     return true;
   }
@@ -74,10 +84,24 @@ export class SteadySocket extends EventEmitter {
   }
 
   #begin(): void {
-    this.#wire.on("data", (data) => this.emit("data", data)).on("drain", () => this.emit("drain"));
+    this.#wire
+      .on("data", (data) => {
+        clearTimeout(this.#silence);
+        this.#silence = undefined;
+        this.emit("data", data);
+      })
+      .on("drain", () => this.emit("drain"));
     const early = this.#early ?? [];
     this.#early = undefined;
-    for (const data of early) this.#wire.write(data);
+    for (const data of early) this.#say(data);
+  }
+
+  #say(data: Uint8Array): boolean {
+    this.#silence ??= setTimeout(
+      () => this.#lose(new ConnectionClosedError("PostgreSQL has fallen silent")),
+      this.#silenceMs,
+    ).unref();
+    return this.#wire.write(data);
   }
 
   #negotiateTls(host: string, tls: "unverified" | "verified"): void {
@@ -110,6 +134,7 @@ export class SteadySocket extends EventEmitter {
   #lose(cause: Error): void {
     if (this.#lost) return;
     this.#lost = true;
+    clearTimeout(this.#silence);
     this.#wire.destroy();
     if (this.#ending) {
       this.emit("close", false);

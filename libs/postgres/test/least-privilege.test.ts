@@ -10,7 +10,7 @@ let runtime: Sql;
 beforeAll(async () => {
   database = await createTestDatabase();
   runtime = connectPostgres({
-    url: database.managementUrl,
+    url: database.runtimeUrls.management,
     name: "test",
     maxConnections: 1,
     logger: pino({ level: "silent" }),

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { createTestDatabase, eventually, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
@@ -12,6 +13,8 @@ import { isOutage } from "../src/failures.ts";
 const logger = pino({ level: "silent" });
 const maxConnections = 4;
 const callers = 12;
+/** A connection that was lost is closed after a few turns of the event loop. */
+const longerThanClosingMs = 500;
 
 describe("given connections that are ended again and again", () => {
   let database: TestDatabase;
@@ -20,7 +23,12 @@ describe("given connections that are ended again and again", () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     admin = postgres(database.adminUrl, { max: 1, onnotice: () => undefined });
-    sql = connectPostgres({ url: database.managementUrl, name: "lost", maxConnections, logger });
+    sql = connectPostgres({
+      url: database.runtimeUrls.management,
+      name: "lost",
+      maxConnections,
+      logger,
+    });
   });
   afterAll(async () => {
     await sql.end();
@@ -92,6 +100,33 @@ describe("given connections that are ended again and again", () => {
     expect(all).toEqual(all.map(() => true));
   });
 
+  it("ends a transaction that was waiting for something else, and goes on with the others", async () => {
+    const nextStatements: Promise<unknown>[] = [];
+    const lost = Array.from({ length: maxConnections }, () =>
+      sql.begin(async (tx) => {
+        await tx`select 1`;
+        await delay(longerThanClosingMs);
+        const next = Promise.resolve().then(() => tx`select 2`);
+        nextStatements.push(next.catch((error: unknown) => error));
+        await next;
+      }),
+    );
+    const ended = Promise.allSettled(lost);
+    await eventually(async () => {
+      const idle = await admin`
+        select from pg_stat_activity
+        where application_name = 'lost' and state = 'idle in transaction'`;
+      return idle.length === maxConnections;
+    });
+    await endAll();
+    for (const outcome of await ended)
+      expect(outcome.status === "rejected" && isOutage(outcome.reason)).toBe(true);
+    expect(await askAlone(1)).toBe(true);
+    await eventually(() => nextStatements.length === maxConnections);
+    for (const next of nextStatements) expect(isOutage(await next)).toBe(true);
+    expect(await askInTransaction(1)).toBe(true);
+  });
+
   it("hears notifications again when its listening connection was ended", async () => {
     const heard: string[] = [];
     await sql.listen("lost_test", (payload) => heard.push(payload));
@@ -104,7 +139,7 @@ describe("given connections that are ended again and again", () => {
   });
 
   it("says that PostgreSQL is away while nothing listens there", async () => {
-    const url = new URL(database.managementUrl);
+    const url = new URL(database.runtimeUrls.management);
     url.port = "1";
     const nowhere = connectPostgres({ url: url.href, name: "nowhere", maxConnections: 1, logger });
     for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -122,7 +157,7 @@ describe("given arrays as parameters", () => {
   it("sends each element as it is", async () => {
     const database = await createTestDatabase();
     const sql = connectPostgres({
-      url: database.managementUrl,
+      url: database.runtimeUrls.management,
       name: "arrays",
       maxConnections: 1,
       logger,

@@ -20,7 +20,9 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await admin`drop database if exists ${admin(database)} with (force)`;
+  // Not by force: the migrations' connection may still be ending, and would report that it was cut.
+  // PostgreSQL waits for it by itself.
+  await admin`drop database if exists ${admin(database)}`;
   for (const role of [`${service}_runtime`, `${service}_owner`, creator])
     await admin`drop role if exists ${admin(role)}`;
   await admin.end();

@@ -1,4 +1,4 @@
-import { compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
+import { type Access, compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
 import { type Answer, isRefusal, type Refusal } from "./answer.ts";
 
 /** A handler answered what its route's contract does not say: a fault of the program. */
@@ -9,7 +9,7 @@ export class AnswerMismatchError extends Error {
 /** Error codes that a route may answer: those that it names, and those that its kind brings along. */
 export function answerableErrors(contract: RouteContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(["AUTH_001"]);
-  if (contract.access !== "any_key") codes.add("AUTH_002");
+  if (!opensForEveryKey.has(contract.access)) codes.add("AUTH_002");
   codes.add("NOT_FOUND_001").add("VALIDATION_001").add("VALIDATION_002");
   if (contract.method !== "GET") codes.add("VALIDATION_003");
   if (contract.idempotent === true) codes.add("CONFLICT_001");
@@ -17,6 +17,12 @@ export function answerableErrors(contract: RouteContract): ErrorCode[] {
   for (const code of contract.errors) codes.add(code as ErrorCode);
   return [...codes.add("RATE_001").add("SERVER_001").add("SERVER_002")];
 }
+
+const opensForEveryKey: ReadonlySet<Access> = new Set<Access>([
+  "any_key",
+  "any_key_in_either_header",
+  "stream_token",
+]);
 
 /** Compiles, once per route, what its contract says about answers. */
 export function compileAnswerCheck(contract: RouteContract): (given: Answer | Refusal) => void {
@@ -28,12 +34,20 @@ export function compileAnswerCheck(contract: RouteContract): (given: Answer | Re
       if (errors.has(given.refused)) return;
       throw new AnswerMismatchError(`${operationId} must not refuse with ${given.refused}`);
     }
+    if (given.status === 304 && contract.revalidated === true) {
+      if (bodyAsSeen(given) === undefined) return;
+      throw new AnswerMismatchError(`${operationId} must not answer 304 with a body`);
+    }
     if (given.status !== success.status)
       throw new AnswerMismatchError(`${operationId} must not answer ${given.status}`);
-    // The body is checked as the caller will see it, after `toJSON` and without undefined fields.
-    const seen = given.body === undefined ? undefined : JSON.parse(JSON.stringify(given.body));
-    const checked = checkBody?.(seen);
+    const checked = checkBody?.(bodyAsSeen(given));
     if (checked !== undefined && !checked.ok)
       throw new AnswerMismatchError(`the answer of ${operationId}: ${checked.problem}`);
   };
+}
+
+/** The body as the caller will see it, after `toJSON` and without undefined fields. */
+function bodyAsSeen({ body, json }: Answer): unknown {
+  if (json !== undefined) return JSON.parse(json.toString());
+  return body === undefined ? undefined : JSON.parse(JSON.stringify(body));
 }

@@ -8,6 +8,8 @@ export type Answer = {
   status: number;
   /** Written as JSON; absent for an answer without a body. */
   body?: unknown;
+  /** JSON that is written already, in place of `body`. */
+  json?: Buffer;
   headers?: Readonly<Record<string, string>>;
 };
 
@@ -28,6 +30,11 @@ export const answer = {
   created(location: string, body: unknown, { etag }: Tag = {}): Answer {
     const headers = etag === undefined ? { location } : { location, etag };
     return { status: 201, body, headers };
+  },
+
+  /** Taken over, to be done in a moment. */
+  accepted(body: unknown): Answer {
+    return { status: 202, body };
   },
 
   noContent(): Answer {

@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
-import { type ErrorCode, errorBody, errorCodes } from "@halyard/contracts";
+import { errorBody, errorCodes } from "@halyard/contracts";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type Refusal, refuse } from "./answer.ts";
 import { appSettings } from "./app-settings.ts";
-import { BodyEncodingError, BodySyntaxError } from "./json-body.ts";
+import { BodyEncodingError, BodySyntaxError, bodyTooLarge, notJson } from "./json-body.ts";
 import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
 
 /** Turns everything that can go wrong with a request into the one error shape. */
@@ -42,16 +42,13 @@ export function writeRefusal(
 }
 
 /** Errors of the framework that are the caller's doing. */
-const callersErrors: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: { code: "VALIDATION_002", message: "The body is too large" },
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
-    code: "VALIDATION_003",
-    message: "The body must be JSON, with Content-Type: application/json",
-  },
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
-    code: "VALIDATION_001",
-    message: "The body is not as long as Content-Length says",
-  },
+const callersErrors: Readonly<Record<string, Refusal>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: refuse(
+    "VALIDATION_001",
+    "The body is not as long as Content-Length says",
+  ),
 };
 
 const bodyBrokenOff = refuse("VALIDATION_001", "The body did not arrive completely");
@@ -72,7 +69,7 @@ function refusalOf(
   if (error instanceof BodyEncodingError) return refuse("VALIDATION_003", error.message);
   if (request.raw.readableAborted) return bodyBrokenOff;
   const known = callersErrors[(error as Partial<FastifyError> | undefined)?.code ?? ""];
-  if (known !== undefined) return refuse(known.code, known.message);
+  if (known !== undefined) return known;
   const retryAfterSeconds = isOutage(error) ? defaultRetryAfterSeconds : retryAfterOf(error);
   if (retryAfterSeconds === undefined) return undefined;
   return refuse("SERVER_002", "A part that this call needs is away; try again", {

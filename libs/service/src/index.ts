@@ -2,6 +2,7 @@ export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.t
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { ConfigurationError } from "./configuration-error.ts";
+export { namesTag } from "./entity-tag.ts";
 export {
   type DocumentedVariable,
   documentVariables,
@@ -10,12 +11,16 @@ export {
   variable,
 } from "./environment.ts";
 export { nothingHere, sendRefusal, writeRefusal } from "./error-answers.ts";
+export { fixedAnswer } from "./fixed-answer.ts";
 export type { Readiness, ReadReadiness } from "./health.ts";
 export { compileInputChecks, type InputChecks } from "./input-checks.ts";
 export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
+export { periodically } from "./periodically.ts";
+export { isWellEncoded } from "./query-values.ts";
+export { type BodyReading, readJsonBody } from "./read-json-body.ts";
 export { releaseAll } from "./release.ts";
 export { createRequestIds } from "./request-id.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
@@ -23,6 +28,9 @@ export { type RunningService, runService, type ServiceOptions } from "./run-serv
 export {
   commaSeparated,
   hostVariable,
+  jetstreamReplicasVariable,
+  keyRate,
+  keyRateVariables,
   type LogLevel,
   listenHost,
   logLevelVariable,
@@ -31,6 +39,9 @@ export {
   modeVariable,
   natsUrlVariable,
   portVariable,
+  postgresMaxConnectionsVariable,
+  postgresOwnerUrlVariable,
+  postgresUrlVariable,
   sharedVariables,
   trustedProxiesVariable,
   urlOf,

@@ -1,5 +1,5 @@
 import { compileCheck, type RouteContract } from "@halyard/contracts";
-import type { z } from "zod";
+import { z } from "zod";
 import { type Refusal, refuse } from "./answer.ts";
 import { nothingHere } from "./error-answers.ts";
 import { createQueryReader } from "./query-values.ts";
@@ -39,8 +39,8 @@ export function compileInputChecks<
     },
 
     body(body) {
-      // What is sent to a route without a body has passed as JSON and means nothing.
-      if (checkBody === undefined) return { value: undefined as z.infer<B> };
+      if (checkBody === undefined)
+        return checkNothingSaid(body) ?? { value: undefined as z.infer<B> };
       if (body === undefined && contract.bodyOptional !== true)
         return refuse("VALIDATION_001", "/ is required: the request needs a JSON body");
       const checked = checkBody(body === undefined ? {} : body);
@@ -49,4 +49,18 @@ export function compileInputChecks<
         : refuse("VALIDATION_001", checked.problem);
     },
   };
+}
+
+const checkEmpty = compileCheck(z.strictObject({}));
+
+/**
+ * A body where the route takes none. An empty object says nothing and will do, as clients send it;
+ * whatever says something was meant for something else, and must not be ignored.
+ */
+function checkNothingSaid(body: unknown): Refusal | undefined {
+  const checked = checkEmpty(body === undefined ? {} : body);
+  if (checked.ok) return undefined;
+  const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
+  const problem = isObject ? checked.problem : "/ must be empty";
+  return refuse("VALIDATION_001", `${problem}: this request takes no body`);
 }

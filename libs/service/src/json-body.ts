@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { refuse } from "./answer.ts";
 
 /** The body is not JSON in UTF-8. The message is for the caller and repeats nothing of the body. */
 export class BodySyntaxError extends Error {
@@ -11,7 +13,7 @@ export class BodyEncodingError extends Error {
 }
 
 /** JSON is UTF-8 (RFC 8259); another charset, or compression, is refused rather than misread. */
-function checkEncoding({ headers }: FastifyRequest): void {
+export function checkEncoding(headers: IncomingHttpHeaders): void {
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding.toLowerCase() !== "identity")
     throw new BodyEncodingError("The body must not be compressed");
@@ -43,6 +45,24 @@ function parse(text: string): unknown {
   }
 }
 
+/** The value that bytes of JSON in UTF-8 say; throws a `BodySyntaxError` for other bytes. */
+export function parseJsonBytes(bytes: Buffer): unknown {
+  return parse(decode(bytes));
+}
+
+export const notJson = refuse(
+  "VALIDATION_003",
+  "The body must be JSON, with Content-Type: application/json",
+);
+export const bodyTooLarge = refuse("VALIDATION_002", "The body is too large");
+
+const plainJson = /^application\/json\s*(?:$|;)/i;
+
+/** Whether a content type says that the body is JSON. */
+export function isJsonType(contentType: string): boolean {
+  return plainJson.test(contentType) || structuredSuffix.test(contentType);
+}
+
 /**
  * JSON is the only kind of body. `JSON.parse` makes a field named `__proto__` an own property like
  * any other, so that validation sees it; it is never copied by assignment. An empty body counts as
@@ -63,8 +83,8 @@ function readJson(
   done: (error: Error | null, body?: unknown) => void,
 ): void {
   try {
-    checkEncoding(request);
-    done(null, bytes.length === 0 ? undefined : parse(decode(bytes)));
+    checkEncoding(request.headers);
+    done(null, bytes.length === 0 ? undefined : parseJsonBytes(bytes));
   } catch (error) {
     done(error as BodySyntaxError | BodyEncodingError);
   }

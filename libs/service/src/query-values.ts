@@ -38,7 +38,7 @@ export function createQueryReader(
 }
 
 /** Percent-encoded bytes that are no UTF-8 would pass as they stand, as text that nobody meant. */
-function isWellEncoded(target: string): boolean {
+export function isWellEncoded(target: string): boolean {
   if (!target.includes("%")) return true;
   try {
     decodeURIComponent(target);

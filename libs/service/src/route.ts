@@ -108,8 +108,7 @@ function factsOf(request: FastifyRequest): RequestFacts {
 function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
   reply.code(given.status);
   if (given.headers !== undefined) reply.headers(given.headers);
-  if (given.body === undefined) return reply.send();
-  return reply
-    .header("content-type", "application/json; charset=utf-8")
-    .send(JSON.stringify(given.body));
+  const body = given.json ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
+  if (body === undefined) return reply.send();
+  return reply.header("content-type", "application/json; charset=utf-8").send(body);
 }

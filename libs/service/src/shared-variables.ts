@@ -85,6 +85,88 @@ export function portVariable(defaultPort: number) {
   });
 }
 
+/** `POSTGRES_URL` of a service whose schema is called so. */
+export function postgresUrlVariable(schema: string) {
+  return variable(urlOf("postgres:", "postgresql:"), {
+    description: `The database, as the role \`${schema}_runtime\`.`,
+    expects: `an address such as postgres://${schema}_runtime:secret@host:5432/halyard`,
+    secret: true,
+  });
+}
+
+/** `POSTGRES_OWNER_URL` of a service's migrations. */
+export function postgresOwnerUrlVariable(schema: string) {
+  return variable(urlOf("postgres:", "postgresql:"), {
+    description: `The database, as the role \`${schema}_owner\`; used by migrations only.`,
+    expects: `an address such as postgres://${schema}_owner:secret@host:5432/halyard`,
+    secret: true,
+  });
+}
+
+/** `POSTGRES_MAX_CONNECTIONS` with the default of a service. */
+export function postgresMaxConnectionsVariable(defaultCount: number) {
+  return variable(
+    z
+      .string()
+      .regex(/^\d{1,3}$/)
+      .transform(Number)
+      .pipe(z.int().min(2))
+      .default(defaultCount),
+    {
+      description: "How many connections this process opens to PostgreSQL at most.",
+      expects: "a number from 2 to 999",
+    },
+  );
+}
+
+export const jetstreamReplicasVariable = variable(
+  z
+    .enum(["1", "3", "5"])
+    .default("1")
+    .transform((text) => Number(text)),
+  {
+    description: "How many NATS servers keep each stream: 1, or 3 in a cluster.",
+    expects: "1, 3 or 5",
+  },
+);
+
+/** For services that API keys manage something with. */
+export const keyRateVariables = {
+  KEY_REQUESTS_PER_SECOND: variable(
+    z
+      .string()
+      .regex(/^\d{1,7}(?:\.\d{1,3})?$/)
+      .transform(Number)
+      .refine((perSecond) => perSecond > 0)
+      .default(100),
+    {
+      description:
+        "How many requests a second each API key may send to this process on average; more are answered 429. The same holds for each address that sends keys which are not valid.",
+      expects: "a number above 0, such as 100 or 0.5",
+    },
+  ),
+  KEY_REQUESTS_BURST: variable(
+    z
+      .string()
+      .regex(/^\d{1,9}$/)
+      .transform(Number)
+      .pipe(z.int().min(1))
+      .default(1_000),
+    {
+      description: "How many of these may come at once after a pause.",
+      expects: "a whole number from 1",
+    },
+  ),
+};
+
+/** How often a key may ask, from its two variables. */
+export function keyRate(config: { KEY_REQUESTS_PER_SECOND: number; KEY_REQUESTS_BURST: number }): {
+  requestsPerSecond: number;
+  burst: number;
+} {
+  return { requestsPerSecond: config.KEY_REQUESTS_PER_SECOND, burst: config.KEY_REQUESTS_BURST };
+}
+
 export const sharedVariables = {
   HALYARD_MODE: modeVariable,
   HOST: hostVariable,

@@ -257,12 +257,29 @@ describe("given a request that cannot be served", () => {
 });
 
 describe("given a route without a body, or with an optional one", () => {
-  it("ignores what a body says where the route takes none", async () => {
+  it("takes none, an empty one and an empty object where the route takes no body", async () => {
     const path = `${given.url}/api/v1/flags/${id}`;
-    for (const init of [{ headers: json }, { headers: json, body: '{"x":1}' }, { headers: key }]) {
+    for (const init of [
+      { headers: key },
+      { headers: json },
+      { headers: json, body: "" },
+      { headers: json, body: "{}" },
+    ]) {
       const answered = await fetch(path, { method: "DELETE", ...init });
       expect(answered.status).toBe(204);
     }
+  });
+
+  it.each([
+    ['{"to":"018f"}', "/to is not a known field: this request takes no body"],
+    ['{"x":1,"y":2}', "/x is not a known field: this request takes no body"],
+    ["null", "/ must be empty: this request takes no body"],
+    ["[]", "/ must be empty: this request takes no body"],
+    ['"x"', "/ must be empty: this request takes no body"],
+    ["0", "/ must be empty: this request takes no body"],
+  ])("does not ignore %s where the route takes no body", async (body, message) => {
+    const error = await errorOf("DELETE", `/api/v1/flags/${id}`, { headers: json, body });
+    expect(error).toMatchObject({ code: "VALIDATION_001", status: 400, message });
   });
 
   it("takes a body that was left out for an empty object, and refuses one that is none", async () => {

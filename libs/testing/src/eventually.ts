@@ -2,6 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 
 const lookEveryMs = 10;
 
+/** Many times what a quiet machine needs: several test files share it, with the servers of each. */
+const patienceMs = 20_000;
+
 /**
  * Waits until a question is answered with something other than undefined or false, and gives that
  * answer. The question may throw in the meantime; its last error explains a time-out.
@@ -10,7 +13,7 @@ export async function eventually<T>(
   question: () => T | Promise<T>,
   options: { withinMs?: number; because?: string } = {},
 ): Promise<Exclude<T, undefined | false>> {
-  const { withinMs = 10_000 } = options;
+  const { withinMs = patienceMs } = options;
   const deadline = performance.now() + withinMs;
   let lastError: unknown;
   for (;;) {

@@ -16,6 +16,9 @@ const templateDatabase = "halyard_test_template";
 
 // biome-ignore lint/style/noDefaultExport: Jest takes its global setup as a default export.
 export default async function globalSetup(): Promise<void> {
+  // Tests start services as processes by the dozen, and half of each start is compiling modules. Jest's
+  // workers, which are started after this, hand it on.
+  process.env.NODE_COMPILE_CACHE ??= join(cacheDir, "node");
   const postgresAdminUrl = await startPostgres();
   await prepareTemplate(postgresAdminUrl, templateDatabase);
   publishBackends({ postgresAdminUrl, templateDatabase, nats: await chooseNats() });

@@ -3,6 +3,9 @@ import { fileURLToPath } from "node:url";
 
 /** Where the project lies, and what its tests need of it. */
 export const projectRoot = fileURLToPath(new URL("../../..", import.meta.url));
-export const migrationsDir = join(projectRoot, "services/management/migrations");
 /** The project's own cache, in which a fetched NATS server is kept. */
 export const cacheDir = join(projectRoot, ".cache");
+
+export function migrationsDirOf(service: string): string {
+  return join(projectRoot, "services", service, "migrations");
+}

@@ -3,12 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type LocalPostgres, startLocalPostgres, startReaper } from "@halyard/local-backends";
 import { removeTemporary } from "./releases.ts";
-import { prepareTemplate } from "./template-database.ts";
+import { prepareTemplate, type RuntimeUrls } from "./template-database.ts";
 
 /** A PostgreSQL server of a test file's own, to be killed and started again on its address and data. */
 export type RestartablePostgres = {
   adminUrl: string;
-  managementUrl: string;
+  runtimeUrls: RuntimeUrls;
+  /** The directory of its data and the file of its log. */
+  clusterDir: string;
+  logFile: string;
   kill(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -20,13 +23,15 @@ export async function startRestartablePostgres(): Promise<RestartablePostgres> {
   const dataDir = mkdtempSync(join(tmpdir(), "halyard-test-postgres-"));
   reaper.removeAfterwards(dataDir);
   let server: LocalPostgres = await startLocalPostgres({ dataDir, reaper });
-  const { port } = server;
-  const { managementUrl } = await prepareTemplate(server.adminUrl, "halyard");
+  const { port, clusterDir, logFile } = server;
+  const runtimeUrls = await prepareTemplate(server.adminUrl, "halyard");
   const adminUrl = new URL(server.adminUrl);
   adminUrl.pathname = "/halyard";
   return {
     adminUrl: adminUrl.href,
-    managementUrl,
+    runtimeUrls,
+    clusterDir,
+    logFile,
     async kill() {
       process.kill(server.pid, "SIGKILL");
       await server.exited;

@@ -1,4 +1,30 @@
-/** Passwords of the services' roles on the test server, which nobody but the tests can reach. */
+/**
+ * The schemas, the service that owns each, and passwords of its roles on the test server, which nobody
+ * but the tests can reach.
+ */
 export const roles = {
-  management: { ownerPassword: "management-owner", runtimePassword: "management-runtime" },
+  management: {
+    service: "management",
+    ownerPassword: "management-owner",
+    runtimePassword: "management-runtime",
+  },
+  scheduler: {
+    service: "scheduler",
+    ownerPassword: "scheduler-owner",
+    runtimePassword: "scheduler-runtime",
+  },
+  webhooks: {
+    service: "webhook-dispatcher",
+    ownerPassword: "webhooks-owner",
+    runtimePassword: "webhooks-runtime",
+  },
+  usage: {
+    service: "usage-metering",
+    ownerPassword: "usage-owner",
+    runtimePassword: "usage-runtime",
+  },
 } as const;
+
+export type Schema = keyof typeof roles;
+
+export const schemas = Object.keys(roles) as Schema[];

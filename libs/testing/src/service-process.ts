@@ -20,7 +20,10 @@ export type ServiceProcess = {
 
 const entries = {
   management: "services/management/src/main.ts",
+  scheduler: "services/scheduler/src/main.ts",
   "sdk-edge": "services/sdk-edge/src/main.ts",
+  "webhook-dispatcher": "services/webhook-dispatcher/src/main.ts",
+  "usage-metering": "services/usage-metering/src/main.ts",
   gateway: "deploy/gateway/src/main.ts",
 } as const;
 
@@ -31,6 +34,7 @@ export async function startServiceProcess(
   const child = fork(join(projectRoot, entries[name]), {
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       HALYARD_MODE: "development",
       PORT: "0",
       METRICS_PORT: "0",

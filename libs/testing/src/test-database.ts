@@ -2,13 +2,15 @@ import { randomUUID } from "node:crypto";
 import { urlFor } from "@halyard/postgres";
 import postgres from "postgres";
 import { testBackends } from "./backends.ts";
-import { roles } from "./roles.ts";
+import { roles, schemas } from "./roles.ts";
+import type { RuntimeUrls } from "./template-database.ts";
 
 /** A database of a test file's own, with every service's schema, as fresh as after the migrations. */
 export type TestDatabase = {
   /** As a superuser, to look at everything and to disturb. */
   adminUrl: string;
-  managementUrl: string;
+  /** As each service's runtime role. */
+  runtimeUrls: RuntimeUrls;
   drop(): Promise<void>;
 };
 
@@ -22,12 +24,12 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   adminUrl.pathname = `/${database}`;
   return {
     adminUrl: adminUrl.href,
-    managementUrl: urlFor(
-      postgresAdminUrl,
-      database,
-      "management_runtime",
-      roles.management.runtimePassword,
-    ),
+    runtimeUrls: Object.fromEntries(
+      schemas.map((schema) => [
+        schema,
+        urlFor(postgresAdminUrl, database, `${schema}_runtime`, roles[schema].runtimePassword),
+      ]),
+    ) as RuntimeUrls,
     drop: () =>
       asAdmin(postgresAdminUrl, async (sql) => {
         await sql`drop database if exists ${sql(database)} with (force)`;

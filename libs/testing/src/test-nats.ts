@@ -9,7 +9,6 @@ import {
 } from "@halyard/local-backends";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { GenericContainer, Wait } from "testcontainers";
 import { testBackends } from "./backends.ts";
 import { cacheDir } from "./project-root.ts";
 import { removeTemporary } from "./releases.ts";
@@ -73,6 +72,8 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
 }
 
 async function startContainer(image: string): Promise<TestNats> {
+  // Every test file loads this module, few runs need containers, and loading these takes a second.
+  const { GenericContainer, Wait } = await import("testcontainers");
   const container = await new GenericContainer(image)
     .withCommand(["-js"])
     .withExposedPorts(4222)

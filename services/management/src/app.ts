@@ -1,14 +1,19 @@
 import { randomBytes } from "node:crypto";
+import type { KeyLimits, LastUsed } from "@halyard/api-keys";
 import type { PlanLimits } from "@halyard/contracts";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { type AuthenticateKey, createAuthentication, type FindKey } from "./access/principal.ts";
+import { registerChangeRoutes } from "./audit/change-routes.ts";
 import { registerEnvironmentRoutes } from "./environments/environment-routes.ts";
 import { createFlagChanges } from "./flags/flag-changes.ts";
 import { registerFlagRoutes } from "./flags/flag-routes.ts";
 import { registerFlagStateRoutes } from "./flags/flag-state-routes.ts";
+import { registerOperatorCatalogue } from "./flags/operator-catalogue.ts";
+import { registerHistoryRoutes } from "./history/history-routes.ts";
+import { registerRollbackRoute } from "./history/rollback-route.ts";
 import { createAnswerOnce } from "./idempotency/answer-once.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
 import { registerOrganizationRoutes } from "./organizations/organization-routes.ts";
@@ -25,6 +30,8 @@ export function createManagementApp(options: {
   writer: Writer;
   findKey: FindKey;
   operatorToken: string;
+  keyLimits: KeyLimits;
+  lastUsed: LastUsed;
   plans: Readonly<Record<string, PlanLimits>>;
   now: () => Date;
   newId: () => string;
@@ -42,12 +49,18 @@ export function createManagementApp(options: {
     checkAnswers: options.checkAnswers,
     isOutage,
   });
-  const authenticationFor = createAuthentication({ ...options, nowMs: () => now().getTime() });
+  const authenticationFor = createAuthentication({
+    ...options,
+    limits: options.keyLimits,
+    nowMs: () => now().getTime(),
+  });
   const serverKey = authenticationFor("server_key") as AuthenticateKey;
   const answerOnce = createAnswerOnce(randomBytes);
   const changes = createFlagChanges({ now, newId });
   registerFlagRoutes(app, { sql, writer, changes, answerOnce, authenticate: serverKey });
   registerFlagStateRoutes(app, { sql, writer, changes, authenticate: serverKey });
+  registerRollbackRoute(app, { writer, changes, answerOnce, authenticate: serverKey });
+  registerOperatorCatalogue(app, { authenticate: authenticationFor("any_key") as AuthenticateKey });
 
   const shared = { sql, writer, answerOnce, now, newId };
   const operator = { ...shared, authenticate: authenticationFor("operator") };
@@ -58,5 +71,7 @@ export function createManagementApp(options: {
   const projectScoped = { ...shared, authenticate: authenticationFor("operator_or_server_key") };
   registerEnvironmentRoutes(app, projectScoped);
   registerKeyRoutes(app, { ...projectScoped, randomBytes });
+  registerHistoryRoutes(app, projectScoped);
+  registerChangeRoutes(app, projectScoped);
   return app;
 }

@@ -1,8 +1,9 @@
-import type { KeyDirectory } from "@halyard/api-keys";
+import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
 import { allKeysFilter, type KeyEntry, type PlanLimits, type Tombstone } from "@halyard/contracts";
 import {
   apiTimeoutMs,
   connectNats,
+  createQueueMetrics,
   type FollowedSnapshot,
   followSnapshot,
 } from "@halyard/jetstream";
@@ -19,17 +20,24 @@ import { createLease } from "./relay/lease.ts";
 import { publishedChannel } from "./relay/outbox-rows.ts";
 import { type Relay, startRelay } from "./relay/relay.ts";
 import { createRelayMetrics } from "./relay/relay-metrics.ts";
+import { startDueChanges } from "./schedule/start-due-changes.ts";
+import { consumeLastSeen } from "./usage/consume-last-seen.ts";
 
 /**
- * Everything of this process that needs NATS: the relay, and the key directory that follows the
- * snapshot. It comes up when NATS does; until then management takes changes all the same.
+ * Everything of this process that needs NATS: the relay, the key directory that follows the snapshot,
+ * the changes that come due, and when keys and flags were last seen. It comes up when NATS does; until
+ * then management takes changes all the same.
  */
 export type BrokerSide = {
   wakeRelay: () => void;
   directoryIsCurrent: () => boolean;
   /** Whether the directory of keys already says what a message does. */
   isInEffect: (message: OutboxMessage) => boolean;
-  details: () => { nats: "connected" | "away"; relay: "leading" | "following" };
+  details: () => {
+    nats: "connected" | "away";
+    relay: "leading" | "following";
+    due_changes: "consumed" | "left";
+  };
   stop: () => Promise<void>;
 };
 
@@ -41,7 +49,10 @@ export function startBrokerSide(options: {
   sql: Sql;
   publications: Publications;
   directory: KeyDirectory;
+  lastUsed: LastUsed;
   plans: Readonly<Record<string, PlanLimits>>;
+  now: () => Date;
+  newId: () => string;
   metrics: Registry;
   logger: Logger;
 }): BrokerSide {
@@ -51,14 +62,18 @@ export function startBrokerSide(options: {
   let connection: NatsConnection | undefined;
   let relay: Relay | undefined;
   let followed: FollowedSnapshot | undefined;
+  let dueChanges: { isRunning(): boolean } | undefined;
+  let stopWorking = async () => {};
+  const wakeRelay = () => (relay?.isLeading() ? relay.wake() : hintLeader());
 
   async function start(): Promise<void> {
     connection = await connectNats({ url: options.natsUrl, name: "management", logger });
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const client = jetstream(connection);
+    const broker = { connection, client, manager, replicas: options.replicas, logger };
     relay = startRelay({
       ...options,
-      broker: { connection, client, manager, replicas: options.replicas, logger },
+      broker,
       lease: createLease({
         sql,
         name: "relay",
@@ -69,6 +84,21 @@ export function startBrokerSide(options: {
       metrics: createRelayMetrics(options.metrics),
     });
     followed = followKeys(connection, options.directory, logger);
+    const queueMetrics = createQueueMetrics(options.metrics);
+    const consuming = startDueChanges({ ...options, broker, wakeRelay, queueMetrics });
+    const lastSeen = consumeLastSeen({ ...broker, sql, metrics: queueMetrics });
+    const telling = tellLastUsed({
+      ...broker,
+      lastUsed: options.lastUsed,
+      monotonicMs: () => performance.now(),
+    });
+    dueChanges = consuming;
+    stopWorking = async () => {
+      // First, because the relay still carries what is being made.
+      await Promise.all([consuming.stop(), lastSeen.stop(), telling.stop()]);
+      await followed?.stop();
+      await relay?.stop();
+    };
     await listenForHints(sql, {
       publishedChannel,
       onWritten: relay.wake,
@@ -82,7 +112,7 @@ export function startBrokerSide(options: {
     logger.error({ err: error }, "the broker side did not start");
   });
   return {
-    wakeRelay: () => (relay?.isLeading() ? relay.wake() : hintLeader()),
+    wakeRelay,
     directoryIsCurrent: () => followed?.isCurrent() ?? false,
     isInEffect: (message) => {
       if (message.stream !== "snapshot" || message.address.kind !== "key") return true;
@@ -92,13 +122,13 @@ export function startBrokerSide(options: {
     details: () => ({
       nats: connection !== undefined && !connection.isClosed() ? "connected" : "away",
       relay: relay?.isLeading() ? "leading" : "following",
+      due_changes: dueChanges?.isRunning() ? "consumed" : "left",
     }),
     stop: async () => {
       stopping.abort();
       if (connection === undefined) return;
       await started;
-      await followed?.stop();
-      await relay?.stop();
+      await stopWorking();
       await connection.close();
     },
   };

@@ -1,14 +1,20 @@
 import { randomUUID } from "node:crypto";
-import { createKeyDirectory } from "@halyard/api-keys";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import { defaultPlans } from "@halyard/contracts";
-import { connectPostgres } from "@halyard/postgres";
-import { createLogger, createMetrics, listenHost, runService, startOrExit } from "@halyard/service";
+import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import {
+  createLogger,
+  createMetrics,
+  keyRate,
+  listenHost,
+  runService,
+  startOrExit,
+} from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { readConfig } from "./config.ts";
-import { createDatabaseHealth } from "./database-health.ts";
 import { createPublications } from "./outbox/publications.ts";
 import { createWriter } from "./outbox/write.ts";
 
@@ -24,7 +30,9 @@ await startOrExit(async () => {
   });
   const publications = createPublications();
   const directory = createKeyDirectory();
+  const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
+  const now = () => new Date();
   const database = createDatabaseHealth(sql);
   const broker = startBrokerSide({
     natsUrl: config.NATS_URL,
@@ -33,7 +41,10 @@ await startOrExit(async () => {
     sql,
     publications,
     directory,
+    lastUsed,
     plans,
+    now,
+    newId: uuidv7,
     metrics,
     logger,
   });
@@ -48,8 +59,10 @@ await startOrExit(async () => {
     }),
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken: config.OPERATOR_TOKEN,
+    keyLimits: createKeyLimits(keyRate(config)),
+    lastUsed,
     plans,
-    now: () => new Date(),
+    now,
     newId: uuidv7,
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: config.HALYARD_MODE !== "production",

@@ -23,6 +23,7 @@ const anOrganization = (with_: Partial<Organization> = {}): Organization => ({
   id: "organization",
   name: "Acme",
   plan: "free",
+  limits: plans.free ?? null,
   version: 7,
   createdAt: new Date(0),
   updatedAt: new Date(0),
@@ -43,7 +44,35 @@ describe("an organization", () => {
     const decision = decideUpdateOrganization(current, { name: "New" }, { plans, now });
     expect(decision).toMatchObject({
       organization: { name: "New", plan: "old", version: 8, updatedAt: now },
-      messages: [{ value: { limits: { projects: 0 }, project_count: 2 } }],
+      messages: [{ value: { limits: plans.free, project_count: 2 } }],
+    });
+  });
+
+  it("may be told its own plan again while that is no longer configured, and no other such", () => {
+    const current = { organization: anOrganization({ plan: "old" }), projectCount: 2 };
+    const told = (plan: string) => decideUpdateOrganization(current, { plan }, { plans, now });
+    expect(told("old")).toBe("unchanged");
+    expect(told("older")).toMatchObject({ refused: "VALIDATION_001" });
+  });
+
+  it("is allowed nothing when its plan was gone before limits were recorded", () => {
+    const organization = anOrganization({ plan: "old", limits: null });
+    const current = { organization, projectCount: 2 };
+    expect(decideUpdateOrganization(current, { name: "New" }, { plans, now })).toMatchObject({
+      organization: { limits: { requests_per_month: 0, sse_connections: 0, projects: 0 } },
+    });
+  });
+
+  it("records with every change what its plan allows by then", () => {
+    const current = { organization: anOrganization(), projectCount: 2 };
+    const larger = { free: { ...plans.pro, projects: 77 } };
+    const decision = decideUpdateOrganization(current, { name: "New" }, {
+      plans: larger,
+      now,
+    } as never);
+    expect(decision).toMatchObject({
+      organization: { limits: larger.free },
+      messages: [{ value: { limits: larger.free } }],
     });
   });
 
@@ -71,7 +100,8 @@ describe("a project", () => {
     ["pro", 9, true],
     ["pro", 10, false],
     ["growth", 1_000_000, true],
-    ["a plan that is no longer configured", 0, false],
+    ["a plan that is no longer configured and allowed three", 2, true],
+    ["a plan that is no longer configured and allowed three", 3, false],
   ])("on the plan %s beside %i others: %s", (plan, projectCount, may) => {
     const current = { organization: anOrganization({ plan }), projectCount };
     const decision = decideCreateProject(current, { name: "Web" }, { plans, occasion });

@@ -142,7 +142,7 @@ describe("creating an environment", () => {
     await eventually(
       async () =>
         (await management.sql`select from outbox where sent_at is null limit 1`).count === 0,
-      { withinMs: 3_000, because: "the relay publishes 5,000 entries" },
+      { because: "the relay publishes 5,000 entries" },
     );
   });
 });

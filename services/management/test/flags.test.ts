@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
+import { flagsOf } from "./flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 
 let management: Management;
 let project: Awaited<ReturnType<typeof seedProject>>;
 let key: string;
+let flags: ReturnType<typeof flagsOf>;
 
 beforeAll(async () => {
   management = await openManagement();
   project = await seedProject(management);
   key = project.serverKey;
+  flags = flagsOf(management, project);
 });
 afterAll(() => management.close());
 
@@ -19,22 +22,6 @@ beforeAll(() => {
   asOwner = postgres(management.adminUrl, { max: 1 });
 });
 afterAll(() => asOwner.end());
-
-let counter = 0;
-const freshKey = () => `flag-${++counter}`;
-
-async function createFlag(body: Record<string, unknown> = {}) {
-  const answer = await management.call("/api/v1/flags", {
-    method: "POST",
-    key,
-    body: { key: freshKey(), name: "A flag", ...body },
-  });
-  expect(answer.status).toBe(201);
-  return answer.body;
-}
-
-const patch = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-  management.call(path, { method: "PATCH", key, body, headers });
 
 describe("creating a flag", () => {
   it("answers 201 with the flag, its place and its tag", async () => {
@@ -64,7 +51,7 @@ describe("creating a flag", () => {
   });
 
   it("sets the key's environment only", async () => {
-    const flag = await createFlag({ enabled: true });
+    const flag = await flags.createFlag({ enabled: true });
     const other = await management.call(
       `/api/v1/flags/${flag.id}/environments/${project.otherEnvironmentId}`,
       { key },
@@ -74,8 +61,8 @@ describe("creating a flag", () => {
   });
 
   it("is one flag.created and no flag.toggled, also when it is created enabled", async () => {
-    const flag = await createFlag({ enabled: true });
-    expect(await eventsOf(flag.id)).toMatchObject([
+    const flag = await flags.createFlag({ enabled: true });
+    expect(await flags.eventsOf(flag.id)).toMatchObject([
       {
         event: "flag.created",
         state: { enabled: true },
@@ -85,7 +72,7 @@ describe("creating a flag", () => {
   });
 
   it("refuses a key that the project has already", async () => {
-    const flag = await createFlag();
+    const flag = await flags.createFlag();
     const again = await management.call("/api/v1/flags", {
       method: "POST",
       key,
@@ -114,35 +101,42 @@ describe("creating a flag", () => {
 
 describe("changing a flag", () => {
   it("raises the version and writes one history entry and one event for a toggle", async () => {
-    const flag = await createFlag();
-    const answer = await patch(`/api/v1/flags/${flag.id}`, { enabled: true });
+    const flag = await flags.createFlag();
+    const answer = await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     expect(answer.status).toBe(200);
     expect(answer.body).toMatchObject({ enabled: true, version: 2 });
     expect(answer.headers.get("etag")).toBe('"2"');
-    expect(await eventsOf(flag.id)).toMatchObject([
+    expect(await flags.eventsOf(flag.id)).toMatchObject([
       { event: "flag.created" },
       { event: "flag.toggled", state_before: { enabled: false }, state: { enabled: true } },
     ]);
-    expect(await historyOf(flag.id)).toMatchObject([
+    expect(await flags.historyOf(flag.id)).toMatchObject([
       { enabled: false, change_type: "manual" },
       { enabled: true, change_type: "manual", changed_by: project.userId },
     ]);
   });
 
   it("leaves no trace when nothing is different", async () => {
-    const flag = await createFlag({ enabled: true });
-    const answer = await patch(`/api/v1/flags/${flag.id}`, { enabled: true, name: flag.name });
+    const flag = await flags.createFlag({ enabled: true });
+    const answer = await flags.patch(`/api/v1/flags/${flag.id}`, {
+      enabled: true,
+      name: flag.name,
+    });
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual(flag);
-    expect(await eventsOf(flag.id)).toHaveLength(1);
+    expect(await flags.eventsOf(flag.id)).toHaveLength(1);
   });
 
   it("makes its events in order, each a millisecond later, when much changes at once", async () => {
-    const flag = await createFlag();
+    const flag = await flags.createFlag();
     management.clock.now = () => new Date(flag.created_at);
-    await patch(`/api/v1/flags/${flag.id}`, { name: "B", enabled: true, rollout_percentage: 5 });
+    await flags.patch(`/api/v1/flags/${flag.id}`, {
+      name: "B",
+      enabled: true,
+      rollout_percentage: 5,
+    });
     management.clock.now = () => new Date();
-    const events = await eventsOf(flag.id);
+    const events = await flags.eventsOf(flag.id);
     expect(events.map((event) => event.event)).toEqual([
       "flag.created",
       "flag.updated",
@@ -155,7 +149,7 @@ describe("changing a flag", () => {
   });
 
   it("takes PUT with the same partial meaning", async () => {
-    const flag = await createFlag();
+    const flag = await flags.createFlag();
     const answer = await management.call(`/api/v1/flags/${flag.id}`, {
       method: "PUT",
       key,
@@ -165,15 +159,15 @@ describe("changing a flag", () => {
   });
 
   it("changes nothing when If-Match names another version", async () => {
-    const flag = await createFlag();
-    const refused = await patch(
+    const flag = await flags.createFlag();
+    const refused = await flags.patch(
       `/api/v1/flags/${flag.id}`,
       { enabled: true },
       { "if-match": '"7"' },
     );
     expect(refused.status).toBe(412);
     expect(refused.body.error.code).toBe("CONFLICT_003");
-    const accepted = await patch(
+    const accepted = await flags.patch(
       `/api/v1/flags/${flag.id}`,
       { enabled: true },
       { "if-match": '"7", "1"' },
@@ -182,11 +176,11 @@ describe("changing a flag", () => {
   });
 
   it("loses no change when many come at once", async () => {
-    const flag = await createFlag();
+    const flag = await flags.createFlag();
     const percentages = Array.from({ length: 40 }, (_, index) => index);
     const answers = await Promise.all(
       percentages.map((rollout_percentage) =>
-        patch(`/api/v1/flags/${flag.id}`, { rollout_percentage }),
+        flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage }),
       ),
     );
     const versions = answers.map((answer) => answer.body.version).sort((a, b) => a - b);
@@ -194,9 +188,9 @@ describe("changing a flag", () => {
   });
 
   it("changes one environment's state on its own path", async () => {
-    const flag = await createFlag();
+    const flag = await flags.createFlag();
     const path = `/api/v1/flags/${flag.id}/environments/${project.otherEnvironmentId}`;
-    const answer = await patch(path, { enabled: true });
+    const answer = await flags.patch(path, { enabled: true });
     expect(answer.body).toMatchObject({
       flag_id: flag.id,
       environment_id: project.otherEnvironmentId,
@@ -205,74 +199,14 @@ describe("changing a flag", () => {
     });
     const own = await management.call(`/api/v1/flags/${flag.id}`, { key });
     expect(own.body).toMatchObject({ enabled: false, version: 2 });
-    const [, toggled] = await eventsOf(flag.id);
+    const [, toggled] = await flags.eventsOf(flag.id);
     expect(toggled).toMatchObject({ environment: { name: "staging" } });
-  });
-});
-
-describe("targeting rules", () => {
-  const rulesOf = (values: unknown) => [
-    { conditions: [{ attribute: "id", operator: "in", value: values }] },
-  ];
-
-  it("leaves no trace when only the writing of a number differs", async () => {
-    const flag = await createFlag({ rollout_percentage: 0, targeting_rules: rulesOf([0, 1]) });
-    const answer = await fetch(`${management.url}/api/v1/flags/${flag.id}`, {
-      method: "PATCH",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: '{"rollout_percentage":-0,"targeting_rules":[{"conditions":[{"operator":"in","attribute":"id","value":[-0,1.0]}]}]}',
-    });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get("etag")).toBe('"1"');
-  });
-
-  it("refuses an operator that is none", async () => {
-    const flag = await createFlag();
-    const rules = [{ conditions: [{ attribute: "id", operator: "is", value: "x" }] }];
-    const answer = await patch(`/api/v1/flags/${flag.id}`, { targeting_rules: rules });
-    expect(answer.status).toBe(400);
-    expect(answer.body.error.message).toContain("/targeting_rules/0/conditions/0/operator");
-  });
-
-  it("keeps every message below the 1 MiB that a NATS server takes by default", async () => {
-    const fitting = (letter: string) =>
-      Array.from({ length: 48 }, () => ({
-        conditions: [{ attribute: "id", operator: "equals", value: letter.repeat(10_000) }],
-      }));
-    const flag = await createFlag({
-      targeting_rules: fitting("a"),
-      description: "€".repeat(2_000),
-    });
-    const changed = await patch(`/api/v1/flags/${flag.id}`, { targeting_rules: fitting("b") });
-    expect(changed.status).toBe(200);
-    const [row] = await management.sql`select max(octet_length(payload)) as bytes from outbox`;
-    expect(row?.bytes).toBeGreaterThan(960_000);
-    expect(row?.bytes).toBeLessThan(1024 * 1024 - 1024);
-  });
-
-  it("refuses rules that would not fit, measured as they are written", async () => {
-    const flag = await createFlag();
-    const body = `{"targeting_rules":[{"conditions":[${Array.from(
-      { length: 30 },
-      () =>
-        `{"attribute":"id","operator":"in","value":[${Array.from({ length: 1_000 }, () => "1e20").join(",")}]}`,
-    ).join(",")}]}]}`;
-    expect(body.length).toBeLessThan(200_000);
-    const answer = await fetch(`${management.url}/api/v1/flags/${flag.id}`, {
-      method: "PATCH",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body,
-    });
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({
-      error: { message: expect.stringContaining("/targeting_rules must be at most") },
-    });
   });
 });
 
 describe("an environment_only key", () => {
   it("is refused in another environment of its project, and finds nothing elsewhere", async () => {
-    const flag = await createFlag();
+    const flag = await flags.createFlag();
     const at = (environmentId: string) =>
       management.call(`/api/v1/flags/${flag.id}/environments/${environmentId}`, {
         key: project.environmentOnlyKey,
@@ -285,15 +219,15 @@ describe("an environment_only key", () => {
 
 describe("deleting a flag", () => {
   it("removes it with its states, and lets its key be used again", async () => {
-    const flag = await createFlag();
+    const flag = await flags.createFlag();
     const answer = await management.call(`/api/v1/flags/${flag.id}`, { method: "DELETE", key });
     expect(answer.status).toBe(204);
     expect((await management.call(`/api/v1/flags/${flag.id}`, { key })).status).toBe(404);
-    expect((await eventsOf(flag.id)).map((event) => event.event)).toEqual([
+    expect((await flags.eventsOf(flag.id)).map((event) => event.event)).toEqual([
       "flag.created",
       "flag.deleted",
     ]);
-    const again = await createFlag({ key: flag.key });
+    const again = await flags.createFlag({ key: flag.key });
     expect(again.id).not.toBe(flag.id);
   });
 });
@@ -326,7 +260,7 @@ describe("Idempotency-Key", () => {
     const request = {
       method: "POST",
       key,
-      body: { key: freshKey(), name: "Once" },
+      body: { key: flags.freshKey(), name: "Once" },
       headers: { "idempotency-key": "first" },
     };
     const answers = await Promise.all(
@@ -337,7 +271,7 @@ describe("Idempotency-Key", () => {
   });
 
   it("takes the same JSON with its fields in another order for the same request", async () => {
-    const flagKey = freshKey();
+    const flagKey = flags.freshKey();
     const send = (body: Record<string, unknown>) =>
       management.call("/api/v1/flags", {
         method: "POST",
@@ -379,16 +313,3 @@ describe("Idempotency-Key", () => {
     expect(refused.body.error.code).toBe("CONFLICT_001");
   });
 });
-
-async function eventsOf(flagId: string) {
-  const rows = await management.sql<{ payload: string }[]>`
-    select payload from outbox where stream = 'events' order by id`;
-  return rows.map((row) => JSON.parse(row.payload)).filter((event) => event.flag.id === flagId);
-}
-
-async function historyOf(flagId: string) {
-  return management.sql`
-    select enabled, change_type, changed_by from history
-    where flag_id = ${flagId} and environment_id = ${project.environmentId}
-    order by sequence`;
-}

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { createKeyDirectory, makeApiKey } from "@halyard/api-keys";
-import { defaultPlans } from "@halyard/contracts";
+import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
+import { defaultPlans, type PlanLimits } from "@halyard/contracts";
 import { connectPostgres, type Sql } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -9,8 +9,10 @@ import {
   createTestDatabase,
   eventually,
   startTestNats,
+  type TestDatabase,
+  type TestNats,
 } from "@halyard/testing";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createManagementApp } from "../src/app.ts";
@@ -24,11 +26,23 @@ import { createWriter } from "../src/outbox/write.ts";
  */
 export const operatorToken = "an operator token for the tests only";
 
-export async function openManagement() {
-  const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
+/** What is below management, which can be opened over it again after it was stopped. */
+type Backends = { database: TestDatabase; nats: TestNats };
+
+export async function openManagement(
+  options: {
+    over?: Backends;
+    plans?: Record<string, PlanLimits>;
+    keyRate?: { requestsPerSecond: number; burst: number };
+    logger?: Logger;
+  } = {},
+) {
+  const backends = options.over ?? (await openBackends());
+  const { database, nats } = backends;
+  const { plans = defaultPlans } = options;
+  const logger = options.logger ?? pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({
-    url: database.managementUrl,
+    url: database.runtimeUrls.management,
     name: "test",
     maxConnections: 10,
     logger,
@@ -36,6 +50,8 @@ export async function openManagement() {
   const metrics = createMetrics({ service: "management" });
   const publications = createPublications();
   const directory = createKeyDirectory();
+  const lastUsed = createLastUsed();
+  const clock = { now: () => new Date() };
   const broker = startBrokerSide({
     natsUrl: nats.url,
     replicas: 1,
@@ -43,11 +59,13 @@ export async function openManagement() {
     sql,
     publications,
     directory,
-    plans: defaultPlans,
+    lastUsed,
+    plans,
+    now: () => clock.now(),
+    newId: uuidv7,
     metrics,
     logger,
   });
-  const clock = { now: () => new Date() };
   const app = createManagementApp({
     sql,
     writer: createWriter({
@@ -59,7 +77,9 @@ export async function openManagement() {
     }),
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken,
-    plans: defaultPlans,
+    keyLimits: createKeyLimits(options.keyRate ?? manyRequests),
+    lastUsed,
+    plans,
     now: () => clock.now(),
     newId: uuidv7,
     trustedProxies: [],
@@ -69,20 +89,45 @@ export async function openManagement() {
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   await eventually(() => broker.directoryIsCurrent(), { because: "management follows the keys" });
+  const stop = once(async () => {
+    await app.close();
+    await broker.stop();
+    // As main does: what was broken off by a test is not waited for.
+    await sql.end({ timeout: 1 });
+  });
   return {
     url,
+    backends,
     natsUrl: nats.url,
     adminUrl: database.adminUrl,
     sql,
     clock,
     directory,
+    metrics,
     call: (path: string, options?: CallOptions) => call(url + path, options),
+    /** Ends management alone. */
+    stop,
     close: async () => {
-      await app.close();
-      await broker.stop();
-      await sql.end();
+      await stop();
       await Promise.all([database.drop(), nats.stop()]);
     },
+  };
+}
+
+/** More than any test sends. */
+const manyRequests = { requestsPerSecond: 1_000_000, burst: 1_000_000 };
+
+async function openBackends(): Promise<Backends> {
+  const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  return { database, nats };
+}
+
+/** What a test has stopped is not stopped again at the end. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
   };
 }
 
@@ -99,7 +144,8 @@ export async function seedProject(management: Management) {
     otherEnvironmentId: uuidv7(),
   };
   const now = new Date();
-  await sql`insert into organizations values (${ids.organizationId}, 'Acme', 'pro', 1, ${now}, ${now})`;
+  await sql`insert into organizations
+    values (${ids.organizationId}, 'Acme', 'pro', 1, ${now}, ${now}, ${sql.json(defaultPlans.pro ?? null)})`;
   await sql`insert into users values (${ids.userId}, ${ids.organizationId}, 'ada@example.com', 'Ada', ${now})`;
   await sql`insert into projects values (${ids.projectId}, ${ids.organizationId}, 'Web', ${now})`;
   await sql`insert into environments values

@@ -167,12 +167,12 @@ describe("given a log of many thousand events that is deleted", () => {
       insert into outbox (stream, message_id, subject, payload)
       select 'events', event.id, 'flag.updated', json_build_object('id', event.id)::text
       from (select gen_random_uuid() as id from generate_series(1, ${many})) as event`;
-    await eventually(async () => (await logged()).length > many, { withinMs: 20_000 });
+    await eventually(async () => (await logged()).length > many, { withinMs: 50_000 });
     const before = await logged();
     await manager.streams.delete(flagEventsStream.name);
-    await eventually(async () => (await logged()).length === before.length, { withinMs: 20_000 });
+    await eventually(async () => (await logged()).length === before.length, { withinMs: 50_000 });
     await expectLogToBeWhole();
-  });
+  }, 120_000);
 });
 
 describe("given a log that is ahead of everything that is recorded", () => {

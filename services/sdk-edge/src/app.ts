@@ -2,15 +2,23 @@ import { createKeyDirectory } from "@halyard/api-keys";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
+import { createKeyRate, createLimits } from "./limits/limits.ts";
+import { createWrongKeys } from "./limits/wrong-keys.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
+import { createOfrep } from "./ofrep/ofrep.ts";
 import { createPublisher } from "./publish-changes.ts";
 import { createAnswerCounts } from "./sdk/answer-counts.ts";
-import { putInFront } from "./sdk/front.ts";
-import { registerSdkRoutes } from "./sdk/sdk-routes.ts";
+import { evaluateEndpoints } from "./sdk/evaluate-endpoints.ts";
+import { createEvaluation } from "./sdk/evaluation.ts";
+import { flagsEndpoints } from "./sdk/flags-endpoints.ts";
+import { bodyLimitBytes, putInFront } from "./sdk/front.ts";
+import { createPatientWork } from "./sdk/patient-work.ts";
+import { streamEndpoint } from "./sdk/stream-endpoint.ts";
+import type { StreamSlots } from "./slots/stream-slots.ts";
+import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
-import { createStreamHub } from "./streams/stream-hub.ts";
-import { createStreamCounts, createStreamRegistry } from "./streams/stream-registry.ts";
-import { createStreamRounds, streamSlots } from "./streams/stream-rounds.ts";
+import { createStreams } from "./streams/streams.ts";
+import type { Usage } from "./usage/usage.ts";
 
 /** An edge without its surroundings: HTTP on one side, a snapshot that somebody feeds on the other. */
 export type Edge = {
@@ -22,40 +30,41 @@ export type Edge = {
   close(): Promise<void>;
 };
 
-/** The longest body that an SDK sends: a user's context. */
-const bodyLimitBytes = 64 * 1024;
-
 export type EdgeOptions = {
   holder: SnapshotHolder;
+  /** By which the holder takes changes. */
+  pace: Pace;
   logger: Logger;
   registry: Registry;
   trustedProxies: readonly string[];
-  /** Checks every answer against its contract; costs time. */
-  checkAnswers: boolean;
   rejectedEntries: () => number;
+  /** What the tokens of OFREP streams are signed with; undefined: there are no such streams. */
+  streamTokenSecret?: string | undefined;
+  /** How often each key may ask; undefined: as often as it likes. */
+  requestsPerSecond?: number | undefined;
+  /** Undefined: nothing is counted, and nothing is limited by plan. */
+  usage?: Usage | undefined;
+  /** Undefined: streams are not limited by plan. */
+  slots?: StreamSlots | undefined;
   now: () => number;
   random: () => number;
 };
 
 export function createEdge(options: EdgeOptions): Edge {
-  const { holder, registry, now, random } = options;
+  const { holder, registry, usage, now, random } = options;
   const directory = createKeyDirectory();
   const views = createEnvironmentViews();
-  const streams = createStreamRegistry(streamSlots);
-  const streamCounts = createStreamCounts();
-  const answerCounts = createAnswerCounts();
+  const streams = createStreams({ views, isKeyLive: directory.isLive, now, random, elapsed });
+  const { hub, rounds } = streams;
+  options.slots?.onLost(rounds.endWithLease);
+  const counts = createAnswerCounts();
+  const patient = createPatientWork({ elapsed });
   let draining = false;
 
-  const hub = createStreamHub({ registry: streams, views, counts: streamCounts, now, random });
-  const rounds = createStreamRounds({
-    registry: streams,
-    isKeyLive: directory.isLive,
-    counts: streamCounts,
-    now,
-    random,
-  });
-  const metrics = registerEdgeMetrics({ ...options, streams, streamCounts, answerCounts });
-  holder.subscribe(createPublisher({ directory, views, hub, rounds, metrics, now }));
+  const metrics = registerEdgeMetrics({ ...options, streams, answerCounts: counts });
+  holder.subscribe(
+    createPublisher({ directory, views, hub, rounds, metrics, pace: options.pace, now, elapsed }),
+  );
 
   const app = createApp({
     logger: options.logger,
@@ -64,19 +73,35 @@ export function createEdge(options: EdgeOptions): Edge {
     metrics: registry,
     // A line for each request would cost more than answering it.
     requestLog: false,
-    checkAnswers: options.checkAnswers,
   });
   const parts = {
+    holder,
     directory,
     views,
     hub,
-    counts: answerCounts,
-    hasSnapshot: () => holder.snapshot !== undefined,
+    counts,
+    evaluation: createEvaluation(patient),
     isDraining: () => draining,
+    limits: createLimits({ keyRate: createKeyRate(options.requestsPerSecond), usage }),
+    wrongKeys: createWrongKeys(options.trustedProxies),
+    usage,
+    slots: options.slots,
+    logger: options.logger,
     now,
   };
-  registerSdkRoutes(app, parts);
-  putInFront(app, parts);
+  const ofrep = createOfrep(parts, {
+    streamTokenSecret: options.streamTokenSecret,
+    streams,
+    random,
+  });
+  ofrep.follow();
+  const endpoints = [
+    ...flagsEndpoints(parts),
+    ...evaluateEndpoints(parts),
+    streamEndpoint(parts),
+    ...ofrep.endpoints,
+  ];
+  putInFront(app, endpoints, parts);
 
   return {
     app,
@@ -90,7 +115,12 @@ export function createEdge(options: EdgeOptions): Edge {
       await rounds.drain();
     },
     async close() {
-      rounds.stop();
+      streams.stop();
+      patient.stop();
+      ofrep.stop();
     },
   };
 }
+
+/** Milliseconds that only ever grow, whatever is done to the clock. */
+const elapsed = () => performance.now();

@@ -1,9 +1,13 @@
 import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
 import { createEdge } from "./app.ts";
 import { readConfig } from "./config.ts";
+import { openNatsConnection } from "./nats-connection.ts";
+import { openSlots } from "./slots/open-slots.ts";
 import { createDiskCache } from "./snapshot/disk-cache.ts";
 import { followNats } from "./snapshot/follow-nats.ts";
+import { createPace } from "./snapshot/pace.ts";
 import { createSnapshotHolder } from "./snapshot/snapshot-holder.ts";
+import { startUsage } from "./usage/start-usage.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
@@ -11,17 +15,38 @@ await startOrExit(async () => {
   const now = Date.now;
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const registry = createMetrics({ service });
-  const holder = createSnapshotHolder({ now });
+  const pace = createPace(() => performance.now());
+  const holder = createSnapshotHolder({ now, pace });
   const file = config.SNAPSHOT_CACHE_FILE;
   const cache = file === undefined ? undefined : createDiskCache({ file, holder, logger, now });
-  const nats = followNats({ url: config.NATS_URL, holder, cache, logger });
+  const connection = openNatsConnection({ url: config.NATS_URL, logger });
+  const nats = followNats({ connection: connection.ready, holder, cache, logger });
+  const usage = startUsage({
+    connection: connection.ready,
+    holder,
+    replicas: config.JETSTREAM_REPLICAS,
+    registry,
+    logger,
+  });
+  const slots = openSlots({
+    connection: connection.ready,
+    replicas: config.JETSTREAM_REPLICAS,
+    holder,
+    registry,
+    logger,
+    random: Math.random,
+  });
   const edge = createEdge({
     holder,
+    pace,
     logger,
     registry,
     trustedProxies: config.TRUSTED_PROXIES,
-    checkAnswers: config.HALYARD_MODE === "development",
     rejectedEntries: nats.rejectedEntries,
+    streamTokenSecret: config.STREAM_TOKEN_SECRET,
+    requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
+    usage: usage.usage,
+    slots: slots.slots,
     now,
     random: Math.random,
   });
@@ -34,6 +59,15 @@ await startOrExit(async () => {
     metrics: { host: config.host, port: config.METRICS_PORT, registry },
     readiness: edge.readiness,
     drain: edge.drain,
-    close: [async () => cache?.close(), nats.stop, edge.close],
+    // From the last to the first: when no stream is open any more, the slots are given back and what is
+    // counted is sent.
+    close: [
+      async () => cache?.close(),
+      connection.close,
+      nats.stop,
+      usage.stop,
+      slots.stop,
+      edge.close,
+    ],
   });
 });

@@ -2,14 +2,14 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AnswerCounts } from "./sdk/answer-counts.ts";
 import { countEntries } from "./snapshot/entries-of.ts";
 import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
-import type { StreamCounts, StreamRegistry } from "./streams/stream-registry.ts";
+import type { Streams } from "./streams/streams.ts";
 
 /**
  * What an edge tells about itself. All but the histogram is looked up when somebody asks: what a
  * request or an event has to do for the metrics is to raise a number by one.
  */
 export type EdgeMetrics = {
-  /** From the commit of a change to its bytes being handed to the sockets. */
+  /** From the commit of a change to its bytes being handed to the sockets, at least of the first slice. */
   observePropagation(seconds: number): void;
 };
 
@@ -21,8 +21,7 @@ const propagationBucketsSeconds = [
 export function registerEdgeMetrics(options: {
   registry: Registry;
   holder: SnapshotHolder;
-  streams: StreamRegistry;
-  streamCounts: StreamCounts;
+  streams: Pick<Streams, "registry" | "counts">;
   answerCounts: AnswerCounts;
   rejectedEntries: () => number;
 }): EdgeMetrics {
@@ -31,7 +30,7 @@ export function registerEdgeMetrics(options: {
   registerAnswerMetrics(options);
   const propagation = new Histogram({
     name: "halyard_edge_propagation_seconds",
-    help: "From the commit of a change to its bytes being handed to the open streams.",
+    help: "From the commit of a change to its bytes being handed to the open streams; those of users may follow in slices.",
     buckets: propagationBucketsSeconds,
     registers: [options.registry],
   });
@@ -78,17 +77,16 @@ function registerSnapshotMetrics(options: {
 
 function registerStreamMetrics(options: {
   registry: Registry;
-  streams: StreamRegistry;
-  streamCounts: StreamCounts;
+  streams: Pick<Streams, "registry" | "counts">;
 }): void {
-  const { streams, streamCounts } = options;
+  const { registry: open, counts } = options.streams;
   const registers = [options.registry];
   new Gauge({
     name: "halyard_edge_streams",
     help: "Open streams.",
     registers,
     collect() {
-      this.set(streams.size);
+      this.set(open.size);
     },
   });
   new Counter({
@@ -98,8 +96,9 @@ function registerStreamMetrics(options: {
     registers,
     collect() {
       this.reset();
-      this.inc({ event: "flags" }, streamCounts.flags);
-      this.inc({ event: "heartbeat" }, streamCounts.heartbeat);
+      this.inc({ event: "flags" }, counts.flags);
+      this.inc({ event: "refetch" }, counts.refetch);
+      this.inc({ event: "heartbeat" }, counts.heartbeat);
     },
   });
   new Counter({
@@ -109,7 +108,7 @@ function registerStreamMetrics(options: {
     registers,
     collect() {
       this.reset();
-      for (const [cause, count] of Object.entries(streamCounts.closed)) this.inc({ cause }, count);
+      for (const [cause, count] of Object.entries(counts.closed)) this.inc({ cause }, count);
     },
   });
 }
@@ -117,14 +116,12 @@ function registerStreamMetrics(options: {
 function registerAnswerMetrics(options: { registry: Registry; answerCounts: AnswerCounts }): void {
   new Counter({
     name: "halyard_edge_answers_total",
-    help: "Answers to SDKs other than errors; those are in halyard_http_request_duration_seconds.",
+    help: "Answers to SDKs.",
     labelNames: ["endpoint", "status"],
     registers: [options.registry],
     collect() {
       this.reset();
-      for (const [endpoint, byStatus] of Object.entries(options.answerCounts))
-        for (const [status, count] of Object.entries(byStatus))
-          this.inc({ endpoint, status }, count);
+      options.answerCounts.each((endpoint, status, count) => this.inc({ endpoint, status }, count));
     },
   });
 }

@@ -1,6 +1,7 @@
 import type { KeyDirectory } from "@halyard/api-keys";
 import type { EnvironmentViews } from "./environment/environment-views.ts";
 import type { EdgeMetrics } from "./metrics.ts";
+import type { Pace } from "./snapshot/pace.ts";
 import type { Entry } from "./snapshot/reduce.ts";
 import type { SnapshotChange } from "./snapshot/snapshot-holder.ts";
 import type { StreamHub } from "./streams/stream-hub.ts";
@@ -16,15 +17,20 @@ export function createPublisher(parts: {
   hub: StreamHub;
   rounds: StreamRounds;
   metrics: EdgeMetrics;
+  pace: Pick<Pace, "worked">;
   now: () => number;
+  /** Milliseconds that only ever grow. */
+  elapsed: () => number;
 }): (change: SnapshotChange) => void {
-  const { directory, views, hub, rounds, metrics } = parts;
+  const { directory, views, hub, rounds, metrics, pace, elapsed } = parts;
   return (change) => {
     const { snapshot, changed } = change;
     updateKeys(directory, change);
     if (changed.keys.size > 0) rounds.endWithKeys();
-    for (const viewChange of views.update(snapshot, changed.environments))
-      hub.broadcast(viewChange);
+    const beganMs = elapsed();
+    const updated = views.update(snapshot, changed.environments);
+    pace.worked(elapsed() - beganMs);
+    for (const environmentId of updated) hub.announce(environmentId);
     const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(change.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);

@@ -59,13 +59,16 @@ export function tombstone(version: number, committedAt = at(version)): Tombstone
   return { deleted: true, version, committed_at: committedAt };
 }
 
-export function organizationEntry(version = 1): Entry {
+export function organizationEntry(
+  version = 1,
+  limits: Partial<OrganizationEntry["limits"]> = {},
+): Entry {
   const value: OrganizationEntry = {
     kind: "organization",
     organization_id: id("org"),
     name: `Ropes, version ${version}`,
     plan: "pro",
-    limits: defaultPlans.pro as OrganizationEntry["limits"],
+    limits: { ...(defaultPlans.pro as OrganizationEntry["limits"]), ...limits },
     project_count: 1,
     version,
     committed_at: at(version),

@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createMetrics } from "@halyard/service";
 import { pino } from "pino";
-import { createEdge, type Edge } from "../src/app.ts";
+import { createEdge, type Edge, type EdgeOptions } from "../src/app.ts";
+import type { Pace } from "../src/snapshot/pace.ts";
 import type { Entry } from "../src/snapshot/reduce.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../src/snapshot/snapshot-holder.ts";
+import { type Counting, createCounting } from "../src/usage/counting.ts";
 import { id } from "./builders.ts";
 
 /** An edge that listens on a free port and is fed by the test instead of NATS. */
@@ -11,6 +13,8 @@ export type EdgeServer = {
   url: string;
   edge: Edge;
   holder: SnapshotHolder;
+  /** What it counts, which nobody sends anywhere; undefined unless the settings ask for it. */
+  counting: Counting | undefined;
   /** A figure of `/metrics`, by how its line begins after the prefix that all of an edge's have. */
   metric(begins: string): Promise<number>;
   /** Everything that was logged. */
@@ -23,19 +27,34 @@ export type EdgeServer = {
 };
 
 /** Without entries the edge starts as one that has heard nothing yet. */
-export async function startEdgeServer(entries?: readonly Entry[]): Promise<EdgeServer> {
+export async function startEdgeServer(
+  entries?: readonly Entry[],
+  {
+    countsUsage = false,
+    ...settings
+  }: Partial<
+    Pick<EdgeOptions, "streamTokenSecret" | "requestsPerSecond" | "slots" | "trustedProxies">
+  > & {
+    countsUsage?: boolean;
+  } = {},
+): Promise<EdgeServer> {
   const lines: string[] = [];
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
-  const holder = createSnapshotHolder({ now });
+  // What is fed is taken at the end of the turn, so that a test knows when that is.
+  const pace: Pace = { worked: () => undefined, restMs: () => 0 };
+  const holder = createSnapshotHolder({ now, pace });
   const registry = createMetrics({ service: "sdk-edge" });
+  const counting = countsUsage ? createCounting({ holder }) : undefined;
   const edge = createEdge({
     holder,
+    pace,
     logger: pino({ level: "trace" }, { write: (line: string) => lines.push(line) }),
     registry,
     trustedProxies: [],
-    checkAnswers: true,
     rejectedEntries: () => 0,
+    ...settings,
+    usage: counting?.usage,
     now,
     random: () => 0.5,
   });
@@ -45,6 +64,7 @@ export async function startEdgeServer(entries?: readonly Entry[]): Promise<EdgeS
     url,
     edge,
     holder,
+    counting,
     async metric(begins) {
       const lines = (await registry.metrics()).split("\n");
       const line = lines.find((one) => one.startsWith(`halyard_edge_${begins}`));

@@ -7,15 +7,16 @@ import {
   type EventStream,
   eventually,
   openEventStream,
+  openSnapshotBucket,
   type RestartableNats,
   type ServiceProcess,
+  type SnapshotBucket,
   startRestartableNats,
   startServiceProcess,
   testBackends,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { apiKey, deletedFlag, flagEntry, id } from "./builders.ts";
-import { openSnapshotBucket, type SnapshotBucket } from "./snapshot-bucket.ts";
 
 /** An edge as a process of its own, over all that can happen to NATS and the bucket behind it. */
 const key = apiKey();

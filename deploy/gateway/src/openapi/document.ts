@@ -18,7 +18,18 @@ const info = {
 
 const tags = [
   { name: "SDK", description: "What applications ask for, by polling or by a stream" },
+  { name: "OpenFeature", description: "The same by OFREP, for the official OpenFeature providers" },
   { name: "Flags", description: "Flags of a project, and their state in each environment" },
+  {
+    name: "Schedules",
+    description: "Switching a flag on, off, or both, at times that are told beforehand",
+  },
+  { name: "History", description: "What was changed, when and by whom, and the way back" },
+  {
+    name: "Webhooks",
+    description: "URLs that are told when flags change, and what became of every delivery to them",
+  },
+  { name: "Usage", description: "What was used of a plan, and which flags are still asked for" },
   { name: "Environments", description: "Environments of a project" },
   { name: "API keys", description: "Keys of SDKs and of those who manage flags" },
   { name: "Organizations", description: "Organizations, users and projects; for the operator" },
@@ -29,6 +40,18 @@ const bearer = (description: string) => ({ type: "http", scheme: "bearer", descr
 const securitySchemes = {
   clientKey: bearer("A client key (`hc_…`): may read flag values"),
   serverKey: bearer("A server key (`hs_…`): may manage flags too"),
+  keyInOwnHeader: {
+    type: "apiKey",
+    in: "header",
+    name: "X-API-Key",
+    description: "A client or server key, in a header of its own",
+  },
+  streamToken: {
+    type: "apiKey",
+    in: "query",
+    name: "token",
+    description: "From `eventStreams` of a bulk evaluation: good for a day, and for nothing else",
+  },
   operatorToken: bearer("The operator's token: may manage organizations"),
 };
 

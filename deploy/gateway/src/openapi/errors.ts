@@ -1,6 +1,12 @@
-import { ErrorBody, type ErrorCode, errorBody, errorCodes } from "@halyard/contracts";
+import {
+  ErrorBody,
+  type ErrorCode,
+  errorBody,
+  errorCodes,
+  type RouteContract,
+} from "@halyard/contracts";
 import type { Components, JsonObject } from "./components.ts";
-import { headerRef } from "./headers.ts";
+import { headerRef, limitHeaders } from "./headers.ts";
 
 /** When each error is answered, for people who meet it. */
 const explanations: Readonly<Record<ErrorCode, string>> = {
@@ -20,7 +26,11 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
 
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   AUTH_001: { "WWW-Authenticate": headerRef("WWW-Authenticate") },
-  RATE_001: { "Retry-After": headerRef("Retry-After") },
+  CONFLICT_003: { ETag: headerRef("ETag") },
+  RATE_001: {
+    "Retry-After": headerRef("Retry-After"),
+    ...limitHeaders,
+  },
   SERVER_002: { "Retry-After": headerRef("Retry-After") },
 };
 
@@ -58,4 +68,18 @@ export function errorsByStatus(codes: readonly ErrorCode[], components: Componen
         : response(ofStatus, components);
   }
   return responses;
+}
+
+/** The error responses of an operation that have a shape of their own, by status. */
+export function ownErrorsOf({ ownErrors = {} }: RouteContract, components: Components): JsonObject {
+  return Object.fromEntries(
+    Object.entries(ownErrors).map(([status, { description, body, example }]) => [
+      status,
+      {
+        description,
+        headers: { "X-Request-Id": headerRef("X-Request-Id") },
+        content: { "application/json": { schema: components.refer(body), example } },
+      },
+    ]),
+  );
 }

@@ -10,7 +10,21 @@ export const answerHeaders: JsonObject = {
   },
   ETag: { description: "Names what was answered, for a conditional request", schema: text },
   Location: { description: "Where the new resource is", schema: text },
-  "Retry-After": { description: "Seconds after which to try again", schema: { type: "integer" } },
+  "Retry-After": {
+    description:
+      "Seconds after which to try again. Absent where time alone does not help, as when all streams of the plan are open or all its projects are there",
+    schema: { type: "integer" },
+  },
+  "RateLimit-Policy": {
+    description:
+      'The limits that hold, as a list. Each has a name and its quota `q`: of requests in the `w` seconds of the present month (`"monthly";q=3000000;w=2678400`), of a burst that is whole again after `w` seconds (`"requests";q=1000;w=10`), or, without `w`, of streams that are open together (`"sse";q=100;qu="concurrent-requests"`, where `qu` is the unit) and of projects (`"projects";q=10`)',
+    schema: text,
+  },
+  RateLimit: {
+    description:
+      'Of each limit what remains, `r`, and the seconds `t` until it is whole again, or, when nothing remains, until there is more: `"monthly";r=2871045;t=1036800`. `sse` and `projects` have no `t`: nobody knows when a stream closes, or a project goes',
+    schema: text,
+  },
   "WWW-Authenticate": { description: "Always `Bearer`", schema: text },
 };
 
@@ -27,11 +41,37 @@ export const requestHeaderParameters: JsonObject = {
     text,
   ),
   "Last-Event-ID": header("Last-Event-ID", "The id of the last event that was received", text),
+  "X-User-Context": header(
+    "X-User-Context",
+    "All attributes of the user: a JSON object, plain or in base64. At most 16 KiB",
+    text,
+  ),
+  "X-User-ID": header("X-User-ID", "The user's id", text),
+  "X-User-Email": header("X-User-Email", "The user's e-mail address", text),
+  "X-User-Attributes": header(
+    "X-User-Attributes",
+    "Further attributes: `name=value,name=value`",
+    text,
+  ),
 };
+
+/** The headers that say who the user is. */
+export const userHeaders = [
+  "X-User-Context",
+  "X-User-ID",
+  "X-User-Email",
+  "X-User-Attributes",
+] as const;
 
 function header(name: string, description: string, schema: JsonObject): JsonObject {
   return { name, in: "header", required: false, description, schema };
 }
+
+/** How much of its limits a caller has left. */
+export const limitHeaders: JsonObject = {
+  "RateLimit-Policy": headerRef("RateLimit-Policy"),
+  RateLimit: headerRef("RateLimit"),
+};
 
 export function headerRef(name: string): JsonObject {
   return { $ref: `#/components/headers/${name}` };

@@ -1,9 +1,9 @@
-import { type Access, FlagValues, type RouteContract } from "@halyard/contracts";
+import type { Access, RouteContract } from "@halyard/contracts";
 import { answerableErrors } from "@halyard/service";
 import type { z } from "zod";
 import type { Components, JsonObject } from "./components.ts";
-import { errorsByStatus } from "./errors.ts";
-import { headerRef, parameterRef } from "./headers.ts";
+import { errorsByStatus, ownErrorsOf } from "./errors.ts";
+import { headerRef, limitHeaders, parameterRef, userHeaders } from "./headers.ts";
 
 /** Which credentials open a route; any one of them does. */
 const securityOf: Readonly<Record<Access, JsonObject[]>> = {
@@ -11,6 +11,8 @@ const securityOf: Readonly<Record<Access, JsonObject[]>> = {
   operator_or_server_key: [{ operatorToken: [] }, { serverKey: [] }],
   server_key: [{ serverKey: [] }],
   any_key: [{ clientKey: [] }, { serverKey: [] }],
+  any_key_in_either_header: [{ clientKey: [] }, { serverKey: [] }, { keyInOwnHeader: [] }],
+  stream_token: [{ streamToken: [] }],
 };
 
 /** One route as OpenAPI shows it. */
@@ -27,6 +29,7 @@ export function describeOperation(contract: RouteContract, components: Component
     responses: {
       ...successOf(contract, components),
       ...errorsByStatus(answerableErrors(contract), components),
+      ...ownErrorsOf(contract, components),
     },
   };
 }
@@ -37,9 +40,10 @@ function parametersOf(contract: RouteContract, components: Components): JsonObje
     ...fieldsOf(contract.query, "query", components),
     parameterRef("X-Request-Id"),
   ];
+  if (contract.readsUser === true) parameters.push(...userHeaders.map(parameterRef));
   if (contract.conditional === true) parameters.push(parameterRef("If-Match"));
   if (contract.idempotent === true) parameters.push(parameterRef("Idempotency-Key"));
-  if (isCachedByClients(contract)) parameters.push(parameterRef("If-None-Match"));
+  if (contract.revalidated === true) parameters.push(parameterRef("If-None-Match"));
   if (isStream(contract)) parameters.push(parameterRef("Last-Event-ID"));
   return parameters;
 }
@@ -69,25 +73,28 @@ function successOf(contract: RouteContract, components: Components): JsonObject 
   const { status, description, body, contentType = "application/json" } = contract.success;
   const headers: JsonObject = { "X-Request-Id": headerRef("X-Request-Id") };
   if (status === 201) headers.Location = headerRef("Location");
-  const tagged = isCachedByClients(contract) || hasVersion(contract, components);
-  if (tagged) headers.ETag = headerRef("ETag");
+  if (tellsWhatIsLeft(contract)) Object.assign(headers, limitHeaders);
+  if (isTagged(contract, components)) headers.ETag = headerRef("ETag");
   const schema = body === undefined ? { type: "string" } : components.refer(body);
   const content = status === 204 ? {} : { content: { [contentType]: { schema } } };
   const responses: JsonObject = { [String(status)]: { description, headers, ...content } };
-  if (isCachedByClients(contract))
+  if (contract.revalidated === true)
     responses["304"] = { description: "Nothing has changed since that ETag", headers };
   return responses;
 }
 
-/** A resource with a version has it as its ETag. */
-function hasVersion({ success }: RouteContract, components: Components): boolean {
+/** A resource with a version has it as its ETag; so has what tells of a change that was conditional. */
+function isTagged(contract: RouteContract, components: Components): boolean {
+  const { success, revalidated, conditional } = contract;
+  if (revalidated === true) return true;
   if (success.body === undefined) return false;
+  if (conditional === true) return true;
   return "version" in ((components.define(success.body).properties ?? {}) as JsonObject);
 }
 
-/** SDKs poll the values of all flags, and mostly hear that nothing has changed. */
-function isCachedByClients({ success }: RouteContract): boolean {
-  return success.body === FlagValues;
+/** What counts as a request of the month says what is left of it, unless the plan has no limit. */
+function tellsWhatIsLeft({ service }: RouteContract): boolean {
+  return service === "sdk-edge";
 }
 
 function isStream({ success }: RouteContract): boolean {

@@ -2,10 +2,11 @@ import { z } from "zod";
 
 /** Fields that several resources share. Lengths are counted in Unicode code points. */
 
-/** An id in a path. One that does not fit is answered like one that is unknown. */
+/** An id in a path, where one that does not fit is answered like one that is unknown; or in a query. */
 export const IdParam = z
   .string()
-  .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/);
+  .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/)
+  .describe("must be an id");
 
 export const KeyIdParam = z.string().regex(/^[a-z2-7]{16}$/);
 
@@ -14,8 +15,13 @@ export const Id = z.string().meta({ format: "uuid" });
 /** An instant that we answer: UTC, milliseconds, `Z`. */
 export const InstantOut = z.string().meta({ format: "date-time" });
 
-/** An instant that we take: any ISO 8601 date-time with `Z` or an offset. */
-export const InstantIn = z.string().meta({ format: "date-time" });
+/** An instant that we take, in the one form of ISO 8601 that all write (decision 0025). */
+export const InstantIn = z.string().meta({
+  format: "date-time",
+  description:
+    "An instant, `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z` or an offset behind it, in upper case. ISO 8601 in its extended calendar format; no week dates or ordinal dates, no 24:00, no leap seconds",
+  examples: ["2027-01-31T09:00:00Z", "2027-01-31T10:00:00+01:00"],
+});
 
 /** A name for people: one line, not blank, without control characters or broken Unicode. */
 export const Name = z

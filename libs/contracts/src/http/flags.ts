@@ -50,8 +50,12 @@ export type FlagState = z.infer<typeof FlagState>;
 
 const stateSettings = {
   enabled: z.boolean().optional(),
-  rollout_percentage: RolloutPercentage.optional(),
-  targeting_rules: TargetingRules.optional(),
+  rollout_percentage: RolloutPercentage.optional().describe(
+    "How many of the users get the flag: of all of them without rules, else of those of each rule that has no percentage of its own. Raising it takes nobody out",
+  ),
+  targeting_rules: TargetingRules.optional().describe(
+    "In order: the first rule whose conditions all hold decides, and a rule without conditions is for everyone. Without `value: false` its users get the flag, within its percentage; users whom no rule matches do not. `GET /api/v1/operators` says what conditions can ask. All rules together are at most 480 KiB as JSON",
+  ),
 };
 
 export const CreateFlag = z.strictObject({

@@ -4,10 +4,23 @@ import { z } from "zod";
  * A route of the public API, told once: the service registers it, the gateway sends it there, the
  * OpenAPI document shows it, and tests walk over it.
  */
-export type ServiceName = "management" | "sdk-edge";
+export type ServiceName =
+  | "management"
+  | "sdk-edge"
+  | "scheduler"
+  | "webhook-dispatcher"
+  | "usage-metering";
 
 /** Who may call a route. What a key may see beyond that is decided by the handler. */
-export type Access = "operator" | "operator_or_server_key" | "server_key" | "any_key";
+export type Access =
+  | "operator"
+  | "operator_or_server_key"
+  | "server_key"
+  | "any_key"
+  /** The same, in `Authorization` or in `X-API-Key`. */
+  | "any_key_in_either_header"
+  /** A token in the address, for browsers' event streams. */
+  | "stream_token";
 
 export type RouteContract<
   P extends z.ZodObject = z.ZodObject,
@@ -32,14 +45,27 @@ export type RouteContract<
   body?: B;
   /** A body that may be left out altogether. */
   bodyOptional?: boolean;
+  /** The user's context is read from the `X-User-…` headers. */
+  readsUser?: boolean;
   /** `If-Match` is honoured. */
   conditional?: boolean;
   /** `Idempotency-Key` is honoured. */
   idempotent?: boolean;
-  success: { status: 200 | 201 | 204; description: string; body?: z.ZodType; contentType?: string };
+  /** `If-None-Match` is honoured: who has the present answer gets 304 without a body. */
+  revalidated?: boolean;
+  success: {
+    status: 200 | 201 | 202 | 204;
+    description: string;
+    body?: z.ZodType;
+    contentType?: string;
+  };
   /** Error codes that the route answers beside those that every route can. */
   errors: readonly string[];
+  /** By status: errors that do not have the one shape, where a protocol of others says so. */
+  ownErrors?: Readonly<Record<number, OwnError>>;
 };
+
+export type OwnError = { description: string; body: z.ZodType; example: unknown };
 
 type Draft<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = Omit<
   RouteContract<P, Q, B>,

@@ -1,8 +1,15 @@
+import * as changes from "./changes.ts";
 import * as flags from "./flags.ts";
+import * as history from "./history.ts";
 import * as keys from "./keys.ts";
+import * as ofrep from "./ofrep.ts";
+import * as operators from "./operators.ts";
 import type { RouteContract } from "./route.ts";
+import * as schedules from "./schedules.ts";
 import * as sdk from "./sdk.ts";
 import * as tenancy from "./tenancy.ts";
+import * as usage from "./usage.ts";
+import * as webhooks from "./webhooks.ts";
 
 /** Every route of the public API. */
 export const routes: readonly RouteContract[] = [
@@ -11,13 +18,35 @@ export const routes: readonly RouteContract[] = [
   sdk.sdkGetEvaluate,
   sdk.sdkPostEvaluate,
   sdk.sdkStream,
+  ofrep.ofrepEvaluateFlags,
+  ofrep.ofrepEvaluateFlag,
+  ofrep.ofrepStream,
   flags.createFlag,
   flags.listFlags,
   flags.getFlag,
   flags.updateFlag,
   flags.deleteFlag,
+  usage.getFlagUsage,
   flags.getFlagState,
   flags.updateFlagState,
+  schedules.setSchedule,
+  schedules.getSchedule,
+  schedules.clearSchedule,
+  schedules.listSchedules,
+  history.getHistory,
+  history.rollBack,
+  changes.listChanges,
+  webhooks.createWebhook,
+  webhooks.listWebhooks,
+  webhooks.getWebhook,
+  webhooks.updateWebhook,
+  webhooks.deleteWebhook,
+  webhooks.testWebhook,
+  webhooks.listDeliveries,
+  webhooks.getDelivery,
+  webhooks.redeliver,
+  operators.listOperators,
+  usage.getUsage,
   tenancy.createEnvironment,
   tenancy.listEnvironments,
   tenancy.getEnvironment,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { RolloutPercentage } from "../rules.ts";
 import { FlagKey } from "./flags.ts";
 import { defineRoute } from "./route.ts";
 
@@ -6,23 +7,77 @@ import { defineRoute } from "./route.ts";
 export const FlagValues = z.strictObject({ flags: z.record(z.string(), z.boolean()) });
 export type FlagValues = z.infer<typeof FlagValues>;
 
+/** How a condition of a rule fared. The user's own values are never shown. */
+export const ConditionTrace = z.strictObject({
+  attribute: z.string(),
+  operator: z.string(),
+  held: z.boolean(),
+  obstacle: z
+    .string()
+    .optional()
+    .describe(
+      "Why it did not hold, when it was not for the comparison: `attribute_missing` and such",
+    ),
+});
+
+export const RuleTrace = z.strictObject({
+  index: z.int(),
+  id: z.string().optional(),
+  name: z.string().optional(),
+  reached: z.boolean().describe("False when a rule before it has decided"),
+  matched: z.boolean(),
+  conditions: z.array(ConditionTrace),
+  inside_percentage: z
+    .boolean()
+    .optional()
+    .describe("On the rule that decided by a percentage: whether the user is inside"),
+});
+
 export const EvaluationResult = z.strictObject({
   key: z.string(),
   value: z.boolean(),
   variation: z.enum(["on", "off"]),
   reason: z.enum(["static", "split", "targeting_match", "default", "disabled"]),
+  trace: z
+    .strictObject({
+      enabled: z.boolean(),
+      rollout_percentage: RolloutPercentage,
+      rules: z.array(RuleTrace),
+    })
+    .optional()
+    .describe("With `explain=true`: how the flag's rules came to this"),
 });
 export type EvaluationResult = z.infer<typeof EvaluationResult>;
 
-/** A context may hold any further attributes, so unknown fields are welcome here. */
-export const FlagsContext = z.looseObject({});
-export const EvaluateBody = z.looseObject({ user: z.looseObject({}).optional() });
+const attributes =
+  "Attributes: text, numbers, booleans, or lists of these; `null` counts as missing";
 
-const shared = { service: "sdk-edge", access: "any_key", tag: "SDK" } as const;
+/** A context may hold any further attributes, so unknown fields are welcome here. */
+export const FlagsContext = z.looseObject({}).describe(attributes);
+export const EvaluateBody = z.looseObject({
+  user: z
+    .looseObject({
+      id: z.union([z.string(), z.number()]).optional(),
+      attributes: z.looseObject({}).optional(),
+    })
+    .optional()
+    .describe(attributes),
+});
+
+const shared = {
+  service: "sdk-edge",
+  access: "any_key",
+  tag: "SDK",
+  readsUser: true,
+} as const;
 const flagsPath = "/api/v1/sdk/flags";
 const evaluatePath = "/api/v1/sdk/evaluate";
 const UserQuery = z.looseObject({ user_id: z.string().optional() });
-const EvaluateQuery = z.looseObject({ key: FlagKey, user_id: z.string().optional() });
+export const EvaluateQuery = z.looseObject({
+  key: FlagKey,
+  user_id: z.string().optional(),
+  explain: z.boolean().optional(),
+});
 
 const flagsAnswer = {
   status: 200,
@@ -37,6 +92,7 @@ export const sdkGetFlags = defineRoute({
   path: flagsPath,
   query: UserQuery,
   summary: "The values of all flags",
+  revalidated: true,
   success: flagsAnswer,
 });
 
@@ -49,8 +105,12 @@ export const sdkPostFlags = defineRoute({
   summary: "The values of all flags, with the user's context in the body",
   body: FlagsContext,
   bodyOptional: true,
+  revalidated: true,
   success: flagsAnswer,
 });
+
+const explaining =
+  "With `explain=true`, and a server key, also how each rule and each of its conditions fared.";
 
 const evaluateAnswer = {
   status: 200,
@@ -65,7 +125,9 @@ export const sdkGetEvaluate = defineRoute({
   path: evaluatePath,
   query: EvaluateQuery,
   summary: "Evaluate one flag",
+  description: explaining,
   success: evaluateAnswer,
+  errors: ["AUTH_002"],
 });
 
 export const sdkPostEvaluate = defineRoute({
@@ -75,9 +137,11 @@ export const sdkPostEvaluate = defineRoute({
   path: evaluatePath,
   query: EvaluateQuery,
   summary: "Evaluate one flag, with the user's context in the body",
+  description: explaining,
   body: EvaluateBody,
   bodyOptional: true,
   success: evaluateAnswer,
+  errors: ["AUTH_002"],
 });
 
 export const sdkStream = defineRoute({
@@ -88,7 +152,7 @@ export const sdkStream = defineRoute({
   query: UserQuery,
   summary: "A stream of the flags' values as they change",
   description:
-    "Server-sent events. The first `flags` event has all values, later ones those that changed, with `removed` naming flags that no longer exist. `heartbeat` comes at the start and every 15 seconds. `id` is the ETag of all values; a reconnect with the present one as `Last-Event-ID` gets no full event.",
+    "Server-sent events. The first `flags` event has all values for the user, later ones those of them that changed, with `removed` naming flags that no longer exist. `heartbeat` comes at the start and every 15 seconds. `id` is the ETag of all values; a reconnect with the present one as `Last-Event-ID` gets no full event.",
   success: {
     status: 200,
     description: "Events `flags` and `heartbeat`",

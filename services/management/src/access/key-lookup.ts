@@ -8,7 +8,9 @@ import type { FindKey } from "./principal.ts";
 /**
  * Who is asking is answered from the directory in memory, as on every service. Only while the
  * directory does not follow the snapshot (NATS is away, or was never there yet) is the table asked,
- * so that management goes on by its own truth: keys issued meanwhile work, revoked ones do not.
+ * so that management goes on by its own truth: keys issued meanwhile work, revoked ones do not. An
+ * address that floods it with keys that nobody knows is refused before; a key that the directory knows
+ * is not hindered by others at its address.
  */
 export function createKeyLookup(options: {
   sql: Sql;
@@ -16,10 +18,13 @@ export function createKeyLookup(options: {
   directoryIsCurrent: () => boolean;
 }): FindKey {
   const { sql, directory } = options;
-  return async (text, nowMs) => {
-    if (options.directoryIsCurrent()) return directory.verify(text, nowMs);
+  return async (text, nowMs, checkCaller) => {
+    const known = directory.verify(text, nowMs);
+    if (options.directoryIsCurrent()) return known;
     const parsed = parseApiKey(text);
     if (parsed === undefined) return undefined;
+    const refusal = known === undefined ? checkCaller() : undefined;
+    if (refusal !== undefined) return refusal;
     const key = await findUnrevokedKey(sql, parsed.id);
     if (key === undefined) return undefined;
     const { value } = keyEntry({ ...key, committedAt: key.createdAt });

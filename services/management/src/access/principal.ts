@@ -1,50 +1,89 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { bearerToken, type DirectoryKey } from "@halyard/api-keys";
+import {
+  bearerToken,
+  type DirectoryKey,
+  type KeyLimits,
+  keyRefusals,
+  type LastUsed,
+} from "@halyard/api-keys";
 import type { Access } from "@halyard/contracts";
-import { type Refusal, type RequestFacts, refuse } from "@halyard/service";
+import { isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
 
 /** Who is asking: the platform's operator, or the holder of an API key. */
 export type KeyPrincipal = { kind: "key"; key: DirectoryKey };
 export type Principal = { kind: "operator" } | KeyPrincipal;
+
+/** What the routes of this service ask for: a bearer token, of the operator or of a key. */
+type BearerAccess = Extract<
+  Access,
+  "operator" | "operator_or_server_key" | "server_key" | "any_key"
+>;
 
 export type Authenticate = (request: RequestFacts) => Promise<Principal | Refusal>;
 
 /** The check before a route that no operator may use. */
 export type AuthenticateKey = (request: RequestFacts) => Promise<KeyPrincipal | Refusal>;
 
-/** Finds an API key by the text that a caller presented. */
-export type FindKey = (text: string, nowMs: number) => Promise<DirectoryKey | undefined>;
+/**
+ * Finds an API key by the text that a caller presented. Where that costs a query, the caller is checked
+ * first, and may be refused unheard.
+ */
+export type FindKey = (
+  text: string,
+  nowMs: number,
+  checkCaller: () => Refusal | undefined,
+) => Promise<DirectoryKey | Refusal | undefined>;
 
 /**
  * The check that stands before a route. Who cannot be recognized gets 401; who is known but may not
- * use the route 403.
+ * use the route 403; a key that asks too often, or an address that sends too many wrong tokens, 429 in
+ * place of either. The operator is not limited.
  */
 export function createAuthentication(options: {
   operatorToken: string;
   findKey: FindKey;
+  limits: KeyLimits;
+  lastUsed: LastUsed;
   nowMs: () => number;
-}): (access: Access) => Authenticate {
+}): (access: BearerAccess) => Authenticate {
+  const { limits, lastUsed } = options;
   const operatorDigest = digest(options.operatorToken);
 
-  async function identify(token: string): Promise<Principal | undefined> {
+  async function identify(
+    token: string,
+    address: string,
+    nowMs: number,
+  ): Promise<Principal | Refusal> {
     // Digests have one length, so the comparison takes one time, whatever was presented.
     if (timingSafeEqual(digest(token), operatorDigest)) return { kind: "operator" };
-    const key = await options.findKey(token, options.nowMs());
-    return key === undefined ? undefined : { kind: "key", key };
+    const key = await options.findKey(token, nowMs, () => limits.checkAddress(address, nowMs));
+    if (key === undefined) return limits.refuseWrongKey(address, nowMs);
+    return isRefusal(key) ? key : { kind: "key", key };
+  }
+
+  function admitted(
+    principal: Principal,
+    access: BearerAccess,
+    nowMs: number,
+  ): Principal | Refusal {
+    if (principal.kind === "operator") return permitted(principal, access) ?? principal;
+    const { key } = principal;
+    const refusal = limits.checkKey(key, nowMs) ?? permitted(principal, access);
+    if (refusal !== undefined) return refusal;
+    lastUsed.note(key.id, nowMs);
+    return principal;
   }
 
   return (access) => async (request) => {
     const token = bearerToken(request.headers.authorization);
-    if (token === undefined)
-      return refuse("AUTH_001", "Send your API key as `Authorization: Bearer <API_KEY>`.");
-    const principal = await identify(token);
-    if (principal === undefined)
-      return refuse("AUTH_001", "The API key is not valid: unknown, expired or revoked.");
-    return permitted(principal, access) ?? principal;
+    if (token === undefined) return keyRefusals.missing;
+    const nowMs = options.nowMs();
+    const principal = await identify(token, request.ip, nowMs);
+    return isRefusal(principal) ? principal : admitted(principal, access, nowMs);
   };
 }
 
-function permitted(principal: Principal, access: Access): Refusal | undefined {
+function permitted(principal: Principal, access: BearerAccess): Refusal | undefined {
   switch (access) {
     case "operator":
       if (principal.kind === "operator") return undefined;
@@ -54,7 +93,7 @@ function permitted(principal: Principal, access: Access): Refusal | undefined {
       return refuse("AUTH_002", "This needs a server key or the operator's token.");
     case "server_key":
       if (principal.kind === "key" && principal.key.kind === "server") return undefined;
-      return refuse("AUTH_002", "This needs a server key of the project.");
+      return keyRefusals.notServer;
     case "any_key":
       if (principal.kind === "key") return undefined;
       return refuse("AUTH_002", "This needs an API key.");

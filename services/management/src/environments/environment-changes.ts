@@ -1,3 +1,4 @@
+import { keyRefusals } from "@halyard/api-keys";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
 import { actorOf } from "../audit/attribution.ts";
@@ -29,7 +30,7 @@ export function createEnvironmentChanges(options: {
     async create({ tx, publish }, principal, projectId, request) {
       if (!reachesProject(principal, projectId)) return noSuchProject();
       if (principal.kind === "key" && principal.key.environmentOnly)
-        return refuse("AUTH_002", "This key may be used in its own environment only.");
+        return keyRefusals.otherEnvironment;
       const project = await lockProject(tx, projectId);
       if (project === undefined) return noSuchProject();
       const actor = await actorOf(tx, principal);

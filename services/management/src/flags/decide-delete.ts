@@ -8,14 +8,16 @@ import { auditEntry, auditedSettings, auditedState } from "./records.ts";
 /**
  * The end of a flag, in every environment. One event tells of it, with the last state in the key's
  * environment; in the snapshot a deletion with the next version takes the place of each state, so
- * that no older value can come back.
+ * that no older value can come back. The audit log keeps what the flag was in every environment, an
+ * entry each.
  */
 export function decideDelete(
   current: {
     flag: Flag;
     state: FlagState;
     environment: FlagEnvironment;
-    environmentIds: readonly string[];
+    /** Those of all environments of the project. */
+    states: readonly FlagState[];
   },
   occasion: Occasion,
 ): Decision {
@@ -28,22 +30,19 @@ export function decideDelete(
     { flag, environment, state, before: state, at },
     occasion,
   );
-  const before = { ...auditedSettings(flag), ...auditedState(state) };
   const deletion = { deleted: true, version, committed_at: at.toISOString() } as const;
   return {
     flag,
     states: [],
     history: [],
-    audit: [
-      auditEntry(
-        "deleted",
-        { flag, environmentId: environment.id, before, after: null, at },
-        occasion,
-      ),
-    ],
+    audit: current.states.map((last) => {
+      const before = { ...auditedSettings(flag), ...auditedState(last) };
+      const { environmentId } = last;
+      return auditEntry("deleted", { flag, environmentId, before, after: null, at }, occasion);
+    }),
     messages: [
       eventMessage(event),
-      ...current.environmentIds.map((environmentId) =>
+      ...current.states.map(({ environmentId }) =>
         entryMessage(
           {
             kind: "flag",

@@ -1,18 +1,28 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { decideRollback, type RollbackDecision } from "../history/decide-rollback.ts";
+import { readNewestEntries } from "../history/history-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange } from "./decide-change.ts";
 import { decideCreate } from "./decide-create.ts";
 import { decideDelete } from "./decide-delete.ts";
-import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
-import { deleteFlag, type FlagPlace, insertFlag, lockFlag, updateFlag } from "./flag-store.ts";
+import type { Decision } from "./decision.ts";
+import type { Flag, FlagState } from "./flag.ts";
+import {
+  deleteFlag,
+  type FlagInEnvironment,
+  type FlagPlace,
+  insertFlag,
+  lockFlag,
+  readStates,
+  updateFlag,
+} from "./flag-store.ts";
 import type { Cause, Occasion } from "./occasion.ts";
 import { holdEnvironments, readActor } from "./project-store.ts";
-import { checkRulesSize } from "./rules-size.ts";
 
 /**
  * The use cases: read and lock, decide, write what was decided. Each runs inside a write's
- * transaction, whoever asks for it.
+ * transaction, whoever asks for it. Rules have been checked before, by whoever took them.
  */
 export type ChangeRequest = {
   place: FlagPlace;
@@ -35,7 +45,11 @@ export type FlagChanges = {
     write: Write,
     request: ChangeRequest,
     settings: UpdateFlag,
-  ): Promise<FlagAndState | Refusal>;
+  ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null }) | Refusal>;
+  rollBack(
+    write: Write,
+    request: Omit<ChangeRequest, "cause">,
+  ): Promise<Pick<RollbackDecision, "flag" | "state" | "restored"> | Refusal>;
   remove(write: Write, request: ChangeRequest): Promise<{ removed: Flag } | Refusal>;
 };
 
@@ -47,8 +61,6 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
 
   return {
     async create(write, place, userId, request) {
-      const tooLarge = checkRulesSize(request.targeting_rules);
-      if (tooLarge !== undefined) return tooLarge;
       const environments = await holdEnvironments(write.tx, place.projectId);
       const environment = environments.find(({ id }) => id === place.environmentId);
       if (environment === undefined) return noSuchFlag();
@@ -64,8 +76,6 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     },
 
     async change(write, request, settings) {
-      const tooLarge = checkRulesSize(settings.targeting_rules);
-      if (tooLarge !== undefined) return tooLarge;
       const [current, occasion] = await Promise.all([
         lockPermitted(write, request),
         occasionOf(write, request.userId, request.cause),
@@ -73,19 +83,31 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       if ("refused" in current) return current;
       const decision = decideChange(current, settings, occasion);
       if (decision === "unchanged") return current;
-      const updated = updateFlag(write.tx, decision);
-      write.publish(decision.messages);
-      await updated;
+      await carryOut(write, decision);
+      return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt };
+    },
+
+    async rollBack(write, request) {
+      const [current, occasion] = await Promise.all([
+        lockPermitted(write, request),
+        occasionOf(write, request.userId, "rollback"),
+      ]);
+      if ("refused" in current) return current;
+      // Read under the flag's lock, so that no other change comes between what is read and written.
+      const newestFirst = await readNewestEntries(write.tx, current.state, 2);
+      const decision = decideRollback(current, newestFirst, occasion);
+      if (isRefusal(decision)) return decision;
+      await carryOut(write, decision);
       return decision;
     },
 
     async remove(write, request) {
-      const environments = await holdEnvironments(write.tx, request.place.projectId);
+      await holdEnvironments(write.tx, request.place.projectId);
       const current = await lockPermitted(write, request);
       if ("refused" in current) return current;
       const occasion = await occasionOf(write, request.userId, request.cause);
-      const environmentIds = environments.map((environment) => environment.id);
-      const decision = decideDelete({ ...current, environmentIds }, occasion);
+      const states = await readStates(write.tx, current.flag.id);
+      const decision = decideDelete({ ...current, states }, occasion);
       await deleteFlag(write.tx, decision);
       write.publish(decision.messages);
       return { removed: decision.flag };
@@ -93,10 +115,16 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
   };
 }
 
+async function carryOut(write: Write, decision: Decision): Promise<void> {
+  const updated = updateFlag(write.tx, decision);
+  write.publish(decision.messages);
+  await updated;
+}
+
 async function lockPermitted(
   write: Write,
-  request: ChangeRequest,
-): Promise<(FlagAndState & { environment: FlagEnvironment }) | Refusal> {
+  request: Omit<ChangeRequest, "cause">,
+): Promise<FlagInEnvironment | Refusal> {
   const current = await lockFlag(write.tx, request.place);
   if (current === undefined) return noSuchFlag();
   return request.permit(current) ?? current;

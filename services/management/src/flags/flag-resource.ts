@@ -1,8 +1,16 @@
 import type { Flag as FlagResource, FlagState as FlagStateResource } from "@halyard/contracts";
 import type { Flag, FlagState } from "./flag.ts";
 
-/** Flags and states as the API shows them. */
-export function flagResource(flag: Flag, state: FlagState): FlagResource {
+/**
+ * Flags and states as the API shows them. When a flag was last evaluated is shown with it but is no part
+ * of it: if each evaluation made a new version, no `If-Match` would hold for as long as it takes to send
+ * it, and versions would not tell changes any more.
+ */
+export function flagResource(
+  flag: Flag,
+  state: FlagState,
+  lastEvaluatedAt: Date | null,
+): FlagResource {
   return {
     id: flag.id,
     key: flag.key,
@@ -16,8 +24,7 @@ export function flagResource(flag: Flag, state: FlagState): FlagResource {
     version: flag.version,
     created_at: flag.createdAt.toISOString(),
     updated_at: flag.updatedAt.toISOString(),
-    // Evaluations are counted by another service, whose figures are not here yet.
-    last_evaluated_at: null,
+    last_evaluated_at: lastEvaluatedAt?.toISOString() ?? null,
   };
 }
 
@@ -31,6 +38,14 @@ export function flagStateResource(state: FlagState): FlagStateResource {
     version: state.version,
     updated_at: state.updatedAt.toISOString(),
   };
+}
+
+export function pathOf({ id }: Pick<Flag, "id">): string {
+  return `/api/v1/flags/${id}`;
+}
+
+export function pathOfState(state: Pick<FlagState, "flagId" | "environmentId">): string {
+  return `/api/v1/flags/${state.flagId}/environments/${state.environmentId}`;
 }
 
 /** The entity tag of a flag or state: its version, in quotes. */

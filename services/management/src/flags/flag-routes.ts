@@ -12,9 +12,10 @@ import {
 import type { AuthenticateKey } from "../access/principal.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
+import { checkRules } from "./check-rules.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
-import { etagOf, flagResource } from "./flag-resource.ts";
-import { findFlag, listFlags } from "./flag-store.ts";
+import { etagOf, flagResource, pathOf } from "./flag-resource.ts";
+import { type FlagInEnvironment, findFlag, listFlags } from "./flag-store.ts";
 import { checkIfMatch } from "./precondition.ts";
 
 /** The routes of flags and of their states. Every one needs a server key of the project. */
@@ -33,16 +34,16 @@ export function registerFlagRoutes(
   registerRoute(app, contract.createFlag, {
     authenticate,
     handle: (input, principal) =>
+      checkRules(input.body.targeting_rules) ??
       writer((write) =>
         answerOnce(write, contract.createFlag, input, principal, async () => {
           const { key } = principal;
           const created = await changes.create(write, key, key.userId, input.body);
           if (isRefusal(created)) return created;
-          return answer.created(
-            `/api/v1/flags/${created.flag.id}`,
-            flagResource(created.flag, created.state),
-            { etag: etagOf(created.flag) },
-          );
+          const { flag, state } = created;
+          return answer.created(pathOf(flag), flagResource(flag, state, null), {
+            etag: etagOf(flag),
+          });
         }),
       ),
   });
@@ -57,7 +58,7 @@ export function registerFlagRoutes(
       // One more than asked for tells whether there is another page.
       const found = await listFlags(sql, { ...key, afterKey, limit: limit && limit + 1 });
       const page = limit === null ? found : found.slice(0, limit);
-      const flags = page.map(({ flag, state }) => flagResource(flag, state));
+      const flags = page.map(resourceOf);
       if (limit === null) return answer.ok({ flags });
       const last = found.length > limit ? page.at(-1) : undefined;
       return answer.ok({ flags, next_cursor: last ? cursorOfKey(last.flag.key) : null });
@@ -69,13 +70,14 @@ export function registerFlagRoutes(
     handle: async ({ params }, { key }) => {
       const found = await findFlag(sql, { ...key, flagId: params.id });
       if (found === undefined) return noSuchFlag();
-      return answer.ok(flagResource(found.flag, found.state), { etag: etagOf(found.flag) });
+      return answer.ok(resourceOf(found), { etag: etagOf(found.flag) });
     },
   });
 
   registerRoute(app, contract.updateFlag, {
     authenticate,
     handle: ({ params, body, request }, { key }) =>
+      checkRules(body.targeting_rules) ??
       writer(async (write): Promise<Answer | Refusal> => {
         const changed = await changes.change(
           write,
@@ -83,12 +85,12 @@ export function registerFlagRoutes(
             place: { ...key, flagId: params.id },
             userId: key.userId,
             cause: "manual",
-            permit: ({ flag }) => checkIfMatch(request.ifMatch, flag),
+            permit: ({ flag }) => checkIfMatch(request.ifMatch, flag, pathOf(flag)),
           },
           body,
         );
         if (isRefusal(changed)) return changed;
-        return answer.ok(flagResource(changed.flag, changed.state), { etag: etagOf(changed.flag) });
+        return answer.ok(resourceOf(changed), { etag: etagOf(changed.flag) });
       }),
   });
 
@@ -100,11 +102,15 @@ export function registerFlagRoutes(
           place: { ...key, flagId: params.id },
           userId: key.userId,
           cause: "manual",
-          permit: ({ flag }) => checkIfMatch(request.ifMatch, flag),
+          permit: ({ flag }) => checkIfMatch(request.ifMatch, flag, pathOf(flag)),
         });
         return isRefusal(removed) ? removed : answer.noContent();
       }),
   });
+}
+
+function resourceOf(found: Omit<FlagInEnvironment, "environment">): contract.Flag {
+  return flagResource(found.flag, found.state, found.lastEvaluatedAt);
 }
 
 /** A cursor is the key of the last flag of a page; base64url keeps callers from building their own. */

@@ -1,4 +1,4 @@
-import type { DirectoryKey } from "@halyard/api-keys";
+import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import {
@@ -7,13 +7,13 @@ import {
   answer,
   isRefusal,
   type Refusal,
-  refuse,
   registerRoute,
 } from "@halyard/service";
 import type { AuthenticateKey } from "../access/principal.ts";
 import type { Writer } from "../outbox/write.ts";
+import { checkRules } from "./check-rules.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
-import { etagOf, flagStateResource } from "./flag-resource.ts";
+import { etagOf, flagStateResource, pathOfState } from "./flag-resource.ts";
 import { findFlag } from "./flag-store.ts";
 import { checkIfMatch } from "./precondition.ts";
 
@@ -30,7 +30,7 @@ export function registerFlagStateRoutes(
       const place = { ...key, flagId: params.flagId, environmentId: params.envId };
       const found = await findFlag(sql, place);
       if (found === undefined) return noSuchFlag();
-      const refusal = checkEnvironment(key, found.environment.id);
+      const refusal = checkKeyEnvironment(key, found.environment.id);
       if (refusal !== undefined) return refusal;
       return answer.ok(flagStateResource(found.state), { etag: etagOf(found.state) });
     },
@@ -39,6 +39,7 @@ export function registerFlagStateRoutes(
   registerRoute(app, contract.updateFlagState, {
     authenticate,
     handle: ({ params, body, request }, { key }) =>
+      checkRules(body.targeting_rules) ??
       writer(async (write): Promise<Answer | Refusal> => {
         const changed = await changes.change(
           write,
@@ -47,7 +48,8 @@ export function registerFlagStateRoutes(
             userId: key.userId,
             cause: "manual",
             permit: ({ state }) =>
-              checkEnvironment(key, state.environmentId) ?? checkIfMatch(request.ifMatch, state),
+              checkKeyEnvironment(key, state.environmentId) ??
+              checkIfMatch(request.ifMatch, state, pathOfState(state)),
           },
           body,
         );
@@ -55,10 +57,4 @@ export function registerFlagStateRoutes(
         return answer.ok(flagStateResource(changed.state), { etag: etagOf(changed.state) });
       }),
   });
-}
-
-/** A key made with `environment_only` works in its own environment alone. */
-export function checkEnvironment(key: DirectoryKey, environmentId: string): Refusal | undefined {
-  if (!key.environmentOnly || key.environmentId === environmentId) return undefined;
-  return refuse("AUTH_002", "This key may be used in its own environment only.");
 }

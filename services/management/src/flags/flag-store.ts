@@ -3,7 +3,13 @@ import type { AuditEntry, Decision, HistoryEntry } from "./decision.ts";
 import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
 
 /** Flags and their states in PostgreSQL. */
-export type FlagInEnvironment = { flag: Flag; state: FlagState; environment: FlagEnvironment };
+export type FlagInEnvironment = {
+  flag: Flag;
+  state: FlagState;
+  environment: FlagEnvironment;
+  /** When its value was last asked for in this environment. It is no part of the flag. */
+  lastEvaluatedAt: Date | null;
+};
 
 /** Where to look: a flag of a project, in one of its environments. */
 export type FlagPlace = { projectId: string; flagId: string; environmentId: string };
@@ -14,8 +20,13 @@ type Row = Omit<Flag, "updatedAt"> &
     stateVersion: number;
     stateUpdatedAt: Date;
     environmentName: string;
+    lastEvaluatedAt: Date | null;
   };
 
+/**
+ * An answer about all flags is told of once for its environment, and was one about each flag that there
+ * was by then.
+ */
 const columns = (sql: Sql | Transaction) => sql`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
   flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",
@@ -23,13 +34,22 @@ const columns = (sql: Sql | Transaction) => sql`
   state.flag_id as "flagId", state.environment_id as "environmentId", state.enabled,
   state.rollout_percentage as "rolloutPercentage", state.targeting_rules as "targetingRules",
   state.version as "stateVersion", state.updated_at as "stateUpdatedAt",
-  environment.name as "environmentName"`;
+  environment.name as "environmentName",
+  greatest(
+    flag_seen.evaluated_at,
+    case when environment_seen.evaluated_at >= flag.created_at
+      then environment_seen.evaluated_at end
+  ) as "lastEvaluatedAt"`;
 
 const tables = (sql: Sql | Transaction) => sql`
   flags as flag
   join projects as project on project.id = flag.project_id
   join flag_states as state on state.flag_id = flag.id
-  join environments as environment on environment.id = state.environment_id`;
+  join environments as environment on environment.id = state.environment_id
+  left join environments_last_seen as environment_seen
+    on environment_seen.environment_id = state.environment_id
+  left join flags_last_seen as flag_seen
+    on flag_seen.flag_id = state.flag_id and flag_seen.environment_id = state.environment_id`;
 
 export async function findFlag(sql: Sql, place: FlagPlace): Promise<FlagInEnvironment | undefined> {
   const [row] = await sql<Row[]>`
@@ -57,6 +77,17 @@ export async function lockFlag(
       and state.environment_id = ${place.environmentId}
     for update of flag, state`;
   return row && fromRow(row);
+}
+
+/** A flag's states in all environments. The flag is locked, and so none of them changes. */
+export async function readStates(tx: Transaction, flagId: string): Promise<FlagState[]> {
+  return tx<FlagState[]>`
+    select state.flag_id as "flagId", state.environment_id as "environmentId", state.enabled,
+      state.rollout_percentage as "rolloutPercentage", state.targeting_rules as "targetingRules",
+      state.version, state.updated_at as "updatedAt"
+    from flag_states as state
+    where state.flag_id = ${flagId}
+    order by state.environment_id`;
 }
 
 /** Flags of a project in the order of their keys; `limit` null means all. */
@@ -115,6 +146,7 @@ export async function updateFlag(tx: Transaction, decision: Decision): Promise<v
 export async function deleteFlag(tx: Transaction, decision: Decision): Promise<void> {
   await Promise.all([
     tx`delete from flags where id = ${decision.flag.id}`,
+    tx`delete from flags_last_seen where flag_id = ${decision.flag.id}`,
     insertRecords(tx, decision),
   ]);
 }
@@ -163,7 +195,7 @@ async function insertAudit(tx: Transaction, entries: readonly AuditEntry[]): Pro
 }
 
 function fromRow(row: Row): FlagInEnvironment {
-  const { stateVersion, stateUpdatedAt, environmentName, ...rest } = row;
+  const { stateVersion, stateUpdatedAt, environmentName, lastEvaluatedAt, ...rest } = row;
   const { flagId, environmentId, enabled, rolloutPercentage, targetingRules, ...flag } = rest;
   return {
     flag,
@@ -177,5 +209,6 @@ function fromRow(row: Row): FlagInEnvironment {
       updatedAt: stateUpdatedAt,
     },
     environment: { id: environmentId, name: environmentName },
+    lastEvaluatedAt,
   };
 }

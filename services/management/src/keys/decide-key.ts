@@ -63,7 +63,7 @@ export function decideRotate(
     issued,
     ...(ended === old ? {} : { changed: ended }),
     audit: [
-      keyAudit("key_rotated", old, ended, occasion),
+      rotationAudit(old, { ended, issued }, occasion),
       keyAudit("key_issued", null, issued, occasion),
     ],
     messages: [
@@ -150,6 +150,16 @@ function keyAudit(
     after: auditedKey(after),
     changedAt: occasion.now,
   };
+}
+
+/** What became of the old key, and which one took its place. */
+function rotationAudit(
+  old: Key,
+  { ended, issued }: { ended: Key; issued: Key },
+  occasion: Occasion,
+): AuditEntry {
+  const entry = keyAudit("key_rotated", old, ended, occasion);
+  return { ...entry, after: { ...entry.after, replaced_by: issued.id } };
 }
 
 /** A key as the audit log shows it: nothing of its secret, not even the digest. */

@@ -1,3 +1,4 @@
+import { checkKeyEnvironment } from "@halyard/api-keys";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
 
@@ -16,9 +17,7 @@ import type { Principal } from "../access/principal.ts";
  */
 export function checkMayRead(principal: Principal, environmentId: string): Refusal | undefined {
   if (principal.kind === "operator") return undefined;
-  const { key } = principal;
-  if (!key.environmentOnly || key.environmentId === environmentId) return undefined;
-  return refuse("AUTH_002", "This key may be used in its own environment only.");
+  return checkKeyEnvironment(principal.key, environmentId);
 }
 
 /** Issuing, rotating and revoking; the subject is the key as it is, or as it is to become. */

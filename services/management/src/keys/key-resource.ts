@@ -1,8 +1,8 @@
 import type { ApiKey, IssuedApiKey } from "@halyard/contracts";
-import type { Key } from "./key.ts";
+import type { Key, KeyInUse } from "./key.ts";
 
 /** A key as the API shows it. */
-export function keyResource(key: Key): ApiKey {
+export function keyResource(key: KeyInUse): ApiKey {
   return {
     id: key.id,
     kind: key.kind,
@@ -13,12 +13,11 @@ export function keyResource(key: Key): ApiKey {
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
-    // Requests are counted by another service, whose figures are not here yet.
-    last_used_at: null,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
   };
 }
 
 /** The one answer that carries the key itself; `text` is known at this moment only. */
 export function issuedKeyResource(key: Key, text: string): IssuedApiKey {
-  return { ...keyResource(key), key: text };
+  return { ...keyResource({ ...key, lastUsedAt: null }), key: text };
 }

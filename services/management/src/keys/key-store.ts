@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import type { Key, KeyAddress, KeyPlace } from "./key.ts";
+import type { Key, KeyAddress, KeyInUse, KeyPlace } from "./key.ts";
 
 /** API keys in PostgreSQL. None is ever deleted: the list shows what there was. */
 type Place = { projectId: string; environmentId: string };
@@ -15,6 +15,9 @@ const tables = (sql: Sql | Transaction) => sql`
   api_keys as key
   join environments as environment on environment.id = key.environment_id
   join projects as project on project.id = environment.project_id`;
+
+const withUse = (sql: Sql) => sql`
+  ${tables(sql)} left join keys_last_seen as seen on seen.key_id = key.id`;
 
 const isAt = (sql: Sql | Transaction, address: KeyAddress) => sql`
   key.id = ${address.keyId}
@@ -34,17 +37,19 @@ export async function findKeyPlace(
   return found;
 }
 
-export async function listKeys(sql: Sql, environmentId: string): Promise<Key[]> {
-  return sql<Key[]>`
-    select ${columns(sql)}
-    from ${tables(sql)}
+export async function listKeys(sql: Sql, environmentId: string): Promise<KeyInUse[]> {
+  return sql<KeyInUse[]>`
+    select ${columns(sql)}, seen.used_at as "lastUsedAt"
+    from ${withUse(sql)}
     where key.environment_id = ${environmentId}
     order by key.created_at, key.id`;
 }
 
-export async function findKey(sql: Sql, address: KeyAddress): Promise<Key | undefined> {
-  const [key] = await sql<Key[]>`
-    select ${columns(sql)} from ${tables(sql)} where ${isAt(sql, address)}`;
+export async function findKey(sql: Sql, address: KeyAddress): Promise<KeyInUse | undefined> {
+  const [key] = await sql<KeyInUse[]>`
+    select ${columns(sql)}, seen.used_at as "lastUsedAt"
+    from ${withUse(sql)}
+    where ${isAt(sql, address)}`;
   return key;
 }
 

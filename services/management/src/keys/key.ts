@@ -19,6 +19,9 @@ export type Key = {
   revokedAt: Date | null;
 };
 
+/** A key with what other services say of its use, which is no part of it and changes no version. */
+export type KeyInUse = Key & { lastUsedAt: Date | null };
+
 /** Where a key is: an environment of a project. */
 export type KeyPlace = { organizationId: string; projectId: string; environmentId: string };
 

@@ -2,7 +2,7 @@ import type { PlanLimits } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Organization } from "./organization.ts";
-import { organizationEntry } from "./organization-entry.ts";
+import { limitsOf, organizationEntry } from "./organization-entry.ts";
 
 /** What follows from a change of an organization. */
 export type OrganizationDecision = {
@@ -21,11 +21,12 @@ export function decideCreateOrganization(
     id: circumstances.newId(),
     name: request.name,
     plan: request.plan,
+    limits: null,
     version: 1,
     createdAt: now,
     updatedAt: now,
   };
-  return checkPlan(request.plan, plans) ?? decided(organization, 0, plans);
+  return checkPlan(request.plan, plans) ?? withLimits(organization, 0, plans);
 }
 
 /** What is given but not different is no change: then there is no new version and no entry. */
@@ -35,25 +36,35 @@ export function decideUpdateOrganization(
   circumstances: { plans: Plans; now: Date },
 ): OrganizationDecision | Refusal | "unchanged" {
   const { organization, projectCount } = current;
-  const { plans, now } = circumstances;
+  const { plans } = circumstances;
   const { name = organization.name, plan = organization.plan } = request;
-  const refusal = request.plan === undefined ? undefined : checkPlan(plan, plans);
+  // Its own plan may be told again, also when that is not configured any more: nothing changes.
+  const refusal = plan === organization.plan ? undefined : checkPlan(plan, plans);
   if (refusal !== undefined) return refusal;
   if (name === organization.name && plan === organization.plan) return "unchanged";
-  return decided({ ...nextVersion(organization, now), name, plan }, projectCount, plans);
+  return nextVersion({ ...organization, name, plan }, projectCount, circumstances);
 }
 
-/** The organization after a change; its time only moves forward, on whatever replica's clock. */
-export function nextVersion(organization: Organization, now: Date): Organization {
-  const updatedAt = new Date(Math.max(now.getTime(), organization.updatedAt.getTime()));
-  return { ...organization, version: organization.version + 1, updatedAt };
-}
-
-function decided(
+/**
+ * The next version of an organization. Its time only moves forward, on whatever replica's clock, and
+ * every version records what the plan allows.
+ */
+export function nextVersion(
   organization: Organization,
+  projectCount: number,
+  { plans, now }: { plans: Plans; now: Date },
+): OrganizationDecision {
+  const version = organization.version + 1;
+  const updatedAt = new Date(Math.max(now.getTime(), organization.updatedAt.getTime()));
+  return withLimits({ ...organization, version, updatedAt }, projectCount, plans);
+}
+
+function withLimits(
+  changed: Organization,
   projectCount: number,
   plans: Plans,
 ): OrganizationDecision {
+  const organization = { ...changed, limits: limitsOf(changed, plans) };
   const entry = organizationEntry({ ...organization, projectCount }, plans);
   return { organization, messages: [entryOf(entry)] };
 }

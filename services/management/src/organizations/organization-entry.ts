@@ -1,19 +1,10 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { Organization } from "./organization.ts";
 
-/**
- * An organization as the other services know it: with the limits of its plan resolved. A plan that
- * is no longer configured allows nothing new; what exists stays.
- */
+/** An organization as the other services know it: with the limits of its plan resolved. */
 export function organizationEntry(
-  organization: {
-    id: string;
-    name: string;
-    plan: string;
-    version: number;
-    updatedAt: Date;
-    projectCount: number;
-  },
+  organization: Omit<Organization, "createdAt"> & { projectCount: number },
   plans: Readonly<Record<string, PlanLimits>>,
 ): AddressedEntry {
   return {
@@ -23,7 +14,7 @@ export function organizationEntry(
       organization_id: organization.id,
       name: organization.name,
       plan: organization.plan,
-      limits: limitsOf(organization.plan, plans),
+      limits: limitsOf(organization, plans),
       project_count: organization.projectCount,
       version: organization.version,
       committed_at: organization.updatedAt.toISOString(),
@@ -31,8 +22,17 @@ export function organizationEntry(
   };
 }
 
+/** Of a plan that was away already when limits were first recorded. */
 const nothing: PlanLimits = { requests_per_month: 0, sse_connections: 0, projects: 0 };
 
-export function limitsOf(plan: string, plans: Readonly<Record<string, PlanLimits>>): PlanLimits {
-  return Object.hasOwn(plans, plan) ? (plans[plan] ?? nothing) : nothing;
+/**
+ * What an organization may use: what its plan says. When the plan is not configured any more, whoever
+ * runs this has forgotten it or will decide what comes in its place; until then what held goes on.
+ */
+export function limitsOf(
+  { plan, limits }: { plan: string; limits: PlanLimits | null },
+  plans: Readonly<Record<string, PlanLimits>>,
+): PlanLimits {
+  const configured = Object.hasOwn(plans, plan) ? plans[plan] : undefined;
+  return configured ?? limits ?? nothing;
 }

@@ -11,7 +11,7 @@ export function organizationResource(
     id: organization.id,
     name: organization.name,
     plan: organization.plan,
-    limits: limitsOf(organization.plan, plans),
+    limits: limitsOf(organization, plans),
     created_at: organization.createdAt.toISOString(),
     updated_at: organization.updatedAt.toISOString(),
   };

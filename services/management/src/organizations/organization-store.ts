@@ -1,9 +1,10 @@
+import type { PlanLimits } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { Organization } from "./organization.ts";
 
 /** Organizations in PostgreSQL. */
 const columns = (sql: Sql | Transaction) => sql`
-  id, name, plan, version, created_at as "createdAt", updated_at as "updatedAt"`;
+  id, name, plan, limits, version, created_at as "createdAt", updated_at as "updatedAt"`;
 
 export async function findOrganization(
   sql: Sql | Transaction,
@@ -38,16 +39,56 @@ export async function lockOrganization(
 
 export async function insertOrganization(tx: Transaction, added: Organization): Promise<void> {
   await tx`
-    insert into organizations (id, name, plan, version, created_at, updated_at)
-    values (${added.id}, ${added.name}, ${added.plan}, ${added.version}, ${added.createdAt},
-      ${added.updatedAt})`;
+    insert into organizations (id, name, plan, limits, version, created_at, updated_at)
+    values (${added.id}, ${added.name}, ${added.plan}, ${tx.json(added.limits)}, ${added.version},
+      ${added.createdAt}, ${added.updatedAt})`;
+}
+
+/**
+ * Locks organizations whose entries say something else than their plans do, as many as asked for. One
+ * that somebody else holds is left out: it is being changed, and looked at again later.
+ */
+export async function lockWithOtherLimits(
+  tx: Transaction,
+  plans: Readonly<Record<string, PlanLimits>>,
+  limit: number,
+): Promise<{ organization: Organization; projectCount: number }[]> {
+  const organizations = await tx<Organization[]>`
+    select ${columns(tx)} from organizations
+    where plan = any(${Object.keys(plans)})
+      and limits is distinct from ${tx.json(plans)}::jsonb -> plan
+    order by id
+    limit ${limit}
+    for no key update skip locked`;
+  const counts = await tx<{ organizationId: string; projectCount: number }[]>`
+    select organization_id as "organizationId", count(*)::integer as "projectCount"
+    from projects
+    where organization_id = any(${organizations.map(({ id }) => id)}::uuid[])
+    group by organization_id`;
+  const countOf = new Map(counts.map((row) => [row.organizationId, row.projectCount]));
+  return organizations.map((organization) => ({
+    organization,
+    projectCount: countOf.get(organization.id) ?? 0,
+  }));
+}
+
+/** How many organizations have each of the plans that are not among these. */
+export async function countOnOtherPlans(
+  sql: Sql,
+  plans: readonly string[],
+): Promise<{ plan: string; organizations: number }[]> {
+  return sql<{ plan: string; organizations: number }[]>`
+    select plan, count(*)::integer as organizations
+    from organizations
+    where plan <> all(${[...plans]})
+    group by plan`;
 }
 
 /** Writes a change of an organization that is locked. */
 export async function updateOrganization(tx: Transaction, changed: Organization): Promise<void> {
   await tx`
     update organizations
-    set name = ${changed.name}, plan = ${changed.plan}, version = ${changed.version},
-        updated_at = ${changed.updatedAt}
+    set name = ${changed.name}, plan = ${changed.plan}, limits = ${tx.json(changed.limits)},
+        version = ${changed.version}, updated_at = ${changed.updatedAt}
     where id = ${changed.id}`;
 }

@@ -3,7 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { Refusal } from "@halyard/service";
 import { isRefusal } from "@halyard/service";
-import { type OutboxMessage, rowOf } from "./outbox-message.ts";
+import { appendMessages } from "./append-messages.ts";
+import type { OutboxMessage } from "./outbox-message.ts";
 import type { Publications } from "./publications.ts";
 
 /**
@@ -50,7 +51,7 @@ export function createWriter(options: {
           tx,
           publish: (more) => {
             messages.push(...more);
-            const appended = append(tx, more);
+            const appended = appendMessages(tx, more, newId);
             // Heard of below, unless something else fails first and rolls back anyway.
             appended.catch(() => undefined);
             appending.push(appended);
@@ -73,25 +74,6 @@ export function createWriter(options: {
       pending?.forget();
     }
   };
-
-  async function append(tx: Transaction, messages: readonly OutboxMessage[]): Promise<number[]> {
-    const rows = messages.map((message) => rowOf(message, newId));
-    // Booleans travel as text: the client library takes an array of them for a single one.
-    const inserted = await tx<{ id: number }[]>`
-      insert into outbox (stream, message_id, subject, payload, tombstone)
-      select message.stream, message.message_id, message.subject, message.payload,
-        message.tombstone::boolean
-      from unnest(
-        ${rows.map((row) => row.stream)}::text[],
-        ${rows.map((row) => row.message_id)}::uuid[],
-        ${rows.map((row) => row.subject)}::text[],
-        ${rows.map((row) => row.payload)}::text[],
-        ${rows.map((row) => String(row.tombstone))}::text[]
-      ) with ordinality as message (stream, message_id, subject, payload, tombstone, position)
-      order by message.position
-      returning id`;
-    return inserted.map((row) => row.id);
-  }
 }
 
 /** Carries a refusal out of a transaction that is to be rolled back. */

@@ -7,7 +7,7 @@ import { environmentEntry } from "../environments/environment-entry.ts";
 import type { Occasion } from "../flags/occasion.ts";
 import { nextVersion } from "../organizations/decide-organization.ts";
 import type { Organization } from "../organizations/organization.ts";
-import { limitsOf, organizationEntry } from "../organizations/organization-entry.ts";
+import { limitsOf } from "../organizations/organization-entry.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Project } from "./project.ts";
 import { projectEntry } from "./project-entry.ts";
@@ -34,8 +34,7 @@ export function decideCreateProject(
   const refusal = checkNames(names) ?? checkLimit(current, plans);
   if (refusal !== undefined) return refusal;
 
-  const organization = nextVersion(current.organization, occasion.now);
-  const organizationId = organization.id;
+  const organizationId = current.organization.id;
   const project: Project = {
     id: occasion.newId(),
     organizationId,
@@ -43,14 +42,17 @@ export function decideCreateProject(
     createdAt: occasion.now,
   };
   const environments = names.map((name) => newEnvironment(project.id, name, occasion));
-  const projectCount = current.projectCount + 1;
+  const changed = nextVersion(current.organization, current.projectCount + 1, {
+    plans,
+    now: occasion.now,
+  });
   return {
     project,
     environments,
-    organization,
+    organization: changed.organization,
     audit: environments.map((environment) => environmentCreated(environment, occasion)),
     messages: [
-      entryOf(organizationEntry({ ...organization, projectCount }, plans)),
+      ...changed.messages,
       entryOf(projectEntry(project)),
       ...environments.map((each) => entryOf(environmentEntry({ ...each, organizationId }))),
     ],
@@ -69,7 +71,7 @@ function checkLimit(
   plans: Readonly<Record<string, PlanLimits>>,
 ): Refusal | undefined {
   const { plan } = current.organization;
-  const { projects: limit } = limitsOf(plan, plans);
+  const { projects: limit } = limitsOf(current.organization, plans);
   if (limit === null || current.projectCount < limit) return undefined;
   return refuse(
     "RATE_001",

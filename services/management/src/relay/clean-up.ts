@@ -1,11 +1,13 @@
 import { snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
+import { forgetAnswers } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
-import { idempotencyLifetimeHours } from "../idempotency/lifetime.ts";
+import { inboxLifetimeDays } from "../schedule/inbox-store.ts";
 import type { Broker } from "./broker.ts";
 
 /**
  * Lets go of what has served: sent rows of the outbox (kept for seven days, to refill a log that lost
- * them), deletions in the snapshot of the same age, and answers kept for repeated requests.
+ * them), deletions in the snapshot of the same age, answers kept for repeated requests, and outcomes kept
+ * for repeated messages.
  */
 export const cleanUpEveryMs = 10 * 60 * 1000;
 
@@ -14,7 +16,8 @@ const batchSize = 1_000;
 
 export async function cleanUp(sql: Sql, broker: Broker): Promise<void> {
   while ((await cleanOutbox(sql, broker)) === batchSize);
-  while ((await cleanIdempotencyKeys(sql)) === batchSize);
+  while ((await forgetAnswers(sql, batchSize)) === batchSize);
+  while ((await cleanInbox(sql)) === batchSize);
 }
 
 async function cleanOutbox(sql: Sql, { manager }: Broker): Promise<number> {
@@ -33,12 +36,12 @@ async function cleanOutbox(sql: Sql, { manager }: Broker): Promise<number> {
   return rows.length;
 }
 
-async function cleanIdempotencyKeys(sql: Sql): Promise<number> {
+async function cleanInbox(sql: Sql): Promise<number> {
   const rows = await sql`
-    delete from idempotency_keys
+    delete from inbox
     where ctid = any(array(
-      select ctid from idempotency_keys
-      where created_at < clock_timestamp() - ${idempotencyLifetimeHours} * interval '1 hour'
+      select ctid from inbox
+      where processed_at < clock_timestamp() - ${inboxLifetimeDays} * interval '1 day'
       limit ${batchSize}
     ))`;
   return rows.count;

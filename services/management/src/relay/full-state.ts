@@ -52,7 +52,8 @@ type EnvironmentRow = Parameters<typeof environmentEntry>[0];
 type FlagRow = Parameters<typeof flagEntry>[0] & Parameters<typeof flagEntry>[1];
 
 const organizations = (tx: Transaction) => tx<OrganizationRow[]>`
-    select organization.id, organization.name, organization.plan, organization.version,
+    select organization.id, organization.name, organization.plan, organization.limits,
+           organization.version,
            organization.updated_at as "updatedAt",
            (select count(*)::integer from projects as project
              where project.organization_id = organization.id) as "projectCount"

@@ -2,6 +2,7 @@ import { flagEventsStream, type PlanLimits, snapshotBucket } from "@halyard/cont
 import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
+import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
 import type { Broker } from "./broker.ts";
 import { cleanUp, cleanUpEveryMs } from "./clean-up.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
@@ -22,6 +23,8 @@ export type RoundOptions = {
   lease: Lease;
   publications: Publications;
   plans: Readonly<Record<string, PlanLimits>>;
+  now: () => Date;
+  newId: () => string;
   newEpoch: () => string;
   wakeUp: WakeUp;
   /** Called when the snapshot is in order and publishing begins. */
@@ -91,6 +94,7 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       carryEvents(),
       watchStreams(standing, options, ended),
       measureBacklog(options, ended),
+      applyPlansRegularly(options, ended),
       cleanUpRegularly(options, ended),
     ];
   });
@@ -146,6 +150,25 @@ async function measureBacklog(options: RoundOptions, signal: AbortSignal): Promi
   while (!signal.aborted) {
     options.onBacklog(await readBacklog(options.sql, backlogCountedUpTo));
     await options.wakeUp.sleep(renewEveryMs, signal);
+  }
+}
+
+/** What fails here is tried again at its time: an organization's limits may wait, all else may not. */
+async function applyPlansRegularly(options: RoundOptions, signal: AbortSignal): Promise<void> {
+  const { broker, wakeUp } = options;
+  const { logger } = broker;
+  const failed = (error: unknown) => {
+    logger.warn({ err: error }, "the plans were not brought to organizations; it is tried again");
+    return 0;
+  };
+  await warnOfOtherPlans(options, logger).catch(failed);
+  while (!signal.aborted) {
+    const organizations = await applyPlans(options).catch(failed);
+    if (organizations > 0) {
+      logger.info({ organizations }, "plans were brought to organizations");
+      wakeUp.wake();
+    }
+    await wakeUp.sleep(applyPlansEveryMs, signal);
   }
 }
 

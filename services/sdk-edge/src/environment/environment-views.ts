@@ -1,40 +1,41 @@
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { deriveView, type EnvironmentView, emptyView } from "./environment-view.ts";
+import { deriveView, type EnvironmentView } from "./environment-view.ts";
 
-/** The present view of every environment, kept in step with the snapshot. */
+/**
+ * The present view of every environment, kept in step with the snapshot. A view is derived when it is
+ * first asked for, and from then on with every change; so an edge that starts with the flags of
+ * thousands of environments does not prepare those that nobody asks it for.
+ */
 export type EnvironmentViews = {
   /** An environment that nobody has heard of has no flags. */
   of(environmentId: string): EnvironmentView;
   /**
-   * Derives anew what the snapshot says about these environments. Answers those whose values differ
-   * from what was answered before; many changes, say of a name, leave them as they were.
+   * Takes what the snapshot says now about these environments. Answers those that somebody has asked
+   * for before.
    */
-  update(snapshot: Snapshot, environmentIds: ReadonlySet<string>): readonly ViewChange[];
-};
-
-export type ViewChange = {
-  environmentId: string;
-  before: EnvironmentView;
-  after: EnvironmentView;
+  update(snapshot: Snapshot, environmentIds: ReadonlySet<string>): readonly string[];
 };
 
 export function createEnvironmentViews(): EnvironmentViews {
   const views = new Map<string, EnvironmentView>();
-  const of = (environmentId: string) => views.get(environmentId) ?? emptyView;
+  let environments: Snapshot["environments"] = new Map();
 
   return {
-    of,
-    update(snapshot, environmentIds) {
-      const changes: ViewChange[] = [];
-      for (const environmentId of environmentIds) {
-        const before = of(environmentId);
-        const environment = snapshot.environments.get(environmentId);
-        const after = deriveView(environment);
-        if (environment === undefined) views.delete(environmentId);
-        else views.set(environmentId, after);
-        if (after.etag !== before.etag) changes.push({ environmentId, before, after });
+    of(environmentId) {
+      let view = views.get(environmentId);
+      if (view === undefined) {
+        view = deriveView(environments.get(environmentId));
+        views.set(environmentId, view);
       }
-      return changes;
+      return view;
+    },
+
+    update(snapshot, environmentIds) {
+      environments = snapshot.environments;
+      const known = [...environmentIds].filter((environmentId) => views.has(environmentId));
+      for (const environmentId of known)
+        views.set(environmentId, deriveView(environments.get(environmentId)));
+      return known;
     },
   };
 }

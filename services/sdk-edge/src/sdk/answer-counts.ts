@@ -1,13 +1,31 @@
 /**
- * How many answers were given. A counter with labels costs more than the rest of an answer, so these
- * are plain numbers, which the metrics read when they are asked for.
+ * How many answers were given, by endpoint and status. A counter with labels costs more than the rest
+ * of an answer, so these are plain numbers, which the metrics read when they are asked for.
  */
 export type AnswerCounts = {
-  flags: Record<200 | 304, number>;
-  evaluate: Record<200, number>;
-  stream: Record<200, number>;
+  count(endpoint: string, status: number): void;
+  each(visit: (endpoint: string, status: number, count: number) => void): void;
 };
 
+/** Beyond every status that HTTP has. */
+const statuses = 600;
+
 export function createAnswerCounts(): AnswerCounts {
-  return { flags: { 200: 0, 304: 0 }, evaluate: { 200: 0 }, stream: { 200: 0 } };
+  const byEndpoint = new Map<string, Float64Array>();
+  return {
+    count(endpoint, status) {
+      let counts = byEndpoint.get(endpoint);
+      if (counts === undefined) {
+        counts = new Float64Array(statuses);
+        byEndpoint.set(endpoint, counts);
+      }
+      counts[status] = (counts[status] ?? 0) + 1;
+    },
+    each(visit) {
+      for (const [endpoint, counts] of byEndpoint)
+        counts.forEach((count, status) => {
+          if (count > 0) visit(endpoint, status, count);
+        });
+    },
+  };
 }

@@ -5,7 +5,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
  * there is nothing that a foreign page could use without knowing it. Errors carry these headers too,
  * or a page could not tell one error from another.
  */
-export const sdkPrefix = "/api/v1/sdk/";
+const prefixes = ["/api/v1/sdk/", "/ofrep/"];
+
+/** Whether a request is for something that pages of any origin may ask for. */
+export function isOpenToAllOrigins(target: string): boolean {
+  return prefixes.some((prefix) => target.startsWith(prefix));
+}
 
 const exposedHeaders = "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id";
 

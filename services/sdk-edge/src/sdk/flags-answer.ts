@@ -1,64 +1,29 @@
-import type { ServerResponse } from "node:http";
-import type { EnvironmentView } from "../environment/environment-view.ts";
+import { namesTag } from "@halyard/service";
+import type { FlagValues } from "../environment/flag-values.ts";
 import { corsHeaders } from "./cors.ts";
-import { namesTag } from "./entity-tag.ts";
-
-/**
- * The answer with the values of all flags. All of it but the request's id is the same for everybody
- * who asks, so its headers are a list that is made once for each view and handed to Node as it is.
- */
-type Heads = { whole: string[]; notModified: string[] };
-
-/** Where the request's id stands in the lists. Node copies a list before `writeHead` returns. */
-const requestIdAt = 1;
-
-const headsOfViews = new WeakMap<EnvironmentView, Heads>();
+import type { Asked } from "./endpoint.ts";
+import { taggedHeads } from "./tagged-heads.ts";
 
 /** What an answer about flags depends on beside its address, and who may keep it: its reader alone. */
-export const sdkCacheControl = "private, no-cache";
-export const sdkVary = "Authorization";
-
-function headsOf(view: EnvironmentView): Heads {
-  let heads = headsOfViews.get(view);
-  if (heads === undefined) {
-    const notModified = [
-      "X-Request-Id",
-      "",
-      "ETag",
-      view.etag,
-      "Cache-Control",
-      sdkCacheControl,
-      "Vary",
-      sdkVary,
-      ...corsHeaders,
-    ];
-    const contentHeaders = [
-      "Content-Type",
-      "application/json; charset=utf-8",
-      "Content-Length",
-      String(view.body.length),
-    ];
-    heads = { whole: [...notModified, ...contentHeaders], notModified };
-    headsOfViews.set(view, heads);
-  }
-  return heads;
-}
+export const sdkHeaders: readonly string[] = [
+  "Cache-Control",
+  "private, no-cache",
+  "Vary",
+  "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes",
+];
 
 /** Answers 200 with the values, or 304 to a client that has them. Answers which of the two it was. */
-export function answerFlags(
-  response: ServerResponse,
-  view: EnvironmentView,
-  request: { id: string; ifNoneMatch: string | undefined },
-): 200 | 304 {
-  const heads = headsOf(view);
-  if (request.ifNoneMatch !== undefined && namesTag(request.ifNoneMatch, view.etag)) {
-    heads.notModified[requestIdAt] = request.id;
-    response.writeHead(304, heads.notModified);
+export function answerFlags(asked: Asked, { body, etag }: FlagValues): 200 | 304 {
+  const { request, response } = asked;
+  const ifNoneMatch = request.headers["if-none-match"];
+  if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, etag)) {
+    response.writeHead(304, heads.notModified(asked, etag));
     response.end();
     return 304;
   }
-  heads.whole[requestIdAt] = request.id;
-  response.writeHead(200, heads.whole);
-  response.end(view.body, "latin1");
+  response.writeHead(200, heads.ok(asked, etag, body.length));
+  response.end(body, "latin1");
   return 200;
 }
+
+const heads = taggedHeads([...sdkHeaders, ...corsHeaders]);

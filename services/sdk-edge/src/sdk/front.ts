@@ -1,57 +1,128 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { sdkGetFlags, sdkStream } from "@halyard/contracts";
-import { type App, createRequestIds } from "@halyard/service";
-import { answerPreflight, isPreflight, sdkPrefix, setCorsHeaders } from "./cors.ts";
-import { keyOf, respondWithFlags, respondWithStream, type SdkParts } from "./sdk-requests.ts";
+import {
+  type App,
+  createRequestIds,
+  isRefusal,
+  type Logger,
+  type Refusal,
+  readJsonBody,
+  refuse,
+} from "@halyard/service";
+import { answerPreflight, isOpenToAllOrigins, isPreflight, setCorsHeaders } from "./cors.ts";
+import type { Asked, Endpoint } from "./endpoint.ts";
+import { createEndpointTable } from "./endpoint-table.ts";
+import type { SdkParts } from "./sdk-parts.ts";
 
 /**
- * Stands before the framework and answers what is asked all the time: all flags, and the stream, with
- * a key that works and nothing else to look at. That takes a fraction of the framework's time, and an
- * open stream holds on to none of its objects. Everything else goes on to the framework's routes,
- * which answer the same requests with the same functions and know all the ways to refuse one.
+ * Stands before the framework and answers everything that SDKs may ask for. In this order: who is asking
+ * (401, or 429 where too many wrong keys come from one address), whether that key asks too often or its
+ * organization has used up its month (429), whether the body can be read (413, 415, 400), and then the
+ * endpoint, which looks at query, headers and body. What gets past the limits counts as a request of the
+ * month, whatever becomes of it. What is no endpoint goes on to the framework, which knows all the ways
+ * to refuse a request.
  */
-export function putInFront(app: App, parts: SdkParts): void {
-  const front = createFront(parts, {
-    requestId: createRequestIds(),
-    onward: (request, response) => app.routing(request, response),
-  });
+export function putInFront(app: App, endpoints: readonly Endpoint[], parts: SdkParts): void {
+  const front = createFront(endpoints, parts, (request, response) =>
+    app.routing(request, response),
+  );
   app.server.removeAllListeners("request");
   app.server.on("request", front);
 }
 
-type Onward = {
-  requestId: (request: IncomingMessage) => string;
-  onward: RequestListener;
-};
+/** The longest body that an SDK sends: a user's context. */
+export const bodyLimitBytes = 64 * 1024;
 
-function createFront(parts: SdkParts, { requestId, onward }: Onward): RequestListener {
+function createFront(
+  endpoints: readonly Endpoint[],
+  parts: SdkParts,
+  onward: RequestListener,
+): RequestListener {
+  const find = createEndpointTable(endpoints);
+  const requestId = createRequestIds();
   return (request, response) => {
-    if (answerOrdinary(parts, request, response, requestId)) return;
-    const isSdkRequest = request.url?.startsWith(sdkPrefix) === true;
-    if (isSdkRequest && isPreflight(request)) {
-      answerPreflight(request, response);
+    const found = find(request);
+    // What lacks a Host is refused by the framework, whatever it asks for.
+    if (found === undefined || request.headers.host === undefined) {
+      passOn(request, response, onward, parts);
       return;
     }
-    if (isSdkRequest) setCorsHeaders(response);
     if (parts.isDraining()) response.setHeader("Connection", "close");
-    onward(request, response);
+    const { endpoint, query, parameter } = found;
+    const id = requestId(request);
+    const nowMs = parts.now();
+    admit(endpoint, { request, response, id, query, parameter, nowMs, rateLimit: none }, parts);
   };
 }
 
-function answerOrdinary(
-  parts: SdkParts,
+function passOn(
   request: IncomingMessage,
   response: ServerResponse,
-  requestId: (request: IncomingMessage) => string,
-): boolean {
-  const { method, url, headers } = request;
-  if (method !== "GET" || (url !== sdkGetFlags.path && url !== sdkStream.path)) return false;
-  // While draining, and without Host, the framework has more to say.
-  if (parts.isDraining() || headers.host === undefined) return false;
-  const key = keyOf(parts, headers);
-  if (key === undefined) return false;
-  const exchange = { request, response, id: requestId(request) };
-  if (url === sdkGetFlags.path) respondWithFlags(parts, key, exchange);
-  else respondWithStream(parts, key, exchange);
-  return true;
+  onward: RequestListener,
+  { isDraining }: SdkParts,
+): void {
+  const readable = isOpenToAllOrigins(request.url ?? "");
+  if (readable && isPreflight(request)) {
+    answerPreflight(request, response);
+    return;
+  }
+  if (readable) setCorsHeaders(response);
+  if (isDraining()) response.setHeader("Connection", "close");
+  onward(request, response);
+}
+
+const none: readonly string[] = [];
+
+/** A request of which it is not known yet whose it is, and how much that one has left. */
+type Unknown = Asked & { rateLimit: readonly string[] };
+
+function admit(endpoint: Endpoint, asked: Unknown, parts: SdkParts): void {
+  const refused = (refusal: Refusal) => {
+    endpoint.refuse(asked, refusal);
+    parts.counts.count(endpoint.name, asked.response.statusCode);
+  };
+  const key = parts.holder.snapshot === undefined ? nothingReceived : endpoint.authenticate(asked);
+  if (isRefusal(key)) {
+    const isWrongKey = key.refused === "AUTH_001";
+    refused((isWrongKey ? parts.wrongKeys.refuse(asked.request, asked.nowMs) : undefined) ?? key);
+    return;
+  }
+  const overLimit = parts.limits.check(key, asked.nowMs);
+  if (overLimit !== undefined) {
+    refused(overLimit);
+    return;
+  }
+  if (endpoint.countsItself === undefined) parts.usage?.count(key, endpoint.name, asked.nowMs);
+  asked.rateLimit = parts.limits.fields(key, asked.nowMs);
+  const guarded = (work: () => void) => {
+    try {
+      work();
+    } catch (error) {
+      logFailure(parts.logger, endpoint, error);
+      if (asked.response.headersSent) asked.response.destroy();
+      else refused(ourFault);
+    }
+  };
+  const respond = (body: unknown) =>
+    guarded(() => endpoint.respond({ ...asked, key, body, guarded }));
+  if (endpoint.method === "GET") {
+    respond(undefined);
+    return;
+  }
+  readJsonBody(asked.request, bodyLimitBytes, (reading) => {
+    if (isRefusal(reading)) refused(reading);
+    else respond(reading.body);
+  });
+}
+
+const nothingReceived = refuse("SERVER_002", "This edge has not received the flags yet; try again");
+const ourFault = refuse("SERVER_001", "Something went wrong on our side");
+
+/**
+ * A fault of the program ends one answer, not those of every other tenant. Its message is left out of
+ * the log: it may repeat what it stumbled over, and that may be a user's context.
+ */
+function logFailure(logger: Logger, { name, method, path }: Endpoint, error: unknown): void {
+  const { name: kind, stack } = error instanceof Error ? error : new Error("not an Error");
+  const frames = stack?.split("\n").filter((line) => line.startsWith("    at "));
+  logger.error({ endpoint: name, method, path, error: kind, frames }, "request failed");
 }

@@ -34,7 +34,7 @@ export async function writeCacheFile(file: string, cached: CachedSnapshot): Prom
   const handle = await open(temporary, "w", fileMode);
   try {
     await writeLines(handle, cached.snapshot);
-    await handle.utimes(new Date(), new Date(cached.currentAtMs));
+    await touchCacheFile(temporary, cached.currentAtMs);
     await handle.sync();
   } finally {
     await handle.close();

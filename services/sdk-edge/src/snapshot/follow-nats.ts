@@ -1,5 +1,6 @@
 import { everythingFilter } from "@halyard/contracts";
-import { connectNats, type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
@@ -23,15 +24,14 @@ const readPatienceMs = 3_000;
 const confirmIntervalMs = 250;
 
 export function followNats(options: {
-  url: string;
+  connection: Promise<NatsConnection>;
   holder: SnapshotHolder;
   cache: DiskCache | undefined;
   logger: Logger;
 }): FollowedNats {
-  const { url, holder, cache, logger } = options;
+  const { holder, cache, logger } = options;
   let rejected = 0;
   let followed: FollowedSnapshot | undefined;
-  let disconnect: (() => Promise<void>) | undefined;
   let stopped = false;
 
   const confirming = setInterval(() => {
@@ -50,9 +50,8 @@ export function followNats(options: {
   }
 
   async function follow(): Promise<void> {
-    const connection = await connectNats({ url, name: "sdk-edge", logger });
-    disconnect = () => connection.close();
-    if (stopped) return disconnect();
+    const connection = await options.connection;
+    if (stopped) return;
     followed = followSnapshot({
       connection,
       filter: everythingFilter,
@@ -78,7 +77,6 @@ export function followNats(options: {
       clearInterval(confirming);
       clearTimeout(fallingBack);
       await followed?.stop();
-      await disconnect?.();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { type Changed, changedBetween, isNothing } from "./changed.ts";
+import type { Pace } from "./pace.ts";
 import { buildSnapshot, type Entry, reduce } from "./reduce.ts";
 import { replaceSnapshot } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -8,9 +9,9 @@ import type { Snapshot } from "./snapshot.ts";
  * the cache on disk, and tells its subscribers about every change in the order in which they signed
  * up: who is asked by others must come first.
  *
- * Entries that arrive in one turn of the event loop are taken together at its end. A burst of changes
- * to one environment therefore costs one new body and one event, and what waits is never more than
- * the socket to NATS gave in one turn. Between two turns the snapshot stands still: what one reader
+ * Entries that arrive in one turn of the event loop are taken together at its end, and where taking them
+ * is much work, those of the time after that too. A burst of changes to one environment therefore costs
+ * few new bodies and events, and what waits is never more than NATS sends within a tenth of a second. Between two turns the snapshot stands still: what one reader
  * saw, the next one sees, or something newer.
  */
 export type SnapshotSource = "none" | "cache" | "nats";
@@ -44,8 +45,14 @@ export type SnapshotHolder = {
  */
 const longestGapMs = 24 * 60 * 60 * 1_000;
 
-export function createSnapshotHolder(options: { now: () => number }): SnapshotHolder {
-  const { now } = options;
+/** Less than a timer can measure. */
+const shortestRestMs = 1;
+
+export function createSnapshotHolder(options: {
+  now: () => number;
+  pace: Pick<Pace, "restMs">;
+}): SnapshotHolder {
+  const { now, pace } = options;
   const subscribers: ((change: SnapshotChange) => void)[] = [];
   let snapshot: Snapshot | undefined;
   let source: SnapshotSource = "none";
@@ -96,8 +103,12 @@ export function createSnapshotHolder(options: { now: () => number }): SnapshotHo
       become({ ...replaced, whole: true, taken: [] });
     },
     apply(entry) {
-      // The first of a turn asks for its end; those that follow come along.
-      if (waiting.length === 0) setImmediate(takeWaiting);
+      // The first asks for the end of the turn, or of the rest; those that follow come along.
+      if (waiting.length === 0) {
+        const restMs = pace.restMs();
+        if (restMs < shortestRestMs) setImmediate(takeWaiting);
+        else setTimeout(takeWaiting, restMs);
+      }
       waiting.push(entry);
     },
   };

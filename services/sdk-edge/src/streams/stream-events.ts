@@ -1,6 +1,6 @@
 import { asciiJson } from "../environment/ascii-json.ts";
-import type { EnvironmentView } from "../environment/environment-view.ts";
-import { differenceBetween, removedKeys } from "../environment/view-difference.ts";
+import type { FlagValues } from "../environment/flag-values.ts";
+import type { ValuesDifference } from "../environment/view-difference.ts";
 
 /**
  * Server-sent events, as the bytes that go out. An event is made once and handed to every stream that
@@ -20,30 +20,44 @@ export function heartbeatEvent(nowMs: number): string {
   return `event: heartbeat\ndata: {"timestamp":${Math.floor(nowMs / 1_000)}}\n\n`;
 }
 
-const fullEvents = new WeakMap<EnvironmentView, Buffer>();
+/** The same for streams whose readers know no such event: a comment, which every reader skips. */
+export const keepAlive = Buffer.from(": keep-alive\n\n");
 
-/** The event with all values of a view. */
-export function fullEvent(view: EnvironmentView): Buffer {
-  let event = fullEvents.get(view);
+/** Tells an OpenFeature client to ask again; it says the tag when it does. */
+export function refetchEvent(configurationTag: string): string {
+  return `id: ${configurationTag}\ndata: {"type":"refetchEvaluation","etag":"${configurationTag}"}\n\n`;
+}
+
+/**
+ * Gives an OpenFeature client the tag without asking anything of it: kinds that it does not know it
+ * skips. When its connection is lost it comes back with the tag, and hears what it has missed.
+ */
+export function knownEvent(configurationTag: string): string {
+  return `id: ${configurationTag}\ndata: {"type":"connected"}\n\n`;
+}
+
+const fullEvents = new WeakMap<FlagValues, Buffer>();
+
+/** The event with all values. */
+export function fullEvent(values: FlagValues): Buffer {
+  let event = fullEvents.get(values);
   if (event === undefined) {
-    event = flagsEvent(view.etag, view.body);
-    fullEvents.set(view, event);
+    event = flagsEvent(values.etag, values.body);
+    fullEvents.set(values, event);
   }
   return event;
 }
 
-/** The event for those who know the values of before: only what is different now. */
-export function changeEvent(before: EnvironmentView, after: EnvironmentView): Buffer {
-  const { changed, removed } = differenceBetween(before, after);
+/** The event for those who know the values of before: only what is different, under the tag of now. */
+export function changeEvent(etag: string, { changed, removed }: ValuesDifference): string {
   const values = changed.map(([key, value]) => `${asciiJson(key)}:${value}`).join(",");
-  return flagsEvent(after.etag, withRemoved(`{"flags":{${values}}}`, removed));
+  return flagsText(etag, withRemoved(`{"flags":{${values}}}`, removed));
 }
 
-/** All values, for a reader who last heard of `before` and has missed what came between. */
-export function catchUpEvent(before: EnvironmentView, after: EnvironmentView): Buffer {
-  const removed = removedKeys(before, after);
-  if (removed.length === 0) return fullEvent(after);
-  return flagsEvent(after.etag, withRemoved(after.body, removed));
+/** All values, for a reader who has missed what came between, and the flags that went meanwhile. */
+export function catchUpEvent(values: FlagValues, removed: readonly string[]): Buffer {
+  if (removed.length === 0) return fullEvent(values);
+  return flagsEvent(values.etag, withRemoved(values.body, removed));
 }
 
 function withRemoved(body: string, removed: readonly string[]): string {
@@ -51,7 +65,11 @@ function withRemoved(body: string, removed: readonly string[]): string {
   return `${body.slice(0, -1)},"removed":${asciiJson(removed)}}`;
 }
 
-/** JSON holds no line breaks of its own, so the data is always one line. */
 function flagsEvent(etag: string, data: string): Buffer {
-  return Buffer.from(`event: flags\nid: ${etag}\ndata: ${data}\n\n`);
+  return Buffer.from(flagsText(etag, data));
+}
+
+/** JSON holds no line breaks of its own, so the data is always one line. */
+function flagsText(etag: string, data: string): string {
+  return `event: flags\nid: ${etag}\ndata: ${data}\n\n`;
 }

@@ -1,30 +1,43 @@
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
+import type { EvaluationContext } from "@halyard/evaluation";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 
 /**
  * One open stream. There are tens of thousands of these, so it holds as little as it can, and no
- * timer.
+ * timer. Those of SDKs are told values; those of OpenFeature clients are told to ask again, because
+ * nobody says who listens to them.
  *
  * What a reader does not take in time stays unsent in memory, up to a bound. A reader beyond it has
  * fallen behind: it gets nothing more, and what changes meanwhile is not kept for it. When it has
- * taken what was on its way, one event with all values puts it right; if that takes too long, the
- * stream is closed.
+ * taken what was on its way, one event puts it right; if that takes too long, the stream is closed.
  */
-export type Stream = {
+export type Stream = FlagsStream | RefetchStream;
+
+type AnyStream = {
   readonly response: ServerResponse;
   readonly keyId: string;
+  readonly organizationId: string;
   readonly environmentId: string;
   /** Which turn of the heartbeat is this stream's. */
   readonly slot: number;
-  /** Since when it is behind, and the values of which it heard last. */
-  behind: { sinceMs: number; heard: EnvironmentView } | undefined;
+  /** Since when it is behind. */
+  behind: { sinceMs: number } | undefined;
   /** Why it ends. Until somebody here ends it, only the client can. */
   cause: CloseCause;
 };
 
-export const closeCauses = ["client", "key_ended", "slow_reader", "drain"] as const;
-export type CloseCause = (typeof closeCauses)[number];
+export type FlagsStream = AnyStream & {
+  readonly kind: "flags";
+  /** Who listens, for as long as the stream is open; `emptyContext` itself when nothing was said. */
+  readonly context: EvaluationContext;
+  /** The view whose values it was told last. */
+  heard: EnvironmentView;
+};
+
+export type RefetchStream = AnyStream & { readonly kind: "refetch" };
+
+export type CloseCause = "client" | "key_ended" | "lease_ended" | "slow_reader" | "drain";
 
 /**
  * Unsent bytes beyond which a reader is behind. It is not less than Node's own high-water mark for

@@ -1,25 +1,28 @@
-import type { FlagEntry } from "@halyard/contracts";
+import type { FlagEntry, TargetingRule } from "@halyard/contracts";
+import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
-import { deriveView, emptyView } from "../../src/environment/environment-view.ts";
-import { differenceBetween } from "../../src/environment/view-difference.ts";
+import { deriveView } from "../../src/environment/environment-view.ts";
+import { differenceFor, flagChanges } from "../../src/environment/view-difference.ts";
 import { buildSnapshot, type Entry } from "../../src/snapshot/reduce.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 describe("given the flags of an environment", () => {
   it("answers their values in the order of their keys", () => {
     const view = viewOf(flag(1, "beta", true), flag(2, "alpha", false), flag(3, "10", true));
-    expect(view.body).toBe('{"flags":{"10":true,"alpha":false,"beta":true}}');
+    expect(bodyOf(view)).toBe('{"flags":{"10": true,"alpha":false,"beta": true}}');
   });
 
   it.each([
     { enabled: true, outcome: { value: true, variation: "on", reason: "static" } },
     { enabled: false, outcome: { value: false, variation: "off", reason: "disabled" } },
   ])("answers $outcome.reason where enabled is $enabled", ({ enabled, outcome }) => {
-    expect(viewOf(flag(1, "checkout", enabled)).outcomes.get("checkout")).toEqual(outcome);
+    const found = viewOf(flag(1, "checkout", enabled)).find("checkout");
+    expect(found?.evaluate(emptyContext)).toEqual(outcome);
   });
 
   it("leaves out what was deleted", () => {
-    expect(viewOf(flag(1, "gone", true), deletedFlag(2, id("flag", 1))).body).toBe('{"flags":{}}');
+    const view = viewOf(flag(1, "gone", true), deletedFlag(2, id("flag", 1)));
+    expect(bodyOf(view)).toBe('{"flags":{}}');
   });
 
   it("lets the later of two flags have a key that both claim, whichever came first", () => {
@@ -29,47 +32,108 @@ describe("given the flags of an environment", () => {
       [earlier, later],
       [later, earlier],
     ])
-      expect(viewOf(...entries).body).toBe('{"flags":{"checkout":false}}');
+      expect(bodyOf(viewOf(...entries))).toBe('{"flags":{"checkout":false}}');
   });
 
   it("writes keys that no flag should have so that they harm nobody", () => {
     const keys = ["__proto__", 'quo"te', "naïve", "line\nbreak", "⚓"];
     const view = viewOf(...keys.map((key, number) => flag(number, key, true)));
-    expect(Object.keys(JSON.parse(view.body).flags).sort()).toEqual([...keys].sort());
-    expect(view.body).toMatch(/^[\x20-\x7e]*$/);
+    expect(Object.keys(JSON.parse(bodyOf(view)).flags).sort()).toEqual([...keys].sort());
+    expect(bodyOf(view)).toMatch(/^[\x20-\x7e]*$/);
   });
 });
 
-describe("given the tag of a view", () => {
-  const view = viewOf(flag(1, "alpha", true), flag(2, "beta", false));
+describe("given somebody who asks", () => {
+  const german: TargetingRule = {
+    conditions: [{ attribute: "country", operator: "equals", value: "DE" }],
+  };
+  const view = viewOf(
+    flag(1, "constant", true),
+    flag(2, "for-germany", true, { targeting_rules: [german] }),
+    flag(3, "half", true, { rollout_percentage: 50 }),
+  );
+
+  it("answers what their attributes make of each flag", () => {
+    const values = view.valuesFor(user("u1", "DE"));
+    expect(JSON.parse(values.body)).toEqual({
+      flags: {
+        constant: true,
+        "for-germany": true,
+        half: view.find("half")?.evaluate(user("u1")).value,
+      },
+    });
+    expect(JSON.parse(view.valuesFor(user("u1", "FR")).body).flags["for-germany"]).toBe(false);
+  });
+
+  it("answers each of many as if nobody had asked before", () => {
+    for (let number = 0; number < 200; number += 1) {
+      const context = user(`user-${number}`, number % 3 === 0 ? "de" : "at");
+      const { flags } = JSON.parse(view.valuesFor(context).body);
+      for (const { key, evaluate } of view.flags) expect(flags[key]).toBe(evaluate(context).value);
+    }
+  });
+
+  it("gives equal values one body and one tag", () => {
+    const [one, other] = ["DE", "de"].map((country) => view.valuesFor(user("u1", country)));
+    expect(other).toBe(one);
+  });
+
+  it("gives nobody in particular what was prepared", () => {
+    expect(view.valuesFor(emptyContext)).toBe(view.valuesForNobody);
+  });
+
+  it("tells more users apart than it keeps answers for", () => {
+    const many = Array.from({ length: 4_000 }, (_, number) =>
+      flag(number, `flag-${number}`, true, { rollout_percentage: 50 }),
+    );
+    const large = viewOf(...many);
+    const tags = new Set<string>();
+    for (let number = 0; number < 20; number += 1) {
+      const context = user(`user-${number}`);
+      const { body, etag } = large.valuesFor(context);
+      tags.add(etag);
+      expect(JSON.parse(body).flags["flag-7"]).toBe(large.find("flag-7")?.evaluate(context).value);
+    }
+    expect(tags.size).toBe(20);
+    for (const tag of tags) expect(tag.length).toBeLessThan(60);
+  });
+});
+
+describe("given the tag of values", () => {
+  const tagOf = (...entries: Entry[]) => viewOf(...entries).valuesForNobody.etag;
+  const tag = tagOf(flag(1, "alpha", true), flag(2, "beta", false));
 
   it("is the same for the same values, however they came about", () => {
-    const again = viewOf(flag(7, "beta", false, 9), flag(8, "alpha", true, 3));
-    expect(again.etag).toBe(view.etag);
+    const never: TargetingRule = { conditions: [], value: false };
+    expect(tagOf(flag(7, "beta", false), flag(8, "alpha", true))).toBe(tag);
+    expect(tagOf(flag(2, "beta", true, { targeting_rules: [never] }), flag(1, "alpha", true))).toBe(
+      tag,
+    );
   });
 
   it("is another one for other values", () => {
     const tags = [
-      view,
-      viewOf(flag(1, "alpha", false), flag(2, "beta", false)),
-      viewOf(flag(1, "alpha", true)),
-      viewOf(flag(1, "alphab", true), flag(2, "eta", false)),
-      emptyView,
-    ].map(({ etag }) => etag);
+      tag,
+      tagOf(flag(1, "alpha", false), flag(2, "beta", false)),
+      tagOf(flag(1, "alpha", true)),
+      tagOf(flag(1, "alphab", true), flag(2, "eta", false)),
+      deriveView(undefined).valuesForNobody.etag,
+    ];
     expect(new Set(tags).size).toBe(tags.length);
   });
 
   it("is a strong one", () => {
-    expect(view.etag).toMatch(/^"[A-Za-z0-9_-]{22}"$/);
+    expect(tag).toMatch(/^"[A-Za-z0-9_.-]{24,30}"$/);
   });
 });
 
 describe("given two views", () => {
-  const before = viewOf(flag(1, "same", true), flag(2, "flips", true), flag(3, "goes", true));
-  const after = viewOf(flag(1, "same", true), flag(2, "flips", false), flag(4, "comes", false));
+  const same = flag(1, "same", true);
+  const before = viewOf(same, flag(2, "flips", true), flag(3, "goes", true));
+  const after = viewOf(same, flag(2, "flips", false), flag(4, "comes", false));
 
   it("tells what changed and what is no more", () => {
-    expect(differenceBetween(before, after)).toEqual({
+    expect(differenceFor(emptyContext, flagChanges(before, after))).toEqual({
       changed: [
         ["comes", false],
         ["flips", false],
@@ -78,14 +142,37 @@ describe("given two views", () => {
     });
   });
 
-  it("tells nothing of a view and itself", () => {
-    expect(differenceBetween(after, after)).toEqual({ changed: [], removed: [] });
+  it("tells nothing of a view and itself, or of a change that is none for who asks", () => {
+    expect(flagChanges(after, after)).toEqual([]);
+    const half = viewOf(flag(1, "half", true, { rollout_percentage: 50 }));
+    const whole = viewOf(flag(1, "half", true));
+    const changes = flagChanges(half, whole);
+    expect(differenceFor(someoneWith(half, true), changes)).toBeUndefined();
+    expect(differenceFor(someoneWith(half, false), changes)).toMatchObject({
+      changed: [["half", true]],
+    });
   });
 });
 
-function flag(number: number, key: string, enabled: boolean, version = 1): Entry {
-  const fields: Partial<FlagEntry> = { flag_id: id("flag", number), key, enabled, version };
-  return flagEntry(fields);
+type View = ReturnType<typeof viewOf>;
+
+const bodyOf = (view: View) => view.valuesForNobody.body;
+
+function user(userId: string, country?: string) {
+  const attributes = new Map([["id", userId]]);
+  if (country !== undefined) attributes.set("country", country);
+  return createContext(attributes);
+}
+
+function someoneWith(view: View, wanted: boolean) {
+  for (let number = 0; ; number += 1) {
+    const context = user(`user-${number}`);
+    if (view.flags[0]?.evaluate(context).value === wanted) return context;
+  }
+}
+
+function flag(number: number, key: string, enabled: boolean, more: Partial<FlagEntry> = {}): Entry {
+  return flagEntry({ flag_id: id("flag", number), key, enabled, ...more });
 }
 
 function viewOf(...entries: Entry[]) {

@@ -96,7 +96,8 @@ describe("given a body that is sent along", () => {
     });
 
   it.each([
-    ["any attributes", '{"user_id":"u1","anything":{"goes":[1,2]}}', 200],
+    ["any attributes", '{"user_id":"u1","anything":["goes",1,true]}', 200],
+    ["an attribute that is an object", '{"user_id":"u1","anything":{"goes":1}}', 400],
     ["one of just 64 KiB", padded(64 * 1024), 200],
     ["one byte more", padded(64 * 1024 + 1), 413],
     ["broken JSON", '{"user_id":', 400],

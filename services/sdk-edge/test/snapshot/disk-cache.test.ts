@@ -90,12 +90,12 @@ describe("given a cache for an edge", () => {
   const now = () => currentAtMs + 1_000;
 
   it("writes what came from NATS when the edge stops, for the next start", async () => {
-    const first = createSnapshotHolder({ now });
+    const first = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
     const cache = cacheFor(first);
     first.replace(id("epoch"), [flagEntry({ version: 7 })]);
     await cache.close();
 
-    const second = createSnapshotHolder({ now: () => now() + 60_000 });
+    const second = createSnapshotHolder({ now: () => now() + 60_000, pace: { restMs: () => 0 } });
     const nextCache = cacheFor(second);
     await nextCache.restore();
     expect(second.source).toBe("cache");
@@ -105,7 +105,7 @@ describe("given a cache for an edge", () => {
   });
 
   it("writes a snapshot without any entry, too", async () => {
-    const holder = createSnapshotHolder({ now });
+    const holder = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
     const cache = cacheFor(holder);
     holder.replace(id("epoch"), []);
     await cache.close();
@@ -116,7 +116,7 @@ describe("given a cache for an edge", () => {
     const lines: string[] = [];
     await writeFile(join(directory, "snapshot"), "not a snapshot");
     file = join(directory, "snapshot");
-    const holder = createSnapshotHolder({ now });
+    const holder = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
     const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
     await cache.restore();
     await cache.close();
@@ -127,7 +127,7 @@ describe("given a cache for an edge", () => {
   it("goes on, and says so, when the file cannot be written", async () => {
     const lines: string[] = [];
     await writeFile(join(directory, "edge"), "a file where a directory is needed");
-    const holder = createSnapshotHolder({ now });
+    const holder = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
     const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
     holder.replace(id("epoch"), [flagEntry()]);
     await cache.close();

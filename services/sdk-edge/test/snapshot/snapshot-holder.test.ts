@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import {
   createSnapshotHolder,
@@ -14,9 +14,11 @@ let nowMs: number;
 let holder: SnapshotHolder;
 let changes: SnapshotChange[];
 
+afterEach(() => void jest.useRealTimers());
+
 beforeEach(() => {
   nowMs = Date.parse("2027-01-31T09:00:00.000Z");
-  holder = createSnapshotHolder({ now: () => nowMs });
+  holder = createSnapshotHolder({ now: () => nowMs, pace: { restMs: () => 0 } });
   changes = [];
   holder.subscribe((change) => changes.push(change));
 });
@@ -35,6 +37,25 @@ describe("given a holder that follows NATS", () => {
     expect(changes).toHaveLength(1);
     expect(changes[0]?.changed.environments).toEqual(new Set([id("env")]));
     expect(versionHeld()).toBe(49);
+  });
+
+  it("takes together what comes while it rests from the work of the change before", async () => {
+    // The rest ends when this test says so, however slow the machine is.
+    jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "queueMicrotask"] });
+    let restMs = 0;
+    const resting = createSnapshotHolder({ now: () => nowMs, pace: { restMs: () => restMs } });
+    const seen: SnapshotChange[] = [];
+    resting.subscribe((change) => void seen.push(change));
+    resting.replace(epoch, [held]);
+    restMs = 30;
+    resting.apply(flagEntry({ version: 2 }));
+    await nextTurn();
+    resting.apply(flagEntry({ version: 3 }));
+    await nextTurn();
+    expect(seen).toHaveLength(1);
+    jest.advanceTimersByTime(restMs);
+    expect(seen).toHaveLength(2);
+    expect(seen[1]?.taken).toHaveLength(2);
   });
 
   it("says nothing when nothing is new", async () => {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
+import { emptyContext } from "@halyard/evaluation";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { emptyView } from "../../src/environment/environment-view.ts";
+import { deriveView } from "../../src/environment/environment-view.ts";
 import { maxUnsentBytes, type Stream } from "../../src/streams/stream.ts";
 import { retryLine } from "../../src/streams/stream-events.ts";
 import { createStreamCounts, createStreamRegistry } from "../../src/streams/stream-registry.ts";
@@ -27,7 +28,7 @@ describe("given many open streams", () => {
   it("leaves out those that do not take what they get", () => {
     const full = streamInSlot(0, { writableLength: maxUnsentBytes + 1 });
     const behind = streamInSlot(0);
-    behind.stream.behind = { sinceMs: nowMs, heard: emptyView };
+    behind.stream.behind = { sinceMs: nowMs };
     const ended = streamInSlot(0, { writableEnded: true });
     const { tick, counts } = roundsOver([full, behind, ended]);
     for (let turn = 0; turn < streamSlots; turn += 1) tick();
@@ -36,9 +37,9 @@ describe("given many open streams", () => {
 
   it("ends those that have been behind for too long, and those alone", () => {
     const justBehind = streamInSlot(0);
-    justBehind.stream.behind = { sinceMs: nowMs - 30_000, heard: emptyView };
+    justBehind.stream.behind = { sinceMs: nowMs - 30_000 };
     const farBehind = streamInSlot(0, { writableLength: 1 });
-    farBehind.stream.behind = { sinceMs: nowMs - 30_001, heard: emptyView };
+    farBehind.stream.behind = { sinceMs: nowMs - 30_001 };
     roundsOver([justBehind, farBehind]).tick();
     expect(farBehind).toMatchObject({ destroyed: true, stream: { cause: "slow_reader" } });
     expect(justBehind.destroyed).toBe(false);
@@ -50,6 +51,16 @@ describe("given many open streams", () => {
     roundsOver([ending, staying]).endWithKeys();
     expect(ending).toMatchObject({ ended: true, stream: { cause: "key_ended" } });
     expect(staying.ended).toBe(false);
+  });
+});
+
+describe("given an edge that has lost its lease", () => {
+  it("ends the streams of the organizations that it held slots for, and those alone", () => {
+    const limited = streamInSlot(1, { organizationId: "limited" });
+    const unlimited = streamInSlot(2, { organizationId: "unlimited" });
+    roundsOver([limited, unlimited]).endWithLease((id) => id === "limited");
+    expect(limited).toMatchObject({ ended: true, stream: { cause: "lease_ended" } });
+    expect(unlimited.ended).toBe(false);
   });
 });
 
@@ -70,8 +81,14 @@ function streamInSlot(
   slot: number,
   {
     keyId = "live",
+    organizationId = "organization",
     ...state
-  }: { keyId?: string; writableLength?: number; writableEnded?: boolean } = {},
+  }: {
+    keyId?: string;
+    organizationId?: string;
+    writableLength?: number;
+    writableEnded?: boolean;
+  } = {},
 ) {
   const seen = { written: [] as string[], ended: false, destroyed: false };
   const response = {
@@ -89,11 +106,15 @@ function streamInSlot(
     },
   } as unknown as ServerResponse;
   const stream: Stream = {
+    kind: "flags",
     response,
     keyId,
+    organizationId,
+    context: emptyContext,
     environmentId: "environment",
     slot,
     behind: undefined,
+    heard: deriveView(undefined),
     cause: "client",
   };
   return Object.assign(seen, { stream });

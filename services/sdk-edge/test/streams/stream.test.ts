@@ -36,7 +36,7 @@ describe("given a stream that was just opened", () => {
       "x-accel-buffering": "no",
       "access-control-allow-origin": "*",
     });
-    await eventually(() => stream.events.length === 2);
+    await eventually(() => stream.events.length > 1);
     expect(stream.events[0]).toEqual({
       event: "flags",
       data: { flags: { alpha: true, beta: false } },
@@ -59,19 +59,19 @@ describe("given a stream that was just opened", () => {
 
   it("leaves the values out when the reader has them already", async () => {
     const stream = await open(key.text, { "last-event-id": await presentTag() });
-    await eventually(() => stream.events.length === 1);
+    await eventually(() => stream.events.length > 0);
     expect(stream.events[0]).toMatchObject({ event: "heartbeat" });
   });
 
   it("sends the values when the reader has other ones", async () => {
     const stream = await open(key.text, { "last-event-id": '"another"' });
-    await eventually(() => stream.events.length === 2);
+    await eventually(() => stream.events.length > 1);
     expect(stream.events[0]).toMatchObject({ event: "flags" });
   });
 
   it("has none for an environment without flags", async () => {
     const stream = await open(elsewhere.text);
-    await eventually(() => stream.events.length === 2);
+    await eventually(() => stream.events.length > 1);
     expect(stream.events[0]).toMatchObject({ data: { flags: {} } });
   });
 
@@ -89,8 +89,8 @@ describe("given an open stream", () => {
     const stream = await openAndSettle();
     version += 1;
     await edge.feed(flag(2, "beta", true));
-    await eventually(() => stream.events.length === 3);
-    expect(stream.events[2]).toEqual({
+    await eventually(() => flagsOf(stream).length === 2);
+    expect(flagsOf(stream)[1]).toEqual({
       event: "flags",
       data: { flags: { beta: true } },
       id: await presentTag(),
@@ -103,8 +103,8 @@ describe("given an open stream", () => {
     const stream = await openAndSettle();
     version += 1;
     await edge.feed(deletedFlag(version, id("flag", 3)), flag(2, "beta", false));
-    await eventually(() => stream.events.length === 3);
-    expect(stream.events[2]?.data).toEqual({ flags: { beta: false }, removed: ["gamma"] });
+    await eventually(() => flagsOf(stream).length === 2);
+    expect(flagsOf(stream)[1]?.data).toEqual({ flags: { beta: false }, removed: ["gamma"] });
   });
 
   it("hears once of many changes that came together", async () => {
@@ -115,8 +115,8 @@ describe("given an open stream", () => {
     });
     version += 1;
     await edge.feed(...changes, flag(2, "beta", true));
-    await eventually(() => stream.events.length === 3);
-    expect(stream.events[2]?.data).toMatchObject({ flags: { beta: true } });
+    await eventually(() => flagsOf(stream).length === 2);
+    expect(flagsOf(stream)[1]?.data).toMatchObject({ flags: { beta: true } });
   });
 
   it("hears nothing of changes that leave the values as they are, or that are elsewhere", async () => {
@@ -128,8 +128,8 @@ describe("given an open stream", () => {
     );
     version += 1;
     await edge.feed(flag(2, "beta", false));
-    await eventually(() => stream.events.length === 3);
-    expect(stream.events[2]?.data).toEqual({ flags: { beta: false } });
+    await eventually(() => flagsOf(stream).length === 2);
+    expect(flagsOf(stream)[1]?.data).toEqual({ flags: { beta: false } });
   });
 
   it("has been told after the values were there: who asks then sees nothing older", async () => {
@@ -138,7 +138,7 @@ describe("given an open stream", () => {
       const { flags } = event.data as { flags?: Record<string, boolean> };
       if (flags?.alpha === false && asked === undefined) asked = presentValues();
     });
-    await eventually(() => stream.events.length === 2);
+    await eventually(() => stream.events.length > 1);
     version += 1;
     await edge.feed(flag(1, "alpha", false));
     expect(await eventually(() => asked)).toMatchObject({ flags: { alpha: false } });
@@ -176,7 +176,7 @@ describe("given a stream whose key ends", () => {
     await leaving.ended;
     version += 1;
     await edge.feed(flag(1, "alpha", version % 2 === 0), flag(2, "beta", version % 2 === 1));
-    await eventually(() => staying.events.length > 2);
+    await eventually(() => flagsOf(staying).length > 1);
   });
 });
 
@@ -198,9 +198,12 @@ async function open(
 
 async function openAndSettle() {
   const stream = await open(key.text);
-  await eventually(() => stream.events.length === 2);
+  await eventually(() => stream.events.length > 1);
   return stream;
 }
+
+/** Heartbeats come when it is their turn. */
+const flagsOf = ({ events }: EventStream) => events.filter(({ event }) => event === "flags");
 
 const ask = () => call(`${edge.url}/api/v1/sdk/flags`, { key: key.text });
 const presentTag = async () => (await ask()).headers.get("etag") ?? "";

@@ -1,0 +1,27 @@
+import { type FlagKind, targetedFlags } from "../targeting/targeted-flags.ts";
+import { type LibraryName, libraryNames } from "./measured-library.ts";
+
+/** Half of all users, give or take, are to get a flag with rules or a rollout of 50 %. */
+const plausible = { least: 0.4, most: 0.6 };
+
+/**
+ * Makes sure that the libraries were told the same: each has the values that ours has, except where
+ * each has its own hash, and there about as many users are in. `values` holds a row of digits a user.
+ */
+export function assertAgreement(
+  values: Readonly<Record<LibraryName, readonly string[]>>,
+  flagKinds: readonly FlagKind[],
+): void {
+  const flags = targetedFlags(values.halyard[0]?.length ?? 0, flagKinds);
+  for (const library of libraryNames)
+    for (const [index, { key, kind }] of flags.entries()) {
+      const column = values[library].map((row) => row[index]);
+      const share = column.filter((value) => value === "1").length / column.length;
+      if (kind !== "constant" && (share < plausible.least || share > plausible.most))
+        throw new Error(`${library}: ${key} (${kind}) is on for ${Math.round(share * 100)} %`);
+      if (kind === "rollout") continue;
+      const differing = column.findIndex((value, user) => value !== values.halyard[user]?.[index]);
+      if (differing >= 0)
+        throw new Error(`${library}: ${key} (${kind}) has another value for user ${differing}`);
+    }
+}

@@ -1,0 +1,139 @@
+import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
+import { peerVersion } from "../peers/peers-package.ts";
+import type { Figure } from "../reporting/figure.ts";
+import { number } from "../reporting/table.ts";
+import { alternate } from "../rounds.ts";
+import { median } from "../statistics.ts";
+import { type FlagKind, flagKinds } from "../targeting/targeted-flags.ts";
+import { assertAgreement } from "./agreement.ts";
+import {
+  type LibraryName,
+  libraryNames,
+  type MeasuredLibrary,
+  peerNames,
+  startLibrary,
+  type Way,
+} from "./measured-library.ts";
+
+export const evaluationBenchmark: Benchmark = {
+  name: "evaluation",
+  pinned: true,
+  withPeers: true,
+  summary: "flags evaluated a second in one process, beside three other libraries",
+  run,
+};
+
+const flags = 100;
+/** A prime, so that every flag meets every user. */
+const users = 2_003;
+const goal = 8;
+
+type Case = { name: string; flagKinds: readonly FlagKind[]; goal: boolean };
+
+const cases: readonly Case[] = [
+  { name: "constant", flagKinds: ["constant"], goal: false },
+  { name: "rules", flagKinds: ["rules"], goal: true },
+  { name: "rollout", flagKinds: ["rollout"], goal: true },
+  { name: "a third each", flagKinds, goal: false },
+];
+
+const ways: readonly { way: Way; name: string }[] = [
+  { way: "all", name: `${flags} flags a user` },
+  { way: "one", name: "a new user each" },
+];
+
+type PerLibrary<T> = Record<LibraryName, T>;
+
+async function run(bench: Bench): Promise<Outcome> {
+  const figures: Figure[] = [];
+  const notes: string[] = [];
+  for (const each of cases) {
+    bench.say(`${each.name}: ${libraryNames.join(", ")} in turn`);
+    const libraries = await startAll(bench, each);
+    assertAgreement(await perLibrary((name) => libraries[name].values()), each.flagKinds);
+    for (const { way, name } of ways) {
+      const nanoseconds = await measureSpeed(bench, libraries, way);
+      const what = `${each.name}, ${name}`;
+      figures.push(speedFigure(what, nanoseconds, way === "all" && each.goal));
+      notes.push(`${what}: nanoseconds an evaluation: ${listed(nanoseconds)}.`);
+    }
+    await perLibrary((name) => libraries[name].stop());
+  }
+  bench.say("bytes allocated");
+  const allocated = await measureAllocation(bench);
+  figures.push(...allocated.figures);
+  notes.push(...allocated.notes);
+  const versions = peerNames.map((name) => [name, peerVersion(name)]);
+  return { figures, notes, servers: Object.fromEntries(versions) };
+}
+
+function startAll(bench: Bench, { flagKinds: kinds }: Case, nodeOptions: readonly string[] = []) {
+  return perLibrary((library) =>
+    startLibrary(bench, { library, flagKinds: kinds, flags, users }, nodeOptions),
+  );
+}
+
+async function measureSpeed(bench: Bench, libraries: PerLibrary<MeasuredLibrary>, way: Way) {
+  const measureMs = bench.quick ? 10 : 400;
+  const warmUpMs = bench.quick ? 20 : 1_000;
+  for (const name of libraryNames) await libraries[name].speed(way, warmUpMs);
+  const rounds = Object.fromEntries(
+    libraryNames.map((name) => [name, () => libraries[name].speed(way, measureMs)]),
+  ) as PerLibrary<() => Promise<{ nanoseconds: number }>>;
+  const medians = await alternate(bench.quick ? 1 : 7, rounds);
+  return perLibrary(async (name) => medians[name].nanoseconds);
+}
+
+/** So much young generation that nothing is collected while allocations are counted. */
+const withoutCollections = [
+  "--expose-gc",
+  "--min-semi-space-size=512",
+  "--max-semi-space-size=512",
+];
+const allocationSamples = 5;
+
+async function measureAllocation(bench: Bench) {
+  const mix = cases.at(-1) as Case;
+  const libraries = await startAll(bench, mix, withoutCollections);
+  const figures: Figure[] = [];
+  const notes: string[] = [];
+  for (const { way, name } of ways) {
+    const bytes = await perLibrary(async (library) => {
+      await libraries[library].speed(way, bench.quick ? 20 : 1_000);
+      const samples: number[] = [];
+      for (let count = 0; count < allocationSamples; count += 1)
+        samples.push(await libraries[library].allocation(way));
+      return median(samples);
+    });
+    const what = `${mix.name}, ${name}: bytes allocated an evaluation`;
+    const baseline = Math.min(...peerNames.map((peer) => bytes[peer]));
+    figures.push({ what, unit: "B", measured: bytes.halyard, baseline });
+    notes.push(`${what}: ${listed(bytes)}.`);
+  }
+  await perLibrary((name) => libraries[name].stop());
+  return { figures, notes };
+}
+
+/** Ours beside the fastest of the others. */
+function speedFigure(what: string, nanoseconds: PerLibrary<number>, withGoal: boolean): Figure {
+  const millions = (each: number) => 1e3 / each;
+  const fastest = Math.min(...peerNames.map((name) => nanoseconds[name]));
+  return {
+    what: `${what}: evaluations a second`,
+    unit: "M/s",
+    measured: millions(nanoseconds.halyard),
+    baseline: millions(fastest),
+    ...(withGoal ? { goal: { of: "ratio", atLeast: goal } } : {}),
+  };
+}
+
+function listed(values: PerLibrary<number>): string {
+  return libraryNames.map((name) => `${name} ${number(values[name])}`).join(", ");
+}
+
+/** One after the other, since they share a core. */
+async function perLibrary<T>(each: (name: LibraryName) => Promise<T>): Promise<PerLibrary<T>> {
+  const entries: [LibraryName, T][] = [];
+  for (const name of libraryNames) entries.push([name, await each(name)]);
+  return Object.fromEntries(entries) as PerLibrary<T>;
+}

@@ -1,0 +1,35 @@
+import {
+  compile,
+  createContext,
+  type EvaluationContext,
+  readAttributes,
+} from "@halyard/evaluation";
+import { flagState } from "../../targeting/targeted-flags.ts";
+import type { User } from "../../targeting/users.ts";
+import type { LoadLibrary } from "./library.ts";
+
+/**
+ * Ours. The users are plain objects, as they come out of a request's JSON; checking and preparing
+ * them is part of what is measured.
+ */
+export const loadHalyard: LoadLibrary = async (flags, users) => {
+  const compiled = flags.map((flag) => compile(flagState(flag)));
+  return {
+    evaluateAll(user) {
+      const context = contextOf(users[user] as User);
+      let on = 0;
+      for (const flag of compiled) if (flag.evaluate(context).value) on += 1;
+      return on;
+    },
+    evaluateOne(user, flag) {
+      const context = contextOf(users[user] as User);
+      return (compiled[flag] as (typeof compiled)[number]).evaluate(context).value;
+    },
+  };
+};
+
+function contextOf(user: User): EvaluationContext {
+  const read = readAttributes(user, "refuse");
+  if (!read.ok) throw new Error(`a user of the benchmark is refused: ${read.problem.expected}`);
+  return createContext(read.attributes);
+}

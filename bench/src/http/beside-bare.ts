@@ -1,0 +1,124 @@
+import type { Bench } from "../benchmark.ts";
+import type { Child } from "../processes/child-process.ts";
+import type { Figure, Goal } from "../reporting/figure.ts";
+import { number } from "../reporting/table.ts";
+import { alternate } from "../rounds.ts";
+import { type Load, numbered, type RequestPlan } from "./load.ts";
+import { startBaseline } from "./start-baseline.ts";
+
+/** A server under load beside the least that `node:http` can do to give the same answer. */
+export type Target = { url: string; child: Child };
+
+export type Polling = {
+  name: string;
+  status: number;
+  /** Sent in turn; the bare server gives the answer to the first of them. */
+  plans: readonly RequestPlan[];
+  goal?: Goal;
+};
+
+export const connections = 64;
+/** Beyond this share of its time the generator, not the server, may be what limits. */
+const generatorLimit = 0.95;
+const rounds = 5;
+const warmUpMs = 1_500;
+const measuredMs = 2_000;
+
+/** The edge and the bare server in turn; the bare one in two forms, of which the faster counts. */
+export async function besideBare(
+  bench: Bench,
+  { load, edge, polling }: { load: Load; edge: Target; polling: Polling },
+): Promise<{ figures: Figure[]; notes: string[] }> {
+  const first = numbered(polling.plans[0] as RequestPlan, 0);
+  const bareBytes = await startBaseline(bench, edge.url, first, { bodyAs: "bytes" });
+  const bareText = await startBaseline(bench, edge.url, first, { bodyAs: "text" });
+  const round = (target: Target, measureMs: number) => () =>
+    sample(load, { target, polling, measureMs });
+  for (const target of [edge, bareBytes, bareText])
+    await round(target, bench.quick ? 50 : warmUpMs)();
+  const measureMs = bench.quick ? 100 : measuredMs;
+  const samples = await alternate(bench.quick ? 1 : rounds, {
+    edge: round(edge, measureMs),
+    bareBytes: round(bareBytes, measureMs),
+    bareText: round(bareText, measureMs),
+  });
+  await Promise.all([bareBytes.child.stop(), bareText.child.stop()]);
+  const { bareBytes: bytes, bareText: text } = samples;
+  const bare = bytes.perSecond > text.perSecond ? bytes : text;
+  return {
+    figures: figuresOf(polling, samples.edge, bare),
+    notes: notesOf(polling, { ...samples, bare }),
+  };
+}
+
+export type Sample = Awaited<ReturnType<typeof sample>>;
+
+/** One run of the load generator against one server. */
+export async function sample(
+  load: Load,
+  order: { target: Target; polling: Polling; measureMs: number },
+) {
+  const { target, polling, measureMs } = order;
+  const result = await load.run({
+    url: target.url,
+    connections,
+    measureMs,
+    requests: polling.plans,
+    expectedStatus: polling.status,
+    awake: true,
+    watch: [{ pid: target.child.pid }],
+  });
+  const [cpuMs = Number.NaN] = result.cpuMs;
+  const serverBusy = cpuMs / result.elapsedMs;
+  return {
+    perSecond: (result.answers / result.elapsedMs) * 1e3,
+    cpuMicroseconds: (cpuMs * 1e3) / result.answers,
+    serverBusy,
+    generatorBusy: result.generatorBusy,
+    othersBusy: Math.max(0, result.machineBusy - serverBusy - result.generatorUsed),
+    medianLatencyMs: result.medianLatencyMs,
+  };
+}
+
+function figuresOf({ name, goal }: Polling, edge: Sample, bare: Sample): Figure[] {
+  return [
+    {
+      what: `${name}: requests a second`,
+      unit: "/s",
+      measured: edge.perSecond,
+      baseline: bare.perSecond,
+      ...(goal === undefined ? {} : { goal }),
+    },
+    {
+      what: `${name}: CPU a request`,
+      unit: "µs",
+      measured: edge.cpuMicroseconds,
+      baseline: bare.cpuMicroseconds,
+    },
+    {
+      what: `${name}: median latency at ${connections} connections`,
+      unit: "ms",
+      measured: edge.medianLatencyMs,
+      baseline: bare.medianLatencyMs,
+    },
+  ];
+}
+
+type Samples = Record<"edge" | "bare" | "bareBytes" | "bareText", Sample>;
+
+function notesOf({ name }: Polling, { edge, bare, bareBytes, bareText }: Samples): string[] {
+  const limited = Math.max(edge.generatorBusy, bare.generatorBusy) > generatorLimit;
+  return [
+    `${name}: the bare server gave ${number(bareText.perSecond)} /s with its body as a string, ` +
+      `${number(bareBytes.perSecond)} /s with it as bytes; the faster one is the baseline.`,
+    `${name}: of its core the edge used ${percent(edge.serverBusy)}, the bare server ` +
+      `${percent(bare.serverBusy)}; the load generator of its own ${percent(edge.generatorBusy)} ` +
+      `and ${percent(bare.generatorBusy)}. Processes that have nothing to do with it used ` +
+      `${percent(Math.max(edge.othersBusy, bare.othersBusy))} of a core.` +
+      (limited ? " So it was a limit itself: compare the CPU a request." : ""),
+  ];
+}
+
+export function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}

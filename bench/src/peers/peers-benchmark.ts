@@ -1,0 +1,166 @@
+import { compile, createContext, readAttributes } from "@halyard/evaluation";
+import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
+import { type Polling, percent, type Sample, sample, type Target } from "../http/beside-bare.ts";
+import { captureAnswer } from "../http/capture-answer.ts";
+import { numbered, type RequestPlan, startLoad } from "../http/load.ts";
+import { startBaseline } from "../http/start-baseline.ts";
+import type { Figure } from "../reporting/figure.ts";
+import { number } from "../reporting/table.ts";
+import { alternate } from "../rounds.ts";
+import { startPostgres } from "../system/backends.ts";
+import { assertTargeted } from "../targeting/assert-targeted.ts";
+import { startTargetedEdge } from "../targeting/targeted-edge.ts";
+import { flagState, type TargetedFlag, targetedFlags } from "../targeting/targeted-flags.ts";
+import { idOf, type User, userNamed } from "../targeting/users.ts";
+import { contextHeader, plansOf, type Way } from "../targeting/ways-of-asking.ts";
+import { peerVersion } from "./peers-package.ts";
+import { startUnleash, type Unleash } from "./unleash-server.ts";
+
+export const peersBenchmark: Benchmark = {
+  name: "peers",
+  pinned: true,
+  withPeers: true,
+  summary: "flags for a new user in every request, beside unleash-server's frontend API",
+  run,
+};
+
+const flags = 100;
+
+async function run(bench: Bench): Promise<Outcome> {
+  const targeted = targetedFlags(flags);
+  const postgres = await startPostgres(bench);
+  bench.say("unleash-server: its migrations, flags and strategies");
+  const unleash = await startUnleash(bench, { postgres, flags: targeted });
+  const { edge, clientKey: key, natsVersion } = await startTargetedEdge(bench, targeted);
+  await assertTargeted(edge.url, { way: contextHeader, key, flags: targeted });
+  const way = frontendApi(unleash);
+  const answerBytes = await assertAgreement(unleash.url, way, targeted);
+
+  const halyardPlans = plansOf(contextHeader, key);
+  const first = numbered(halyardPlans[0] as RequestPlan, 0);
+  const bare = await startBaseline(bench, edge.url, first, { bodyAs: "text" });
+  bench.say("our edge, unleash-server and bare node:http in turn");
+  const samples = await measure(bench, {
+    halyard: { target: edge, plans: halyardPlans },
+    unleash: { target: unleash, plans: plansOf(way, "") },
+    bare: { target: bare, plans: halyardPlans },
+  });
+  return {
+    figures: figuresOf(samples),
+    notes: [
+      ...notesOf(samples),
+      `An answer of Unleash names the flags that are on, with a variant each, in ` +
+        `${number(answerBytes)} bytes on average; one of ours holds the values of all flags in ` +
+        `${number((await captureAnswer(edge.url, first)).body.length)} bytes.`,
+    ],
+    servers: {
+      "unleash-server": peerVersion("unleash-server"),
+      PostgreSQL: postgres.version,
+      NATS: natsVersion,
+    },
+  };
+}
+
+/** The context in the query, as Unleash's own SDKs for browsers send it. */
+function frontendApi({ frontendToken }: Unleash): Way {
+  return {
+    name: "frontend API",
+    tells: "all",
+    plan: ({ user_id, ...properties }) => {
+      const query = [
+        `userId=${user_id}`,
+        ...Object.entries(properties).map(([name, value]) => `properties[${name}]=${value}`),
+      ];
+      return {
+        method: "GET",
+        path: `/api/frontend?${query.join("&")}`,
+        headers: { Authorization: frontendToken },
+      };
+    },
+  };
+}
+
+const askedUsers = 60;
+
+/**
+ * Makes sure that Unleash answers what ours does where it can: flags with a rollout have a hash of
+ * their own there. Answers the mean size of an answer.
+ */
+async function assertAgreement(url: string, way: Way, targeted: readonly TargetedFlag[]) {
+  const settled = targeted.filter(({ kind }) => kind !== "rollout");
+  let bytes = 0;
+  for (let user = 0; user < askedUsers; user += 1) {
+    const asking = userNamed(idOf(user), user);
+    const { body } = await captureAnswer(url, way.plan(asking, ""));
+    const { toggles } = JSON.parse(body.toString()) as { toggles: { name: string }[] };
+    const on = new Set(toggles.map(({ name }) => name));
+    for (const flag of settled)
+      if (on.has(flag.key) !== isOn(flag, asking))
+        throw new Error(`Unleash has another value of ${flag.key} for user ${user}`);
+    bytes += body.length;
+  }
+  return bytes / askedUsers;
+}
+
+function isOn(flag: TargetedFlag, user: User): boolean {
+  const read = readAttributes(user, "refuse");
+  if (!read.ok) throw new Error(`a user of the benchmark is refused: ${read.problem.expected}`);
+  return compile(flagState(flag)).evaluate(createContext(read.attributes)).value;
+}
+
+type Side = { target: Target; plans: readonly RequestPlan[] };
+type Sides<T> = Record<"halyard" | "unleash" | "bare", T>;
+
+async function measure(bench: Bench, sides: Sides<Side>): Promise<Sides<Sample>> {
+  const load = await startLoad(bench);
+  const round = ({ target, plans }: Side, measureMs: number) => {
+    const polling: Polling = { name: "", status: 200, plans };
+    return () => sample(load, { target, polling, measureMs });
+  };
+  for (const side of Object.values(sides)) await round(side, bench.quick ? 50 : 3_000)();
+  const measureMs = bench.quick ? 100 : 2_000;
+  return alternate(bench.quick ? 1 : 5, {
+    halyard: round(sides.halyard, measureMs),
+    unleash: round(sides.unleash, measureMs),
+    bare: round(sides.bare, measureMs),
+  });
+}
+
+function figuresOf({ halyard, unleash, bare }: Sides<Sample>): Figure[] {
+  const speed = (
+    what: string,
+    { perSecond: measured }: Sample,
+    { perSecond: baseline }: Sample,
+  ) => ({
+    what: `${what}: requests a second`,
+    unit: "/s",
+    measured,
+    baseline,
+  });
+  const cpu = (
+    what: string,
+    { cpuMicroseconds: measured }: Sample,
+    { cpuMicroseconds: baseline }: Sample,
+  ) => ({ what: `${what}: CPU a request`, unit: "µs", measured, baseline });
+  return [
+    speed("our edge beside unleash-server", halyard, unleash),
+    speed("our edge beside node:http", halyard, bare),
+    speed("unleash-server beside node:http", unleash, bare),
+    cpu("our edge beside unleash-server", halyard, unleash),
+    cpu("our edge beside node:http", halyard, bare),
+    cpu("unleash-server beside node:http", unleash, bare),
+  ];
+}
+
+function notesOf({ halyard, unleash, bare }: Sides<Sample>): string[] {
+  const named = [
+    { name: "our edge", side: halyard },
+    { name: "unleash-server", side: unleash },
+    { name: "node:http", side: bare },
+  ];
+  return named.map(
+    ({ name, side }) =>
+      `${name} used ${percent(side.serverBusy)} of its core, the load generator meanwhile ` +
+      `${percent(side.generatorBusy)} of its own, everything else ${percent(side.othersBusy)}.`,
+  );
+}

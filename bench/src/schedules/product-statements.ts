@@ -1,0 +1,247 @@
+import type { Sql } from "@halyard/postgres";
+import postgres from "postgres";
+import {
+  armNext,
+  claimDue,
+  listSent,
+  msUntilNextDue,
+  overdueSeconds,
+  settle,
+} from "../../../services/scheduler/src/dispatch/dispatch-store.ts";
+import { listScheduledFlags } from "../../../services/scheduler/src/schedules/cancel-of-flags.ts";
+import { endSchedules } from "../../../services/scheduler/src/schedules/end-schedules.ts";
+import {
+  findLatest,
+  listSchedules,
+} from "../../../services/scheduler/src/schedules/schedule-store.ts";
+import type { Bench } from "../benchmark.ts";
+
+/**
+ * The scheduler's own statements, taken from its code as they are, to be timed and explained. Some of
+ * them change what they find, and a scheduler is running meanwhile: so each is run in a transaction in
+ * which a batch of changes has come due, and which is rolled back.
+ */
+export type ProductStatements = {
+  /** How long the claim of a full batch takes, without the commit, in milliseconds. */
+  timeClaim(): Promise<number>;
+  /** How long a scheduler that starts takes to look whether the flags of all of them still exist. */
+  timeWalk(): Promise<number>;
+  /** How PostgreSQL carries out each statement. */
+  explain(): Promise<readonly Plan[]>;
+};
+
+export type Plan = {
+  purpose: string;
+  text: string;
+  /** The plan that would be kept for whatever parameters come. */
+  keptText: string;
+  /** Indexes of which it has to read one. */
+  indexes: readonly string[];
+};
+
+/** As many as the dispatcher claims at once. */
+export const batch = 200;
+/** A page of the list, and one more. */
+const pageSize = 101;
+/** As many as are looked at together at a start. */
+const walkPageSize = 1_000;
+const zeroId = "00000000-0000-0000-0000-000000000000";
+/** Before all others, in the order in which they are looked at. */
+const firstFlag = { flagId: zeroId, environmentId: zeroId };
+
+export function openProductStatements(bench: Bench, adminUrl: string): ProductStatements {
+  let said: { text: string; parameters: readonly unknown[] } | undefined;
+  const sql = postgres(adminUrl, {
+    max: 1,
+    onnotice: () => undefined,
+    connection: { search_path: "scheduler" },
+    debug: (_connection, text, parameters) => {
+      said = { text, parameters: parameters as unknown[] };
+    },
+  }) as unknown as Sql;
+  bench.afterwards(() => sql.end());
+
+  async function planOf({ purpose, indexes, prepare, run }: Statement): Promise<Plan> {
+    return withBatchDue(sql, async (tx) => {
+      const found = await prepare(tx);
+      await tx`savepoint before`;
+      await run(tx, found);
+      const { text: statement, parameters } = said as NonNullable<typeof said>;
+      await tx`rollback to savepoint before`;
+      const keptText = await explained(tx, "generic_plan, costs off", statement);
+      const text = await explained(tx, "analyze, buffers, costs off", statement, parameters);
+      return { purpose, indexes, text, keptText };
+    });
+  }
+
+  return {
+    timeClaim: () =>
+      withBatchDue(sql, async (tx) => {
+        const beganMs = performance.now();
+        const claimed = await claimDue(tx, batch);
+        const tookMs = performance.now() - beganMs;
+        if (claimed.length !== batch) throw new Error(`${claimed.length} changes were claimed`);
+        return tookMs;
+      }),
+    async timeWalk() {
+      const beganMs = performance.now();
+      let page = await listScheduledFlags(sql, undefined, walkPageSize);
+      while (page.length === walkPageSize)
+        page = await listScheduledFlags(sql, page.at(-1), walkPageSize);
+      return performance.now() - beganMs;
+    },
+    async explain() {
+      const plans: Plan[] = [];
+      for (const statement of statements) plans.push(await planOf(statement));
+      return plans;
+    },
+  };
+}
+
+async function explained(
+  tx: Sql,
+  options: string,
+  statement: string,
+  parameters: readonly unknown[] = [],
+): Promise<string> {
+  const lines = await tx.unsafe<{ "QUERY PLAN": string }[]>(
+    `explain (${options}) ${statement}`,
+    parameters as never[],
+  );
+  return lines.map((line) => line["QUERY PLAN"]).join("\n");
+}
+
+type Found = Awaited<ReturnType<typeof findArmed>>;
+type Statement = Pick<Plan, "purpose" | "indexes"> & {
+  /** What has happened before it, and finds what it is about. */
+  prepare: (tx: Sql) => Promise<Found>;
+  run: (tx: Sql, found: Found) => Promise<unknown>;
+};
+
+const statements: readonly Statement[] = [
+  {
+    purpose: `claiming ${batch} changes that are due`,
+    indexes: ["scheduled_changes_due"],
+    prepare: findArmed,
+    run: (tx) => claimDue(tx, batch),
+  },
+  {
+    purpose: "when the next change is due",
+    indexes: ["scheduled_changes_due"],
+    prepare: findArmed,
+    run: (tx) => msUntilNextDue(tx),
+  },
+  {
+    purpose: "recording that a change was applied",
+    indexes: ["scheduled_changes_of_schedule"],
+    prepare: claimed,
+    run: (tx, { id, scheduleId }) =>
+      settle(tx, {
+        id,
+        schedule_id: scheduleId,
+        outcome: "applied",
+        applied_at: new Date().toISOString(),
+        reason: null,
+      }),
+  },
+  {
+    purpose: "arming the other change of a schedule",
+    indexes: ["scheduled_changes_of_schedule"],
+    prepare: claimed,
+    run: (tx, { scheduleId }) => armNext(tx, scheduleId, false),
+  },
+  {
+    purpose: "ending a schedule",
+    indexes: ["schedules_pkey"],
+    prepare: findArmed,
+    run: (tx, { scheduleId }) => endSchedules(tx, [scheduleId]),
+  },
+  {
+    purpose: "how long the longest overdue change has been due",
+    indexes: ["scheduled_changes_due"],
+    prepare: claimed,
+    run: (tx) => overdueSeconds(tx),
+  },
+  {
+    purpose: "what is under way",
+    indexes: ["scheduled_changes_sent"],
+    prepare: claimed,
+    run: (tx) => listSent(tx, batch),
+  },
+  {
+    purpose: "a page of the flags with schedules",
+    indexes: ["schedules_latest"],
+    prepare: findArmed,
+    run: (tx) => listScheduledFlags(tx, firstFlag, walkPageSize),
+  },
+  {
+    purpose: "the schedule of a flag",
+    indexes: ["schedules_latest"],
+    prepare: findArmed,
+    run: (tx, place) => findLatest(tx, place),
+  },
+  {
+    purpose: "the list of a project's pending schedules",
+    indexes: ["schedules_by_status", "schedules_newest_first"],
+    prepare: findArmed,
+    run: (tx, { projectId }) =>
+      listSchedules(tx, {
+        projectId,
+        status: "pending",
+        flagId: undefined,
+        environmentId: undefined,
+        beforeId: undefined,
+        limit: pageSize,
+      }),
+  },
+];
+
+/** Some change that is armed. */
+async function findArmed(tx: Sql) {
+  const [found] = await tx<
+    [{ id: string; scheduleId: string; projectId: string; flagId: string; environmentId: string }]
+  >`
+    select change.id, schedule_id as "scheduleId", project_id as "projectId",
+      change.flag_id as "flagId", change.environment_id as "environmentId"
+    from scheduled_changes as change
+    join schedules as schedule on schedule.id = schedule_id
+    where state = 'armed'
+    order by due_at
+    limit 1`;
+  return found;
+}
+
+async function claimed(tx: Sql): Promise<Found> {
+  const found = await findArmed(tx);
+  await claimDue(tx, batch);
+  return found;
+}
+
+/**
+ * It is not the changes that are moved: rows that the same transaction has written before cost checks
+ * of their own. The clock is, to the moment at which the batch is due.
+ */
+async function withBatchDue<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+  let result: { value: T } | undefined;
+  const rolledBack = new Error("as intended");
+  try {
+    await sql.begin(async (transaction) => {
+      const tx = transaction as unknown as Sql;
+      await tx.unsafe(`
+        do $do$ begin
+          execute format(
+            'create or replace function present_time() returns timestamptz language sql volatile as %L',
+            format('select timestamptz %L', (
+              select due_at from scheduled_changes where state = 'armed'
+              order by due_at, id offset ${batch - 1} limit 1
+            ))
+          );
+        end $do$`);
+      result = { value: await work(tx) };
+      throw rolledBack;
+    });
+  } catch (error) {
+    if (error !== rolledBack) throw error;
+  }
+  return (result as { value: T }).value;
+}

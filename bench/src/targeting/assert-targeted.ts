@@ -1,0 +1,54 @@
+import { compile, createContext, readAttributes } from "@halyard/evaluation";
+import { captureAnswer } from "../http/capture-answer.ts";
+import { numbered } from "../http/load.ts";
+import { flagState, type TargetedFlag } from "./targeted-flags.ts";
+import { idOf, type User, userNamed } from "./users.ts";
+import type { Way } from "./ways-of-asking.ts";
+
+const askedUsers = 60;
+/** With 100 flags no two of so few users are likely to have the same values throughout. */
+const leastDifferent = 0.9;
+
+/**
+ * Makes sure, before anything is measured, that the edge answers each user with what the flags say of
+ * that user. Answers that are the same for everyone would be fast and worthless.
+ */
+export async function assertTargeted(
+  url: string,
+  options: { way: Way; key: string; flags: readonly TargetedFlag[] },
+): Promise<void> {
+  const { way, key, flags } = options;
+  const answers = new Set<string>();
+  for (let number = 0; number < askedUsers; number += 1) {
+    const user = userNamed(idOf(number), number);
+    const answer = await captureAnswer(url, numbered(way.plan(user, key), number));
+    const body = answer.body.toString();
+    if (answer.status !== 200) throw new Error(`${way.name}: ${answer.status} ${body}`);
+    const given = valuesIn(body);
+    const wanted = valuesFor(way.tells === "all" ? user : { user_id: user.user_id }, flags);
+    for (const [flag, value] of wanted)
+      if (given.get(flag) !== value)
+        throw new Error(`${way.name}: ${flag} ought to be ${value} for user ${number}`);
+    answers.add(body);
+  }
+  if (answers.size < askedUsers * leastDifferent)
+    throw new Error(`${way.name}: only ${answers.size} of ${askedUsers} answers differ`);
+}
+
+/** Our own form has the values by key, OpenFeature's a list. */
+type Body = {
+  flags: Readonly<Record<string, boolean>> | readonly { key: string; value: boolean }[];
+};
+
+function valuesIn(body: string): Map<string, boolean> {
+  const { flags } = JSON.parse(body) as Body;
+  if (!Array.isArray(flags)) return new Map(Object.entries(flags));
+  return new Map(flags.map(({ key, value }) => [key, value]));
+}
+
+function valuesFor(user: Partial<User>, flags: readonly TargetedFlag[]): Map<string, boolean> {
+  const read = readAttributes(user, "refuse");
+  if (!read.ok) throw new Error(`a user of the benchmark is refused: ${read.problem.expected}`);
+  const context = createContext(read.attributes);
+  return new Map(flags.map((flag) => [flag.key, compile(flagState(flag)).evaluate(context).value]));
+}

@@ -1,0 +1,27 @@
+import type { Bench } from "../benchmark.ts";
+import { startNats } from "../system/backends.ts";
+import { awaitReady, type Service, startEdge } from "../system/services.ts";
+import { snapshotContent } from "../system/snapshot-content.ts";
+import { writeSnapshot } from "../system/write-snapshot.ts";
+import { flagState, type TargetedFlag } from "./targeted-flags.ts";
+
+/** An edge that serves one environment, whose flags depend on who asks. */
+export type TargetedEdge = { edge: Service; clientKey: string; natsVersion: string };
+
+export async function startTargetedEdge(
+  bench: Bench,
+  flags: readonly TargetedFlag[],
+  nodeOptions: readonly string[] = [],
+): Promise<TargetedEdge> {
+  const nats = await startNats(bench);
+  const content = snapshotContent({
+    environments: 1,
+    flagsPerEnvironment: flags.length,
+    flagState: (number) => flagState(flags[number] as TargetedFlag),
+  });
+  await writeSnapshot(nats.url, content);
+  const core = bench.cores?.server;
+  const edge = await startEdge(bench, { natsUrl: nats.url, core, nodeOptions });
+  await awaitReady(edge);
+  return { edge, clientKey: content.clientKey, natsVersion: nats.version };
+}

@@ -1,0 +1,32 @@
+import { countries, plans } from "./targeted-flags.ts";
+
+/** Who asks: an id and four attributes, of which the flags here look at two. */
+export type User = {
+  user_id: string;
+  country: string;
+  plan: string;
+  app_version: string;
+  age: number;
+};
+
+/** All ids are of one length, so that requests of different users are, too. */
+const digits = 8;
+
+export function userOf(number: number): User {
+  return userNamed(idOf(number), number);
+}
+
+export function idOf(number: number): string {
+  return `user-${String(number).padStart(digits, "0")}`;
+}
+
+/** Many combinations before one comes again, and none that goes with a flag's number. */
+export function userNamed(user_id: string, number: number): User {
+  return {
+    user_id,
+    country: countries[(number * 7) % countries.length] as string,
+    plan: plans[Math.floor(number / countries.length) % plans.length] as string,
+    app_version: `3.${10 + (number % 80)}.1`,
+    age: 18 + (number % 60),
+  };
+}

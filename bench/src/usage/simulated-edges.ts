@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import {
+  type EnvironmentUsage,
+  type UsageRecorded,
+  usageMessageId,
+  usageStream,
+} from "@halyard/contracts";
+import { type JetStreamClient, jetstream } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import type { Bench } from "../benchmark.ts";
+import { nowMs } from "../clock.ts";
+import type { Nats } from "../system/backends.ts";
+import type { SnapshotContent } from "../system/snapshot-content.ts";
+
+/** Many edges as usage-metering hears them: a life each, and messages that are numbered. */
+export type SimulatedEdges = {
+  /** So many messages, evenly over time and edges in turn; answers when each was sent. */
+  send(options: { messages: number; perSecond: number }): Promise<Sent[]>;
+  /** As fast as the broker takes them. */
+  sendAll(messages: number): Promise<Sent[]>;
+  /** All requests that they have told of. */
+  requests(): number;
+};
+
+export type Sent = { edge: string; sequence: number; sentMs: number };
+
+export const environmentsPerMessage = 20;
+/** Of so many environments one in a message has single flags, and so many of them. */
+const oneInHasFlags = 5;
+const singleFlags = 3;
+const hourMs = 3_600_000;
+/** How many publications are awaited together. */
+const atOnce = 64;
+
+export async function startSimulatedEdges(
+  bench: Bench,
+  options: { nats: Nats; edges: number; content: SnapshotContent },
+): Promise<SimulatedEdges> {
+  const connection = await connect({ servers: options.nats.url });
+  bench.afterwards(() => connection.close());
+  const client = jetstream(connection);
+  const lives = Array.from({ length: options.edges }, () => ({ edge: randomUUID(), sequence: 0 }));
+  let requests = 0;
+  let next = 0;
+
+  async function sendNext(): Promise<Sent> {
+    const life = lives[next % lives.length] as (typeof lives)[number];
+    next += 1;
+    life.sequence += 1;
+    const message = messageOf(life, { content: options.content, number: next });
+    requests += requestsOf(message);
+    const sent = { ...life, sentMs: nowMs() };
+    await publish(client, message);
+    return sent;
+  }
+
+  return {
+    requests: () => requests,
+    async send({ messages, perSecond }) {
+      const beganMs = nowMs();
+      const sending: Promise<Sent>[] = [];
+      for (let index = 0; index < messages; index += 1) {
+        const dueMs = beganMs + (index / perSecond) * 1e3;
+        await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - nowMs())));
+        sending.push(sendNext());
+      }
+      return Promise.all(sending);
+    },
+    async sendAll(messages) {
+      const sent: Sent[] = [];
+      while (sent.length < messages) {
+        const count = Math.min(atOnce, messages - sent.length);
+        sent.push(...(await Promise.all(Array.from({ length: count }, sendNext))));
+      }
+      return sent;
+    },
+  };
+}
+
+async function publish(client: JetStreamClient, message: UsageRecorded): Promise<void> {
+  await client.publish(usageStream.recorded.subject, JSON.stringify(message), {
+    msgID: usageMessageId(message),
+  });
+}
+
+/** Which environments it tells of moves on from message to message; other edges tell of them too. */
+function messageOf(
+  { edge, sequence }: { edge: string; sequence: number },
+  { content, number }: { content: SnapshotContent; number: number },
+): UsageRecorded {
+  const now = Date.now();
+  const at = new Date(now).toISOString();
+  const hour = new Date(now - (now % hourMs)).toISOString();
+  const { places } = content;
+  const chosen = Array.from(
+    { length: Math.min(environmentsPerMessage, places.length) },
+    (_, index) => places[(number * 7 + index) % places.length] as (typeof places)[number],
+  );
+  return {
+    edge,
+    sequence,
+    environments: chosen.map((place, index): EnvironmentUsage => {
+      const single = index % oneInHasFlags === 0 ? place.flagIds.slice(0, singleFlags) : [];
+      return {
+        hour,
+        organization_id: place.organizationId,
+        project_id: place.projectId,
+        environment_id: place.environmentId,
+        requests: {
+          flags: 40,
+          stream: 2,
+          ...(single.length === 0 ? {} : { evaluate: single.length }),
+        },
+        bulk_answers: 42,
+        bulk_answered_at: at,
+        flags: single.map((flag_id) => ({ flag_id, evaluations: 1, evaluated_at: at })),
+      };
+    }),
+    keys: chosen.map(({ keyId }) => ({ key_id: keyId, used_at: at })),
+  };
+}
+
+function requestsOf({ environments }: UsageRecorded): number {
+  let sum = 0;
+  for (const { requests } of environments)
+    for (const count of Object.values(requests)) sum += count ?? 0;
+  return sum;
+}

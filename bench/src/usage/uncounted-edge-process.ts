@@ -1,0 +1,42 @@
+import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
+import { createEdge } from "../../../services/sdk-edge/src/app.ts";
+import { readConfig } from "../../../services/sdk-edge/src/config.ts";
+import { openNatsConnection } from "../../../services/sdk-edge/src/nats-connection.ts";
+import { followNats } from "../../../services/sdk-edge/src/snapshot/follow-nats.ts";
+import { createPace } from "../../../services/sdk-edge/src/snapshot/pace.ts";
+import { createSnapshotHolder } from "../../../services/sdk-edge/src/snapshot/snapshot-holder.ts";
+
+/** An edge as the product starts it, but for counting and limits by plan, which it is made without. */
+await startOrExit(async () => {
+  const config = readConfig();
+  const service = "sdk-edge";
+  const now = Date.now;
+  const logger = createLogger({ service, level: config.LOG_LEVEL });
+  const registry = createMetrics({ service });
+  const pace = createPace(() => performance.now());
+  const holder = createSnapshotHolder({ now, pace });
+  const connection = openNatsConnection({ url: config.NATS_URL, logger });
+  const nats = followNats({ connection: connection.ready, holder, cache: undefined, logger });
+  const edge = createEdge({
+    holder,
+    pace,
+    logger,
+    registry,
+    trustedProxies: config.TRUSTED_PROXIES,
+    rejectedEntries: nats.rejectedEntries,
+    streamTokenSecret: config.STREAM_TOKEN_SECRET,
+    requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
+    now,
+    random: Math.random,
+  });
+  await runService({
+    name: service,
+    logger,
+    app: edge.app,
+    listen: { host: config.host, port: config.PORT },
+    metrics: { host: config.host, port: config.METRICS_PORT, registry },
+    readiness: edge.readiness,
+    drain: edge.drain,
+    close: [connection.close, nats.stop, edge.close],
+  });
+});

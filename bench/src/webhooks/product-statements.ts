@@ -1,0 +1,269 @@
+import type { FlagEvent } from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import postgres from "postgres";
+import {
+  deleteOldDeliveries,
+  deleteOldEvents,
+} from "../../../services/webhook-dispatcher/src/clean-up.ts";
+import { listDeliveries } from "../../../services/webhook-dispatcher/src/deliveries/delivery-store.ts";
+import { recordAttempt } from "../../../services/webhook-dispatcher/src/dispatch/attempt-store.ts";
+import {
+  claimDeliveries,
+  findLanes,
+  freeExpiredClaims,
+  settleLanes,
+} from "../../../services/webhook-dispatcher/src/dispatch/claim-store.ts";
+import type { ClaimedDelivery } from "../../../services/webhook-dispatcher/src/dispatch/claimed-delivery.ts";
+import {
+  defaultBounds,
+  planClaims,
+  searchesFor,
+} from "../../../services/webhook-dispatcher/src/dispatch/plan-claims.ts";
+import { recordEvent } from "../../../services/webhook-dispatcher/src/events/event-store.ts";
+import type { Bench } from "../benchmark.ts";
+import { payload } from "./payload.ts";
+
+/**
+ * The dispatcher's own statements, taken from its code as they are, to be timed and explained. They
+ * change what they find, so each is run in a transaction that is rolled back.
+ */
+export type ProductStatements = {
+  /** How long it takes to fill all slots, without the commits, in milliseconds. */
+  timeClaim(): Promise<{ tookMs: number; claimed: number }>;
+  /** The same with the next deliveries of the webhook that has most of them. */
+  timeClaimOfLargest(): Promise<{ tookMs: number; claimed: number }>;
+  /** How PostgreSQL carries out each statement. */
+  explain(): Promise<readonly Plan[]>;
+};
+
+export type Plan = {
+  purpose: string;
+  text: string;
+  /** The plan that would be kept for whatever parameters come. */
+  keptText: string;
+};
+
+type Said = { text: string; parameters: readonly unknown[] };
+
+const claim = "00000000-0000-0000-0000-000000000001";
+/** As many as a dispatcher sends at once to one webhook. */
+const ofLargest = defaultBounds.webhook;
+/** How far ahead a dispatcher looks. */
+const aheadMs = 1_000;
+const pageSize = 101;
+const batch = 500;
+const keptDays = 30;
+
+export function openProductStatements(bench: Bench, adminUrl: string): ProductStatements {
+  let said: Said[] = [];
+  const sql = postgres(adminUrl, {
+    max: 1,
+    onnotice: () => undefined,
+    connection: { search_path: "webhooks" },
+    debug: (_connection, text, parameters) => {
+      said.push({ text, parameters: parameters as unknown[] });
+    },
+  }) as unknown as Sql;
+  bench.afterwards(() => sql.end());
+
+  /** Runs it to hear what it says, takes it back, and says each of it again to be explained. */
+  async function plansOf({ purpose, prepare, run }: Statements): Promise<Plan[]> {
+    return rolledBack(sql, async (tx) => {
+      const found = await prepare(tx);
+      await tx`savepoint before`;
+      said = [];
+      await run(tx, found);
+      const statements = said.filter(({ text }) => isStatement.test(text));
+      await tx`rollback to savepoint before`;
+      const plans: Plan[] = [];
+      for (const [index, { text: statement, parameters }] of statements.entries()) {
+        const keptText = await explained(tx, "generic_plan, costs off", statement);
+        const text = await explained(tx, "analyze, buffers, costs off", statement, parameters);
+        const part = statements.length === 1 ? "" : `, ${index + 1} of ${statements.length}`;
+        plans.push({ purpose: `${purpose}${part}`, text, keptText });
+      }
+      return plans;
+    });
+  }
+
+  return {
+    timeClaim: () => rolledBack(sql, (tx) => timed(() => fillSlots(tx))),
+    timeClaimOfLargest: () =>
+      rolledBack(sql, async (tx) => {
+        const webhookIds = [await findLargest(tx)];
+        return timed(() => claimAndSettle(tx, webhookIds, ofLargest));
+      }),
+    async explain() {
+      const plans: Plan[] = [];
+      for (const one of statements) plans.push(...(await plansOf(one)));
+      return plans;
+    },
+  };
+}
+
+const isStatement = /^\s*(?:select|insert|update|delete|with)\b/;
+
+/** As the dispatcher does when it has all slots free. */
+async function fillSlots(tx: Sql): Promise<ClaimedDelivery[]> {
+  const searches = searchesFor([], defaultBounds);
+  const lanes = [];
+  for (const search of searches) lanes.push(...(await findLanes(tx, search, aheadMs)));
+  const planned = planClaims(lanes, [], defaultBounds);
+  const claimed: ClaimedDelivery[] = [];
+  for (const [atMost, claims] of Map.groupBy(planned, (one) => one.atMost)) {
+    const webhookIds = claims.map(({ webhookId }) => webhookId);
+    claimed.push(...(await claimDeliveries(tx, { webhookIds, atMost, claim, claimedAtMs: 0 })));
+  }
+  await settleLanes(
+    tx,
+    planned.map(({ webhookId }) => webhookId),
+  );
+  return claimed;
+}
+
+async function claimAndSettle(
+  tx: Sql,
+  webhookIds: readonly string[],
+  atMost: number,
+): Promise<ClaimedDelivery[]> {
+  const claimed = await claimDeliveries(tx, { webhookIds, atMost, claim, claimedAtMs: 0 });
+  await settleLanes(tx, webhookIds);
+  return claimed;
+}
+
+async function timed(work: () => Promise<ClaimedDelivery[]>) {
+  const beganMs = performance.now();
+  const claimed = await work();
+  return { tookMs: performance.now() - beganMs, claimed: claimed.length };
+}
+
+type Found = { webhookId: string; delivery: ClaimedDelivery | undefined };
+type Statements = {
+  purpose: string;
+  /** What has happened before it, and finds what it is about. */
+  prepare: (tx: Sql) => Promise<Found>;
+  run: (tx: Sql, found: Found) => Promise<unknown>;
+};
+
+const statements: readonly Statements[] = [
+  { purpose: "finding and claiming what is due", prepare: findOne, run: (tx) => fillSlots(tx) },
+  {
+    purpose: "claiming from a large backlog",
+    prepare: findOne,
+    run: (tx, { webhookId }) => claimAndSettle(tx, [webhookId], ofLargest),
+  },
+  {
+    purpose: "recording that a delivery was made",
+    prepare: claimOne,
+    run: (tx, { delivery }) => recordAttempt(tx, madeAttempt(delivery, true)),
+  },
+  {
+    purpose: "recording that an attempt failed",
+    prepare: claimOne,
+    run: (tx, { delivery }) => recordAttempt(tx, madeAttempt(delivery, false)),
+  },
+  {
+    purpose: "making deliveries of an event",
+    prepare: findOne,
+    run: (tx, found) => recordNewEvent(tx, found),
+  },
+  {
+    purpose: "freeing claims that have run out",
+    async prepare(tx) {
+      const found = await claimOne(tx);
+      await tx`update deliveries set claimed_until = now() - interval '1 s' where claimed_by = ${claim}`;
+      return found;
+    },
+    run: (tx) => freeExpiredClaims(tx, batch),
+  },
+  {
+    purpose: "deleting old deliveries",
+    prepare: claimOne,
+    run: (tx) => deleteOldDeliveries(tx, keptDays),
+  },
+  { purpose: "forgetting old events", prepare: findOne, run: (tx) => deleteOldEvents(tx) },
+  {
+    purpose: "a page of a webhook's deliveries",
+    prepare: findOne,
+    run: (tx, { webhookId }) =>
+      listDeliveries(tx, { webhookId, status: "failed", beforeId: undefined, limit: pageSize }),
+  },
+];
+
+async function findOne(tx: Sql): Promise<Found> {
+  return { webhookId: await findLargest(tx), delivery: undefined };
+}
+
+async function claimOne(tx: Sql): Promise<Found> {
+  const { webhookId } = await findOne(tx);
+  const [delivery] = await claimAndSettle(tx, [webhookId], ofLargest);
+  return { webhookId, delivery };
+}
+
+async function findLargest(tx: Sql): Promise<string> {
+  const [largest] = await tx<[{ id: string }]>`
+    select id from webhooks where name = 'webhook 0'`;
+  return largest.id;
+}
+
+function madeAttempt(delivery: ClaimedDelivery | undefined, succeeded: boolean) {
+  if (delivery === undefined) throw new Error("nothing was claimed");
+  const attempt = {
+    id: crypto.randomUUID(),
+    attemptedAt: new Date(),
+    statusCode: succeeded ? 200 : 500,
+    durationMs: 12,
+    error: null,
+    responseBody: "",
+  };
+  const next = succeeded
+    ? ({ status: "delivered", goneOnly: false } as const)
+    : ({ status: "retrying", goneOnly: false, afterMs: 60_000 } as const);
+  return { delivery, attempt, next, slow: false };
+}
+
+async function recordNewEvent(tx: Sql, { webhookId }: Found): Promise<number> {
+  const [place] = await tx<[{ organization_id: string; project_id: string }]>`
+    select organization_id, project_id from webhooks where id = ${webhookId}`;
+  const told = JSON.parse(payload) as Pick<FlagEvent, "flag" | "environment" | "triggered_by">;
+  const event = {
+    ...told,
+    ...place,
+    id: claim,
+    event: "flag.toggled",
+    timestamp: new Date().toISOString(),
+    state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
+  };
+  return recordEvent(tx, event as unknown as FlagEvent, () => crypto.randomUUID());
+}
+
+async function explained(
+  tx: Sql,
+  options: string,
+  statement: string,
+  parameters: readonly unknown[] = [],
+): Promise<string> {
+  const lines = await tx.unsafe<{ "QUERY PLAN": string }[]>(
+    `explain (${options}) ${statement}`,
+    parameters as never[],
+  );
+  return lines.map((line) => line["QUERY PLAN"]).join("\n");
+}
+
+/** What begins a transaction of its own begins a part of this one, which is rolled back. */
+async function rolledBack<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+  let result: { value: T } | undefined;
+  const intended = new Error("as intended");
+  try {
+    await sql.begin(async (transaction) => {
+      const begin = (part: Parameters<typeof transaction.savepoint>[0]) =>
+        transaction.savepoint(part as never);
+      const tx = Object.assign(transaction, { begin }) as unknown as Sql;
+      result = { value: await work(tx) };
+      throw intended;
+    });
+  } catch (error) {
+    if (error !== intended) throw error;
+  }
+  return (result as { value: T }).value;
+}

@@ -1,0 +1,168 @@
+import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
+import { describeProfile } from "../profile/compare-profiles.ts";
+import { profilingInto } from "../profile/profiling.ts";
+import type { Figure } from "../reporting/figure.ts";
+import { number } from "../reporting/table.ts";
+import { alternate } from "../rounds.ts";
+import { quantile } from "../statistics.ts";
+import { sendBacklog } from "./backlog.ts";
+import { sendBarePosts } from "./bare-posts.ts";
+import { webhooks } from "./fill-waiting.ts";
+import { type Latencies, measureLightLoad } from "./light-load.ts";
+import { startBarePosts, startHangingTargets, startReceiver } from "./receivers.ts";
+import { few, measureWaiting, type Waiting } from "./waiting.ts";
+import { createWebhooks, startWebhookSystem, type WebhookSystem } from "./webhook-system.ts";
+
+export const webhooksBenchmark: Benchmark = {
+  name: "webhooks",
+  pinned: false,
+  summary: "a backlog of 10,000 deliveries, beside 200 targets that hang, and 1,000,000 waiting",
+  run,
+  profile,
+};
+
+const size = { deliveries: 10_000, targets: 40, hanging: 200, rounds: 3 };
+const quickSize = { deliveries: 200, targets: 4, hanging: 10, rounds: 1 };
+const perOrganization = { good: 4, hanging: 10 };
+
+async function run(bench: Bench): Promise<Outcome> {
+  const system = await startWebhookSystem(bench);
+  const backlogs = await measureBacklogs(bench, system);
+  bench.say("changes one by one");
+  const light = await measureLightLoad(bench, system);
+  const waiting = await measureWaiting(bench, system);
+  const { postgres, nats } = system;
+  return {
+    figures: [...backlogFigures(backlogs), ...lightFigures(light), ...waitingFigures(waiting)],
+    notes: notesOf(backlogs, waiting),
+    listings: waiting.plans
+      .filter(({ text }) => looksForDue.test(text))
+      .map(({ purpose, text }) => ({
+        title: `With ${amount(waiting.manyCount)} waiting, ${purpose}:`,
+        text,
+      })),
+    servers: { PostgreSQL: postgres.version, NATS: nats.version },
+  };
+}
+
+const looksForDue = / using (?:lanes|deliveries)_due on /;
+
+async function measureBacklogs(bench: Bench, system: WebhookSystem) {
+  const { deliveries, targets, hanging, rounds } = bench.quick ? quickSize : size;
+  const [receiver, hangingTargets, posts] = await Promise.all([
+    startReceiver(bench, targets),
+    startHangingTargets(bench, hanging),
+    startBarePosts(bench),
+  ]);
+  bench.say(`${targets} webhooks and ${hanging} whose targets hang`);
+  const webhookIds = await createWebhooks(system, {
+    urls: receiver.urls,
+    perOrganization: perOrganization.good,
+  });
+  const hangingIds = await createWebhooks(system, {
+    urls: hangingTargets.urls,
+    perOrganization: perOrganization.hanging,
+  });
+  const bad = { webhookIds: hangingIds, targets: hangingTargets };
+  const sides = (count: number) => {
+    const good = { deliveries: count, webhookIds, receiver };
+    return {
+      alone: () => sendBacklog(system, good),
+      beside: () => sendBacklog(system, { ...good, hanging: bad }),
+      got: () => sendBarePosts(posts, { ...good, client: "got" }),
+      node: () => sendBarePosts(posts, { ...good, client: "node:http" }),
+    };
+  };
+  if (!bench.quick) {
+    bench.say("a tenth of it, to warm up");
+    await alternate(1, sides(deliveries / 10));
+  }
+  bench.say(`${deliveries} deliveries: alone, beside those that hang, and bare, in turn`);
+  return { ...(await alternate(rounds, sides(deliveries))), deliveries, targets, hanging };
+}
+
+type Backlogs = Awaited<ReturnType<typeof measureBacklogs>>;
+
+const goalBesideHanging = 0.9;
+const goalMedianMs = 20;
+const goalP99Ms = 100;
+
+function backlogFigures({ alone, beside, got, node, hanging }: Backlogs): Figure[] {
+  const rate = { unit: "/s", measured: alone.perSecond };
+  return [
+    { ...rate, what: "deliveries a second, beside bare got", baseline: got.perSecond },
+    { ...rate, what: "deliveries a second, beside bare node:http", baseline: node.perSecond },
+    {
+      what: "CPU of the dispatcher a delivery, beside bare got",
+      unit: "µs",
+      measured: alone.dispatcherMicroseconds,
+      baseline: got.senderMicroseconds,
+    },
+    {
+      what: `deliveries a second while ${hanging} targets hang, beside none`,
+      unit: "/s",
+      measured: beside.perSecond,
+      baseline: alone.perSecond,
+      goal: { of: "ratio", atLeast: goalBesideHanging },
+    },
+  ];
+}
+
+function lightFigures({ deliveredMs, patchedMs }: Latencies): Figure[] {
+  const figure = (what: string, share: number): Figure => ({
+    what: `one by one: event to receiver, beside the PATCH: ${what}`,
+    unit: "ms",
+    measured: quantile(deliveredMs, share),
+    baseline: quantile(patchedMs, share),
+  });
+  return [
+    { ...figure("median", 0.5), goal: { of: "measured", below: goalMedianMs } },
+    { ...figure("p99", 0.99), goal: { of: "measured", below: goalP99Ms } },
+    figure("the slowest", 1),
+  ];
+}
+
+function waitingFigures({ few: withFew, many, manyCount }: Waiting): Figure[] {
+  const amounts = `${amount(manyCount)} waiting, beside ${amount(few)}`;
+  return [
+    {
+      what: `${amounts}: claiming ${many.claimed}, of as many webhooks`,
+      unit: "ms",
+      measured: many.claimMs,
+      baseline: withFew.claimMs,
+    },
+    {
+      what: `${amounts}: claiming ${many.ofLargest} of the largest backlog`,
+      unit: "ms",
+      measured: many.largestMs,
+      baseline: withFew.largestMs,
+    },
+  ];
+}
+
+function notesOf({ alone, deliveries, targets }: Backlogs, { manyCount }: Waiting): string[] {
+  const { postgresMicroseconds, receiverMicroseconds } = alone;
+  return [
+    `${amount(deliveries)} deliveries to ${targets} webhooks. A delivery takes ${number(alone.dispatcherMicroseconds)} µs of CPU in the dispatcher, ${number(postgresMicroseconds)} µs in PostgreSQL and ${number(receiverMicroseconds)} µs in the receiver.`,
+    `${amount(manyCount)} wait for ${amount(webhooks)} webhooks, a tenth of them for one; two of three are due.`,
+  ];
+}
+
+/** Where the dispatcher's time goes, a delivery. */
+async function profile(bench: Bench): Promise<string> {
+  const profiling = profilingInto(bench);
+  const { deliveries, targets } = bench.quick ? quickSize : size;
+  const system = await startWebhookSystem(bench, profiling);
+  const receiver = await startReceiver(bench, targets);
+  const webhookIds = await createWebhooks(system, {
+    urls: receiver.urls,
+    perOrganization: perOrganization.good,
+  });
+  const { fromMs, toMs } = await sendBacklog(system, { deliveries, webhookIds, receiver });
+  const { child } = system.dispatcher;
+  await child.stop();
+  const run = { answers: deliveries, fromMs, toMs };
+  return describeProfile({ profile: profiling.read(child.pid), run });
+}
+
+const amount = (count: number) => count.toLocaleString("en-US");

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "@jest/globals";
+import { assertAgreement } from "../src/evaluation/agreement.ts";
+import { libraryNames } from "../src/evaluation/measured-library.ts";
+import { numbered, numberMark } from "../src/http/load.ts";
+import { numberedRequest, requestBytes } from "../src/http/request-bytes.ts";
+import { countries, plans, targetedFlags } from "../src/targeting/targeted-flags.ts";
+import { userOf } from "../src/targeting/users.ts";
+
+describe("given a request with a place for a number", () => {
+  const body = JSON.stringify({ user_id: `user-${numberMark}` });
+  const plan = { method: "POST", path: "/flags", headers: { Accept: "*/*" }, body };
+
+  it("its bytes carry one number after the other", () => {
+    const request = numberedRequest(requestBytes(plan, "localhost"));
+    expect(request(7).toString()).toContain('{"user_id":"user-00000007"}');
+    expect(request(12_345_678).toString()).toContain('{"user_id":"user-12345678"}');
+    expect(request(90).toString()).toContain('{"user_id":"user-00000090"}');
+  });
+
+  it("a plan with one number is the same request", () => {
+    const bytes = requestBytes(numbered(plan, 42), "localhost").toString();
+    expect(bytes).toBe(numberedRequest(requestBytes(plan, "localhost"))(42).toString());
+  });
+});
+
+describe("given the flags and users of the benchmarks", () => {
+  it("each rule is met by half of the users", () => {
+    const users = Array.from({ length: countries.length * plans.length }, (_, at) => userOf(at));
+    for (const flag of targetedFlags(100, ["rules"])) {
+      if (flag.kind !== "rules") throw new Error("no rules");
+      const met = users.filter(
+        ({ country, plan }) => flag.countries.includes(country) && flag.plan === plan,
+      );
+      expect(met).toHaveLength(users.length / 2);
+    }
+  });
+
+  it("there are as many of each kind", () => {
+    const kinds = targetedFlags(99).map(({ kind }) => kind);
+    for (const kind of ["constant", "rules", "rollout"])
+      expect(kinds.filter((each) => each === kind)).toHaveLength(33);
+  });
+});
+
+describe("given the values of several libraries", () => {
+  const half = ["1", "0", "1", "0"];
+  const otherHalf = ["0", "1", "0", "1"];
+
+  it("one that has another value of a rule is named", () => {
+    expect(() => assertAgreement(valuesWith(otherHalf), ["rules"])).toThrow(
+      "unleash-client: checkout-flow-variant-0 (rules) has another value for user 0",
+    );
+  });
+
+  it("one whose rollout takes in others is not", () => {
+    expect(() => assertAgreement(valuesWith(otherHalf), ["rollout"])).not.toThrow();
+  });
+
+  it("one whose rollout takes in too many is named", () => {
+    expect(() => assertAgreement(valuesWith(["1", "1", "1", "0"]), ["rollout"])).toThrow(
+      "unleash-client: checkout-flow-variant-0 (rollout) is on for 75 %",
+    );
+  });
+
+  function valuesWith(unleash: readonly string[]) {
+    const same = Object.fromEntries(libraryNames.map((name) => [name, half]));
+    return { ...same, "unleash-client": unleash } as Parameters<typeof assertAgreement>[0];
+  }
+});

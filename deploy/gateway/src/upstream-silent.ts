@@ -1,0 +1,7 @@
+/** An upstream that has not sent anything for too long. */
+export class UpstreamSilent extends Error {
+  constructor(origin: URL) {
+    super(`${origin.origin} has been silent for too long`);
+    this.name = "UpstreamSilent";
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * What a service can be told and the launcher only hands on: it goes to those that read it, as it is, and
+ * they say what is wrong with it.
+ */
+export type SettingsOfServices = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+const keyLimits = ["KEY_REQUESTS_PER_SECOND", "KEY_REQUESTS_BURST"];
+
+const handedOn: Readonly<Record<string, readonly string[]>> = {
+  management: ["PLANS", ...keyLimits],
+  scheduler: keyLimits,
+  "sdk-edge": ["SDK_REQUESTS_PER_SECOND"],
+  "usage-metering": keyLimits,
+  "webhook-dispatcher": ["WEBHOOK_RETRY_DELAYS", ...keyLimits],
+};
+
+export function readSettingsOfServices(
+  read: (variable: string) => string | undefined,
+): SettingsOfServices {
+  const settings: Record<string, Record<string, string>> = {};
+  for (const [service, variables] of Object.entries(handedOn)) {
+    const given = variables.flatMap((variable) => {
+      const value = read(variable);
+      return value === undefined ? [] : [[variable, value]];
+    });
+    settings[service] = Object.fromEntries(given);
+  }
+  return settings;
+}

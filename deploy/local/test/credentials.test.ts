@@ -1,0 +1,60 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { loadCredentials } from "../src/credentials.ts";
+import { StartError } from "../src/start-error.ts";
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "halyard-credentials-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const file = () => join(home, "credentials.json");
+const kept = () => JSON.parse(readFileSync(file(), "utf8")) as unknown;
+
+describe("given a home that was never started", () => {
+  it("makes every secret, each its own, for nobody else to read", () => {
+    const made = loadCredentials(home);
+    const secrets = Object.values(made);
+    expect(Object.keys(made)).toContain("stream_token_secret");
+    expect(new Set(secrets).size).toBe(secrets.length);
+    for (const secret of secrets) expect(secret).toMatch(/^[\w-]{43}$/);
+    expect(kept()).toEqual(made);
+    expect(statSync(file()).mode & 0o077).toBe(0);
+  });
+
+  it("has the same ones on the next start", () => {
+    expect(loadCredentials(home)).toEqual(loadCredentials(home));
+  });
+});
+
+describe("given a home that is older than some of the secrets", () => {
+  it("makes those, keeps the others and the demo's keys, and has the same on the next start", () => {
+    const { operator_token, owner_password, runtime_password } = loadCredentials(home);
+    const demo = { client_key: "hc_…" };
+    const old = { operator_token, owner_password, runtime_password, demo };
+    writeFileSync(file(), JSON.stringify(old));
+    const loaded = loadCredentials(home);
+    expect(loaded).toEqual({
+      ...old,
+      scheduler_owner_password: expect.stringMatching(/^[\w-]{43}$/),
+      scheduler_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
+      stream_token_secret: expect.stringMatching(/^[\w-]{43}$/),
+      webhook_secret_key: expect.stringMatching(/^[\w-]{43}$/),
+      webhooks_owner_password: expect.stringMatching(/^[\w-]{43}$/),
+      webhooks_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
+      usage_owner_password: expect.stringMatching(/^[\w-]{43}$/),
+      usage_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    expect(loadCredentials(home)).toEqual(loaded);
+  });
+});
+
+describe("given a file that is damaged", () => {
+  it("says what to do", () => {
+    writeFileSync(file(), "{");
+    expect(() => loadCredentials(home)).toThrow(StartError);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "@jest/globals";
+import { readSettings } from "../src/config.ts";
+import { planServices } from "../src/service-plans.ts";
+
+/** 32 bytes as the home keeps them, and as the dispatcher takes them. */
+const keptSecretKey = "-_8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const givenSecretKey = "+/8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
+  const read = readSettings(environment);
+  if (!read.ok) throw new Error(read.problems.join("\n"));
+  const urlsOf = (name: string) => ({
+    ownerUrl: `postgres://${name}_owner@127.0.0.1/halyard`,
+    runtimeUrl: `postgres://${name}_runtime@127.0.0.1/halyard`,
+  });
+  const plans = planServices({
+    settings: read.settings,
+    natsUrl: "nats://127.0.0.1:4222",
+    databaseUrls: {
+      management: urlsOf("management"),
+      scheduler: urlsOf("scheduler"),
+      "webhook-dispatcher": urlsOf("webhooks"),
+      "usage-metering": urlsOf("usage"),
+    },
+    operatorToken: "the operator's",
+    streamTokenSecret: "the edges'",
+    webhookSecretKey: keptSecretKey,
+    migrate: async () => undefined,
+  });
+  return plans.find(({ name }) => name === service)?.environment;
+}
+
+describe("given what each service needs", () => {
+  it.each([
+    ["management", "management_runtime"],
+    ["scheduler", "scheduler_runtime"],
+    ["webhook-dispatcher", "webhooks_runtime"],
+    ["usage-metering", "usage_runtime"],
+  ])("gives %s its own runtime role and no other", (name, role) => {
+    const text = JSON.stringify(environmentOf(name));
+    expect(text.match(/\w+_(owner|runtime)/g)).toEqual([role]);
+  });
+
+  it.each([
+    ["management", ["POSTGRES_URL", "OPERATOR_TOKEN"]],
+    ["scheduler", ["POSTGRES_URL"]],
+    ["sdk-edge", ["STREAM_TOKEN_SECRET"]],
+    ["webhook-dispatcher", ["POSTGRES_URL", "WEBHOOK_SECRET_KEYS"]],
+    ["usage-metering", ["POSTGRES_URL"]],
+  ])("gives %s the secrets that it needs and no other", (name, needed) => {
+    const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A/;
+    const told = Object.entries(environmentOf(name) ?? {});
+    expect(told.filter(([, value]) => secrets.test(value)).map(([key]) => key)).toEqual(needed);
+  });
+});
+
+describe("given webhooks", () => {
+  it("gives the dispatcher the home's key for their secrets, in base64", () => {
+    expect(environmentOf("webhook-dispatcher")).toMatchObject({
+      WEBHOOK_SECRET_KEYS: `local:${givenSecretKey}`,
+    });
+  });
+
+  it.each([
+    ["lets them go to receivers on this machine", "development", "true"],
+    ["keeps them from private addresses", "production", "false"],
+  ])("%s in %s mode", (_what, mode, allowed) => {
+    expect(environmentOf("webhook-dispatcher", { HALYARD_MODE: mode })).toMatchObject({
+      WEBHOOK_ALLOW_PRIVATE_TARGETS: allowed,
+    });
+  });
+});
+
+describe("given settings of single services", () => {
+  const settings: Record<string, string[]> = {
+    PLANS: ["management"],
+    KEY_REQUESTS_PER_SECOND: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
+    KEY_REQUESTS_BURST: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
+    SDK_REQUESTS_PER_SECOND: ["sdk-edge"],
+    WEBHOOK_RETRY_DELAYS: ["webhook-dispatcher"],
+  };
+  const services = ["management", "scheduler", "sdk-edge", "usage-metering", "webhook-dispatcher"];
+
+  it.each(Object.entries(settings))("hands %s on to %j, and to no other", (name, readers) => {
+    const told = services.filter((service) => environmentOf(service, { [name]: "1" })?.[name]);
+    expect(told).toEqual(readers);
+  });
+
+  it("says nothing of what is not set", () => {
+    for (const service of services)
+      for (const name of Object.keys(settings))
+        expect(environmentOf(service)).not.toHaveProperty(name);
+  });
+});

@@ -1,0 +1,27 @@
+/** A service that has a schema, and under which address its owner reaches it; undefined: not told. */
+export type Schema = { service: string; variable: string; ownerUrl: string | undefined };
+
+const variables = {
+  management: "MANAGEMENT_OWNER_URL",
+  scheduler: "SCHEDULER_OWNER_URL",
+  "webhook-dispatcher": "WEBHOOKS_OWNER_URL",
+  "usage-metering": "USAGE_OWNER_URL",
+} as const;
+
+export function readSchemas(environment: NodeJS.ProcessEnv = process.env): Schema[] {
+  return Object.entries(variables).map(([service, variable]) => ({
+    service,
+    variable,
+    ownerUrl: environment[variable] || undefined,
+  }));
+}
+
+/** What a service's own migration is told: whatever we were, but only its own address, as it knows it. */
+export function environmentOfMigration(
+  ownerUrl: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): NodeJS.ProcessEnv {
+  const owners = new Set<string>(Object.values(variables));
+  const others = Object.entries(environment).filter(([name]) => !owners.has(name));
+  return { ...Object.fromEntries(others), POSTGRES_OWNER_URL: ownerUrl };
+}

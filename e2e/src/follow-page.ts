@@ -1,0 +1,33 @@
+import { eventually } from "@halyard/testing";
+import { expect } from "@jest/globals";
+import { commandsOf } from "./page-blocks.ts";
+import type { PageShell } from "./page-shell.ts";
+import { isAsShown } from "./shown-answer.ts";
+
+/**
+ * Runs all commands of a page; where the page says what they print, that is what they come to print.
+ * Answers how many there were.
+ */
+export async function followPage(shell: PageShell, page: string): Promise<number> {
+  const all = commandsOf(page);
+  for (const { commands, line, prints } of all) {
+    if (prints === undefined) {
+      await shell.run(commands);
+      continue;
+    }
+    let printed = "";
+    const becomesTrue = eventually(async () => {
+      printed = await shell.run(commands);
+      return isAsShown(printed, prints);
+    });
+    const isTrue = await becomesTrue.then(
+      () => true,
+      () => false,
+    );
+    // What it printed last says more than that time has run out.
+    if (!isTrue) expect({ line, printed }).toEqual({ line, printed: prints });
+    // What stands in one piece is shown to the letter, with the space before each true.
+    if (prints.startsWith('{"')) expect(printed).toBe(prints.trim());
+  }
+  return all.length;
+}

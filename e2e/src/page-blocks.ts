@@ -1,0 +1,52 @@
+/** The fenced blocks of a page, in order: what stands behind the three backticks, and the text. */
+export type PageBlock = { kind: string; text: string; line: number };
+
+export function blocksOf(page: string): PageBlock[] {
+  const blocks: PageBlock[] = [];
+  let open: PageBlock | undefined;
+  page.split("\n").forEach((line, index) => {
+    if (!line.startsWith("```")) {
+      if (open !== undefined) open.text += `${line}\n`;
+    } else if (open === undefined) {
+      open = { kind: line.slice("```".length), text: "", line: index + 1 };
+    } else {
+      blocks.push(open);
+      open = undefined;
+    }
+  });
+  return blocks;
+}
+
+/** Commands that a reader copies, with what the page says that they print, when it does. */
+export type PageCommands = { commands: string; line: number; prints: string | undefined };
+
+export function commandsOf(page: string): PageCommands[] {
+  const blocks = blocksOf(page);
+  return blocks.flatMap(({ kind, text, line }, index) => {
+    if (kind !== "sh") return [];
+    const next = blocks[index + 1];
+    return [{ commands: text, line, prints: next?.kind === "json" ? next.text : undefined }];
+  });
+}
+
+/** The part of a page below one heading. */
+export function sectionOf(page: string, heading: string): string {
+  const [, section] = page.split(`\n## ${heading}\n`);
+  if (section === undefined) throw new Error(`no section "${heading}"`);
+  return section.split("\n## ")[0] ?? "";
+}
+
+/** The cells of the table whose first row begins like this. */
+export function tableOf(page: string, firstRow: string): string[][] {
+  const lines = page.split("\n");
+  const first = lines.findIndex((line) => line.startsWith(`| ${firstRow}`));
+  if (first === -1) throw new Error(`no table "${firstRow}"`);
+  const rest = lines.slice(first + 2);
+  const end = rest.findIndex((line) => !line.startsWith("|"));
+  return rest.slice(0, end).map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
+}

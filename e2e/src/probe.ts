@@ -1,0 +1,37 @@
+import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
+
+/**
+ * How long a hostile request takes, and an ordinary one beside it. On a machine with other work
+ * anything may be late once; what stalls a process does so every time. So both are sent again when
+ * they took long, and of each the quickest answer counts.
+ */
+export type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
+
+const mostTries = 5;
+
+export async function disturb(
+  url: string,
+  hostile: RawRequest,
+  { ordinary, boundMs }: { ordinary: RawRequest; boundMs: number },
+): Promise<Disturbance> {
+  let hostileMs = Number.POSITIVE_INFINITY;
+  let ordinaryMs = Number.POSITIVE_INFINITY;
+  for (let tries = 1; ; tries += 1) {
+    const [answered, beside] = await Promise.all([timed(url, hostile), timed(url, ordinary)]);
+    if (beside.answer.status !== 200)
+      throw new Error(`an ordinary request was answered ${beside.answer.status}`);
+    hostileMs = Math.min(hostileMs, answered.tookMs);
+    ordinaryMs = Math.min(ordinaryMs, beside.tookMs);
+    if (Math.max(hostileMs, ordinaryMs) < boundMs || tries === mostTries)
+      return { answer: answered.answer, hostileMs, ordinaryMs };
+  }
+}
+
+async function timed(
+  url: string,
+  asked: RawRequest,
+): Promise<{ answer: RawAnswer; tookMs: number }> {
+  const startedMs = performance.now();
+  const answer = await sendRaw(url, asked);
+  return { answer, tookMs: performance.now() - startedMs };
+}

@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs";
+import { compileCheck, TargetingRules } from "@halyard/contracts";
+import { bucketOf, findRulesProblem, operators } from "@halyard/evaluation";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { followPage } from "../../src/follow-page.ts";
+import { blocksOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
+import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
+import { type System, startSystem } from "../../src/system.ts";
+import { createTenant } from "../../src/tenancy.ts";
+
+/** What the pages about targeting say is what happens. */
+const page = readFileSync(new URL("../../../docs/targeting.md", import.meta.url), "utf8");
+const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+
+describe("given a running system", () => {
+  let system: System;
+  let gatewayUrl: string;
+  const shells: PageShell[] = [];
+
+  beforeAll(async () => {
+    system = await startSystem({ managements: 1, edges: 1 });
+    gatewayUrl = (await system.startGateway()).url;
+  });
+  afterAll(async () => {
+    for (const shell of shells) shell.close();
+    await system?.close();
+  });
+
+  async function openShell(name: string): Promise<PageShell> {
+    const tenant = await createTenant(gatewayUrl, { name });
+    const shell = openPageShell(demoOf(tenant, gatewayUrl));
+    shells.push(shell);
+    await shell.run(`CLIENT_KEY=${tenant.clientKey}\nSERVER_KEY=${tenant.serverKey}`);
+    return shell;
+  }
+
+  it("docs/targeting.md works when it is followed", async () => {
+    expect(await followPage(await openShell("Page"), page)).toBeGreaterThan(7);
+  });
+
+  it("so does its summary in the README", async () => {
+    const section = sectionOf(readme, "Target it");
+    expect(await followPage(await openShell("Readme"), section)).toBeGreaterThan(0);
+  });
+});
+
+describe("given docs/targeting.md alone", () => {
+  const checkRules = compileCheck(TargetingRules);
+
+  it("shows rules that are taken", () => {
+    const shown = blocksOf(page).filter(({ kind }) => kind === "json rules");
+    expect(shown.length).toBeGreaterThan(1);
+    for (const { text } of shown) {
+      const rules = checkRules(JSON.parse(text));
+      expect(rules).toMatchObject({ ok: true });
+      if (rules.ok) expect(findRulesProblem(rules.value)).toBeUndefined();
+    }
+  });
+
+  it("shows buckets as they are computed", () => {
+    const rows = tableOf(page, "Flag key | User id | Bucket");
+    expect(rows.length).toBeGreaterThan(3);
+    for (const [flagKey = "", userId = "", bucket] of rows)
+      expect(`${flagKey} ${userId} ${bucketOf(flagKey, userId)}`).toBe(
+        `${flagKey} ${userId} ${bucket}`,
+      );
+  });
+
+  it("lists every operator under its category", () => {
+    const rows = tableOf(page, "Operator | Category");
+    expect(rows.map(([name, category]) => `${name} ${category}`)).toEqual(
+      operators.map(({ name, category }) => `\`${name}\` ${category}`),
+    );
+  });
+});

@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { defaultPlans } from "@halyard/contracts";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { followPage } from "../../src/follow-page.ts";
+import { blocksOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
+import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
+import { type System, startSystem } from "../../src/system.ts";
+import { createTenant, operatorToken, type Tenant } from "../../src/tenancy.ts";
+
+const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
+const page = pageOf("docs/usage.md");
+
+/** What the page about usage says is what happens. */
+describe("given a running system with usage metering", () => {
+  let system: System;
+  let gatewayUrl: string;
+  let tenant: Tenant;
+  const shells: PageShell[] = [];
+
+  beforeAll(async () => {
+    system = await startSystem({ managements: 1, meterings: 1, edges: 1 });
+    gatewayUrl = (await system.startGateway()).url;
+    tenant = await createTenant(gatewayUrl, { name: "Usage" });
+  });
+  afterAll(async () => {
+    for (const shell of shells) shell.close();
+    await system?.close();
+  });
+
+  function openShell(): PageShell {
+    const shell = openPageShell(demoOf(tenant, gatewayUrl));
+    shells.push(shell);
+    return shell;
+  }
+
+  it("docs/usage.md works when it is followed", async () => {
+    expect(await followPage(openShell(), page)).toBe(4);
+  });
+
+  it("so does its summary in the README", async () => {
+    const shell = openShell();
+    await shell.run(`SERVER_KEY=${tenant.serverKey}`);
+    const summary = sectionOf(pageOf("README.md"), "See what is used");
+    expect(await followPage(shell, summary)).toBe(1);
+  });
+
+  it("its headers are those that are answered", async () => {
+    const [answered = "", ofStreams = ""] = blocksOf(page).flatMap(({ kind, text }) =>
+      kind === "http" ? [text] : [],
+    );
+    const { headers } = await fetch(`${gatewayUrl}/api/v1/sdk/flags`, {
+      headers: { authorization: `Bearer ${tenant.clientKey}` },
+    });
+    expect(shapeOf(headersIn(headers))).toBe(shapeOf(answered));
+
+    const brief = await createTenant(gatewayUrl, { name: "One stream", plan: "free" });
+    const open = () =>
+      fetch(`${gatewayUrl}/api/v1/sdk/stream`, {
+        headers: { authorization: `Bearer ${brief.clientKey}` },
+      });
+    const first = await open();
+    const refused = await open();
+    expect(refused.status).toBe(429);
+    expect(shapeOf(headersIn(refused.headers))).toBe(shapeOf(ofStreams));
+    await Promise.all([first, refused].map(({ body }) => body?.cancel()));
+  });
+
+  it("docs/operations.md has a statement that says who has used the most", async () => {
+    const [most = ""] = blocksOf(sectionOf(pageOf("docs/operations.md"), "Usage metering")).flatMap(
+      ({ kind, text }) => (kind === "sql" ? [text] : []),
+    );
+    const rows = await system.sql.unsafe(most);
+    expect(rows.map(({ organization_id }) => organization_id)).toContain(tenant.organizationId);
+  });
+
+  it("and a command that moves an organization to another plan", async () => {
+    const [command = ""] = blocksOf(
+      sectionOf(pageOf("docs/operations.md"), "Usage metering"),
+    ).flatMap(({ text }) => (text.startsWith("curl ") ? [text] : []));
+    const shell = openShell();
+    await shell.run(`OPERATOR_TOKEN='${operatorToken}'`);
+    const answer = await shell.run(command.replace("<id>", tenant.organizationId));
+    expect(JSON.parse(answer)).toMatchObject({ plan: "growth" });
+  });
+});
+
+describe("given docs/usage.md alone", () => {
+  it("lists the plans that are there when nothing is configured", () => {
+    const rows = tableOf(page, "Plan |").map(([name = "", requests, streams, projects]) => [
+      name.replaceAll("`", ""),
+      [requests, streams, projects].map(limitIn),
+    ]);
+    expect(Object.fromEntries(rows)).toEqual(
+      Object.fromEntries(
+        Object.entries(defaultPlans).map(([name, limits]) => [
+          name,
+          [limits.requests_per_month, limits.sse_connections, limits.projects],
+        ]),
+      ),
+    );
+  });
+});
+
+function limitIn(cell = ""): number | null {
+  return cell === "unlimited" ? null : Number(cell.replaceAll(",", ""));
+}
+
+function headersIn(headers: Headers): string {
+  return ["RateLimit-Policy", "RateLimit"]
+    .map((name) => `${name}: ${headers.get(name)}\n`)
+    .join("");
+}
+
+/** Figures are different for every reader. */
+function shapeOf(text: string): string {
+  return text.replace(/\d+/g, "0");
+}

@@ -1,0 +1,110 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { eventually, type ServiceProcess } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { CreatedFlag } from "../../src/changes.ts";
+import { holdRow } from "../../src/held-rows.ts";
+import { beginScheduleStory } from "../../src/schedule-story.ts";
+import { stepClock } from "../../src/scheduler-clock.ts";
+import { type System, startSystem } from "../../src/system.ts";
+
+const hourMs = 60 * 60_000;
+/** Time to set a schedule, and to come to what happens beside it. */
+const soonMs = 600;
+/** Changes that are cleared at about the moment that they come due. */
+const raced = 96;
+const racedAtOnce = 8;
+const raceInMs = 250;
+const closerByMs = 8;
+
+describe("given people who change flags while their schedules come due", () => {
+  let system: System;
+  let gateway: ServiceProcess;
+  beforeAll(async () => {
+    system = await startSystem({ managements: 2, schedulers: 2, edges: 1 });
+    gateway = await system.startGateway();
+  });
+  afterAll(() => system?.close());
+
+  it("makes nothing of a flag that was deleted before", async () => {
+    const story = await beginScheduleStory(system, { name: "Deleted before", flags: 2 });
+    const [deleted, other] = story.flags as [CreatedFlag, CreatedFlag];
+    for (const flag of [deleted, other]) await story.schedule(flag, { enableInMs: hourMs });
+    await story.remove(deleted);
+    await eventually(async () => (await story.states(deleted)).join() === "cancelled");
+    story.expectMade(deleted, []);
+    await stepClock(system.sql, hourMs);
+    await story.applied(other);
+    await stepClock(system.sql, 0);
+    expect(await story.faults()).toEqual([]);
+  });
+
+  it("cancels a change under way whose flag is deleted before it is made", async () => {
+    const story = await beginScheduleStory(system, { name: "Deleted first" });
+    const [flag] = story.flags as [CreatedFlag];
+    const held = await holdRow(system.sql, "management.flags", flag.id);
+    const removed = story.remove(flag);
+    await held.awaitWaiters(1);
+    await story.schedule(flag, { enableInMs: soonMs, disableInMs: soonMs + 10 });
+    await held.awaitWaiters(2);
+    await held.release();
+    await removed;
+    story.expectMade(flag, []);
+    expect(await story.faults()).toEqual([]);
+    expect(await story.states(flag)).toEqual(["cancelled", "cancelled"]);
+  });
+
+  it("makes a change under way whose flag is deleted after it, and not the next one", async () => {
+    const story = await beginScheduleStory(system, { name: "Deleted afterwards" });
+    const [flag] = story.flags as [CreatedFlag];
+    const held = await holdRow(system.sql, "management.flags", flag.id);
+    await story.schedule(flag, { enableInMs: soonMs, disableInMs: soonMs + 3_000 });
+    await held.awaitWaiters(1);
+    const removed = story.remove(flag);
+    await held.awaitWaiters(2);
+    await held.release();
+    await removed;
+    story.expectMade(flag, [true]);
+    await eventually(async () => (await story.states(flag))[1] === "cancelled");
+    expect(await story.faults()).toEqual([]);
+    expect(await story.states(flag)).toEqual(["applied", "cancelled"]);
+  });
+
+  it("rolls back to what was before the change that was just being made", async () => {
+    const story = await beginScheduleStory(system, { name: "Rolled back" });
+    const [flag] = story.flags as [CreatedFlag];
+    const held = await holdRow(system.sql, "management.flags", flag.id);
+    await story.schedule(flag, { enableInMs: soonMs });
+    await held.awaitWaiters(1);
+    const rolledBack = story.rollBack(flag);
+    await held.awaitWaiters(2);
+    await held.release();
+    expect(await rolledBack).toMatchObject({ enabled: false });
+    expect(await story.faults()).toEqual([]);
+    expect(await story.made(flag)).toEqual([true]);
+  });
+
+  it("makes nothing after it has answered that the schedule is cleared", async () => {
+    const story = await beginScheduleStory(system, { name: "Cleared", flags: raced });
+    const left = [...story.flags];
+    const outcomes = new Set<number>();
+    const race = async () => {
+      let clearAfterMs = raceInMs;
+      for (let flag = left.pop(); flag !== undefined; flag = left.pop()) {
+        const setAt = await story.schedule(flag, { enableInMs: raceInMs });
+        // On a busy machine the moment may have passed before the schedule was set.
+        await delay(Math.max(0, setAt.getTime() + clearAfterMs - Date.now()));
+        await eventually(async () => (await story.clear(flag, gateway)) === 204);
+        const made = await story.made(flag);
+        story.expectMade(flag, made);
+        outcomes.add(made.length);
+        // Whichever comes first this time, it is to be a close race the next time.
+        clearAfterMs += made.length === 0 ? closerByMs : -closerByMs;
+      }
+    };
+    const races = Array.from({ length: racedAtOnce }, race);
+    system.endsWithSystem(async () => void (await Promise.allSettled(races)));
+    await Promise.all(races);
+    expect(await story.faults()).toEqual([]);
+    expect(outcomes).toEqual(new Set([0, 1]));
+  });
+});

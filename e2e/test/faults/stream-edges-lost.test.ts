@@ -1,0 +1,83 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { plansText } from "../../src/plans.ts";
+import { type Edge, type System, startSystem } from "../../src/system.ts";
+import { followStreams, type TenantStreams } from "../../src/tenant-streams.ts";
+import { beginUsageStory } from "../../src/usage-story.ts";
+
+/** The contract's: so soon the slots of an edge that is lost are free. */
+const freeWithinMs = 30_000;
+
+/** Both are lost at the same time, since most of what is tested here is waiting. */
+describe("given an edge that is killed, and one that is stopped and wakes", () => {
+  let system: System;
+  let killed: Edge;
+  let stopped: Edge;
+  let living: Edge[];
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 1,
+      edges: 4,
+      settings: () => ({
+        management: { PLANS: plansText({ four: { sse_connections: 4 } }) },
+        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
+      }),
+    });
+    [killed, stopped, ...living] = system.edges as [Edge, Edge, ...Edge[]];
+  });
+  afterAll(() => system?.close());
+
+  /** A tenant with four streams, three of them at the edge that will be lost. */
+  async function given(name: string, lost: Edge): Promise<TenantStreams> {
+    const { tenant } = await beginUsageStory(system, { name, plan: "four" });
+    const streams = await followStreams(system, tenant);
+    for (const edge of [lost, lost, lost, living[0] as Edge])
+      await eventually(async () => (await streams.open(edge)).status === 200);
+    return streams;
+  }
+
+  const atLiving = ({ opened }: TenantStreams) =>
+    [...opened].filter(({ edge }) => living.includes(edge)).length;
+
+  /** Opens at the living edges what they admit, and answers when they have admitted all four. */
+  async function takeAll(streams: TenantStreams, sinceMs: number): Promise<number> {
+    let turn = 0;
+    await eventually(
+      async () => {
+        turn += 1;
+        await streams.open(living[turn % living.length] as Edge);
+        return atLiving(streams) >= 4;
+      },
+      { withinMs: freeWithinMs, because: "the slots of a lost edge are free" },
+    );
+    return performance.now() - sinceMs;
+  }
+
+  it("frees their slots within 30 seconds, and lets neither keep what is not its own any more", async () => {
+    const [ofKilled, ofStopped] = [await given("Killed", killed), await given("Stopped", stopped)];
+    const lostMs = performance.now();
+    await killed.process.kill();
+    stopped.process.signal("SIGSTOP");
+    const freeAfterMs = await Promise.all([takeAll(ofKilled, lostMs), takeAll(ofStopped, lostMs)]);
+    for (const took of freeAfterMs) expect(took).toBeLessThan(freeWithinMs);
+
+    // Asked while it cannot answer, so that the question is the first thing that it finds on waking.
+    const sleepers = [...ofStopped.opened].filter(({ edge }) => edge === stopped);
+    const asked = ofStopped.open(stopped);
+    stopped.process.signal("SIGCONT");
+    const answered = await asked;
+    expect([429, 503]).toContain(answered.status);
+    await Promise.all(sleepers.map(({ ended }) => ended));
+    expect(sleepers).toHaveLength(3);
+    for (const streams of [ofKilled, ofStopped]) {
+      expect(atLiving(streams)).toBe(4);
+      expect((await streams.open(living[0] as Edge)).status).toBe(429);
+    }
+    // What has woken admits again, as any edge does, once there is something free.
+    ofStopped.close(ofStopped.opened);
+    await eventually(async () => (await ofStopped.open(stopped)).status === 200);
+    await killed.start();
+    ofKilled.close(ofKilled.opened);
+    await eventually(async () => (await ofKilled.open(killed)).status === 200);
+  });
+});

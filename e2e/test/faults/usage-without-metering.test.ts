@@ -1,0 +1,57 @@
+import { eventually, openEventStream } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { startReadyMetering } from "../../src/replicas.ts";
+import { type Edge, type System, startSystem } from "../../src/system.ts";
+import { must } from "../../src/tenancy.ts";
+import { faultsOfUsage } from "../../src/usage-agreement.ts";
+import { beginUsageStory } from "../../src/usage-story.ts";
+
+describe("given a system in which usage-metering was never started", () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 1,
+      edges: 2,
+      settings: () => ({
+        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
+      }),
+    });
+  });
+  afterAll(() => system?.close());
+
+  it("answers as ever, keeps to the plan's streams, and is counted once it comes", async () => {
+    const story = await beginUsageStory(system, { name: "Nobody counts", plan: "free" });
+    const { tenant, flags, before } = story;
+    const [first, second] = system.edges as [Edge, Edge];
+    const traffic = story.ask({ kinds: story.kinds.filter(({ endpoint }) => !isStream(endpoint)) });
+    await traffic.goesOn();
+    const headers = { authorization: `Bearer ${tenant.clientKey}` };
+    const path = "/api/v1/sdk/stream";
+    const stream = await openEventStream(first.url + path, headers);
+    system.endsWithSystem(async () => stream.close());
+    expect(stream.status).toBe(200);
+    const refused = await openEventStream(second.url + path, headers);
+    system.endsWithSystem(async () => refused.close());
+    expect(refused.status).toBe(429);
+    const [management] = system.managements;
+    const url = `${management?.url}/api/v1/flags/${flags[0]?.id}`;
+    await must(url, { method: "PATCH", key: tenant.serverKey, body: { name: "Renamed" } });
+    await must(url, { method: "PATCH", key: tenant.serverKey, body: { enabled: true } });
+    await eventually(() => stream.events.some(({ data }) => JSON.stringify(data).includes("true")));
+    await traffic.goesOn();
+    await traffic.stop();
+
+    await startReadyMetering(system);
+    const opened = {
+      endpoint: "stream",
+      environmentId: tenant.environmentId,
+      evaluates: flags,
+      status: 200,
+      startedMs: 0,
+      endedMs: 0,
+    } as const;
+    expect(await faultsOfUsage(system, tenant, [...before, ...traffic.sent, opened])).toEqual([]);
+  });
+
+  const isStream = (endpoint: string | undefined) => endpoint?.endsWith("stream") ?? false;
+});

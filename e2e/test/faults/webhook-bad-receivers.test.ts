@@ -1,0 +1,154 @@
+import { eventually, type Receiver, startReceiver } from "@halyard/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import type { CreatedFlag } from "../../src/changes.ts";
+import { type System, startSystem } from "../../src/system.ts";
+import { must } from "../../src/tenancy.ts";
+import { beginWebhookStory, createWebhook, type WebhookStory } from "../../src/webhook-story.ts";
+
+/** Two retries, soon. What waits for longer was asked to. */
+const retryDelays = "50ms,100ms";
+const attempts = 3;
+const retryAfterSeconds = 1;
+
+describe("given receivers that misbehave beside one that does not", () => {
+  let system: System;
+  let story: WebhookStory;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 1,
+      dispatchers: 1,
+      edges: 0,
+      settings: () => ({ "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: retryDelays } }),
+    });
+    story = await beginWebhookStory(system, { name: "Well-behaved" });
+  });
+  // Of each test's own, so that no connection is left from another, which would be tried first.
+  beforeEach(async () => {
+    receiver = await startReceiver();
+    system.endsWithSystem(receiver.close);
+  });
+  afterAll(() => system?.close());
+
+  const hooks = () =>
+    `${system.dispatchers[0]?.url}/api/v1/projects/${story.tenant.projectId}/webhooks`;
+  const ask = (path: string, method = "GET", body?: object) =>
+    must(`${hooks()}/${path}`, { method, key: story.tenant.serverKey, ...(body && { body }) });
+
+  /** Has one more webhook told at this path, and one change to be told. Answers its id. */
+  async function tellAt(path: string): Promise<string> {
+    const id = await createWebhook(system.dispatchers[0]?.url ?? "", story.tenant, {
+      name: path,
+      url: `${receiver.url}${path}`,
+      events: ["flag.toggled"],
+    });
+    await change();
+    return id;
+  }
+
+  let isOn = false;
+  async function change(): Promise<void> {
+    isOn = !isOn;
+    await story.switchByHand(story.flags[0] as CreatedFlag, isOn);
+  }
+
+  /** The webhook's first delivery, as soon as it has this status. */
+  const firstThatIs = (webhook: string, status: string) =>
+    eventually(async () => {
+      const first = (await ask(`${webhook}/deliveries`)).deliveries.at(-1);
+      if (first?.status !== status) throw new Error(`the delivery is ${first?.status}`);
+      return ask(`${webhook}/deliveries/${first.id}`);
+    });
+
+  const arrivedAt = (path: string) => receiver.requests.filter((request) => request.path === path);
+
+  it.each([
+    { path: "/500", told: { kind: "answer", status: 500, body: "oh" }, code: 500, error: null },
+    {
+      path: "/elsewhere",
+      told: { kind: "answer", status: 307, headers: { location: "/200" } },
+      code: 307,
+      error: null,
+    },
+    {
+      path: "/closes",
+      told: { kind: "close", when: "at once" },
+      code: null,
+      error: expect.any(String),
+    },
+  ] as const)("gives up on $path after its retries", async ({ path, told, code, error }) => {
+    receiver.answer(told, path);
+    const webhook = await tellAt(path);
+    const failed = await firstThatIs(webhook, "failed");
+    expect(failed).toMatchObject({ attempts_made: attempts, next_attempt_at: null });
+    expect(failed.attempts).toHaveLength(attempts);
+    for (const attempt of failed.attempts)
+      expect(attempt).toMatchObject({ status_code: code, error });
+    expect(arrivedAt(path)).toHaveLength(attempts);
+    expect(arrivedAt("/200")).toEqual([]);
+    expect((await ask(webhook)).enabled).toBe(true);
+    await ask(webhook, "PATCH", { enabled: false });
+  });
+
+  it("delivers at last to one that is well again", async () => {
+    receiver.answer(() => {
+      const status = arrivedAt("/recovers").length < attempts ? 503 : 200;
+      return { kind: "answer", status };
+    }, "/recovers");
+    const delivered = await firstThatIs(await tellAt("/recovers"), "delivered");
+    const codes = delivered.attempts.map((attempt: { status_code: number }) => attempt.status_code);
+    expect(codes).toEqual([503, 503, 200]);
+  });
+
+  it("takes as delivered what is answered with success and a body without end, and reads little of it", async () => {
+    receiver.answer({ kind: "endless body" }, "/endless");
+    const delivered = await firstThatIs(await tellAt("/endless"), "delivered");
+    expect(delivered.attempts).toHaveLength(1);
+    expect(Buffer.byteLength(delivered.attempts[0].response_body)).toBe(2_048);
+    expect(arrivedAt("/endless")).toHaveLength(1);
+  });
+
+  it("switches off a webhook whose target says in every attempt that it is gone", async () => {
+    receiver.answer({ kind: "answer", status: 410 }, "/gone");
+    const webhook = await tellAt("/gone");
+    expect((await firstThatIs(webhook, "failed")).attempts).toHaveLength(attempts);
+    expect((await ask(webhook)).enabled).toBe(false);
+    expect(arrivedAt("/gone")).toHaveLength(attempts);
+  });
+
+  it("leaves one that has too many requests alone for as long as it asks", async () => {
+    const headers = { "retry-after": String(retryAfterSeconds) };
+    receiver.answer(
+      () => ({
+        kind: "answer",
+        ...(arrivedAt("/busy").length === 1 ? { status: 429, headers } : { status: 200 }),
+      }),
+      "/busy",
+    );
+    await firstThatIs(await tellAt("/busy"), "delivered");
+    const [first, second, ...others] = arrivedAt("/busy");
+    expect(others).toEqual([]);
+    const waitedMs = Number(second?.receivedAt) - Number(first?.receivedAt);
+    expect(waitedMs).toBeGreaterThanOrEqual(retryAfterSeconds * 1_000);
+  });
+
+  it("makes nobody else wait for one that hangs, and cancels the rest of what it has not got", async () => {
+    const release = Promise.withResolvers<void>();
+    receiver.answer({ kind: "answer", status: 500, after: release.promise }, "/hangs");
+    const webhook = await tellAt("/hangs");
+    await firstThatIs(webhook, "delivering");
+    await eventually(() => arrivedAt("/hangs").length === 1);
+    const before = story.receiver.requests.length;
+    await change();
+    await eventually(() => story.receiver.requests.length > before);
+    expect((await firstThatIs(webhook, "delivering")).attempts).toEqual([]);
+    await ask(webhook, "PATCH", { enabled: false });
+    release.resolve();
+    expect((await firstThatIs(webhook, "cancelled")).attempts).toHaveLength(1);
+  });
+
+  it("has told the well-behaved one everything once", async () => {
+    expect(await story.faults()).toEqual([]);
+  });
+});

@@ -1,0 +1,522 @@
+import { bucketOf } from "@halyard/evaluation";
+import { call, eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { disturb } from "../src/probe.ts";
+import { exchangeBytes } from "../src/raw-bytes.ts";
+import { headerBytes, type RawRequest } from "../src/raw-request.ts";
+import { type Edge, type System, startSystem } from "../src/system.ts";
+import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+
+/**
+ * Contexts as nobody should send them, against an edge that is a process of its own: each is refused,
+ * or evaluated as the contract says; the process lives, answers everybody else meanwhile, and does not
+ * grow.
+ */
+const quickMs = 250;
+const mostGrowthBytes = 200 * 1024 * 1024;
+const bodyLimitBytes = 64 * 1024;
+const userHeadersLimitBytes = 16 * 1024;
+
+const inheritedNames = [
+  "__proto__",
+  "constructor",
+  "prototype",
+  "toString",
+  "valueOf",
+  "hasOwnProperty",
+  "__defineGetter__",
+  "length",
+];
+const oddNames = [
+  ...inheritedNames,
+  " ",
+  "a.b",
+  "$ne",
+  '"quoted"',
+  "name with spaces",
+  "Zoë",
+  "\u{1f6a2}",
+  "\u202e",
+  "n".repeat(200),
+  "user",
+  "attributes",
+  "targetingKey",
+  "__proto__.polluted",
+  "polluted",
+];
+
+/** Patterns that stall engines which try one way after another. */
+const hostilePatterns = [
+  "(a+)+$",
+  "(a|a)*b",
+  "(.*)*x",
+  "(a?){25}a{25}b",
+  "^(([a-z])+.)+[A-Z]([a-z])+$",
+  "(?i)(\\pL+\\s?)+\\d$",
+  ".*.*.*.*=.*",
+  "(x+x+)+y",
+];
+
+type Condition = { attribute: string; operator: string; value: unknown };
+
+describe("given an edge, and flags whose rules ask for what is hostile", () => {
+  let system: System;
+  let edge: Edge;
+  let tenant: Tenant;
+  let residentBytes: number;
+  const flagOfName = (index: number) => `odd-${String(index).padStart(2, "0")}`;
+
+  beforeAll(async () => {
+    system = await startSystem({ managements: 1, edges: 1 });
+    [edge] = system.edges as [Edge];
+    tenant = await createTenant(managementUrl(), { name: "Hostile" });
+    for (const [index, attribute] of oddNames.entries())
+      await makeFlag(flagOfName(index), [{ attribute, operator: "equals", value: "mine" }]);
+    await makeFlag("not-constructor", [
+      { attribute: "constructor", operator: "not_equals", value: "Object" },
+    ]);
+    await makeFlag("half", [], { rollout_percentage: 50 });
+    await makeFlag("large-number", [{ attribute: "number", operator: "gt", value: 1e307 }]);
+    await makeFlag("zero-text", [{ attribute: "number", operator: "equals", value: "0" }]);
+    await makeFlag("one-unit", [
+      { attribute: "text", operator: "matches_regex", value: "^(?s:.)$" },
+    ]);
+    await makeFlag("ends-so", [{ attribute: "text", operator: "ends_with", value: "the end" }]);
+    await makeFlag("has-last", [{ attribute: "list", operator: "in", value: ["last"] }]);
+    await makeFlag("not-last", [{ attribute: "list", operator: "not_in", value: "last" }]);
+    await makeFlag("plain", [{ attribute: "id", operator: "equals", value: "ordinary" }]);
+    await eventually(async () => (await flagsFor({}))?.plain === false);
+    // What a first answer of each kind loads stays loaded.
+    await flagsFor({ method: "POST", body: JSON.stringify({ text: "a" }) });
+    residentBytes = await resident();
+  });
+  afterAll(() => system?.close());
+  afterEach(async () => {
+    expect((await call(`${edge.process.metricsUrl}/healthz`)).status).toBe(200);
+    expect(edge.process.log()).not.toMatch(/"level":"(error|fatal)"/);
+    expect((await resident()) - residentBytes).toBeLessThan(mostGrowthBytes);
+  });
+
+  const managementUrl = () => system.managements[0]?.url as string;
+
+  function createFlag(body: object) {
+    return call(`${managementUrl()}/api/v1/flags`, { method: "POST", key: tenant.serverKey, body });
+  }
+
+  async function makeFlag(key: string, conditions: Condition[], more: object = {}): Promise<void> {
+    const targeting_rules = conditions.length === 0 ? [] : [{ conditions }];
+    const body = { key, name: key, enabled: true, targeting_rules, ...more };
+    await must(`${managementUrl()}/api/v1/flags`, { method: "POST", key: tenant.serverKey, body });
+  }
+
+  async function resident(): Promise<number> {
+    const text = await (await fetch(`${edge.process.metricsUrl}/metrics`)).text();
+    return Number(/^process_resident_memory_bytes\S* (\S+)$/m.exec(text)?.[1]);
+  }
+
+  const flagsPath = "/api/v1/sdk/flags";
+  const bearer = () => ({ authorization: `Bearer ${tenant.clientKey}` });
+  const ordinary = (): RawRequest => ({
+    method: "GET",
+    path: `${flagsPath}?user_id=ordinary`,
+    headers: bearer(),
+  });
+
+  /** The answer's status and body, with everybody else served meanwhile as quickly as ever. */
+  async function ask(asked: Partial<RawRequest>): Promise<{ status: number; text: string }> {
+    const whole = {
+      method: "GET",
+      path: flagsPath,
+      ...asked,
+      headers: {
+        ...bearer(),
+        ...(asked.body === undefined ? {} : { "content-type": "application/json" }),
+        ...asked.headers,
+      },
+    };
+    const { answer, ...took } = await disturb(edge.url, whole, {
+      ordinary: ordinary(),
+      boundMs: quickMs,
+    });
+    expect(took.ordinaryMs).toBeLessThan(quickMs);
+    expect(took.hostileMs).toBeLessThan(quickMs);
+    return answer;
+  }
+
+  async function flagsFor(
+    asked: Partial<RawRequest>,
+  ): Promise<Record<string, boolean> | undefined> {
+    const { status, text } = await ask(asked);
+    return status === 200 ? JSON.parse(text).flags : undefined;
+  }
+
+  const inBody = (body: string | Buffer): Partial<RawRequest> => ({ method: "POST", body });
+  const inHeader = (context: string): Partial<RawRequest> => ({
+    headers: { "x-user-context": headerBytes(context) },
+  });
+
+  /** The flags that a body's context switches on; undefined when it is refused. */
+  async function onFor(body: string): Promise<string[] | undefined> {
+    const flags = await flagsFor(inBody(body));
+    return flags && Object.keys(flags).filter((key) => flags[key]);
+  }
+
+  async function statusAndCode(asked: Partial<RawRequest>): Promise<[number, string]> {
+    const { status, text } = await ask(asked);
+    return [status, JSON.parse(text).error?.code];
+  }
+
+  const deepList = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+  const deepObject = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+  const everywhere: [place: string, levels: number, send: (json: string) => Partial<RawRequest>][] =
+    [
+      ["a body", bodyLimitBytes, inBody],
+      [
+        "the body of an evaluation",
+        bodyLimitBytes,
+        (body) => ({ ...inBody(body), path: "/api/v1/sdk/evaluate?key=plain" }),
+      ],
+      ["X-User-Context", userHeadersLimitBytes, inHeader],
+      [
+        "X-User-Context in base64",
+        Math.floor((userHeadersLimitBytes * 3) / 4),
+        (json) => inHeader(Buffer.from(json).toString("base64")),
+      ],
+      [
+        "X-User-Context of a stream",
+        userHeadersLimitBytes,
+        (json) => ({ ...inHeader(json), path: "/api/v1/sdk/stream" }),
+      ],
+    ];
+
+  describe.each(everywhere)("what is no context, in %s", (_place, limitBytes, send) => {
+    it.each([
+      ["broken JSON", '{"a": '],
+      ["a trailing comma", '{"a": 1,}'],
+      ["a list", "[]"],
+      ["a text", '"a"'],
+      ["a number", "1"],
+      ["null", "null"],
+      ["an unfinished nesting of lists", "[".repeat(limitBytes)],
+      ["an unfinished nesting of objects", '{"a":'.repeat(Math.floor(limitBytes / 5))],
+      ["a list of lists of lists", deepList(limitBytes / 2 - 1)],
+      ["a nesting of lists in an attribute", `{"a":${deepList(limitBytes / 2 - 8)}}`],
+      ["a nesting of objects", deepObject(Math.floor(limitBytes / 6) - 1)],
+      [
+        "a nesting of users",
+        `${'{"user":'.repeat(limitBytes / 16)}{}${"}".repeat(limitBytes / 16)}`,
+      ],
+      ["an object under an inherited name", '{"__proto__":{"polluted":"mine"}}'],
+      ["an object within", '{"constructor":{"prototype":{"polluted":"mine"}}}'],
+      ["a number beyond all", '{"number":1e400}'],
+      ["a negative number beyond all", '{"number":-1e400}'],
+      ["a number of too many digits", `{"number":${"9".repeat(limitBytes - 20)}}`],
+      ["a null in a list", '{"list":[null]}'],
+    ])("%s is refused", async (_what, json) => {
+      expect(await statusAndCode(send(json))).toEqual([400, "VALIDATION_001"]);
+    });
+  });
+
+  describe("an OFREP context", () => {
+    const evaluate = async (context: string) => {
+      const { status, text } = await ask({
+        ...inBody(`{"context":${context}}`),
+        path: "/ofrep/v1/evaluate/flags",
+      });
+      expect(status).toBe(200);
+      const { flags } = JSON.parse(text) as { flags: { key: string; value: boolean }[] };
+      return flags.filter(({ value }) => value).map(({ key }) => key);
+    };
+
+    it.each([
+      ["a nesting of lists", `{"a":${deepList(32_000)}}`],
+      ["a nesting of objects", deepObject(10_000)],
+      ["inherited names with objects", '{"__proto__":{"polluted":"mine"},"constructor":{"a":1}}'],
+      ["a number beyond all", '{"number":1e400}'],
+    ])("with %s counts as one without it", async (_what, context) => {
+      expect(await evaluate(context)).toEqual([]);
+    });
+
+    it("may have attributes with inherited names", async () => {
+      expect(await evaluate('{"__proto__":"mine","toString":"mine"}')).toEqual([
+        flagOfName(inheritedNames.indexOf("__proto__")),
+        flagOfName(inheritedNames.indexOf("toString")),
+      ]);
+    });
+  });
+
+  it.each([
+    ["an odd character", "e30!"],
+    ["padding in the middle", "e3=0"],
+    ["too much padding", "e30=="],
+    ["white space", "e3 0="],
+    ["an impossible length", "e30ab"],
+    ["two alphabets", "e30-+/_="],
+    ["no object", Buffer.from("[]").toString("base64")],
+    ["no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]).toString("base64")],
+    ["base64 of base64", Buffer.from("e30=").toString("base64")],
+    ["nothing that was meant", "undefined"],
+  ])("base64 with %s is refused", async (_what, header) => {
+    expect(await statusAndCode(inHeader(header))).toEqual([400, "VALIDATION_001"]);
+  });
+
+  describe("an attribute with a name that objects inherit, or that is odd otherwise", () => {
+    const flagsNamed = oddNames.map((name, index) => ({ name, flag: flagOfName(index) }));
+    const single = (name: string, value: string) => `{${JSON.stringify(name)}:"${value}"}`;
+    /** In a body's top level these two describe the user, as far as they are objects. */
+    it.each(flagsNamed)(
+      "is there for who sends it, and for nobody else: $name",
+      async ({ name, flag }) => {
+        expect(await onFor(single(name, "mine"))).toEqual(
+          name === "constructor" ? ["not-constructor", flag].toSorted() : [flag],
+        );
+        expect(await onFor(`{"user":{"attributes":${single(name, "mine")}}}`)).toContain(flag);
+        expect(await onFor(single(name, "other"))).not.toContain(flag);
+        expect(await onFor("{}")).toEqual([]);
+        expect(await onFor('{"id":"someone"}')).not.toContain(flag);
+      },
+    );
+
+    it("is none to a negation either, when it was not sent", async () => {
+      expect(await onFor("{}")).not.toContain("not-constructor");
+      expect(await onFor('{"constructor":"Object"}')).not.toContain("not-constructor");
+      expect(await onFor('{"constructor":"mine"}')).toContain("not-constructor");
+    });
+
+    it("works in a header like any other", async () => {
+      const list = inheritedNames.map((name) => `${name}=mine`).join(",");
+      const flags = await flagsFor({ headers: { "x-user-attributes": list } });
+      for (const [index] of inheritedNames.entries()) expect(flags?.[flagOfName(index)]).toBe(true);
+      expect(await onFor("{}")).toEqual([]);
+    });
+  });
+
+  describe("very much of something", () => {
+    const names = Array.from({ length: 9_000 }, (_, index) =>
+      String.fromCodePoint(0x21 + (index % 93), 0x21 + Math.floor(index / 93)),
+    ).filter((name) => !/["\\]/.test(name));
+
+    it("is evaluated when it is many attributes, as many as fit into a body", async () => {
+      const fields = names.map((name) => `"${name}":1`).join(",");
+      expect(names.length).toBeGreaterThan(8_500);
+      expect(await onFor(`{${fields},"list":"last"}`)).toEqual(["has-last"]);
+      const list = names.slice(0, 3_000).filter((name) => !/[,= ]/.test(name));
+      const header = `${list.map((name) => `${name}=`).join(",")},list=last`;
+      const flags = await flagsFor({ headers: { "x-user-attributes": header } });
+      expect(flags?.["has-last"]).toBe(true);
+    });
+
+    it("is refused when it is 10,000 attributes, which do not fit", async () => {
+      const fields = Array.from({ length: 10_000 }, (_, index) => `"a${index}":1`).join(",");
+      expect(await statusAndCode(inBody(`{${fields}}`))).toEqual([413, "VALIDATION_002"]);
+    });
+
+    it("is evaluated when it is the same attribute again and again", async () => {
+      const fields = '"list":"last",'.repeat(4_000);
+      expect(await onFor(`{${fields}"list":"first"}`)).toEqual(["not-last"]);
+    });
+
+    it("is evaluated when it is a long list", async () => {
+      const list = "1,".repeat(10_000);
+      expect(await onFor(`{"list":[${list}"LAST"]}`)).toEqual(["has-last"]);
+      expect(await onFor(`{"list":[${list}1]}`)).toEqual(["not-last"]);
+      const empty = '"",'.repeat(20_000);
+      expect(await onFor(`{"list":[${empty}"last"]}`)).toEqual(["has-last"]);
+    });
+
+    it("is evaluated when it is a long text", async () => {
+      const text = "a".repeat(60_000);
+      expect(await onFor(`{"text":"${text}the END"}`)).toEqual(["ends-so"]);
+      expect(await onFor(`{"text":"${"\\u0130".repeat(10_000)}"}`)).toEqual([]);
+      expect(await onFor(`{"id":"${text}"}`)).toEqual(
+        bucketOf("half", text) < 5_000 ? ["half"] : [],
+      );
+    });
+  });
+
+  describe("texts that are odd", () => {
+    const insideHalf = (id: string) => (bucketOf("half", id) < 5_000 ? ["half"] : []);
+
+    it("are evaluated when surrogates in them have lost their other half", async () => {
+      expect(await onFor('{"text":"\\ud800"}')).toEqual(["one-unit"]);
+      expect(await onFor('{"\\udc00":"mine","list":["\\udfff","last"]}')).toEqual(["has-last"]);
+      for (const id of ["\\ud800", "a\\udc00b", "\\ud800\\ud800"])
+        expect(await onFor(`{"id":"${id}"}`)).toEqual(
+          insideHalf((JSON.parse(`"${id}"`) as string).toWellFormed()),
+        );
+    });
+
+    it("are evaluated when there are NUL and control characters in them", async () => {
+      expect(await onFor('{"text":"\\u0000"}')).toEqual(["one-unit"]);
+      expect(await onFor('{"text":"\\u0000\\u001f the end"}')).toEqual(["ends-so"]);
+      expect(await onFor('{"id":"\\u0000"}')).toEqual(insideHalf("\0"));
+    });
+
+    it("are refused by the parser when there is a NUL in a header", async () => {
+      const answer = await exchangeBytes(
+        edge.url,
+        `GET ${flagsPath} HTTP/1.1\r\nHost: halyard\r\nX-User-ID: a\0b\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    });
+
+    it("are attributes when their names are empty, but not in a list", async () => {
+      expect(await onFor('{"":"mine"}')).toEqual([]);
+      expect(await onFor('{"":"mine","list":"last"}')).toEqual(["has-last"]);
+      const list = (text: string) => ({ headers: { "x-user-attributes": text } });
+      expect(await statusAndCode(list("=mine"))).toEqual([400, "VALIDATION_001"]);
+      expect((await flagsFor(list(",,list=last,,")))?.["has-last"]).toBe(true);
+    });
+  });
+
+  it("numbers at the edge of what there is are evaluated", async () => {
+    expect(await onFor('{"number":1e308}')).toEqual(["large-number"]);
+    expect(await onFor('{"number":1.7976931348623157e308}')).toEqual(["large-number"]);
+    expect(await onFor('{"number":"1e308"}')).toEqual(["large-number"]);
+    expect(await onFor('{"number":"1e400"}')).toEqual([]);
+    expect(await onFor('{"number":5e-324}')).toEqual([]);
+    expect(await onFor('{"number":1e-400}')).toEqual(["zero-text"]);
+    expect(await onFor('{"number":-0}')).toEqual(["zero-text"]);
+    expect(await onFor(`{"number":0.${"0".repeat(60_000)}1}`)).toEqual(["zero-text"]);
+    expect(await onFor('{"number":"NaN"}')).toEqual([]);
+    expect(await onFor(`{"number":"${"9".repeat(60_000)}"}`)).toEqual([]);
+    const insideHalf = bucketOf("half", "12345678901234567000") < 5_000;
+    expect(await onFor('{"id":12345678901234567890}')).toEqual(insideHalf ? ["half"] : []);
+  });
+
+  describe("headers about the user", () => {
+    const filler = (bytes: number) => "a".repeat(bytes);
+
+    it("may have 16 KiB together, and no byte more", async () => {
+      const context = (bytes: number) => `{"list":"last","a":"${filler(bytes - 22)}"}`;
+      const limit = userHeadersLimitBytes;
+      const fits: Record<string, string>[] = [
+        { "x-user-id": filler(limit) },
+        { "x-user-context": context(limit) },
+        { "x-user-attributes": `list=last,a=${filler(limit - 12)}` },
+        {
+          "x-user-context": context(limit - 3_000),
+          "x-user-id": filler(1_000),
+          "x-user-email": filler(1_000),
+          "x-user-attributes": `a=${filler(998)}`,
+        },
+      ];
+      for (const headers of fits) {
+        expect(Object.values(headers).join("").length).toBe(limit);
+        expect((await ask({ headers })).status).toBe(200);
+        const [[name, value] = ["", ""], ...others] = Object.entries(headers);
+        const beyond = { ...Object.fromEntries(others), [name]: value.replace("a", "aa") };
+        expect(await statusAndCode({ headers: beyond })).toEqual([413, "VALIDATION_002"]);
+      }
+    });
+
+    it("are refused with all others when there is more than a server takes", async () => {
+      const headers = { "x-user-id": filler(40_000) };
+      expect(await statusAndCode({ headers })).toEqual([413, "VALIDATION_002"]);
+      const many = Object.fromEntries(
+        Array.from({ length: 1_500 }, (_, index) => [`x-user-a${index}`, filler(20)]),
+      );
+      expect(await statusAndCode({ headers: many })).toEqual([413, "VALIDATION_002"]);
+    });
+
+    it("are joined when they come twice, as HTTP says", async () => {
+      const twice = (name: string, ...values: string[]) => ask({ headers: { [name]: values } });
+      const on = ({ text }: { text: string }) =>
+        Object.entries(JSON.parse(text).flags as Record<string, boolean>)
+          .filter(([, value]) => value)
+          .map(([key]) => key);
+      expect(on(await twice("x-user-id", "a", "b"))).toEqual(
+        bucketOf("half", "a, b") < 5_000 ? ["half"] : [],
+      );
+      expect(on(await twice("x-user-attributes", "list=first", "list=last"))).toEqual(["has-last"]);
+      expect((await twice("x-user-context", "{}", "{}")).status).toBe(400);
+    });
+  });
+
+  describe("a rule", () => {
+    const settingsWith = (condition: object) => ({
+      key: "never",
+      name: "never",
+      targeting_rules: [{ conditions: [condition] }],
+    });
+
+    it.each([
+      ["an empty name", { attribute: "", operator: "equals", value: "a" }],
+      ["half a surrogate pair in a name", { attribute: "\ud800", operator: "equals", value: "a" }],
+      ["half a surrogate pair in a value", { attribute: "a", operator: "equals", value: "\udc00" }],
+      ["a NUL in a value", { attribute: "a", operator: "in", value: ["\0"] }],
+      ["an inherited name for an operator", { attribute: "a", operator: "toString", value: "a" }],
+      ["__proto__ for an operator", { attribute: "a", operator: "__proto__", value: "a" }],
+      ["an object for a value", { attribute: "a", operator: "equals", value: { a: 1 } }],
+      ["a pattern that would explode", regex("(a?){1000}")],
+      ["nested repetitions that would explode", regex("((a{30}){30}){30}")],
+      ["a look-ahead", regex("(?=a)b")],
+      ["a back-reference", regex("(a)\\1")],
+      ["a pattern that is too long", regex("a".repeat(501))],
+      ["a pattern without an end", regex("(")],
+    ])("with %s is refused", async (_what, condition) => {
+      const { status, body } = await createFlag(settingsWith(condition));
+      expect([status, body.error.code]).toEqual([400, "VALIDATION_001"]);
+      expect(body.error.message).toContain("/targeting_rules/0/conditions/0");
+    });
+
+    function regex(value: string): Condition {
+      return { attribute: "text", operator: "matches_regex", value };
+    }
+
+    it("with a hostile pattern never stalls the edge, whatever is searched", async () => {
+      for (const [index, pattern] of hostilePatterns.entries())
+        await makeFlag(`hostile-${index}`, [{ ...regex(pattern), attribute: "hostile" }]);
+      await eventually(async () => {
+        const last = `hostile-${hostilePatterns.length - 1}`;
+        return (await flagsFor({}))?.[last] === false;
+      });
+      const parts = ["a", "x", "aA ", "é", "=", "\\u0000", "ab"];
+      const texts = parts.flatMap((part) =>
+        [100, 2_000, 4_000, 60_000].map((characters) => {
+          const times = Math.floor(characters / Math.max(part.length, Buffer.byteLength(part)));
+          return `${part.repeat(times)}!`;
+        }),
+      );
+      for (const text of texts) expect(await onFor(`{"hostile":"${text}"}`)).toBeDefined();
+      const list = Array.from({ length: 500 }, () => `"${"a".repeat(100)}!"`).join(",");
+      expect(await onFor(`{"hostile":[${list}]}`)).toBeDefined();
+      expect(await onFor('{"hostile":"=x"}')).toEqual(["hostile-2", "hostile-6"]);
+    });
+
+    it("in as many conditions as a flag may have is evaluated without a stall", async () => {
+      const conditions = (rule: number) =>
+        Array.from({ length: 50 }, (_, index) => ({
+          attribute: "many",
+          ...(index === 49
+            ? { operator: "equals", value: `last ${rule}` }
+            : { operator: "not_contains", value: `ab${rule}-${index}` }),
+        }));
+      await makeFlag("many-conditions", [], {
+        targeting_rules: Array.from({ length: 100 }, (_, rule) => ({
+          conditions: conditions(rule),
+        })),
+      });
+      await eventually(async () => (await flagsFor({}))?.["many-conditions"] === false);
+      expect(await onFor(`{"many":"${"a".repeat(1_000)}"}`)).toEqual([]);
+      expect(await onFor('{"many":"last 99"}')).toEqual(["many-conditions"]);
+    });
+  });
+
+  it("all of it at once ends no process, and is not kept", async () => {
+    const bodies = [
+      "[".repeat(bodyLimitBytes),
+      deepObject(10_000),
+      `{"a":"${"a".repeat(65_000)}"}`,
+      `{"list":[${"1,".repeat(30_000)}1]}`,
+    ];
+    for (let round = 0; round < 10; round += 1)
+      await Promise.all(
+        bodies.flatMap((body) => [
+          ask(inBody(body)),
+          ask({ ...inBody(body), path: "/ofrep/v1/evaluate/flags" }),
+        ]),
+      );
+    expect(await onFor('{"list":"last"}')).toEqual(["has-last"]);
+  });
+});

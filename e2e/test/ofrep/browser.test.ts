@@ -1,0 +1,155 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import { type Browser, hasChromium, startChromium } from "../../src/chromium.ts";
+import { type OpenFeatureSystem, startOpenFeatureSystem } from "../../src/openfeature.ts";
+
+/**
+ * The official web provider where it belongs: in a real browser, on a page of another origin, with the
+ * browser's own EventSource, localStorage and rules about what a page may read.
+ */
+const packages = new URL("../../../node_modules/@openfeature/", import.meta.url);
+const modules: Record<string, string> = {
+  core: "core/dist/esm/index.js",
+  "web-sdk": "web-sdk/dist/esm/index.js",
+  "ofrep-web-provider": "ofrep-web-provider/index.esm.js",
+  "ofrep-core": "ofrep-web-provider/node_modules/@openfeature/ofrep-core/index.esm.js",
+};
+const imports = Object.fromEntries(
+  Object.keys(modules).map((name) => [`@openfeature/${name}`, `/${name}.js`]),
+);
+const html = `<!doctype html><title>A shop</title>
+<script type="importmap">${JSON.stringify({ imports })}</script>
+<script type="module">
+  import { OFREPWebProvider } from "@openfeature/ofrep-web-provider";
+  import { OpenFeature, ProviderEvents } from "@openfeature/web-sdk";
+  const client = OpenFeature.getClient();
+  const changes = [];
+  client.addHandler(ProviderEvents.ConfigurationChanged, (details) => changes.push(details.flagsChanged));
+  window.shop = {
+    client,
+    changes,
+    start: (baseUrl, key, context) =>
+      OpenFeature.setContext(context).then(() =>
+        OpenFeature.setProviderAndWait(
+          new OFREPWebProvider({ baseUrl, headers: [["Authorization", "Bearer " + key]] }),
+        ),
+      ),
+    become: (context) => OpenFeature.setContext(context),
+  };
+</script>`;
+
+type Shop = {
+  client: {
+    providerStatus: string;
+    getBooleanDetails(key: string, fallback: boolean): { value: boolean; reason: string };
+  };
+  changes: string[][];
+  start(baseUrl: string, key: string, context: object): Promise<void>;
+  become(context: object): Promise<void>;
+};
+type ShopWindow = { shop: Shop };
+
+const chromiumIsThere = hasChromium();
+if (!chromiumIsThere)
+  process.stderr.write(
+    "\nNOT TESTED: there is no /usr/bin/chromium, so OpenFeature's web provider was run in Node.js " +
+      "alone. Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 makes this a failure.\n\n",
+  );
+
+(chromiumIsThere ? describe : describe.skip)("given a web page with OpenFeature's provider", () => {
+  let running: OpenFeatureSystem;
+  let browser: Browser;
+  let site: Server;
+  let page: Page;
+  const answered: { path: string; status: number }[] = [];
+
+  beforeAll(async () => {
+    [running, browser] = await Promise.all([startOpenFeatureSystem({ edges: 2 }), startChromium()]);
+    site = createServer((request, response) => {
+      const file = modules[request.url?.slice(1, -".js".length) ?? ""];
+      const type = file === undefined ? "text/html" : "text/javascript";
+      response.writeHead(200, { "content-type": type });
+      response.end(file === undefined ? html : readFileSync(new URL(file, packages)));
+    });
+    site.listen(0, "127.0.0.1");
+    await once(site, "listening");
+    page = await browser.context.newPage();
+    page.on("response", (response) => {
+      const { origin, pathname } = new URL(response.url());
+      if (origin === running.gateway.url && response.request().method() !== "OPTIONS")
+        answered.push({ path: pathname, status: response.status() });
+    });
+    await page.goto(`http://localhost:${(site.address() as { port: number }).port}/`);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    site?.close();
+    await running?.close();
+  });
+
+  const start = (key: string, context: object) =>
+    page.evaluate(
+      ([baseUrl, ...others]) =>
+        (globalThis as unknown as ShopWindow).shop.start(baseUrl, ...others),
+      [running.gateway.url, key, context] as const,
+    );
+  const details = (flagKey: string) =>
+    page.evaluate(
+      (key) => (globalThis as unknown as ShopWindow).shop.client.getBooleanDetails(key, false),
+      flagKey,
+    );
+  const changes = () =>
+    page.evaluate(() => (globalThis as unknown as ShopWindow).shop.changes.flat());
+  const streamIsOpen = () =>
+    eventually(() =>
+      answered.some(({ path, status }) => path.endsWith("/stream") && status === 200),
+    );
+
+  it("has the user's values, and hears of a change", async () => {
+    await start(running.tenant.clientKey, { targetingKey: "u1", country: "DE" });
+    expect(await details("germany")).toMatchObject({ value: true, reason: "TARGETING_MATCH" });
+    expect(await details("never")).toMatchObject({ value: false, reason: "DISABLED" });
+    await streamIsOpen();
+    await running.change("never", { enabled: true });
+    await eventually(async () => (await details("never")).value);
+    await eventually(async () => (await changes()).includes("never"));
+  });
+
+  it("has another user's values when somebody signs in", async () => {
+    await page.evaluate(() =>
+      (globalThis as unknown as ShopWindow).shop.become({ targetingKey: "u2", country: "FR" }),
+    );
+    expect(await details("germany")).toMatchObject({ value: false, reason: "DEFAULT" });
+  });
+
+  it("starts with the last values when it is opened again, hears that they are right, and listens", async () => {
+    answered.length = 0;
+    await page.reload();
+    await start(running.tenant.clientKey, { targetingKey: "u2", country: "FR" });
+    expect(await details("germany")).toMatchObject({ value: false, reason: "CACHED" });
+    await eventually(() => answered.some(({ status }) => status === 304));
+    await streamIsOpen();
+    await running.change("never", { enabled: false });
+    await eventually(async () => !(await details("never")).value);
+  });
+
+  it("comes back by itself when its edges are started anew, and hears what it has missed", async () => {
+    for (const edge of running.system.edges) await edge.process.kill();
+    await running.change("always", { enabled: false });
+    for (const edge of running.system.edges) await edge.start();
+    await eventually(async () => !(await details("always")).value, { withinMs: 20_000 });
+  });
+
+  it("gives up at once with a key that does not work", async () => {
+    await page.reload();
+    await expect(start("nonsense", { targetingKey: "u3" })).rejects.toThrow();
+    const status = await page.evaluate(
+      () => (globalThis as unknown as ShopWindow).shop.client.providerStatus,
+    );
+    expect(status).toBe("FATAL");
+  });
+});

@@ -1,0 +1,498 @@
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  call,
+  type EventStream,
+  eventually,
+  openEventStream,
+  type Receiver,
+  type ServiceProcess,
+  startReceiver,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  databaseRows,
+  filesWritten,
+  type Overheard,
+  overhear,
+  streamMessages,
+} from "../src/left-behind.ts";
+import { type MarkedRequest, markedContext, markedRequests } from "../src/marked-requests.ts";
+import { createMarks } from "../src/marks.ts";
+import { exchangeBytes, sendAndLeave } from "../src/raw-bytes.ts";
+import { headerBytes, type RawRequest, sendRaw } from "../src/raw-request.ts";
+import { type Edge, type Settings, type System, startSystem } from "../src/system.ts";
+import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+import { findTraces, needlesFor, type Place } from "../src/traces.ts";
+
+/**
+ * Who asks is nobody else's business: whatever is sent about a user, right or wrong, is used for the
+ * answer and left nowhere. Every process logs all that it can, and may write to no file but the edge's
+ * disk cache; at the end all that is left of the system is searched for what was sent. The same search
+ * finds what was put there on purpose.
+ */
+const flagKey = "checkout";
+const atOnce = 8;
+/** Most of what is asked is admitted, and then counted. */
+const leastCounted = 300;
+/** A key ends in its secret, which may itself hold the character that stands before it. */
+const secretLength = 43;
+
+const marks = createMarks();
+const planted = createMarks();
+const plant = planted.next();
+const webhookSecret = createMarks().next();
+/** Credentials are searched for together with the marks. */
+const secrets: string[] = [webhookSecret];
+
+describe("given a system that logs all it can, and requests with marked users", () => {
+  let collector: Server;
+  let collected = 0;
+  let receiver: Receiver;
+  let system: System;
+  let gateway: ServiceProcess;
+  let edge: Edge;
+  let overheard: Overheard;
+  let tenant: Tenant;
+  let flagId: string;
+  const exits: (number | NodeJS.Signals)[] = [];
+  const complaints: string[] = [];
+  const answers: Place[] = [];
+  const places = new Map<string, Place[]>();
+
+  beforeAll(async () => {
+    collector = createServer((_request, response) => {
+      collected += 1;
+      response.end();
+    }).listen(0, "127.0.0.1");
+    await once(collector, "listening");
+    receiver = await startReceiver();
+    system = await startSystem({
+      managements: 1,
+      schedulers: 1,
+      dispatchers: 1,
+      meterings: 1,
+      edges: 1,
+      postgres: "own",
+      settings: talkative,
+    });
+    gateway = await system.startGateway();
+    [edge] = system.edges as [Edge];
+    overheard = await overhear(system.nats.url);
+    system.endsWithSystem(overheard.close);
+    const sinceMs = Date.now();
+    await prepare();
+    await askEverything();
+    await schedule();
+    await deliver();
+    await count();
+    await readMetrics();
+    await stopInOrder();
+    await collectWhatIsLeft(sinceMs);
+  });
+  afterAll(async () => {
+    await system?.close();
+    await receiver?.close();
+    collector?.close();
+  });
+
+  /** Every process logs everything, and would tell a collector of traces if it knew how to. */
+  function talkative(directory: string): Settings {
+    const { port } = collector.address() as AddressInfo;
+    const everywhere = {
+      LOG_LEVEL: "trace",
+      TMPDIR: directory,
+      HOME: directory,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_TRACES_EXPORTER: "otlp",
+      OTEL_LOGS_EXPORTER: "otlp",
+      OTEL_METRICS_EXPORTER: "otlp",
+    };
+    const readOnly = "--permission --allow-fs-read=*";
+    return {
+      management: { ...everywhere, NODE_OPTIONS: readOnly },
+      scheduler: { ...everywhere, NODE_OPTIONS: readOnly },
+      "webhook-dispatcher": { ...everywhere, NODE_OPTIONS: readOnly },
+      "usage-metering": { ...everywhere, NODE_OPTIONS: readOnly },
+      gateway: { ...everywhere, NODE_OPTIONS: readOnly },
+      "sdk-edge": {
+        ...everywhere,
+        NODE_OPTIONS: `${readOnly} --allow-fs-write=${directory}`,
+        STREAM_TOKEN_SECRET: "a secret that all edges share, for the tests only",
+      },
+    };
+  }
+
+  const addresses = () => [gateway.url, edge.url];
+
+  /** A flag that asks for what is marked, with a plant in its rules. */
+  async function prepare(): Promise<void> {
+    tenant = await createTenant(gateway.url, { name: "Private" });
+    secrets.push(...[tenant.clientKey, tenant.serverKey].map((key) => key.slice(-secretLength)));
+    const conditions = (attribute: string, operator: string, value: unknown) => [
+      { attribute, operator, value },
+    ];
+    const body = {
+      key: flagKey,
+      name: "Checkout",
+      enabled: true,
+      targeting_rules: [
+        { conditions: conditions(plant, "equals", plant) },
+        { conditions: conditions("email", "matches_regex", "^nobody@") },
+        { conditions: conditions("country", "in", "DE,AT") },
+        { conditions: conditions("phone", "lt", 5) },
+        { conditions: [], rollout_percentage: 50 },
+      ],
+    };
+    const flag = await must(`${gateway.url}/api/v1/flags`, {
+      method: "POST",
+      key: tenant.serverKey,
+      headers: { "x-request-id": plant },
+      body,
+    });
+    flagId = flag.id;
+    await eventually(async () => {
+      const { body: flags } = await call(`${edge.url}/api/v1/sdk/flags`, { key: tenant.clientKey });
+      return flagKey in flags.flags;
+    });
+    await system.sql`select ${plant}::text::integer`.catch(() => undefined);
+  }
+
+  async function askEverything(): Promise<void> {
+    const streams = await Promise.all(addresses().map(openStreams));
+    for (const url of addresses()) {
+      await askAll(url);
+      await breakOff(url);
+    }
+    const url = `${gateway.url}/api/v1/flags/${flagId}`;
+    await must(url, {
+      method: "PATCH",
+      key: tenant.serverKey,
+      body: { rollout_percentage: 40 },
+    });
+    await must(`${gateway.url}/api/v1/flags`, {
+      method: "POST",
+      key: tenant.serverKey,
+      body: { key: "second", name: "Second", enabled: true },
+    });
+    for (const stream of streams.flat()) {
+      const tells = /"second":true|refetchEvaluation/;
+      await eventually(() => tells.test(JSON.stringify(stream.events)), {
+        because: "a stream hears of the change",
+      });
+      answers.push({ name: "a stream", content: JSON.stringify([stream.headers, stream.events]) });
+    }
+  }
+
+  /** Who asks means nothing to those who manage, but may be told them, say by a client that always does so. */
+  function manage(what: string, status: number, asked: Omit<RawRequest, "headers">) {
+    const headers = {
+      authorization: `Bearer ${tenant.serverKey}`,
+      "content-type": "application/json",
+      "x-request-id": plant,
+      "x-user-context": headerBytes(JSON.stringify(markedContext(marks))),
+    };
+    return ask(gateway.url, { what, status, asked: { ...asked, headers } });
+  }
+
+  async function schedule(): Promise<void> {
+    const path = `/api/v1/flags/${flagId}/environments/${tenant.environmentId}/schedule`;
+    const body = JSON.stringify({ enable_at: "2099-01-01T00:00:00Z" });
+    await manage("a schedule", 201, { method: "POST", path, body });
+    const wrong = JSON.stringify({ enable_at: marks.next() });
+    await manage("a schedule that is none", 400, { method: "POST", path, body: wrong });
+    const page = `/api/v1/schedules?cursor=${marks.next()}`;
+    await manage("a page of schedules", 400, { method: "GET", path: page });
+  }
+
+  /** A webhook that is told of a change, looked at and told again. */
+  async function deliver(): Promise<void> {
+    const webhooks = `/api/v1/projects/${tenant.projectId}/webhooks`;
+    const wanted = {
+      name: plant,
+      url: receiver.url,
+      events: ["flag.toggled"],
+      secret: webhookSecret,
+    };
+    const body = (change: object) => JSON.stringify({ ...wanted, ...change });
+    const post = (what: string, status: number, path: string, sent?: string) =>
+      manage(what, status, { method: "POST", path, ...(sent === undefined ? {} : { body: sent }) });
+    await post("a webhook", 201, webhooks, body({}));
+    await post("a webhook to nowhere", 400, webhooks, body({ url: marks.next() }));
+    await post("a webhook for no event", 400, webhooks, body({ events: [marks.next()] }));
+    await post("a webhook with more", 400, webhooks, body({ more: marks.next() }));
+    const { url } = gateway;
+    const key = tenant.serverKey;
+    const listed = await must(url + webhooks, { key });
+    const webhook = `${webhooks}/${listed.webhooks[0].id}`;
+    await manage("a change", 200, {
+      method: "PATCH",
+      path: `/api/v1/flags/${flagId}`,
+      body: JSON.stringify({ enabled: false }),
+    });
+    const deliveries = `${webhook}/deliveries`;
+    const [delivery] = await eventually(async () => {
+      const { deliveries: found } = await must(url + deliveries, { key });
+      return found[0]?.status === "delivered" && found;
+    });
+    await manage("a delivery", 200, { method: "GET", path: `${deliveries}/${delivery.id}` });
+    await post("a test", 200, `${webhook}/test`);
+    await post("a redelivery", 202, `${deliveries}/${delivery.id}/redeliver`);
+    await eventually(() => receiver.requests.length === 3, { because: "it is told again" });
+    for (const query of [`cursor=${marks.next()}`, `status=${marks.next()}`])
+      await manage("a page of deliveries", 400, { method: "GET", path: `${deliveries}?${query}` });
+    const told = receiver.requests.map(({ path, headers, raw }) =>
+      [path, JSON.stringify(headers), raw.toString()].join("\n"),
+    );
+    places.set("what the receiver got", [{ name: "the receiver", content: told.join("\n") }]);
+  }
+
+  /** What was asked is counted, and who asks for the figures may say who they are. */
+  async function count(): Promise<void> {
+    const get = (what: string, status: number, path: string) =>
+      manage(what, status, { method: "GET", path });
+    await eventually(async () => {
+      const key = tenant.serverKey;
+      const { requests } = await must(`${gateway.url}/api/v1/usage`, { key });
+      if (requests.used <= leastCounted) throw new Error(`${requests.used} are counted`);
+      return true;
+    });
+    await get("what was used", 200, "/api/v1/usage");
+    await get("what was used, and more", 400, `/api/v1/usage?more=${marks.next()}`);
+    const flag = `/api/v1/flags/${flagId}/usage`;
+    await get("how often a flag is asked for", 200, flag);
+    await get("the same for some time", 400, `${flag}?hours=${marks.next()}`);
+    await get("the same of no flag", 404, `/api/v1/flags/${tenant.projectId}/usage`);
+  }
+
+  /** Streams that are open while something changes: ours, and the one that OFREP offers. */
+  async function openStreams(url: string): Promise<EventStream[]> {
+    const authorization = `Bearer ${tenant.clientKey}`;
+    const context = headerBytes(JSON.stringify(markedContext(marks)));
+    const bulk = await call(`${url}/ofrep/v1/evaluate/flags`, {
+      method: "POST",
+      key: tenant.clientKey,
+      body: { context: { targetingKey: marks.next() } },
+    });
+    const { requestUri } = bulk.body.eventStreams[0].endpoint;
+    secrets.push(String(new URL(requestUri, url).searchParams.get("token")?.split(".").at(-1)));
+    return Promise.all([
+      openEventStream(`${url}/api/v1/sdk/stream?user_id=${marks.next()}`, {
+        authorization,
+        "x-user-context": context,
+      }),
+      openEventStream(`${new URL(requestUri, url)}&user_id=${marks.next()}`, {
+        "x-user-context": context,
+      }),
+    ]);
+  }
+
+  async function askAll(url: string): Promise<void> {
+    const { clientKey: client, serverKey: server } = tenant;
+    const requests = markedRequests(marks, { client, server, flag: flagKey });
+    const work = async () => {
+      for (let next = requests.pop(); next !== undefined; next = requests.pop())
+        await ask(url, next);
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+  }
+
+  async function ask(url: string, { what, asked, status }: MarkedRequest): Promise<void> {
+    const answer = await sendRaw(url, asked);
+    if (answer.status !== status)
+      complaints.push(`${what} at ${url}: ${answer.status} ${answer.text.slice(0, 200)}`);
+    const content = `${JSON.stringify(answer.headers)}\n${answer.text}`;
+    answers.push({ name: `the answer to ${what}`, content });
+  }
+
+  /** Requests that never become whole, and some that are none. */
+  async function breakOff(url: string): Promise<void> {
+    const head = (path: string, more: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: halyard\r\nAuthorization: Bearer ${tenant.clientKey}\r\n` +
+      `Content-Type: application/json\r\n${more}\r\n\r\n`;
+    const begun = () => JSON.stringify(markedContext(marks)).slice(0, -1);
+    const paths = [
+      "/api/v1/sdk/flags",
+      `/api/v1/sdk/evaluate?key=${flagKey}`,
+      "/ofrep/v1/evaluate/flags",
+    ];
+    await Promise.all(
+      paths.flatMap((path) => [
+        sendAndLeave(url, `${head(path, "Content-Length: 5000")}${begun()}`, (socket) =>
+          socket.destroy(),
+        ),
+        sendAndLeave(url, `${head(path, "Content-Length: 5000")}${begun()}`, (socket) =>
+          socket.resetAndDestroy(),
+        ),
+        sendAndLeave(
+          url,
+          `${head(path, "Transfer-Encoding: chunked")}1000\r\n${begun()}`,
+          (socket) => void socket.end(),
+        ),
+      ]),
+    );
+    const malformed = [
+      `${head("/api/v1/sdk/flags", "Transfer-Encoding: chunked")}${marks.next()}\r\n${begun()}`,
+      `GET /api/v1/sdk/flags HTTP/1.1\r\nHost: halyard\r\nX-User-ID ${marks.next()}\r\n\r\n`,
+      `GET /api/v1/sdk/flags?user_id=${marks.next()} ${marks.next()} HTTP/1.1\r\n\r\n`,
+      `GET /api/v1/sdk/flags HTTP/1.1\r\nHost: halyard\r\nX-User-ID: ${marks.next()}\0\r\n\r\n`,
+      `GET /api/v1/sdk/flags HTTP/1.1\r\nConnection: close\r\nX-User-ID: ${marks.next()}\r\n\r\n`,
+    ];
+    for (const bytes of malformed) {
+      const content = await exchangeBytes(url, bytes);
+      if (!/^HTTP\/1\.1 4\d\d /.test(content)) complaints.push(`to no HTTP: ${content}`);
+      answers.push({ name: "the answer to no HTTP", content });
+    }
+  }
+
+  async function readMetrics(): Promise<void> {
+    const { managements, schedulers, dispatchers, meterings } = system;
+    const replicas = [...managements, ...schedulers, ...dispatchers, ...meterings];
+    const processes = [...replicas, gateway, edge.process];
+    const read = processes.map(async ({ metricsUrl }) => ({
+      name: metricsUrl,
+      content: await (await fetch(`${metricsUrl}/metrics`)).text(),
+    }));
+    places.set("metrics", await Promise.all(read));
+  }
+
+  /** The edge goes first: what is asked then meets a gateway without one. */
+  async function stopInOrder(): Promise<void> {
+    const { clientKey: client, serverKey: server } = tenant;
+    exits.push(await edge.process.stop());
+    for (const request of markedRequests(marks, { client, server, flag: flagKey }).slice(0, 20)) {
+      const headers = { ...request.asked.headers, "x-request-id": plant };
+      await ask(gateway.url, { ...request, asked: { ...request.asked, headers }, status: 503 });
+    }
+    exits.push(await gateway.stop());
+    for (const metering of system.meterings) exits.push(await metering.stop());
+    for (const dispatcher of system.dispatchers) exits.push(await dispatcher.stop());
+    for (const scheduler of system.schedulers) exits.push(await scheduler.stop());
+    for (const management of system.managements) exits.push(await management.stop());
+  }
+
+  async function collectWhatIsLeft(sinceMs: number): Promise<void> {
+    const log = (name: string, process: ServiceProcess | undefined) =>
+      places.set(name, [{ name, content: process?.log() ?? "" }]);
+    log("the log of management", system.managements[0]);
+    log("the log of the scheduler", system.schedulers[0]);
+    log("the log of the dispatcher", system.dispatchers[0]);
+    log("the log of usage metering", system.meterings[0]);
+    log("the log of the gateway", gateway);
+    log("the log of the edge", edge.process);
+    places.set("the tables of PostgreSQL", await databaseRows(system.sql));
+    places.set("the streams of NATS", await streamMessages(system.nats.url));
+    places.set("all that NATS was told", overheard.places());
+    await system.sql`checkpoint`;
+    const { nats, postgres } = system;
+    if (postgres === undefined) throw new Error("a system with a PostgreSQL of its own");
+    await Promise.all([nats.kill(), postgres.kill()]);
+    const files = (...paths: string[]) => [...filesWritten(paths, sinceMs)];
+    places.set("the files of PostgreSQL", files(postgres.clusterDir));
+    places.set("the log of PostgreSQL", files(postgres.logFile));
+    places.set("the files of NATS", files(nats.storeDir));
+    places.set("the files of the edge", files(system.directory));
+  }
+
+  it("has answered every request as it was meant to", () => {
+    expect(complaints).toEqual([]);
+    expect(answers.length).toBeGreaterThan(400);
+  });
+
+  it("has repeated nothing of a user in an answer or event", () => {
+    expect(marks.traces(answers, [webhookSecret])).toEqual([]);
+  });
+
+  it("has ended every process in order, with nothing going wrong in it", () => {
+    expect(exits).toEqual([0, 0, 0, 0, 0, 0]);
+    const { managements, schedulers, dispatchers, meterings } = system;
+    const replicas = [...managements, ...schedulers, ...dispatchers, ...meterings];
+    for (const process of [...replicas, gateway, edge.process])
+      expect(process.log()).not.toMatch(/"level":"(error|fatal)"/);
+  });
+
+  it("has written no file but the disk cache, and told no collector anything", () => {
+    expect(readdirSync(system.directory)).toEqual(["edge-1.cache"]);
+    expect(collected).toBe(0);
+  });
+
+  /** Where a plant cannot get, something else that stands there is found. */
+  const known: [place: string, text: () => string][] = [
+    ["metrics", () => "halyard_edge_answers_total"],
+    ["the log of management", () => plant],
+    ["the log of the scheduler", () => plant],
+    ["the log of the dispatcher", () => plant],
+    ["the log of usage metering", () => plant],
+    ["what the receiver got", () => flagKey],
+    ["the log of the gateway", () => plant],
+    ["the log of the edge", () => edge.url],
+    ["the tables of PostgreSQL", () => plant],
+    ["the streams of NATS", () => plant],
+    ["all that NATS was told", () => plant],
+    ["the files of PostgreSQL", () => plant],
+    ["the log of PostgreSQL", () => plant],
+    ["the files of NATS", () => plant],
+    ["the files of the edge", () => plant],
+  ];
+
+  it.each(known)("has left nothing of a user, and no credential, in %s", (place) => {
+    expect(marks.traces(places.get(place) ?? [], secrets)).toEqual([]);
+  });
+
+  it.each(known)("would have found it in %s", (place, text) => {
+    expect(findTraces(places.get(place) ?? [], needlesFor([text()]))).not.toEqual([]);
+  });
+
+  it("has searched what was counted, and what was told of it", () => {
+    const searched = [...places.values()].flat().map(({ name }) => name);
+    expect(searched).toEqual(
+      expect.arrayContaining([
+        "table usage.request_hours",
+        "table usage.flag_hours",
+        "table usage.keys_last_seen",
+        "stream KV_QUOTA",
+        "stream KV_LEASES",
+        "stream USAGE",
+        "told usage",
+      ]),
+    );
+  });
+
+  it("knows every place that there is", () => {
+    expect([...places.keys()].toSorted()).toEqual(known.map(([place]) => place).toSorted());
+  });
+});
+
+describe("given a mark that was written in another form", () => {
+  const mark = marks.next();
+  const around = (text: string) => `{"a":"${text}","b":1}`;
+  const forms: [form: string, written: string | Buffer][] = [
+    ["as it is", around(mark)],
+    ["in lower case", around(mark.toLowerCase())],
+    ["in upper case", around(mark.toUpperCase())],
+    ["in base64", Buffer.from(around(mark)).toString("base64")],
+    ["in base64, one byte on", Buffer.from(`1${around(mark)}`).toString("base64")],
+    ["in base64, two bytes on", Buffer.from(`12${around(mark)}`).toString("base64")],
+    ["in base64url", Buffer.from(`é?>${around(mark)}`).toString("base64url")],
+    ["in lower case and base64", Buffer.from(around(mark.toLowerCase())).toString("base64")],
+    ["in hexadecimal", Buffer.from(around(mark)).toString("hex")],
+    ["in upper-case hexadecimal", Buffer.from(around(mark)).toString("hex").toUpperCase()],
+    ["percent-encoded", encodeURIComponent(around(mark))],
+    ["percent-encoded, each byte", Buffer.from(mark).toString("hex").replaceAll(/../g, "%$&")],
+    ["escaped for JSON", Buffer.from(mark).toString("hex").replaceAll(/../g, "\\u00$&")],
+    ["in UTF-16", Buffer.from(around(mark), "utf16le")],
+    ["cut after its first half", around(mark.slice(0, 13))],
+    ["cut before its second half", around(mark.slice(-13))],
+    ["among bytes that are no text", Buffer.concat([Buffer.from([0xff, 0]), Buffer.from(mark)])],
+  ];
+
+  it.each(forms)("finds it %s", (form, written) => {
+    expect(marks.traces([{ name: form, content: written }])).not.toEqual([]);
+  });
+
+  it("finds the number", () => {
+    expect(marks.traces([{ name: "a number", content: `[${marks.digits}]` }])).not.toEqual([]);
+  });
+});

@@ -1,0 +1,148 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { plansText } from "../src/plans.ts";
+import { type Edge, type System, startSystem } from "../src/system.ts";
+import { must } from "../src/tenancy.ts";
+import { byStatus, followStreams, type TenantStreams } from "../src/tenant-streams.ts";
+import { beginUsageStory } from "../src/usage-story.ts";
+
+/** How many streams may be open at once is the plan's number, over all edges, and never one more. */
+const slots = 25;
+const fewerSlots = 10;
+const atEachEdge = 100;
+const plans = plansText({
+  some: { sse_connections: slots },
+  fewer: { sse_connections: fewerSlots },
+  two: { sse_connections: 2 },
+});
+
+describe("given four edges and a plan of 25 streams", () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 1,
+      meterings: 1,
+      edges: 4,
+      settings: () => ({
+        management: { PLANS: plans },
+        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
+      }),
+    });
+  });
+  afterAll(() => system?.close());
+
+  /** Both kinds, at all edges, all at the same moment. */
+  const storm = (streams: TenantStreams) =>
+    Promise.all(
+      system.edges.flatMap((edge) =>
+        Array.from({ length: atEachEdge }, (_, index) =>
+          streams.open(edge, index % 2 === 0 ? "values" : "ofrep"),
+        ),
+      ),
+    );
+
+  it("admits exactly so many of hundreds that come at once, and as many as become free", async () => {
+    const { tenant } = await beginUsageStory(system, { name: "Storm", plan: "some" });
+    const streams = await followStreams(system, tenant);
+    const asked = await storm(streams);
+    expect(byStatus(asked)).toEqual({ 200: slots, 429: 4 * atEachEdge - slots });
+    const refused = asked.find(({ status }) => status === 429);
+    expect(refused?.headers).toMatchObject({
+      "ratelimit-policy": `"sse";q=${slots};qu="concurrent-requests"`,
+      ratelimit: '"sse";r=0',
+    });
+    expect(refused?.headers).not.toHaveProperty("retry-after");
+    const [metering] = system.meterings;
+    await eventually(async () => {
+      const usage = await must(`${metering?.url}/api/v1/usage`, { key: tenant.serverKey });
+      return usage.sse_connections.used === slots && usage.sse_connections.limit === slots;
+    });
+
+    const freed = [...streams.opened].slice(0, 5);
+    streams.close(freed);
+    const [, , , last] = system.edges as [Edge, Edge, Edge, Edge];
+    for (const _ of freed)
+      await eventually(async () => (await streams.open(last)).status === 200, {
+        because: "a slot that was given back is free",
+      });
+    expect((await streams.open(last)).status).toBe(429);
+    streams.close(streams.opened);
+    await eventually(async () => (await storm(streams)).every(({ status }) => status === 429));
+    expect(streams.most()).toBe(slots);
+    streams.close(streams.opened);
+  });
+
+  it("never admits one more, while streams come and go everywhere", async () => {
+    const { tenant } = await beginUsageStory(system, { name: "Coming and going", plan: "fewer" });
+    const streams = await followStreams(system, tenant);
+    const endsMs = performance.now() + 4_000;
+    const statuses = new Set<number>();
+    const comeAndGo = async (edge: Edge) => {
+      while (performance.now() < endsMs) {
+        const stream = await streams.open(edge);
+        statuses.add(stream.status);
+        await delay(randomInt(100));
+        streams.close([stream]);
+      }
+    };
+    await Promise.all(
+      system.edges.flatMap((edge) => Array.from({ length: 8 }, () => comeAndGo(edge))),
+    );
+    expect(streams.most()).toBe(fewerSlots);
+    expect([...statuses].toSorted()).toEqual([200, 429]);
+  });
+
+  it("closes nothing when the plan is lowered below what is open, and opens nothing new", async () => {
+    const story = await beginUsageStory(system, { name: "Lowered", plan: "some" });
+    const streams = await followStreams(system, story.tenant);
+    await storm(streams);
+    expect(streams.opened.size).toBe(slots);
+    const [first, second] = system.edges as [Edge, Edge];
+    await story.changePlan("fewer");
+    const tooMany = [...streams.opened].slice(0, slots - fewerSlots);
+    await eventually(async () => {
+      const { headers } = await streams.open(first);
+      return headers["ratelimit-policy"]?.includes(`q=${fewerSlots};`);
+    });
+    expect(streams.opened.size).toBe(slots);
+    streams.close(tooMany);
+    await eventually(async () => (await usedSlots(story.tenant.serverKey)) === fewerSlots);
+    expect((await streams.open(second)).status).toBe(429);
+    streams.close([...streams.opened].slice(0, 1));
+    await eventually(async () => (await streams.open(second)).status === 200);
+    await story.changePlan("some");
+    await eventually(async () => {
+      await storm(streams);
+      return streams.opened.size === slots;
+    });
+  });
+
+  it("opens only into slots that an edge holds while NATS is away", async () => {
+    const { tenant } = await beginUsageStory(system, { name: "NATS away", plan: "two" });
+    const streams = await followStreams(system, tenant);
+    const [first, second] = system.edges as [Edge, Edge];
+    const held = await streams.open(first);
+    expect(held.status).toBe(200);
+    await system.nats.kill();
+    streams.close([held]);
+    // The edge hears of the closing before it hears of the next opening on the same machine, or soon after.
+    await eventually(async () => (await streams.open(first)).status === 200);
+    expect(await streams.open(first)).toMatchObject({
+      status: 503,
+      headers: { "retry-after": expect.anything() },
+    });
+    expect((await streams.open(second)).status).toBe(503);
+    expect(streams.opened.size).toBe(1);
+    await system.nats.start();
+    await eventually(async () => (await streams.open(second)).status === 200);
+    expect(streams.opened.size).toBe(2);
+    await eventually(async () => (await streams.open(first)).status === 429);
+  });
+
+  async function usedSlots(key: string): Promise<number> {
+    const [metering] = system.meterings;
+    return (await must(`${metering?.url}/api/v1/usage`, { key })).sse_connections.used;
+  }
+});

@@ -1,0 +1,157 @@
+import {
+  call,
+  type EventStream,
+  eventually,
+  openEventStream,
+  type ServiceProcess,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type CreatedFlag, createFlags } from "../src/changes.ts";
+import { type System, startSystem } from "../src/system.ts";
+import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+
+/** Changes that somebody schedules, and the way back, as they look through the gateway. */
+const soonMs = 1_200;
+
+/** Time enough to take it back before it comes, on a busy machine too. */
+const inTimeMs = 2_500;
+
+describe("given two managements, two schedulers and an edge behind a gateway", () => {
+  let system: System;
+  let gateway: ServiceProcess;
+  let tenant: Tenant;
+  const streams: EventStream[] = [];
+
+  beforeAll(async () => {
+    system = await startSystem({ managements: 2, schedulers: 2, edges: 1 });
+    gateway = await system.startGateway();
+    tenant = await createTenant(gateway.url, { name: "Time" });
+  });
+  afterAll(async () => {
+    for (const stream of streams) stream.close();
+    await system?.close();
+  });
+
+  const api = (path: string) => `${gateway.url}/api/v1/${path}`;
+  const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const at = (flag: CreatedFlag, part: string) =>
+    api(`flags/${flag.id}/environments/${tenant.environmentId}/${part}`);
+  const ask = (url: string) => must(url, { key: tenant.serverKey });
+  const schedule = (flag: CreatedFlag, body: object) =>
+    must(at(flag, "schedule"), { method: "POST", key: tenant.serverKey, body });
+
+  async function createFlag(key: string): Promise<CreatedFlag> {
+    const [flag] = await createFlags(gateway.url, tenant.serverKey, [key]);
+    if (flag === undefined) throw new Error("a flag");
+    return flag;
+  }
+
+  async function ended(flag: CreatedFlag) {
+    return eventually(async () => {
+      const body = await ask(at(flag, "schedule"));
+      return body.status !== "pending" && body;
+    });
+  }
+
+  it("switches a flag on and off again at its times, as the user who said so", async () => {
+    const flag = await createFlag("window");
+    const stream = await openEventStream(api("sdk/stream"), {
+      authorization: `Bearer ${tenant.clientKey}`,
+    });
+    streams.push(stream);
+    const enable_at = inMs(soonMs);
+    const disable_at = inMs(soonMs + 600);
+
+    await schedule(flag, { enable_at, disable_at });
+    const done = await ended(flag);
+
+    expect(done).toMatchObject({
+      status: "applied",
+      changes: [
+        { action: "enable", at: enable_at, state: "applied" },
+        { action: "disable", at: disable_at, state: "applied" },
+      ],
+    });
+    for (const { at: due, applied_at, lateness_ms } of done.changes) {
+      expect(lateness_ms).toBeGreaterThanOrEqual(0);
+      expect(Date.parse(applied_at)).toBeGreaterThanOrEqual(Date.parse(due));
+    }
+    const { history } = await ask(at(flag, "history"));
+    expect(
+      history.map(({ enabled, change_type, changed_by }: Record<string, unknown>) => [
+        enabled,
+        change_type,
+        changed_by,
+      ]),
+    ).toEqual([
+      [false, "scheduled", tenant.userId],
+      [true, "scheduled", tenant.userId],
+      [false, "manual", tenant.userId],
+    ]);
+    const told = () =>
+      stream.events.flatMap(({ event, data }) => {
+        const value = (data as { flags?: Record<string, boolean> }).flags?.window;
+        return event === "flags" && value !== undefined ? [value] : [];
+      });
+    await eventually(() => told().slice(-2).join() === "true,false", {
+      because: "the open stream tells both",
+    });
+  });
+
+  it("does nothing of what was cleared or replaced", async () => {
+    const [cleared, replaced, later] = await Promise.all(
+      ["cleared", "replaced", "later"].map(createFlag),
+    );
+    if (cleared === undefined || replaced === undefined || later === undefined) throw new Error();
+    await schedule(cleared, { enable_at: inMs(inTimeMs) });
+    await schedule(replaced, { enable_at: inMs(inTimeMs) });
+    await schedule(later, { enable_at: inMs(inTimeMs + 300) });
+
+    expect(
+      (await call(at(cleared, "schedule"), { method: "DELETE", key: tenant.serverKey })).status,
+    ).toBe(204);
+    await schedule(replaced, { enable_at: "2099-01-01T00:00:00Z" });
+
+    // What comes due after them has been made, so that their time has passed.
+    expect((await ended(later)).status).toBe("applied");
+    expect((await ask(at(cleared, "schedule"))).status).toBe("cancelled");
+    expect((await ask(at(replaced, "schedule"))).status).toBe("pending");
+    for (const flag of [cleared, replaced])
+      expect((await ask(at(flag, "history"))).history).toHaveLength(1);
+  });
+
+  it("cancels what is scheduled for a flag that is deleted", async () => {
+    const flag = await createFlag("deleted");
+    const { id } = await schedule(flag, { enable_at: "2099-01-01T00:00:00Z" });
+
+    await call(api(`flags/${flag.id}`), { method: "DELETE", key: tenant.serverKey });
+
+    await eventually(async () => {
+      const { schedules } = await ask(api(`schedules?flag_id=${flag.id}`));
+      const [found] = schedules as { id: string; status: string }[];
+      return found?.id === id && found?.status === "cancelled";
+    });
+    expect((await call(at(flag, "schedule"), { key: tenant.serverKey })).status).toBe(404);
+  });
+
+  it("takes a scheduled change back by rollback, and SDKs see it", async () => {
+    const flag = await createFlag("rolled-back");
+    await schedule(flag, { enable_at: inMs(soonMs) });
+    await ended(flag);
+
+    const answer = await must(at(flag, "rollback"), { method: "POST", key: tenant.serverKey });
+
+    expect(answer).toMatchObject({ enabled: false, rollout_percentage: 100 });
+    const { history } = await ask(at(flag, "history"));
+    expect(history.map((entry: { change_type: string }) => entry.change_type)).toEqual([
+      "rollback",
+      "scheduled",
+      "manual",
+    ]);
+    expect(answer.rolled_back_to).toBe(history[2].changed_at);
+    await eventually(async () => {
+      const { body } = await call(api("sdk/flags"), { key: tenant.clientKey });
+      return body.flags["rolled-back"] === false;
+    });
+  });
+});

@@ -1,0 +1,185 @@
+import { call, eventually, openEventStream, type ServiceProcess } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { plansText } from "../src/plans.ts";
+import { killOne, startReadyMetering } from "../src/replicas.ts";
+import { type Edge, type System, startSystem } from "../src/system.ts";
+import { createTenant, must, operatorToken } from "../src/tenancy.ts";
+import { awaitCounted, counted } from "../src/usage-agreement.ts";
+import { beginUsageStory } from "../src/usage-story.ts";
+
+/** What was used, and what a plan allows, as a customer sees it. */
+const limit = 300;
+/** So many refusals after one another, by all edges, say that the month has ended on each. */
+const inARow = 100;
+/** The contract's: what several edges admit beyond the limit is no more than flows in this time. */
+const overshootMs = 2_000;
+const plans = plansText({
+  small: { requests_per_month: limit },
+  larger: { requests_per_month: 1_000_000 },
+});
+
+describe("given three edges, a metering, and a plan of a few requests", () => {
+  let system: System;
+  let gateway: ServiceProcess;
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 1,
+      meterings: 1,
+      edges: 3,
+      settings: () => ({
+        management: { PLANS: plans },
+        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
+      }),
+    });
+    gateway = await system.startGateway();
+  });
+  afterAll(() => system?.close());
+
+  const flagsAt = (edge: Edge, key: string) => call(`${edge.url}/api/v1/sdk/flags`, { key });
+  const statusesAt = async (key: string) =>
+    Promise.all(system.edges.map(async (edge) => (await flagsAt(edge, key)).status));
+  const everywhere = (status: number, key: string) =>
+    eventually(async () => (await statusesAt(key)).every((each) => each === status), {
+      because: `every edge answers ${status}`,
+    });
+
+  it("ends a month that is used up on every edge, and nothing else", async () => {
+    const story = await beginUsageStory(system, { name: "Used up", plan: "small" });
+    const { tenant, flags } = story;
+    const headers = { authorization: `Bearer ${tenant.clientKey}` };
+    const [first, ...others] = system.edges as [Edge, ...Edge[]];
+    const open = await openEventStream(`${first.url}/api/v1/sdk/stream`, headers);
+    system.endsWithSystem(async () => open.close());
+    expect(open.headers["ratelimit-policy"]).toMatch(/^"monthly";q=300;w=\d+$/);
+
+    const traffic = story.ask({ alsoExpected: [429] });
+    await eventually(
+      () => traffic.sent.length > limit && counted(traffic.sent.slice(-inARow)).length === 0,
+      { withinMs: 30_000, because: "nothing is admitted any more" },
+    );
+    await traffic.stop();
+    const admitted = counted([...story.before, ...traffic.sent]).toSorted(
+      (left, right) => left.endedMs - right.endedMs,
+    );
+    expect(traffic.complaints).toEqual([]);
+    expect(admitted.length).toBeGreaterThanOrEqual(limit - 1);
+    const usedUpMs = admitted[limit - 1]?.endedMs ?? 0;
+    const lastMs = Math.max(...admitted.map(({ startedMs }) => startedMs));
+    expect(lastMs - usedUpMs).toBeLessThan(overshootMs);
+
+    const refused = await flagsAt(first, tenant.clientKey);
+    expect(refused.body.error).toMatchObject({ code: "RATE_001", status: 429 });
+    const { start, end } = monthOf(new Date());
+    const seconds = Number(refused.headers.get("retry-after"));
+    expect(Math.abs(seconds - (end - Date.now()) / 1_000)).toBeLessThan(5);
+    expect(refused.headers.get("ratelimit-policy")).toBe(
+      `"monthly";q=${limit};w=${(end - start) / 1_000}`,
+    );
+    expect(refused.headers.get("ratelimit")).toMatch(/^"monthly";r=0;t=\d+$/);
+    for (const edge of others) {
+      const stream = await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
+      stream.close();
+      expect(stream.status).toBe(429);
+    }
+    const url = `${gateway.url}/api/v1/flags/${flags[0]?.id}`;
+    await must(url, { method: "PATCH", key: tenant.serverKey, body: { enabled: true } });
+    await eventually(() => JSON.stringify(open.events).includes('"checkout":true'), {
+      because: "the stream that was open before is told of a change",
+    });
+    const used = await awaitCounted(system, tenant, { atLeast: admitted.length + 1 });
+    expect(used).toBe(admitted.length + 1);
+    const usage = await eventually(async () => {
+      const shown = await must(`${gateway.url}/api/v1/usage`, { key: tenant.serverKey });
+      return shown.sse_connections.used > 0 && shown;
+    });
+    expect(usage).toEqual({
+      plan: "small",
+      period: { start: new Date(start).toISOString(), end: new Date(end).toISOString() },
+      requests: { used, limit },
+      sse_connections: { used: 1, limit: null },
+      projects: { used: 1, limit: null },
+    });
+  });
+
+  it("says when keys were last used, and when and how often flags were asked for", async () => {
+    const story = await beginUsageStory(system, { name: "Last seen" });
+    const { tenant, flags } = story;
+    const asOperator = { key: operatorToken };
+    const asManager = { key: tenant.serverKey };
+    const keys = (environmentId: string) =>
+      `${gateway.url}/api/v1/projects/${tenant.projectId}/environments/${environmentId}/keys`;
+    await eventually(
+      async () => {
+        const here = await must(keys(tenant.environmentId), asOperator);
+        const flagsSeen = await must(`${gateway.url}/api/v1/flags`, asManager);
+        return (
+          here.keys.every((each: { last_used_at: string | null }) => isRecent(each.last_used_at)) &&
+          flagsSeen.flags.every((each: { last_evaluated_at: string | null }) =>
+            isRecent(each.last_evaluated_at),
+          )
+        );
+      },
+      { withinMs: 20_000, because: "keys are said to be used and flags to be asked for" },
+    );
+    const elsewhere = await must(keys(tenant.otherEnvironmentId), asOperator);
+    expect(elsewhere.keys).toMatchObject([{ last_used_at: null }]);
+    const seenElsewhere = await must(`${gateway.url}/api/v1/flags`, { key: tenant.otherServerKey });
+    expect(seenElsewhere.flags[0]).toMatchObject({ last_evaluated_at: null });
+
+    const [flag] = flags;
+    const evaluations = story.before.filter(({ evaluates }) =>
+      evaluates.some(({ id }) => id === flag?.id),
+    ).length;
+    const usage = await eventually(async () => {
+      const url = `${gateway.url}/api/v1/flags/${flag?.id}/usage`;
+      const shown = await must(url, asManager);
+      return shown.environments[0].evaluations >= evaluations && shown;
+    });
+    expect(usage).toMatchObject({
+      flag_id: flag?.id,
+      hours: 24,
+      environments: [
+        { environment_id: tenant.environmentId, name: "production", evaluations },
+        { name: "staging", last_evaluated_at: null, evaluations: 0, by_hour: [] },
+      ],
+    });
+    const others = await createTenant(gateway.url, { name: "Others" });
+    const url = `${gateway.url}/api/v1/flags/${flag?.id}/usage`;
+    await eventually(async () => (await call(url, { key: others.serverKey })).status === 404);
+  });
+
+  it("follows a change of the plan up and down, on the last known state when the metering is away", async () => {
+    const story = await beginUsageStory(system, { name: "Up and down", plan: "small" });
+    const key = story.tenant.clientKey;
+    const traffic = story.ask({ alsoExpected: [429] });
+    await everywhere(429, key);
+    await traffic.stop();
+    await story.changePlan("larger");
+    await everywhere(200, key);
+    const { headers } = await flagsAt(system.edges[0] as Edge, key);
+    expect(headers.get("ratelimit-policy")).toMatch(/^"monthly";q=1000000;/);
+    await story.changePlan("small");
+    await everywhere(429, key);
+
+    await killOne(system.meterings);
+    const edge = system.edges.at(-1) as Edge;
+    await edge.process.stop();
+    await edge.start();
+    await everywhere(429, key);
+    await story.changePlan("larger");
+    await everywhere(200, key);
+    await story.changePlan("small");
+    await everywhere(429, key);
+    await startReadyMetering(system);
+    await everywhere(429, key);
+  });
+});
+
+const isRecent = (instant: string | null) =>
+  instant !== null && Math.abs(Date.parse(instant) - Date.now()) < 60_000;
+
+/** A calendar month of UTC, in milliseconds; the end is the beginning of the next one. */
+function monthOf(date: Date): { start: number; end: number } {
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
+}

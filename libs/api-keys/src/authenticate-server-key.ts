@@ -1,0 +1,39 @@
+import type { Refusal, RequestFacts } from "@halyard/service";
+import { bearerToken } from "./bearer.ts";
+import type { DirectoryKey } from "./key-directory.ts";
+import type { KeyLimits } from "./key-limits.ts";
+import { keyRefusals } from "./key-refusals.ts";
+import type { LastUsed } from "./last-used.ts";
+
+/**
+ * The check before a route that needs a server key. Who cannot be recognized gets 401; a client key,
+ * whose holder is known but may not, 403; who asks too often, 429 in place of either.
+ */
+export type AuthenticateServerKey = (request: RequestFacts) => DirectoryKey | Refusal;
+
+export function createServerKeyAuthentication(options: {
+  verify: (text: string, nowMs: number) => DirectoryKey | undefined;
+  limits: KeyLimits;
+  lastUsed: LastUsed;
+  nowMs: () => number;
+}): AuthenticateServerKey {
+  const { limits, lastUsed } = options;
+  return ({ headers, ip }) => {
+    const token = bearerToken(headers.authorization);
+    if (token === undefined) return keyRefusals.missing;
+    const nowMs = options.nowMs();
+    const key = options.verify(token, nowMs);
+    if (key === undefined) return limits.refuseWrongKey(ip, nowMs);
+    const refusal = limits.checkKey(key, nowMs);
+    if (refusal !== undefined) return refusal;
+    if (key.kind !== "server") return keyRefusals.notServer;
+    lastUsed.note(key.id, nowMs);
+    return key;
+  };
+}
+
+/** A key made with `environment_only` works in its own environment alone. */
+export function checkKeyEnvironment(key: DirectoryKey, environmentId: string): Refusal | undefined {
+  if (!key.environmentOnly || key.environmentId === environmentId) return undefined;
+  return keyRefusals.otherEnvironment;
+}

@@ -1,0 +1,44 @@
+import { addressBlock, createAdmission, createRateLimit, type Rate } from "@halyard/rate-limit";
+import type { Refusal } from "@halyard/service";
+import { keyRefusals } from "./key-refusals.ts";
+
+/**
+ * How often one process lets a key ask, and an address that comes with keys that are none. Nothing is
+ * shared between processes: with several replicas, each lets as much through.
+ */
+export type KeyLimits = {
+  /** Refuses a key that works but asks too often. */
+  checkKey(key: { id: string }, nowMs: number): Refusal | undefined;
+  /**
+   * What is answered to a key that does not work: that it is not valid, or, to an address that has sent
+   * too many of these, that it is to wait. A key that works is never refused for what others sent from
+   * its address: it was recognized before, and nobody guesses 32 random bytes.
+   */
+  refuseWrongKey(address: string, nowMs: number): Refusal;
+  /**
+   * Refuses an address that has sent too many wrong keys, and takes nothing into account of one that may
+   * go on; for where it costs something to find out whether a key works.
+   */
+  checkAddress(address: string, nowMs: number): Refusal | undefined;
+};
+
+export function createKeyLimits(rate: Rate): KeyLimits {
+  const admitKey = createAdmission(
+    createRateLimit(rate),
+    "Too many requests with this key; try again later.",
+  );
+  const addresses = createRateLimit(rate);
+  const admitAddress = createAdmission(
+    addresses,
+    "Too many requests from this address with keys that are not valid; try again later.",
+  );
+  return {
+    checkKey: admitKey,
+    refuseWrongKey: (address, nowMs) =>
+      admitAddress({ id: addressBlock(address) }, nowMs) ?? keyRefusals.invalid,
+    checkAddress(address, nowMs) {
+      const id = addressBlock(address);
+      return addresses.left(id, nowMs).requests > 0 ? undefined : admitAddress({ id }, nowMs);
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import {
+  createKeyLimits,
+  createLastUsed,
+  createServerKeyAuthentication,
+  type DirectoryKey,
+} from "@halyard/api-keys";
+import { describe, expect, it } from "@jest/globals";
+
+const rate = { requestsPerSecond: 1, burst: 2 };
+const tooMany = (seconds: number) =>
+  expect.objectContaining({
+    refused: "RATE_001",
+    headers: {
+      "retry-after": String(seconds),
+      "ratelimit-policy": '"requests";q=2;w=2',
+      ratelimit: `"requests";r=0;t=${seconds}`,
+    },
+  });
+
+/** The check with three keys that work, and a clock of the test's. */
+function givenAuthentication() {
+  const keys: Record<string, Pick<DirectoryKey, "id" | "kind">> = {
+    "server-a": { id: "a", kind: "server" },
+    "server-b": { id: "b", kind: "server" },
+    "a-client": { id: "c", kind: "client" },
+  };
+  const clock = { nowMs: 0 };
+  const lastUsed = createLastUsed();
+  const authenticate = createServerKeyAuthentication({
+    verify: (text) => keys[text] as DirectoryKey | undefined,
+    limits: createKeyLimits(rate),
+    lastUsed,
+    nowMs: () => clock.nowMs,
+  });
+  const ask = (token: string | undefined, ip = "192.0.2.1") =>
+    authenticate({
+      id: "request",
+      ip,
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    });
+  let looks = 0;
+  /** Each look is long after the one before. */
+  const used = () => lastUsed.take(60_000 * ++looks, 100).map(({ keyId }) => keyId);
+  return { ask, clock, used };
+}
+
+describe("given a key that asks too often", () => {
+  it("is refused until time has passed, whatever address it asks from", () => {
+    const { ask, clock } = givenAuthentication();
+    expect(ask("server-a")).toMatchObject({ id: "a" });
+    expect(ask("server-a")).toMatchObject({ id: "a" });
+    expect(ask("server-a", "192.0.2.2")).toEqual(tooMany(1));
+    clock.nowMs = 1_000;
+    expect(ask("server-a")).toMatchObject({ id: "a" });
+  });
+
+  it("leaves other keys alone", () => {
+    const { ask } = givenAuthentication();
+    for (let index = 0; index < 3; index += 1) ask("server-a");
+    expect(ask("server-b")).toMatchObject({ id: "b" });
+  });
+
+  it("is refused as too often also where it may not do anything", () => {
+    const { ask } = givenAuthentication();
+    expect(ask("a-client")).toMatchObject({ refused: "AUTH_002" });
+    expect(ask("a-client")).toMatchObject({ refused: "AUTH_002" });
+    expect(ask("a-client")).toEqual(tooMany(1));
+  });
+});
+
+describe("given an address that sends keys which are not valid", () => {
+  it("is told so, and after too many of them to wait", () => {
+    const { ask, clock } = givenAuthentication();
+    expect(ask("wrong")).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("also wrong")).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("wrong again")).toEqual(tooMany(1));
+    clock.nowMs = 1_000;
+    expect(ask("wrong")).toMatchObject({ refused: "AUTH_001" });
+  });
+
+  it("hinders neither other addresses nor keys that work", () => {
+    const { ask } = givenAuthentication();
+    for (let index = 0; index < 3; index += 1) ask("wrong");
+    expect(ask("wrong", "192.0.2.2")).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("server-a")).toMatchObject({ id: "a" });
+  });
+
+  it("is told to wait whatever address of its IPv6 network it takes, and other networks are not", () => {
+    const { ask } = givenAuthentication();
+    for (const host of ["1", "2"])
+      expect(ask("wrong", `2001:db8::${host}`)).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("wrong", "2001:db8::3:4:5:6")).toEqual(tooMany(1));
+    expect(ask("wrong", "2001:db8:0:1::1")).toMatchObject({ refused: "AUTH_001" });
+  });
+
+  it("is not counted for requests without any key", () => {
+    const { ask } = givenAuthentication();
+    for (let index = 0; index < 5; index += 1)
+      expect(ask(undefined)).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("wrong")).toMatchObject({ refused: "AUTH_001" });
+  });
+});
+
+describe("when keys are used", () => {
+  it("notes those that got through, and none that was refused", () => {
+    const { ask, used } = givenAuthentication();
+    for (const token of ["server-a", "a-client", "wrong", undefined]) ask(token);
+    expect(used()).toEqual(["a"]);
+    for (let index = 0; index < 2; index += 1) ask("server-b");
+    expect(used()).toEqual(["b"]);
+    ask("server-b");
+    expect(used()).toEqual([]);
+  });
+});

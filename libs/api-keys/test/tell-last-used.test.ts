@@ -1,0 +1,124 @@
+import { createLastUsed, tellLastUsed } from "@halyard/api-keys";
+import { checkUsageLastSeen, type UsageLastSeen, usageStream } from "@halyard/contracts";
+import { ensureUsage, parseJson } from "@halyard/jetstream";
+import { eventually, startTestNats, type TestNats } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { pino } from "pino";
+
+let nats: TestNats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  connection = await connect({ servers: nats.url });
+  manager = await jetstreamManager(connection);
+});
+afterAll(async () => {
+  await connection.close();
+  await nats.stop();
+});
+
+let stop: () => Promise<void>;
+afterEach(() => stop());
+
+/** Told to management every second; `failures` are those that were logged. */
+function startTelling() {
+  const lastUsed = createLastUsed();
+  const failures: string[] = [];
+  const telling = tellLastUsed({
+    client: jetstream(connection),
+    lastUsed,
+    monotonicMs: () => performance.now(),
+    logger: pino({ level: "warn" }, { write: (line) => void failures.push(line) }),
+  });
+  stop = telling.stop;
+  return { note: lastUsed.note, failures };
+}
+
+const countMessages = async () => (await manager.streams.info(usageStream.name)).state.messages;
+
+async function newest(): Promise<UsageLastSeen> {
+  const message = await manager.streams.getMessage(usageStream.name, {
+    last_by_subj: usageStream.lastSeen.subject,
+  });
+  const checked = message && checkUsageLastSeen(parseJson(message.data));
+  if (checked?.ok !== true) throw new Error("there is no such message");
+  return checked.value;
+}
+
+/** How often anybody has asked since what the queue is. */
+function countQuestions(): () => number {
+  let questions = 0;
+  connection.subscribe(`$JS.API.STREAM.INFO.${usageStream.name}`, {
+    callback: () => {
+      questions += 1;
+    },
+  });
+  return () => questions;
+}
+
+const firstUse = Date.parse("2027-01-31T09:00:00.000Z");
+
+describe("when a key is used", () => {
+  it("is kept while the broker does not take it, said once, and sent when it does", async () => {
+    const { note, failures } = startTelling();
+    note("a", firstUse);
+    await eventually(() => failures.length > 0);
+    await ensureUsage(manager, 1);
+    expect(await eventually(newest)).toEqual({
+      keys: [{ key_id: "a", used_at: "2027-01-31T09:00:00.000Z" }],
+      environments: [],
+      flags: [],
+    });
+    expect(failures).toHaveLength(1);
+  });
+
+  it("is sent at the end, when the process stops before its time", async () => {
+    await ensureUsage(manager, 1);
+    const { note } = startTelling();
+    note("at-the-end", firstUse);
+    await stop();
+    expect((await newest()).keys).toMatchObject([{ key_id: "at-the-end" }]);
+  });
+
+  it("is sent in parts when there are very many", async () => {
+    await ensureUsage(manager, 1);
+    await manager.streams.purge(usageStream.name);
+    const { note } = startTelling();
+    for (let index = 0; index < 1_001; index += 1) note(`k${index}`, firstUse);
+    await eventually(async () => (await countMessages()) === 2);
+    expect((await newest()).keys).toMatchObject([{ key_id: "k1000" }]);
+  });
+
+  it("is kept while management reads nothing, said once, and sent when it does", async () => {
+    await ensureUsage(manager, 1);
+    await manager.streams.purge(usageStream.name);
+    const { note, failures } = startTelling();
+    const waiting = Array.from({ length: 50 }, () =>
+      jetstream(connection).publish(usageStream.lastSeen.subject, "waits"),
+    );
+    await Promise.all(waiting);
+    const timesAsked = countQuestions();
+    note("kept", firstUse);
+    await eventually(() => timesAsked() >= 2);
+    expect(failures).toHaveLength(1);
+    expect(await countMessages()).toBe(50);
+    await manager.streams.purge(usageStream.name);
+    expect((await eventually(newest)).keys).toMatchObject([{ key_id: "kept" }]);
+  });
+
+  it("does not wait because of what edges have told", async () => {
+    await ensureUsage(manager, 1);
+    await manager.streams.purge(usageStream.name);
+    const counts = Array.from({ length: 60 }, () =>
+      jetstream(connection).publish(usageStream.recorded.subject, "counts"),
+    );
+    await Promise.all(counts);
+    const { note } = startTelling();
+    note("told", firstUse);
+    expect((await eventually(newest)).keys).toMatchObject([{ key_id: "told" }]);
+  });
+});

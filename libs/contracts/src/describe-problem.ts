@@ -1,0 +1,69 @@
+import type { ErrorObject } from "ajv/dist/2020.js";
+
+/** Says what is wrong with a value by JSON pointer, without repeating the value itself. */
+export function describeProblem(errors: readonly ErrorObject[]): string {
+  const problem = decisive(errors);
+  if (problem === undefined) return "/ is not valid";
+  const at = problem.instancePath === "" ? "/" : problem.instancePath;
+  return `${pointerOf(problem, at)} ${expectationOf(problem)}`;
+}
+
+/**
+ * The error to tell. ajv stops at the first, but of a value that may be one of several kinds it lists
+ * what each kind found wrong, and then that none fits. Kinds that the value is not of say nothing of
+ * use; the one that it is of says what is wrong, perhaps further inside. When it is of none, the kinds
+ * are what was expected.
+ */
+function decisive(errors: readonly ErrorObject[]): ErrorObject | undefined {
+  const last = errors.at(-1);
+  if (last?.keyword !== "anyOf") return last;
+  const isOfKind = (error: ErrorObject) =>
+    error.keyword !== "type" || error.instancePath !== last.instancePath;
+  const ofItsKind = errors.slice(0, -1).filter(isOfKind);
+  if (ofItsKind.length > 0) return decisive(ofItsKind);
+  const types = errors.slice(0, -1).flatMap((error) => error.params.type as string | string[]);
+  return { ...last, keyword: "type", params: { type: types } };
+}
+
+function pointerOf(error: ErrorObject, at: string): string {
+  const base = at === "/" ? "" : at;
+  if (error.keyword === "required") return `${base}/${escapePointer(error.params.missingProperty)}`;
+  if (error.keyword === "additionalProperties")
+    return `${base}/${escapePointer(error.params.additionalProperty)}`;
+  return at;
+}
+
+function expectationOf(error: ErrorObject): string {
+  switch (error.keyword) {
+    case "required":
+      return "is required";
+    case "additionalProperties":
+      return "is not a known field";
+    case "type":
+      return `must be ${orList([error.params.type as string | string[]].flat())}`;
+    case "enum":
+      return `must be one of ${(error.params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(", ")}`;
+    case "const":
+      return `must be ${JSON.stringify(error.params.allowedValue)}`;
+    case "format":
+      return error.params.format === "uuid"
+        ? "must be a UUID"
+        : "must be an ISO 8601 instant that exists, such as 2027-01-31T09:00:00Z or 2027-01-31T10:00:00+01:00";
+    case "pattern":
+    case "minProperties":
+      return (error.parentSchema?.description as string | undefined) ?? `${error.message}`;
+    default:
+      return error.message ?? "is not valid";
+  }
+}
+
+function orList(words: readonly string[]): string {
+  if (words.length < 2) return words.join();
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+/** JSON pointer escaping (RFC 6901); names are cut so that a hostile field name cannot fill an answer. */
+function escapePointer(name: string): string {
+  const longestEchoedName = 100;
+  return name.slice(0, longestEchoedName).replaceAll("~", "~0").replaceAll("/", "~1");
+}

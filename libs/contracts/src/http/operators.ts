@@ -1,0 +1,33 @@
+import { operatorNames } from "@halyard/evaluation";
+import { z } from "zod";
+import { defineRoute } from "./route.ts";
+
+/** What a condition can ask of an attribute, for whoever writes rules or builds a page for it. */
+export const Operator = z.strictObject({
+  name: z.enum(operatorNames),
+  description: z.string().min(1),
+  category: z
+    .enum(["string", "list", "number", "semver"])
+    .describe("What the condition's value is read as"),
+  example: z.string().min(1),
+});
+export type Operator = z.infer<typeof Operator>;
+
+export const listOperators = defineRoute({
+  service: "management",
+  access: "any_key",
+  tag: "Flags",
+  operationId: "listOperators",
+  method: "GET",
+  path: "/api/v1/operators",
+  summary: "List the operators that conditions of targeting rules can use",
+  description: "The list changes with releases only, so the answer may be kept for a day.",
+  revalidated: true,
+  success: {
+    status: 200,
+    description: "All operators, in the order of their categories",
+    body: z.strictObject({ operators: z.array(Operator) }),
+  },
+  // The operator's token is known here, and is no API key.
+  errors: ["AUTH_002"],
+});

@@ -1,0 +1,59 @@
+import type { Scalar } from "./flag-state.ts";
+
+export type AttributeValue = Scalar | readonly Scalar[];
+
+/** What is known of a user, by name; `id` is the user's id. A name is there only when it was given. */
+export type Attributes = ReadonlyMap<string, AttributeValue>;
+
+export type ReadAttributes =
+  | { ok: true; attributes: Map<string, AttributeValue> }
+  /** Names the attribute, never its value. */
+  | { ok: false; problem: { attribute: string; expected: string } };
+
+/**
+ * The attributes of one JSON object. `user_id` is another name of `id`; an `id` in the same object wins.
+ * Null is the same as not given, and so is an empty id: it comes from whoever has nothing to say there,
+ * and as an id would put all of these into one bucket. Objects, nested arrays and numbers beyond a double have no meaning
+ * here: they are refused or, where contexts may hold things that are not for us, left out.
+ */
+export function readAttributes(source: object, nested: "refuse" | "ignore"): ReadAttributes {
+  const attributes = new Map<string, AttributeValue>();
+  let otherId: string | undefined;
+  const properties = source as Record<string, unknown>;
+  for (const name of Object.keys(properties)) {
+    const value = properties[name];
+    if (value === null || value === undefined) continue;
+    if (!isAttributeValue(value)) {
+      if (nested === "ignore") continue;
+      return problem(name, "a string, a number, true, false, or an array of these");
+    }
+    if (name !== "id" && name !== "user_id") {
+      attributes.set(name, value);
+      continue;
+    }
+    if (typeof value !== "string" && typeof value !== "number") {
+      return problem(name, "a string or a number");
+    }
+    if (value === "") continue;
+    // An id is a text for every rule and for buckets: a number counts by its JSON text.
+    const id = typeof value === "number" ? JSON.stringify(value) : value;
+    if (name === "id") attributes.set("id", id);
+    else otherId = id;
+  }
+  if (otherId !== undefined && !attributes.has("id")) attributes.set("id", otherId);
+  return { ok: true, attributes };
+}
+
+function problem(attribute: string, expected: string): ReadAttributes {
+  return { ok: false, problem: { attribute, expected } };
+}
+
+function isAttributeValue(value: unknown): value is AttributeValue {
+  return Array.isArray(value) ? value.every(isScalar) : isScalar(value);
+}
+
+export function isScalar(value: unknown): value is Scalar {
+  return typeof value === "number"
+    ? Number.isFinite(value)
+    : typeof value === "string" || typeof value === "boolean";
+}

@@ -1,0 +1,79 @@
+import { isScalar } from "./attributes.ts";
+import type { Condition, TargetingRule } from "./flag-state.ts";
+import { operatorCategories, operatorNames } from "./operator-names.ts";
+import { readList } from "./operators/list.ts";
+import { largestTogether } from "./regex/bounds.ts";
+import { compileRegex, countUncompiled } from "./regex/compile-regex.ts";
+import { instantOf, numberOf, textOf, versionOf } from "./subject.ts";
+
+/** Where in the rules, as a JSON pointer from their array on, and what was expected there. */
+export type RulesProblem = { pointer: string; expected: string };
+
+/**
+ * The first thing in rules of the right shape that no evaluation could make sense of. What passes here
+ * is compiled without loss later; what does not is refused while its writer is still there to ask.
+ */
+export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem | undefined {
+  let left = largestTogether;
+  for (const [ruleIndex, { conditions }] of rules.entries()) {
+    for (const [index, condition] of conditions.entries()) {
+      const checked = checkCondition(condition, left);
+      if ("problem" in checked) {
+        const pointer = `/${ruleIndex}/conditions/${index}/${checked.at}`;
+        return { pointer, expected: checked.problem };
+      }
+      left -= checked.countsAs;
+    }
+  }
+  return undefined;
+}
+
+type Checked =
+  /** What the condition's regular expression counts; 0 when it has none. */
+  { countsAs: number } | { at: "operator" | "value"; problem: string };
+
+/** `left` is what its regular expression may still count. */
+function checkCondition({ operator, value }: Condition, left: number): Checked {
+  switch (operatorCategories.get(operator)) {
+    case "list":
+      return expect(
+        readList(value) !== undefined,
+        `a list for ${operator}: an array of texts, numbers or booleans, or a text with commas such as "DE,AT,CH"`,
+      );
+    case "number":
+      return expect(
+        isScalar(value) && !(Number.isNaN(numberOf(value)) && Number.isNaN(instantOf(value))),
+        `a number for ${operator}, such as 18 or "18.5", or a date-time with time and zone, such as "2027-01-31T09:00:00Z"`,
+      );
+    case "semver":
+      return expect(
+        isScalar(value) && versionOf(value) !== undefined,
+        `a version as a text for ${operator}, such as "2.3.0" or "3.0.0-rc.1"`,
+      );
+    case "string":
+      if (isScalar(value) && operator === "matches_regex") return checkRegex(textOf(value), left);
+      return expect(isScalar(value), `a text, a number or a boolean for ${operator}, not an array`);
+    case undefined:
+      return { at: "operator", problem: `one of ${operatorNames.join(", ")}` };
+  }
+}
+
+function expect(isMet: boolean, expected: string): Checked {
+  return isMet ? { countsAs: 0 } : { at: "value", problem: expected };
+}
+
+function checkRegex(pattern: string, left: number): Checked {
+  // Compiling what is too much already would be the very work that is to be bounded.
+  if (left < largestTogether && countUncompiled(pattern) > left) return tooMuchTogether;
+  const regex = compileRegex(pattern);
+  if (!regex.ok) {
+    return { at: "value", problem: `a regular expression in RE2 syntax; ${regex.problem}` };
+  }
+  return regex.countsAs > left ? tooMuchTogether : { countsAs: regex.countsAs };
+}
+
+const tooMuchTogether: Checked = {
+  at: "value",
+  problem:
+    "fewer or smaller regular expressions in all rules together; in, contains, starts_with or ends_with may do instead",
+};

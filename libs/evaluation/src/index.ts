@@ -1,0 +1,19 @@
+export { type Attributes, type AttributeValue, readAttributes } from "./attributes.ts";
+export { bucketOf } from "./bucket.ts";
+export { compileAll } from "./compile-all.ts";
+export { type CompiledFlag, compile } from "./compile-flag.ts";
+export { createContext, type EvaluationContext, emptyContext } from "./context.ts";
+export { evaluateInSteps } from "./evaluate-in-steps.ts";
+export { explain } from "./explain.ts";
+export { findRulesProblem } from "./find-rules-problem.ts";
+export type { Condition, FlagState, Scalar, TargetingRule } from "./flag-state.ts";
+export { parseInstant } from "./instant.ts";
+export { murmur3 } from "./murmur3.ts";
+export { operators } from "./operator-catalogue.ts";
+export { type OperatorName, operatorNames } from "./operator-names.ts";
+export {
+  numberOfOutcome,
+  type Outcome,
+  outcomes,
+  outcomesByNumber,
+} from "./outcome.ts";

@@ -1,0 +1,42 @@
+/**
+ * MurmurHash3, x86, 32 bits, by Austin Appleby, in its steps: an SDK's own implementation can be held
+ * against it line by line, and the bucket of a user is made of the same steps in advance.
+ */
+const c1 = 0xcc9e2d51 | 0;
+const c2 = 0x1b873593;
+
+/** A word of four bytes (the last one of fewer) as it enters the state. */
+export function mixWord(word: number): number {
+  const product = Math.imul(word, c1);
+  return Math.imul((product << 15) | (product >>> 17), c2);
+}
+
+/** The state after a mixed word of four bytes. */
+export function addWord(state: number, mixedWord: number): number {
+  const mixed = state ^ mixedWord;
+  return (Math.imul((mixed << 13) | (mixed >>> 19), 5) + 0xe6546b64) | 0;
+}
+
+/** The hash, from the state after all whole words, the mixed rest (0 when none) and the length. */
+export function finish(state: number, mixedRest: number, lengthBytes: number): number {
+  let hash = state ^ mixedRest ^ lengthBytes;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+/** The word of up to four bytes from `at`, the first byte lowest. */
+export function wordAt(bytes: ArrayLike<number>, at: number): number {
+  const end = Math.min(bytes.length, at + 4);
+  let word = 0;
+  for (let i = at; i < end; i++) word |= (bytes[i] ?? 0) << (8 * (i - at));
+  return word;
+}
+
+/** The hash of the bytes, as an unsigned integer. */
+export function murmur3(bytes: Uint8Array | readonly number[], seed = 0): number {
+  const wholeBytes = bytes.length - (bytes.length % 4);
+  let state = seed | 0;
+  for (let at = 0; at < wholeBytes; at += 4) state = addWord(state, mixWord(wordAt(bytes, at)));
+  return finish(state, mixWord(wordAt(bytes, wholeBytes)), bytes.length);
+}

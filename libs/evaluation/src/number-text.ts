@@ -1,0 +1,11 @@
+const shape = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/**
+ * The number that a text writes in decimal, or NaN, which compares with nothing, when it writes none.
+ * Stricter than `Number`: no white space, no hexadecimal, no "Infinity", no number beyond a double.
+ */
+export function parseNumber(text: string): number {
+  if (!shape.test(text)) return Number.NaN;
+  const number = Number(text);
+  return Number.isFinite(number) ? number : Number.NaN;
+}

@@ -1,0 +1,30 @@
+import { isScalar } from "../attributes.ts";
+import { foldCase } from "../fold-case.ts";
+import { textOf } from "../subject.ts";
+import { TextSet } from "../text-set.ts";
+import { type Comparison, noObstacle } from "./operator.ts";
+
+/** `in` and `not_in`: equality, regardless of case, with one of a list. */
+export function compileList(negated: boolean, value: unknown): Comparison | undefined {
+  const items = readList(value);
+  if (items === undefined) return undefined;
+  const members = new TextSet(items.map(foldCase));
+  return {
+    holds: (subject) => members.has(subject),
+    holdsForAny: (elements) => members.hasAnyOf(elements),
+    negated,
+    obstacle: noObstacle,
+    obstacleForAll: noObstacle,
+    members,
+  };
+}
+
+/** An array as it stands, or what stands between the commas of a text. Undefined when it is neither. */
+export function readList(value: unknown): readonly string[] | undefined {
+  if (Array.isArray(value)) return value.every(isScalar) ? value.map(textOf) : undefined;
+  if (typeof value !== "string") return undefined;
+  return value
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}

@@ -1,0 +1,20 @@
+import { longestTextFor } from "../regex/bounds.ts";
+import { compileRegex } from "../regex/compile-regex.ts";
+import type { Comparison } from "./operator.ts";
+
+/** `matches_regex`: the only string operator that minds case. */
+export function compileMatchesRegex(pattern: string): Comparison | undefined {
+  const regex = compileRegex(pattern);
+  if (!regex.ok) return undefined;
+  const { test } = regex;
+  const longest = longestTextFor(regex.programSize);
+  return {
+    holds: ({ text }) => text.length <= longest && test(text),
+    negated: false,
+    obstacle: ({ text }) => (text.length > longest ? "text_too_long" : undefined),
+    // Many short texts cost as much as a long one, so an array is measured as if joined by commas.
+    holdsForAny: ({ subjects, joinedLength }) =>
+      joinedLength <= longest && subjects.some(({ text }) => test(text)),
+    obstacleForAll: ({ joinedLength }) => (joinedLength > longest ? "text_too_long" : undefined),
+  };
+}

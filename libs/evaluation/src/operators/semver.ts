@@ -1,0 +1,52 @@
+import type { Scalar } from "../flag-state.ts";
+import type { OperatorName } from "../operator-names.ts";
+import { compareVersions, type Version } from "../semver.ts";
+import { type Subject, versionOf } from "../subject.ts";
+import type { Comparison, Obstacle } from "./operator.ts";
+
+/** `semver_eq` to `semver_lte`: versions by precedence. */
+export function compileSemver(operator: OperatorName, value: Scalar): Comparison | undefined {
+  const wanted = versionOf(value);
+  const accepts = acceptedOrders[operator];
+  if (wanted === undefined || accepts === undefined) return undefined;
+  const isAccepted = (version: Version | null | undefined) =>
+    version != null && accepts(compareVersions(version, wanted));
+  return {
+    holds: ({ version }) => isAccepted(version),
+    // When any is accepted, one of these is: the first, the last, or the first that is not before.
+    holdsForAny: ({ versions }) =>
+      isAccepted(versions[0]) ||
+      isAccepted(versions.at(-1)) ||
+      isAccepted(versions[firstNotBefore(versions, wanted)]),
+    negated: false,
+    obstacle,
+    obstacleForAll: (elements) =>
+      elements.versions.length > 0 ? undefined : elements.firstObstacle(obstacle),
+  };
+}
+
+/** Where in sorted versions the first is that does not come before this one. */
+function firstNotBefore(versions: readonly Version[], wanted: Version): number {
+  let from = 0;
+  let to = versions.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const version = versions[middle];
+    if (version !== undefined && compareVersions(version, wanted) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+const acceptedOrders: { [operator in OperatorName]?: (order: number) => boolean } = {
+  semver_eq: (order) => order === 0,
+  semver_gt: (order) => order > 0,
+  semver_gte: (order) => order >= 0,
+  semver_lt: (order) => order < 0,
+  semver_lte: (order) => order <= 0,
+};
+
+function obstacle(subject: Subject): Obstacle | undefined {
+  if (typeof subject.value !== "string") return "wrong_type";
+  return subject.version === null ? "not_comparable" : undefined;
+}

@@ -1,0 +1,66 @@
+import type { Elements } from "../elements.ts";
+import { finderOf } from "../find-text.ts";
+import { foldCase } from "../fold-case.ts";
+import type { OperatorName } from "../operator-names.ts";
+import { type Comparison, noObstacle } from "./operator.ts";
+
+/** The string operators but `matches_regex`, regardless of case. */
+export function compileString(operator: OperatorName, text: string): Comparison | undefined {
+  return comparisons[operator]?.(foldCase(text));
+}
+
+const comparisons: { readonly [operator in OperatorName]?: (wanted: string) => Comparison } = {
+  equals: (wanted) => ({ ...equalTo(wanted), equalTo: wanted }),
+  not_equals: (wanted) => ({ ...equalTo(wanted), negated: true }),
+  contains: containing,
+  not_contains: (wanted) => ({ ...containing(wanted), negated: true }),
+  starts_with: startingWith,
+  ends_with: endingWith,
+};
+
+function equalTo(wanted: string): Comparison {
+  return whoever(
+    ({ folded }) => folded === wanted,
+    ({ texts }) => texts.has(wanted),
+  );
+}
+
+function containing(wanted: string): Comparison {
+  const isIn = finderOf(wanted);
+  const holds: Comparison["holds"] = ({ folded }) => isIn(folded);
+  return whoever(holds, findInArray(wanted, holds, isIn));
+}
+
+function startingWith(wanted: string): Comparison {
+  const holds: Comparison["holds"] = ({ folded }) => folded.startsWith(wanted);
+  return whoever(
+    holds,
+    findInArray(wanted, holds, (text, border) => finderOf(border + wanted)(text)),
+  );
+}
+
+function endingWith(wanted: string): Comparison {
+  const holds: Comparison["holds"] = ({ folded }) => folded.endsWith(wanted);
+  return whoever(
+    holds,
+    findInArray(wanted, holds, (text, border) => finderOf(wanted + border)(text)),
+  );
+}
+
+/** Looks through all texts of an array as one, with a border around each. */
+function findInArray(
+  wanted: string,
+  holds: Comparison["holds"],
+  find: (text: string, border: string) => boolean,
+): Comparison["holdsForAny"] {
+  return ({ isEmpty, subjects, joined }: Elements) => {
+    if (isEmpty) return false;
+    if (joined === undefined) return subjects.some(holds);
+    return !wanted.includes(joined.border) && find(joined.text, joined.border);
+  };
+}
+
+/** Every value of a user has a text, so nothing ever stands in the way. */
+function whoever(holds: Comparison["holds"], holdsForAny: Comparison["holdsForAny"]): Comparison {
+  return { holds, holdsForAny, negated: false, obstacle: noObstacle, obstacleForAll: noObstacle };
+}

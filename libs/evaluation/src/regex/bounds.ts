@@ -1,0 +1,51 @@
+/**
+ * RE2 searches in linear time, but "linear" is characters times instructions, and the instructions are
+ * in the writer's hand: `(a?){1000}` is short. These bounds keep one search below about five
+ * milliseconds and what one flag can cost within reason; docs/decisions/0013 has the measurements.
+ */
+
+/** UTF-16 code units of a pattern. */
+export const longestPattern = 500;
+
+/**
+ * Weighted instructions of one expression. Enough for every pattern of that length without counted
+ * repetitions of classes.
+ */
+export const largestProgram = 1_000;
+
+/** UTF-16 code units of a text that is searched; a longer one does not match. */
+export const longestText = 4_096;
+
+/**
+ * Characters times weighted instructions of one search. The largest programs search texts of 150
+ * characters, those of ordinary size (up to 36) all that `longestText` allows.
+ */
+export const mostSteps = 150_000;
+
+/**
+ * What one expression may remember of its searches, and all of this process together. Ordinary ones need
+ * some kilobytes, so thousands fit; only ever new states, which hostile texts bring about, use it up.
+ */
+export const searchMemoryBytes = {
+  allowanceBytes: 32 * 1024,
+  togetherBytes: 32 * 1024 * 1024,
+};
+
+/** Of all expressions in the rules of one state, by `countExpression`. */
+export const largestTogether = 5_000;
+
+/** What one more expression counts, however small: it has its own start, memory and text. */
+const perExpression = 30;
+
+/**
+ * What an expression counts towards `largestTogether`. The work of its classes counts as well, since the
+ * time that rules take to compile is bounded by this.
+ */
+export function countExpression(programSize: number, classWork: number): number {
+  return perExpression + programSize + classWork;
+}
+
+/** The longest text, or list of texts, in which an expression of this size is searched. */
+export function longestTextFor(programSize: number): number {
+  return Math.min(longestText, Math.floor(mostSteps / programSize));
+}

@@ -1,0 +1,63 @@
+import { RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
+import {
+  countExpression,
+  largestProgram,
+  largestTogether,
+  longestPattern,
+  searchMemoryBytes,
+} from "./bounds.ts";
+import { estimateClassWork } from "./estimate-class-work.ts";
+import { estimateSize } from "./estimate-size.ts";
+import { createSearchMemory } from "./search-memory.ts";
+
+export type CompiledRegex =
+  | { ok: true; test: (text: string) => boolean; programSize: number; countsAs: number }
+  /** What is wrong, without the expression itself. */
+  | { ok: false; problem: string };
+
+const memory = createSearchMemory(searchMemoryBytes);
+
+const tooLarge: CompiledRegex = {
+  ok: false,
+  problem:
+    "it is too large: a repetition such as {1,63} counts as often as it may repeat, and one within another multiplies; write + or * for one of them, or fewer classes such as \\pL",
+};
+
+/** An expression in RE2 syntax, to be searched for anywhere in a text, in linear time. */
+export function compileRegex(pattern: string): CompiledRegex {
+  if (pattern.length > longestPattern) {
+    return { ok: false, problem: `it is longer than ${longestPattern} characters` };
+  }
+  const classWork = estimateClassWork(pattern);
+  if (estimateSize(pattern) > 4 * largestProgram) return tooLarge;
+  if (countExpression(0, classWork) > largestTogether) return tooLarge;
+  try {
+    const regex = RE2JS.compile(pattern);
+    const programSize = weigh(regex);
+    if (programSize > largestProgram) return tooLarge;
+    const countsAs = countExpression(programSize, classWork);
+    return { ok: true, test: memory.searchIn(regex), programSize, countsAs };
+  } catch (error) {
+    if (error instanceof RE2JSSyntaxException) return { ok: false, problem: error.error };
+    if (error instanceof RE2JSException) return { ok: false, problem: "it does not compile" };
+    throw error;
+  }
+}
+
+/** What an expression counts at the least, known before it is compiled. */
+export function countUncompiled(pattern: string): number {
+  return countExpression(0, pattern.length > longestPattern ? 0 : estimateClassWork(pattern));
+}
+
+/**
+ * The instructions of an expression, each as often as it is costlier than comparing one character: a
+ * class of many ranges, such as all letters of Unicode, is looked through by halves.
+ */
+function weigh(regex: RE2JS): number {
+  const instructions: readonly { runes?: ArrayLike<number> }[] = regex.re2().prog.inst;
+  let size = 0;
+  for (const { runes } of instructions) {
+    size += 1 + Math.floor(Math.log2(Math.max(1, (runes?.length ?? 0) / 2)));
+  }
+  return size;
+}

@@ -1,0 +1,27 @@
+/**
+ * A number from a text, to compare texts by. Texts of up to four ASCII characters, such as codes of
+ * countries, have a number of their own, and need no other comparison. All others have one from here on,
+ * and share it with some.
+ */
+export const firstSharedNumber = 2 ** 29;
+
+const longestOwn = 4;
+
+export function textNumber(text: string): number {
+  if (text.length > longestOwn) return sharedNumber(text);
+  // The leading one keeps texts apart that begin with NUL.
+  let number = 1;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit > 0x7f) return sharedNumber(text);
+    number = number * 128 + unit;
+  }
+  return number;
+}
+
+/** FNV-1a over the code units. */
+function sharedNumber(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return firstSharedNumber + ((hash ^ (hash >>> 15)) & (firstSharedNumber - 1));
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "@jest/globals";
+import { readAttributes } from "../src/index.ts";
+
+const read = (json: string, nested: "refuse" | "ignore" = "refuse") => {
+  const result = readAttributes(JSON.parse(json), nested);
+  return result.ok ? [...result.attributes] : result.problem;
+};
+
+describe("given a JSON object of attributes", () => {
+  it("takes texts, numbers, booleans and arrays of these", () => {
+    expect(read('{"a":"x","b":1.5,"c":false,"d":["x",1,true],"e":[]}')).toEqual([
+      ["a", "x"],
+      ["b", 1.5],
+      ["c", false],
+      ["d", ["x", 1, true]],
+      ["e", []],
+    ]);
+  });
+
+  it("takes null for not given", () => {
+    expect(read('{"a":null,"id":null,"user_id":"u"}')).toEqual([["id", "u"]]);
+  });
+
+  it("takes user_id for id, unless there is an id", () => {
+    expect(read('{"user_id":"other"}')).toEqual([["id", "other"]]);
+    expect(read('{"user_id":"other","id":"own"}')).toEqual([["id", "own"]]);
+  });
+
+  it("takes an empty id for not given", () => {
+    expect(read('{"id":"","plan":""}')).toEqual([["plan", ""]]);
+    expect(read('{"user_id":""}')).toEqual([]);
+    expect(read('{"id":"","user_id":"other"}')).toEqual([["id", "other"]]);
+    expect(read('{"user_id":"","id":"own"}')).toEqual([["id", "own"]]);
+  });
+
+  it("takes a number for an id by its JSON text, and nothing else but a text", () => {
+    expect(read('{"id":42}')).toEqual([["id", "42"]]);
+    for (const id of ["true", '["a"]']) {
+      expect(read(`{"id":${id}}`)).toEqual({ attribute: "id", expected: "a string or a number" });
+    }
+    expect(read('{"user_id":false}', "ignore")).toMatchObject({ attribute: "user_id" });
+  });
+
+  it.each(['{"a":{}}', '{"a":[[]]}', '{"a":[null]}', '{"a":[{}]}', '{"a":1e400}', '{"a":[1e400]}'])(
+    "refuses %s without saying what it was, or leaves it out where contexts may hold it",
+    (json) => {
+      expect(read(json)).toEqual({
+        attribute: "a",
+        expected: "a string, a number, true, false, or an array of these",
+      });
+      expect(read(json, "ignore")).toEqual([]);
+    },
+  );
+
+  it("knows own properties only, whatever their names", () => {
+    expect(read('{"__proto__":"x","constructor":"y"}')).toEqual([
+      ["__proto__", "x"],
+      ["constructor", "y"],
+    ]);
+    expect(readAttributes(Object.create({ inherited: "x" }), "refuse")).toMatchObject({
+      attributes: new Map(),
+    });
+  });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  bucketOf,
+  compile,
+  compileAll,
+  createContext,
+  emptyContext,
+  explain,
+  type FlagState,
+  findRulesProblem,
+  outcomesByNumber,
+} from "../src/index.ts";
+import { contexts, flags, ids, meetings } from "./random-flags.ts";
+import { bucket, evaluateByTheTables } from "./reference-evaluator.ts";
+
+/** The same cases every time: a failure is a fault and never chance. */
+const seed = 20270131;
+
+describe("given any flag and anybody who asks", () => {
+  it("answers what the tables say", () => {
+    fc.assert(
+      fc.property(flags, contexts, (flag, attributes) => {
+        expect(compile(flag).evaluate(createContext(attributes))).toEqual(
+          evaluateByTheTables(flag, attributes),
+        );
+      }),
+      { seed, numRuns: 3_000 },
+    );
+  });
+
+  it("answers the same again, and the same in a context that other flags have used", () => {
+    fc.assert(
+      fc.property(fc.array(flags, { maxLength: 4 }), contexts, (several, attributes) => {
+        const context = createContext(attributes);
+        const compiled = several.map(compile);
+        const first = compiled.map((flag) => flag.evaluate(context));
+        expect(compiled.map((flag) => flag.evaluate(context))).toEqual(first);
+        expect(several.map((flag) => evaluateByTheTables(flag, attributes))).toEqual(first);
+      }),
+      { seed, numRuns: 500 },
+    );
+  });
+
+  it("answers for many flags together what it answers for each", () => {
+    fc.assert(
+      fc.property(
+        fc.array(flags, { maxLength: 6 }),
+        fc.array(contexts, { minLength: 1, maxLength: 3 }),
+        (several, users) => {
+          // Some flags twice, so that there are conditions to share.
+          const compiled = [...several, ...several.slice(0, 2)].map(compile);
+          const evaluateAll = compileAll(compiled);
+          const numbers = new Uint8Array(compiled.length).fill(255);
+          for (const attributes of users) {
+            const context = createContext(attributes);
+            evaluateAll(context, numbers);
+            expect([...numbers].map((number) => outcomesByNumber[number])).toEqual(
+              compiled.map(({ evaluate }) => evaluate(context)),
+            );
+          }
+        },
+      ),
+      { seed, numRuns: 2_000 },
+    );
+  });
+
+  it("names a constant only when everybody gets it", () => {
+    fc.assert(
+      fc.property(flags, contexts, (flag, attributes) => {
+        const { constant, evaluate } = compile(flag);
+        if (constant === undefined) return;
+        expect(evaluate(createContext(attributes))).toBe(constant);
+        expect(evaluate(emptyContext)).toBe(constant);
+        expect(evaluateByTheTables(flag, attributes)).toEqual(constant);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+
+  it("explains the outcome by the conditions that led to it", () => {
+    fc.assert(
+      fc.property(flags, contexts, (flag, attributes) => {
+        const context = createContext(attributes);
+        const { rules, ...outcome } = explain(flag, context);
+        expect(outcome).toEqual(compile(flag).evaluate(context));
+        const reached = flag.enabled ? rules.filter((rule) => rule.reached) : [];
+        const decisive = reached.findIndex((rule) => rule.matched);
+        expect(decisive === -1 || decisive === reached.length - 1).toBe(true);
+        for (const rule of reached) {
+          expect(rule.matched).toBe(rule.conditions.every((condition) => condition.held));
+          expect(rule.conditions).toHaveLength(
+            flag.targeting_rules[rule.index]?.conditions.length ?? -1,
+          );
+        }
+        const last = reached.at(-1);
+        if (last?.matched === true) {
+          const inside = outcome.reason === "split" ? { inside_percentage: outcome.value } : {};
+          expect(last).toMatchObject(inside);
+          expect("inside_percentage" in last).toBe(outcome.reason === "split");
+        }
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+
+  it("makes sense of every rule that the door lets in", () => {
+    fc.assert(
+      fc.property(flags, contexts, (flag, attributes) => {
+        const problem = findRulesProblem(flag.targeting_rules);
+        const { rules } = explain({ ...flag, enabled: true }, createContext(attributes));
+        const invalid = rules.some(({ conditions }) =>
+          conditions.some((condition) => condition.obstacle === "invalid_condition"),
+        );
+        if (problem === undefined) expect(invalid).toBe(false);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});
+
+describe("given one condition and one value of the attribute that it asks about", () => {
+  it("holds when the tables say so", () => {
+    fc.assert(
+      fc.property(meetings, ([condition, value]) => {
+        const flag: FlagState = {
+          key: "flag",
+          enabled: true,
+          rollout_percentage: 100,
+          targeting_rules: [{ conditions: [condition] }],
+        };
+        const name = condition.attribute === "user_id" ? "id" : condition.attribute;
+        const attributes = new Map([[name, value]]);
+        expect(compile(flag).evaluate(createContext(attributes))).toEqual(
+          evaluateByTheTables(flag, attributes),
+        );
+      }),
+      { seed, numRuns: 12_000 },
+    );
+  });
+});
+
+describe("given a percentage that is raised", () => {
+  const rollout = (key: string, rollout_percentage: number): FlagState => ({
+    key,
+    enabled: true,
+    rollout_percentage,
+    targeting_rules: [],
+  });
+
+  it("takes nobody out", () => {
+    const percentages = fc.uniqueArray(fc.integer({ min: 0, max: 100 }), { minLength: 2 });
+    fc.assert(
+      fc.property(fc.string(), ids, percentages, (key, id, steps) => {
+        const context = createContext(new Map([["id", id]]));
+        const inside = steps
+          .toSorted((a, b) => a - b)
+          .map((step) => compile(rollout(key, step)).evaluate(context).value);
+        expect(inside).toEqual(inside.toSorted((a, b) => Number(a) - Number(b)));
+      }),
+      { seed, numRuns: 1_000 },
+    );
+  });
+
+  it("lets everybody in from his own hundredth of a percent on, at any length of key and id", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (key, id) => {
+        const place = bucketOf(key, id);
+        expect(BigInt(place)).toBe(bucket(key, id));
+        const context = createContext(new Map([["id", id]]));
+        const whole = Math.floor(place / 100);
+        expect(compile(rollout(key, whole)).evaluate(context).value).toBe(false);
+        expect(compile(rollout(key, whole + 1)).evaluate(context).value).toBe(true);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});

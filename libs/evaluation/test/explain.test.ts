@@ -1,0 +1,108 @@
+import { describe, expect, it } from "@jest/globals";
+import { createContext, emptyContext, explain } from "../src/index.ts";
+import { condition, flagForWhom, flagWithRollout, flagWithRules, given } from "./flags.ts";
+
+describe("given rules that are asked one after another", () => {
+  const flag = flagWithRules(
+    { id: "r1", name: "Staff", conditions: [condition("email", "ends_with", "@example.com")] },
+    {
+      conditions: [condition("country", "in", "DE,AT"), condition("user_id", "not_equals", "u2")],
+      rollout_percentage: 0,
+    },
+    { conditions: [], value: false },
+  );
+
+  it("says of each whether it was reached and matched, and what each condition said", () => {
+    const context = createContext(given({ id: "u1", country: "de" }));
+    expect(explain(flag, context)).toEqual({
+      value: false,
+      variation: "off",
+      reason: "split",
+      rules: [
+        {
+          index: 0,
+          id: "r1",
+          name: "Staff",
+          reached: true,
+          matched: false,
+          conditions: [
+            {
+              attribute: "email",
+              operator: "ends_with",
+              held: false,
+              obstacle: "attribute_missing",
+            },
+          ],
+        },
+        {
+          index: 1,
+          reached: true,
+          matched: true,
+          inside_percentage: false,
+          conditions: [
+            { attribute: "country", operator: "in", held: true },
+            { attribute: "user_id", operator: "not_equals", held: true },
+          ],
+        },
+        { index: 2, reached: false, matched: false, conditions: [] },
+      ],
+    });
+  });
+
+  it("reaches none while the flag is disabled", () => {
+    const { reason, rules } = explain({ ...flag, enabled: false }, emptyContext);
+    expect(reason).toBe("disabled");
+    expect(rules.map(({ reached }) => reached)).toEqual([false, false, false]);
+  });
+
+  it("has no rules to tell of when there are none", () => {
+    expect(explain(flagWithRollout("flag", 100), emptyContext)).toEqual({
+      value: true,
+      variation: "on",
+      reason: "static",
+      rules: [],
+    });
+  });
+});
+
+describe("given a condition that does not hold", () => {
+  it.each([
+    [condition("a", "equals", "x"), {}, "attribute_missing"],
+    [condition("a", "not_in", "x"), { a: [] }, "attribute_empty"],
+    [condition("a", "gt", 5), { a: true }, "wrong_type"],
+    [condition("a", "gt", 5), { a: "five" }, "not_comparable"],
+    [condition("a", "lt", "2027-01-31T09:00:00Z"), { a: 5 }, "not_comparable"],
+    [condition("a", "semver_gt", "1.0.0"), { a: 1.1 }, "wrong_type"],
+    [condition("a", "semver_gt", "1.0.0"), { a: "one" }, "not_comparable"],
+    [condition("a", "gt", 5), { a: ["x", "y"] }, "not_comparable"],
+    [condition("a", "matches_regex", "^b+$"), { a: "b".repeat(5_000) }, "text_too_long"],
+    [condition("a", "matches_regex", "^b+$"), { a: Array(5_000).fill("") }, "text_too_long"],
+  ])("says what stood in the way: %j of %j", (asked, attributes, obstacle) => {
+    const { rules } = explain(flagForWhom(asked), createContext(given(attributes)));
+    expect(rules[0]?.conditions[0]).toEqual({
+      attribute: "a",
+      operator: asked.operator,
+      held: false,
+      obstacle,
+    });
+  });
+
+  it.each([
+    [condition("a", "gt", 5), { a: 5 }],
+    [condition("a", "gt", 5), { a: ["x", 5] }],
+    [condition("a", "not_equals", "x"), { a: "X" }],
+  ])("says no more when it was the comparison: %j of %j", (asked, attributes) => {
+    const { rules } = explain(flagForWhom(asked), createContext(given(attributes)));
+    expect(rules[0]?.conditions[0]).not.toHaveProperty("obstacle");
+  });
+
+  it("never repeats a value of the user", () => {
+    const context = createContext(given({ id: "secret-1", a: "secret-2", b: ["secret-3"] }));
+    const flag = flagForWhom(
+      condition("a", "equals", "x"),
+      condition("b", "gt", 5),
+      condition("id", "contains", "y"),
+    );
+    expect(JSON.stringify(explain(flag, context))).not.toContain("secret");
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "@jest/globals";
+import { findRulesProblem, operatorNames, operators } from "../src/index.ts";
+import { condition } from "./flags.ts";
+
+const problemOf = (...conditions: ReturnType<typeof condition>[]) =>
+  findRulesProblem([{ conditions: [] }, { conditions }]);
+
+describe("given rules that mean something", () => {
+  it.each([
+    condition("a", "equals", true),
+    condition("a", "contains", ""),
+    condition("a", "in", ""),
+    condition("a", "in", ["x", 5, false]),
+    condition("a", "gt", "-1.5e3"),
+    condition("a", "lte", "2027-01-31T09:00+01"),
+    condition("a", "semver_gte", "v2"),
+    condition("a", "matches_regex", "^(a|b)*\\pL{2,5}$"),
+    condition("a", "matches_regex", 5),
+    condition("a", "matches_regex", "a?".repeat(250)),
+    condition("a", "matches_regex", "(?:a|b)".repeat(71)),
+    condition("a", "matches_regex", "\\x{1000}\\p{Greek}[{900}]\\Qa{900}\\E"),
+  ])("has nothing to say of $operator $value", (fine) => {
+    expect(problemOf(fine)).toBeUndefined();
+  });
+
+  it("lets a hundred rules have an expression each", () => {
+    const many = Array.from({ length: 100 }, (_, index) =>
+      condition("email", "matches_regex", `@team-${index}\\.com$`),
+    );
+    expect(problemOf(...many)).toBeUndefined();
+  });
+});
+
+describe("given a condition that cannot mean anything", () => {
+  it.each([
+    [condition("a", "like" as "equals", "x"), "operator", "one of equals, not_equals"],
+    [condition("a", "equals", ["x"]), "value", "not an array"],
+    [condition("a", "in", 5), "value", "DE,AT,CH"],
+    [condition("a", "not_in", true), "value", "DE,AT,CH"],
+    [condition("a", "gt", true), "value", "such as 18"],
+    [condition("a", "gt", "0x10"), "value", "such as 18"],
+    [condition("a", "lt", "2027-01-31"), "value", "2027-01-31T09:00:00Z"],
+    [condition("a", "semver_eq", 1.2), "value", "as a text"],
+    [condition("a", "semver_eq", "1.2.x"), "value", "2.3.0"],
+    [condition("a", "matches_regex", "(a"), "value", "missing closing )"],
+    [condition("a", "matches_regex", "(?!a)"), "value", "RE2 syntax"],
+    [condition("a", "matches_regex", "(a)\\1"), "value", "RE2 syntax"],
+    [condition("a", "matches_regex", "a".repeat(501)), "value", "longer than 500"],
+    [condition("a", "matches_regex", "(?:a{900}b{900})"), "value", "too large"],
+    [condition("a", "matches_regex", "\\pL{500}"), "value", "too large"],
+  ])("names the place and says what is right: %j", (meaningless, field, words) => {
+    const problem = problemOf(condition("fine", "equals", "x"), meaningless);
+    expect(problem?.pointer).toBe(`/1/conditions/1/${field}`);
+    expect(problem?.expected).toContain(words);
+  });
+
+  it("does not repeat a long expression", () => {
+    const problem = problemOf(condition("a", "matches_regex", `${"private".repeat(60)}(`));
+    expect(problem?.expected).not.toContain("privateprivate");
+  });
+});
+
+describe("given expressions that are only together too large", () => {
+  it("names the first that is too much", () => {
+    const large = condition("a", "matches_regex", "[a-z]{900}");
+    expect(problemOf(large, large, large, large, large)).toBeUndefined();
+    expect(problemOf(...Array(6).fill(large))?.pointer).toBe("/1/conditions/5/value");
+  });
+});
+
+describe("given the catalogue of operators", () => {
+  it("shows each of the 18 once, with something to learn from", () => {
+    expect(operators.map(({ name }) => name)).toEqual([...operatorNames]);
+    for (const { name, description, example } of operators) {
+      expect(example).toContain(` ${name} `);
+      expect(description).toMatch(/\.$/);
+    }
+  });
+
+  it("has examples that the door lets in", () => {
+    for (const { example } of operators) {
+      const [attribute = "", operator = "", ...value] = example.split(" ");
+      expect(
+        problemOf(condition(attribute, operator as "equals", value.join(" "))),
+      ).toBeUndefined();
+    }
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "@jest/globals";
+import { foldCase } from "../src/fold-case.ts";
+
+const lastPoint = 0x10ffff;
+const textOf = (point: number) => String.fromCodePoint(point);
+const joined = (points: readonly number[]) => points.map(textOf).join("");
+const escaped = (point: number) => `\\u{${point.toString(16)}}`;
+
+/** Whoever is equal to one of these, given in ascending order. */
+function classOf(points: readonly number[]): RegExp {
+  let ranges = "";
+  for (let first = 0, last = 0; first < points.length; first = ++last) {
+    while ((points[last + 1] ?? 0) === (points[last] ?? 0) + 1) last++;
+    ranges += `${escaped(points[first] ?? 0)}-${escaped(points[last] ?? 0)}`;
+  }
+  return new RegExp(`[${ranges}]`, "iu");
+}
+
+/**
+ * All characters that this engine's Unicode knows: the folding of others cannot be compared. Halves of
+ * surrogate pairs are no characters.
+ */
+const characters = Array.from({ length: lastPoint + 1 }, (_, point) => point).filter(
+  (point) => !/\p{Cn}|\p{Cs}/u.test(textOf(point)),
+);
+
+/** Whoever may have something to do with another by case; the others must not. */
+const hasCase = (point: number) =>
+  foldCase(textOf(point)) !== textOf(point) || /\p{CWCM}|\p{CWCF}/u.test(textOf(point));
+
+describe("given every character of Unicode, and the engine's own /iu, which folds simply too", () => {
+  it("finds those equal that the engine finds equal, without any exception", () => {
+    const cased = characters.filter(hasCase);
+    const text = joined(cased);
+    const oursByFolding = new Map<string, string>();
+    for (const each of text) {
+      const folded = foldCase(each);
+      oursByFolding.set(folded, (oursByFolding.get(folded) ?? "") + each);
+    }
+    const differences = [...text].filter((each) => {
+      const engine = text.match(new RegExp(`\\u{${each.codePointAt(0)?.toString(16)}}`, "giu"));
+      return engine?.join("") !== oursByFolding.get(foldCase(each));
+    });
+    expect(differences).toEqual([]);
+  });
+
+  it("rightly takes the others for characters without case", () => {
+    const others = characters.filter((point) => !hasCase(point));
+    const text = joined(others);
+    let start = 0;
+    for (const members of Map.groupBy(others, (point) => point >> 12).values()) {
+      // No member of a block of 4,096 is equal to a character of another block …
+      const end = start + joined(members).length;
+      expect(classOf(members).exec(text.slice(0, start) + text.slice(end))).toBeNull();
+      start = end;
+      // … nor to one of the same: any two differ in some bit of their numbers.
+      for (let bit = 0; bit < 12; bit++) {
+        const withBit = members.filter((point) => (point >> bit) & 1);
+        const without = members.filter((point) => !((point >> bit) & 1));
+        expect(classOf(withBit).exec(joined(without))).toBeNull();
+      }
+    }
+    expect(foldCase(text)).toBe(text);
+  });
+});
+
+describe("given texts whose lower case is another matter", () => {
+  it.each([
+    ["ſ", "s"],
+    ["\u212a", "k"],
+    ["ς", "σ"],
+    ["ẞ", "ß"],
+    ["ΣΑΣ", "σασ"],
+    ["Ꭰ", "Ꭰ"],
+    ["\uab70", "Ꭰ"],
+    ["𐐀x𐐀", "𐐨x𐐨"],
+    ["\ufb05", "\ufb06"],
+    ["\ud801A\udc00", "\ud801a\udc00"],
+  ])("folds %j to %j", (text, folded) => {
+    expect(foldCase(text)).toBe(folded);
+  });
+
+  it.each(["ß", "İ", "ı", "e\u0301", " ", ""])("leaves %j as it is", (text) => {
+    expect(foldCase(text)).toBe(text);
+  });
+
+  it("folds in place: no character becomes two or moves", () => {
+    expect(foldCase("İSTANBUL STRASSE ẞ É")).toBe("İstanbul strasse ß é");
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  type Attributes,
+  compile,
+  createContext,
+  emptyContext,
+  explain,
+  type FlagState,
+  operatorNames,
+} from "../src/index.ts";
+import { condition, flagForWhom, flagWithRules, given } from "./flags.ts";
+
+const seed = 20270131;
+const anything = fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true });
+
+/** Flags of the right outline in which anything may stand anywhere. */
+const malformedFlags = fc.record(
+  {
+    key: fc.oneof(fc.string(), anything),
+    enabled: fc.oneof(fc.constant(true), anything),
+    rollout_percentage: fc.oneof(fc.integer(), anything),
+    targeting_rules: fc.oneof(
+      fc.array(
+        fc.oneof(
+          fc.record(
+            {
+              conditions: fc.oneof(
+                fc.array(
+                  fc.oneof(
+                    fc.record({
+                      attribute: fc.oneof(fc.constantFrom("id", "country"), anything),
+                      operator: fc.oneof(fc.constantFrom(...operatorNames), anything),
+                      value: anything,
+                    }),
+                    anything,
+                  ),
+                ),
+                anything,
+              ),
+              value: fc.oneof(fc.boolean(), anything),
+              rollout_percentage: anything,
+              id: anything,
+              name: anything,
+            },
+            { requiredKeys: [] },
+          ),
+          anything,
+        ),
+        { maxLength: 3 },
+      ),
+      anything,
+    ),
+  },
+  { requiredKeys: [] },
+);
+
+describe("given data that no flag should ever have", () => {
+  it("answers something, and explains it", () => {
+    const context = createContext(given({ id: "user", country: ["DE", 5, true] }));
+    fc.assert(
+      fc.property(malformedFlags, (malformed) => {
+        const flag = malformed as FlagState;
+        const outcome = compile(flag).evaluate(context);
+        expect(typeof outcome.value).toBe("boolean");
+        expect(explain(flag, context)).toMatchObject(outcome);
+        expect(compile(flag).evaluate(emptyContext).variation).toMatch(/^on|off$/);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+
+  it.each([null, undefined, 5, "flag", []])("takes %j for a disabled flag", (flag) => {
+    expect(compile(flag as unknown as FlagState).constant).toMatchObject({ reason: "disabled" });
+    expect(explain(flag as unknown as FlagState, emptyContext).rules).toEqual([]);
+  });
+
+  it("lets nobody in by rules that are no list", () => {
+    const flag = { ...flagWithRules(), targeting_rules: null } as unknown as FlagState;
+    expect(compile(flag).constant).toMatchObject({ value: false, reason: "default" });
+  });
+
+  it.each([Number.NaN, "50", null, -1])("lets nobody in by a percentage of %j", (percentage) => {
+    const flag = { ...flagWithRules(), rollout_percentage: percentage } as unknown as FlagState;
+    expect(compile(flag).evaluate(createContext(given({ id: "user" }))).value).toBe(false);
+  });
+
+  it("passes over a rule whose value is no boolean", () => {
+    const rule = { conditions: [], value: "false" as unknown as boolean };
+    expect(compile(flagWithRules(rule)).constant).toMatchObject({ reason: "default" });
+  });
+});
+
+describe("given far more rules than a flag may have", () => {
+  const many = Array.from({ length: 50_000 }, (_, index) => ({
+    conditions: [condition("id", "equals", `user-${index}`)],
+    value: index % 2 === 0,
+  }));
+
+  it("finds the one that decides, or none", () => {
+    const { evaluate } = compile(flagWithRules(...many));
+    const reasonFor = (id: string) => evaluate(createContext(given({ id })));
+    expect(reasonFor("user-49998")).toMatchObject({ value: true, reason: "targeting_match" });
+    expect(reasonFor("user-49999")).toMatchObject({ value: false, reason: "targeting_match" });
+    expect(reasonFor("nobody")).toMatchObject({ value: false, reason: "default" });
+  });
+
+  it("ends at a rule for everyone", () => {
+    const flag = flagWithRules(...many.slice(0, 20), { conditions: [] }, ...many);
+    expect(compile(flag).evaluate(emptyContext)).toMatchObject({ reason: "targeting_match" });
+  });
+});
+
+describe("given conditions that have no meaning", () => {
+  it.each([
+    condition("country", "is" as "equals", "DE"),
+    condition("country", "toString" as "equals", "DE"),
+    condition("country", "equals", ["DE"]),
+    condition("country", "not_equals", ["US"]),
+    condition("country", "in", 5),
+    condition("country", "not_in", true),
+    condition("country", "gt", "tomorrow"),
+    condition("country", "lt", true),
+    condition("country", "semver_gt", 1.2),
+    condition("country", "semver_lt", "1.2.3.4"),
+    condition("country", "matches_regex", "(?=D)"),
+    condition("country", "matches_regex", `D${"?".repeat(500)}`),
+    condition("country", "equals", Number.NaN),
+  ])("holds for nobody: $operator $value", (meaningless) => {
+    const context = createContext(given({ country: "DE" }));
+    const { value, reason, rules } = explain(flagForWhom(meaningless), context);
+    expect({ value, reason }).toEqual({ value: false, reason: "default" });
+    expect(rules[0]?.conditions[0]).toMatchObject({ held: false, obstacle: "invalid_condition" });
+    expect(compile(flagForWhom(meaningless)).constant).toMatchObject({ reason: "default" });
+  });
+});
+
+describe("given names that every object has", () => {
+  it.each(["__proto__", "constructor", "toString", "hasOwnProperty", "length", ""])(
+    "knows %j only when it was given",
+    (name) => {
+      const { evaluate } = compile(flagForWhom(condition(name, "not_equals", "x")));
+      expect(evaluate(createContext(given({ id: "user" }))).value).toBe(false);
+      const attributes: Attributes = new Map([[name, "y"]]);
+      expect(evaluate(createContext(attributes)).value).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,165 @@
+import fc from "fast-check";
+import {
+  type Attributes,
+  type AttributeValue,
+  type Condition,
+  type FlagState,
+  type OperatorName,
+  operatorNames,
+  type Scalar,
+  type TargetingRule,
+} from "../src/index.ts";
+
+/**
+ * Flags and contexts made of the same few names and values of a kind, so that conditions often hold, and
+ * of values that look alike, so that they often nearly hold. Now and then a value is of another kind.
+ */
+const pools = {
+  text: [
+    ...["DE", "de", "at", "DE,at", " de , ,AT,", ",", "", " ", "pro", "Pro ", "professional", "o"],
+    ...[
+      "straße",
+      "STRASSE",
+      "STRAẞE",
+      "ſtraße",
+      "K",
+      "k",
+      "\u212a",
+      "İ",
+      "i",
+      "ΣΑΣ",
+      "σας",
+      "𐐀",
+      "𐐨",
+    ],
+    ...[5, 1.5, true, false, "5", "TRUE", "tru"],
+  ],
+  pattern: ["^d", "(?i)^D", "e$", "[a-e]+", "(", "^$", "^[0-9.]+$", "p.o", "", "true", "de", "5"],
+  number: [
+    ...[
+      "5",
+      "5.0",
+      "+5",
+      "05",
+      ".5e1",
+      "-0",
+      "0",
+      "0x5",
+      " 5",
+      "1e400",
+      "NaN",
+      "true",
+      "1_0",
+      "5.",
+    ],
+    ...[0, 5, 5.5, -1, 6, true],
+  ],
+  instant: [
+    ...["2027-01-31T09:00:00Z", "2027-01-31T10:00:00+01:00", "2027-01-31T09:00:00.000999Z"],
+    ...["2027-01-31T09:00:00.001Z", "2027-01-31", "2027-01-31T09:00:00", "2027-13-01T00:00:00Z"],
+    ...["2027-01-31T09:00:00.01Z", "2027-01-31T09:00:00.1Z", "2027-01-31T09:00:01Z", 1801386000000],
+  ],
+  version: [
+    ...["1", "1.2", "v1.2", "1.2.0", "1.2.0+build.7", "1.2.0-rc.1", "1.2-rc.1", "1.2.0-rc.10"],
+    ...["1.2.0-1", "1.2.0-01", "1.2.0-", "1.10.0", "99999999999999999999.0.0", "1.2.0-rc.1.1"],
+    ...["V1.2", "01.2.0", "1.2.0-alpha", "1.2.0-rc", "1.2.0-rc.1.0", "1.2.0-2", 1.2, 1],
+  ],
+} satisfies Record<string, Scalar[]>;
+
+type Kind = keyof typeof pools;
+
+/** Names that look like what every object has are names like any other. */
+const kinds: Record<Kind, { operators: readonly OperatorName[]; names: readonly string[] }> = {
+  text: {
+    operators: [
+      ...(["equals", "not_equals", "contains", "not_contains"] as const),
+      ...(["starts_with", "ends_with", "in", "not_in"] as const),
+    ],
+    names: ["id", "user_id", "country", "__proto__"],
+  },
+  pattern: { operators: ["matches_regex"], names: ["country", "constructor"] },
+  number: { operators: ["gt", "gte", "lt", "lte"], names: ["age"] },
+  instant: { operators: ["gt", "gte", "lt", "lte"], names: ["since"] },
+  version: {
+    operators: ["semver_eq", "semver_gt", "semver_gte", "semver_lt", "semver_lte"],
+    names: ["version"],
+  },
+};
+const kindNames = Object.keys(kinds) as Kind[];
+
+const anyScalar: fc.Arbitrary<Scalar> = fc.oneof(
+  fc.constantFrom(...Object.values(pools).flat()),
+  // No halves of surrogate pairs: the expressions that the tables are read with do not see them.
+  fc.string({ unit: "grapheme", maxLength: 6 }),
+);
+
+function valuesOf(kind: Kind): fc.Arbitrary<AttributeValue> {
+  const scalar = fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom<Scalar[]>(...pools[kind]) },
+    { weight: 1, arbitrary: anyScalar },
+  );
+  return fc.oneof(
+    { weight: 5, arbitrary: scalar },
+    { weight: 1, arbitrary: fc.array(scalar, { maxLength: 4 }) },
+  );
+}
+
+function conditionsOf(kind: Kind): fc.Arbitrary<Condition> {
+  return fc.record({
+    attribute: fc.constantFrom(...kinds[kind].names),
+    operator: fc.oneof(
+      { weight: 9, arbitrary: fc.constantFrom(...kinds[kind].operators) },
+      { weight: 1, arbitrary: fc.constantFrom(...operatorNames) },
+    ),
+    value: valuesOf(kind),
+  });
+}
+
+/** One condition, and one value for the very attribute that it asks about. */
+export const meetings: fc.Arbitrary<[Condition, AttributeValue]> = fc.oneof(
+  ...kindNames.map((kind) => fc.tuple(conditionsOf(kind), valuesOf(kind))),
+);
+
+const percentage = fc.oneof(fc.constantFrom(0, 100), fc.integer({ min: 0, max: 100 }));
+
+const rule: fc.Arbitrary<TargetingRule> = fc.record(
+  {
+    conditions: fc.array(fc.oneof(...kindNames.map(conditionsOf)), { maxLength: 3 }),
+    value: fc.boolean(),
+    rollout_percentage: percentage,
+  },
+  { requiredKeys: ["conditions"] },
+);
+
+export const flags: fc.Arbitrary<FlagState> = fc.record({
+  key: fc.stringMatching(/^[a-z]{1,9}$/),
+  enabled: fc.integer({ min: 0, max: 9 }).map((chance) => chance > 0),
+  rollout_percentage: percentage,
+  targeting_rules: fc.oneof(
+    { weight: 19, arbitrary: fc.array(rule, { maxLength: 5, size: "max" }) },
+    { weight: 1, arbitrary: fc.array(rule, { minLength: 15, maxLength: 30, size: "max" }) },
+  ),
+});
+
+export const ids: fc.Arbitrary<string | number> = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 12 }),
+  fc.uuid(),
+  fc.integer(),
+);
+
+export const contexts: fc.Arbitrary<Attributes> = fc
+  .record({
+    id: fc.option(fc.oneof(ids, fc.constantFrom("DE", "k", "pro", 5)), { nil: undefined, freq: 6 }),
+    others: fc.array(
+      fc.oneof(
+        ...kindNames.map((kind) => fc.tuple(fc.constantFrom(...kinds[kind].names), valuesOf(kind))),
+      ),
+      { minLength: 2, maxLength: 8 },
+    ),
+  })
+  .map(({ id, others }) => {
+    const given = others.filter(([name]) => name !== "id" && name !== "user_id");
+    const attributes = new Map<string, AttributeValue>(given);
+    if (id !== undefined) attributes.set("id", id);
+    return attributes;
+  });

@@ -1,0 +1,209 @@
+import type { Attributes, FlagState, Outcome, Scalar } from "../src/index.ts";
+
+/**
+ * Evaluation by the letter of its tables, slow and plain, for the compiled one to be held against. It
+ * shares nothing with it but types, and where the platform has a part (regular expressions that ignore
+ * case, big integers, an encoder), it takes that.
+ */
+export function evaluateByTheTables(flag: FlagState, attributes: Attributes): Outcome {
+  if (!flag.enabled) return { value: false, variation: "off", reason: "disabled" };
+  const id = attributes.get("id");
+  const inside = (percentage: number) =>
+    percentage >= 100 ||
+    (id !== undefined && bucket(flag.key, String(id)) < BigInt(percentage) * 100n);
+  const split = (percentage: number): Outcome =>
+    inside(percentage)
+      ? { value: true, variation: "on", reason: "split" }
+      : { value: false, variation: "off", reason: "split" };
+  if (flag.targeting_rules.length === 0) {
+    if (flag.rollout_percentage < 100) return split(flag.rollout_percentage);
+    return { value: true, variation: "on", reason: "static" };
+  }
+  for (const rule of flag.targeting_rules) {
+    if (!rule.conditions.every((condition) => holds(condition, attributes))) continue;
+    if (rule.value === false) return { value: false, variation: "off", reason: "targeting_match" };
+    const percentage = rule.rollout_percentage ?? flag.rollout_percentage;
+    if (percentage < 100) return split(percentage);
+    return { value: true, variation: "on", reason: "targeting_match" };
+  }
+  return { value: false, variation: "off", reason: "default" };
+}
+
+type Condition = FlagState["targeting_rules"][number]["conditions"][number];
+
+const positives: Record<string, string> = {
+  not_equals: "equals",
+  not_contains: "contains",
+  not_in: "in",
+};
+
+function holds({ attribute, operator, value }: Condition, attributes: Attributes): boolean {
+  const given = attributes.get(attribute === "user_id" ? "id" : attribute);
+  if (given === undefined) return false;
+  const elements = (Array.isArray(given) ? given : [given]) as readonly Scalar[];
+  if (elements.length === 0) return false;
+  const positive = positives[operator];
+  if (positive !== undefined) {
+    if (!fits(positive, value)) return false;
+    return !elements.some((element) => compare(positive, element, value));
+  }
+  return elements.some((element) => compare(operator, element, value));
+}
+
+function fits(operator: string, value: Condition["value"]): boolean {
+  return operator === "in"
+    ? Array.isArray(value) || typeof value === "string"
+    : !Array.isArray(value);
+}
+
+function compare(operator: string, given: Scalar, value: Condition["value"]): boolean {
+  if (operator === "in") {
+    if (!fits(operator, value)) return false;
+    const items =
+      typeof value === "string"
+        ? value.split(",").flatMap((item) => (item.trim() === "" ? [] : [item.trim()]))
+        : (value as readonly Scalar[]);
+    return items.some((item) => compare("equals", given, item));
+  }
+  if (Array.isArray(value)) return false;
+  const wanted = value as Scalar;
+  if (operator.startsWith("semver_")) return compareVersions(operator, given, wanted);
+  if (["gt", "gte", "lt", "lte"].includes(operator)) return compareNumbers(operator, given, wanted);
+  const text = JSON.stringify(given);
+  const plain = typeof given === "string" ? given : text;
+  const pattern = typeof wanted === "string" ? wanted : JSON.stringify(wanted);
+  switch (operator) {
+    case "equals":
+      return new RegExp(`^${literal(pattern)}$`, "iu").test(plain);
+    case "contains":
+      return new RegExp(literal(pattern), "iu").test(plain);
+    case "starts_with":
+      return new RegExp(`^${literal(pattern)}`, "iu").test(plain);
+    case "ends_with":
+      return new RegExp(`${literal(pattern)}$`, "iu").test(plain);
+    case "matches_regex":
+      return matchesRegex(pattern, plain);
+    default:
+      return false;
+  }
+}
+
+/** Every character by its number, so that none means anything. */
+function literal(text: string): string {
+  return [...text].map((each) => `\\u{${each.codePointAt(0)?.toString(16)}}`).join("");
+}
+
+/** For patterns that mean the same in RE2 and in JavaScript, but for `(?i)` in front. */
+function matchesRegex(pattern: string, text: string): boolean {
+  const ignoresCase = pattern.startsWith("(?i)");
+  try {
+    return new RegExp(ignoresCase ? pattern.slice(4) : pattern, ignoresCase ? "iu" : "u").test(
+      text,
+    );
+  } catch {
+    return false;
+  }
+}
+
+function compareNumbers(operator: string, given: Scalar, wanted: Scalar): boolean {
+  for (const measure of [numberOf, instantOf]) {
+    const [a, b] = [measure(given), measure(wanted)];
+    if (a === undefined || b === undefined) continue;
+    if (operator === "gt") return a > b;
+    if (operator === "gte") return a >= b;
+    return operator === "lt" ? a < b : a <= b;
+  }
+  return false;
+}
+
+function numberOf(value: Scalar): number | undefined {
+  if (typeof value === "number") return value;
+  if (typeof value === "boolean") return undefined;
+  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(value)) return undefined;
+  return Number.isFinite(Number.parseFloat(value)) ? Number.parseFloat(value) : undefined;
+}
+
+function instantOf(value: Scalar): number | undefined {
+  if (typeof value !== "string") return undefined;
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.exec(value);
+  if (match === null) return undefined;
+  const ms = Date.parse(`${match[1]}${(match[2] ?? ".0").slice(0, 4)}${match[3]}`);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+// https://semver.org, "Is there a suggested regular expression (RegEx) to check a SemVer string?"
+const officialSemver =
+  /^(?<major>0|[1-9]\d*)\.(?<minor>0|[1-9]\d*)\.(?<patch>0|[1-9]\d*)(?:-(?<pre>(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+(?<build>[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/;
+
+function versionOf(value: Scalar): { core: bigint[]; pre: string[] } | undefined {
+  if (typeof value !== "string") return undefined;
+  const padded = value
+    .replace(/^v/, "")
+    .replace(/^(\d+)(?=[-+]|$)/, "$1.0")
+    .replace(/^(\d+\.\d+)(?=[-+]|$)/, "$1.0");
+  const groups = officialSemver.exec(padded)?.groups;
+  if (groups === undefined) return undefined;
+  const core = [groups.major, groups.minor, groups.patch].map((part) => BigInt(part ?? ""));
+  return { core, pre: groups.pre?.split(".") ?? [] };
+}
+
+function compareVersions(operator: string, given: Scalar, wanted: Scalar): boolean {
+  const [a, b] = [versionOf(given), versionOf(wanted)];
+  if (a === undefined || b === undefined) return false;
+  const order = precedence(a, b);
+  switch (operator) {
+    case "semver_eq":
+      return order === 0;
+    case "semver_gt":
+      return order > 0;
+    case "semver_gte":
+      return order >= 0;
+    case "semver_lt":
+      return order < 0;
+    default:
+      return operator === "semver_lte" && order <= 0;
+  }
+}
+
+type Version = NonNullable<ReturnType<typeof versionOf>>;
+
+function precedence(a: Version, b: Version): number {
+  for (const [index, part] of a.core.entries()) {
+    const other = b.core[index] ?? 0n;
+    if (part !== other) return part < other ? -1 : 1;
+  }
+  if (a.pre.length === 0 || b.pre.length === 0) return b.pre.length - a.pre.length;
+  for (const [index, part] of a.pre.entries()) {
+    const other = b.pre[index];
+    if (other === undefined) return 1;
+    const [isNumber, isOtherNumber] = [/^\d+$/.test(part), /^\d+$/.test(other)];
+    if (isNumber && isOtherNumber) {
+      if (BigInt(part) !== BigInt(other)) return BigInt(part) < BigInt(other) ? -1 : 1;
+    } else if (isNumber !== isOtherNumber) {
+      return isNumber ? -1 : 1;
+    } else if (part !== other) {
+      return part < other ? -1 : 1;
+    }
+  }
+  return a.pre.length - b.pre.length;
+}
+
+/** MurmurHash3 x86 32-bit in integers that do not overflow, cut to 32 bits where it says so. */
+export function bucket(key: string, id: string): bigint {
+  const cut = (x: bigint) => x & 0xffffffffn;
+  const rotate = (x: bigint, by: bigint) => cut((x << by) | (x >> (32n - by)));
+  const bytes = [...new TextEncoder().encode(`${key}:${id}`)].map(BigInt);
+  const mix = (part: bigint[]) => {
+    const word = part.reduceRight((sum, byte) => (sum << 8n) | byte, 0n);
+    return cut(rotate(cut(word * 0xcc9e2d51n), 15n) * 0x1b873593n);
+  };
+  let hash = 0n;
+  let at = 0;
+  for (; at + 4 <= bytes.length; at += 4) {
+    hash = cut(rotate(hash ^ mix(bytes.slice(at, at + 4)), 13n) * 5n + 0xe6546b64n);
+  }
+  hash ^= mix(bytes.slice(at)) ^ BigInt(bytes.length);
+  hash = cut((hash ^ (hash >> 16n)) * 0x85ebca6bn);
+  hash = cut((hash ^ (hash >> 13n)) * 0xc2b2ae35n);
+  return (hash ^ (hash >> 16n)) % 10_000n;
+}

@@ -1,0 +1,3 @@
+export * from "./answer-once.ts";
+export * from "./forget-answers.ts";
+export * from "./unless-refused.ts";

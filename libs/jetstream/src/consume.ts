@@ -1,0 +1,154 @@
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type ConsumerMessages,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+} from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import { pause } from "./attempt.ts";
+import { apiTimeoutMs } from "./connect.ts";
+import { watchConnection } from "./connection-watch.ts";
+import { createMessagesInWork } from "./messages-in-work.ts";
+import { askForMessages, openConsumer } from "./open-consumer.ts";
+import { processMessage } from "./process-message.ts";
+import type { QueueMetrics } from "./queue-metrics.ts";
+
+/**
+ * Consumes a work queue: a stream whose messages stay until somebody has taken care of them. All
+ * replicas of a service share one durable consumer, from which each asks for as many messages as it
+ * has free slots, so that none hoards what another could do.
+ *
+ * There is one way in: make sure of stream and consumer, then ask for messages a second at a time.
+ * Whatever is out of the ordinary (a lost connection, a deleted stream or consumer, silence) ends the
+ * asking with a reason, and it begins anew, for as long as the process wants. What is in work goes on
+ * meanwhile.
+ *
+ * A message is acknowledged after the work, and the acknowledgement is not confirmed: if it gets lost
+ * the message comes again, as it does after a crash between the two, which no confirmation prevents.
+ * So whoever handles messages has to bear repetitions anyhow.
+ */
+export type QueueMessage = {
+  subject: string;
+  payload: Uint8Array;
+  sequence: number;
+  /** How often it has been delivered, to anybody. */
+  deliveries: number;
+};
+
+export type Verdict =
+  /** It is taken care of, and leaves the queue. */
+  | "done"
+  /** It cannot ever be processed, for this reason: it is copied to where somebody looks, and leaves. */
+  | { setAside: string };
+
+export type Consumption = {
+  /** Lets what is in work come to its end, for a few seconds, and gives the rest to other replicas. */
+  stop(): Promise<void>;
+  /** True while messages can come, as far as one can know. */
+  isRunning(): boolean;
+};
+
+export type ConsumptionOptions = {
+  connection: NatsConnection;
+  /** Makes the stream unless it is there; called at the start and whenever something is missing. */
+  ensure(manager: JetStreamManager): Promise<void>;
+  stream: string;
+  /** The durable consumer's name; it is made unless it is there. */
+  consumer: string;
+  subject: string;
+  /** How many messages are processed at the same time. */
+  concurrency: number;
+  handle(message: QueueMessage): Promise<Verdict>;
+  /** Whether an error of `handle` is an outage, to be waited for, or the message's own fault. */
+  isOutage(error: unknown): boolean;
+  /**
+   * Called when a message has failed five times by its own fault, before it is set aside. It may be
+   * called again for the same message, like `handle`, and its outages are waited for too.
+   */
+  onGivenUp?(message: QueueMessage, error: unknown): Promise<void>;
+  metrics: QueueMetrics;
+  logger: Logger;
+  /** What a replica that died had in work goes to another after this time. */
+  ackWaitMs?: number;
+};
+
+const defaultAckWaitMs = 5_000;
+/** How long to wait before the next try while the queue cannot be reached. */
+const retryDelayMs = 250;
+/** Stopping waits this long for a broker that does not answer; its messages come again by themselves. */
+const farewell = () => delay(2_000, undefined, { ref: false });
+
+export function consumeQueue(options: ConsumptionOptions): Consumption {
+  const { connection, stream, ackWaitMs = defaultAckWaitMs } = options;
+  const logger = options.logger.child({ queue: options.subject });
+  const stopping = new AbortController();
+  const client = jetstream(connection, { timeout: apiTimeoutMs });
+  const managing = jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+  let asking: ConsumerMessages | undefined;
+  let isRunning = false;
+  let streamCreatedAt: string | undefined;
+  let lastReason: string | undefined;
+
+  const watch = watchConnection(connection, () => {
+    isRunning = false;
+    void asking?.close();
+  });
+  const processing = { ...options, logger, client, managing, watch };
+  const inWork = createMessagesInWork({
+    concurrency: options.concurrency,
+    workingEveryMs: ackWaitMs / 3,
+    canSpeak: watch.isConnected,
+    process: (message) => processMessage(processing, message),
+  });
+
+  async function run(): Promise<void> {
+    const manager = await managing;
+    while (!stopping.signal.aborted && !connection.isClosed()) {
+      const reason = await consumeOnce(manager).catch((error: Error) => error.message);
+      isRunning = false;
+      if (stopping.signal.aborted) return;
+      if (reason !== lastReason) logger.warn({ reason }, "consuming the queue was interrupted");
+      lastReason = reason;
+      await pause(retryDelayMs, stopping.signal);
+      // What is asked of a broker that is away gets lost, and its time-out would outlast the outage.
+      await watch.connected(stopping.signal);
+    }
+  }
+
+  /** Consumes until something is out of the ordinary; answers what it was. */
+  async function consumeOnce(manager: JetStreamManager): Promise<string> {
+    await options.ensure(manager);
+    const { created } = await manager.streams.info(stream);
+    if (streamCreatedAt !== undefined && created !== streamCreatedAt) inWork.forgetAll();
+    streamCreatedAt = created;
+    const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
+    isRunning = watch.isConnected();
+    lastReason = undefined;
+    logger.info("consuming the queue");
+    for (;;) {
+      await inWork.slotIsFree();
+      if (stopping.signal.aborted) return "stopped";
+      if (!isRunning) return "the connection to NATS was lost";
+      asking = await askForMessages(consumer, inWork.freeSlots());
+      for await (const delivery of asking) inWork.take(delivery);
+    }
+  }
+
+  const running = run();
+  return {
+    isRunning: () => isRunning,
+    async stop() {
+      stopping.abort();
+      inWork.callOff();
+      await Promise.race([running, farewell()]);
+      await inWork.finish();
+      // The broker has to have heard what was said before the connection is closed. If it is lost just
+      // now, the messages come again by themselves.
+      const heard = watch.isConnected() ? connection.flush().catch(() => undefined) : undefined;
+      await Promise.race([heard, farewell()]);
+      watch.stop();
+    },
+  };
+}

@@ -1,0 +1,310 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { setAsideStream } from "@halyard/contracts";
+import { eventually, startTestNats, type TestNats } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { copySetAside } from "../src/set-aside.ts";
+import { createQueueBench, Outage, type QueueBench } from "./queue-bench.ts";
+
+/** Consuming a work queue on a real server, by replicas that share one durable consumer. */
+let nats: TestNats;
+let bench: QueueBench;
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  bench = await createQueueBench(nats.url);
+});
+afterAll(async () => {
+  await bench.close();
+  await nats.stop();
+});
+
+describe("given messages that are handled", () => {
+  it("removes each one after its work", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["one", "two"]);
+    const { handled, count } = await bench.consume(queue);
+    await eventually(async () => (await queue.left()) === 0);
+    expect(handled).toEqual(["one", "two"]);
+    expect(await count("halyard_queue_messages_total", { outcome: "done" })).toBe(2);
+  });
+
+  it("shares them among replicas, each once", async () => {
+    const queue = await bench.openQueue();
+    const handle = async () => {
+      await delay(5);
+      return "done" as const;
+    };
+    const one = await bench.consume(queue, { handle, concurrency: 4 });
+    const two = await bench.consume(queue, { handle, concurrency: 4 });
+    const names = Array.from({ length: 100 }, (_, index) => `message ${index}`);
+    await queue.publish(names);
+    await eventually(async () => (await queue.left()) === 0);
+    expect([...one.handled, ...two.handled].sort()).toEqual(names.sort());
+    expect(one.handled.length).toBeGreaterThan(10);
+    expect(two.handled.length).toBeGreaterThan(10);
+  });
+
+  it("begins with no more than it may at once, and leaves the others to other replicas", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["1", "2", "3", "4", "5"]);
+    const release = Promise.withResolvers<"done">();
+    const busy = await bench.consume(queue, { handle: () => release.promise, concurrency: 2 });
+    await eventually(() => busy.handled.length === 2);
+    const other = await bench.consume(queue);
+    await eventually(() => other.handled.length === 3);
+    expect(busy.handled).toHaveLength(2);
+    expect(await queue.delivered()).toBe(5);
+    release.resolve("done");
+    await eventually(async () => (await queue.left()) === 0);
+  });
+});
+
+describe("given a handler that takes longer than a message may stay unacknowledged", () => {
+  it("keeps the message from the other replicas", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["long"]);
+    const bounds = { ackWaitMs: 600 };
+    const handle = async () => {
+      await delay(2_000);
+      return "done" as const;
+    };
+    const slow = await bench.consume(queue, { ...bounds, handle });
+    await eventually(() => slow.handled.length === 1);
+    const other = await bench.consume(queue, bounds);
+    await eventually(async () => (await queue.left()) === 0);
+    expect(slow.handled).toEqual(["long"]);
+    expect(other.handled).toEqual([]);
+  });
+});
+
+describe("given a replica that dies in the middle of its work", () => {
+  it("has its messages go to another after the time for acknowledging", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["orphan"]);
+    const bounds = { ackWaitMs: 1_000 };
+    const dying = await bench.consume(queue, {
+      ...bounds,
+      handle: () => Promise.withResolvers<"done">().promise,
+    });
+    await eventually(() => dying.handled.length === 1);
+    await dying.connection.close();
+    const other = await bench.consume(queue, bounds);
+    await eventually(() => other.handled.length === 1);
+    expect(other.messages).toMatchObject([{ subject: queue.subject, deliveries: 2, sequence: 1 }]);
+    await eventually(async () => (await queue.left()) === 0);
+  });
+});
+
+describe("given a message whose handling fails", () => {
+  it("waits for an outage to end, however often it strikes, and does not count it", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["patient"]);
+    // Six outages and four faults: with a fifth fault it would be given up.
+    const errors = ["outage", "outage", "outage", "fault", "fault", "fault", "fault"]
+      .concat(["outage", "outage", "outage"])
+      .map((kind) => (kind === "outage" ? new Outage() : new Error("fault")));
+    const givenUp: unknown[] = [];
+    const { handled, count } = await bench.consume(queue, {
+      handle: async () => {
+        const error = errors.shift();
+        if (error !== undefined) throw error;
+        return "done";
+      },
+      onGivenUp: async (message) => void givenUp.push(message),
+    });
+    await eventually(async () => (await queue.left()) === 0);
+    expect(handled).toHaveLength(11);
+    expect(givenUp).toEqual([]);
+    expect(await count("halyard_queue_retries_total", { cause: "outage" })).toBe(6);
+    expect(await count("halyard_queue_retries_total", { cause: "fault" })).toBe(4);
+  });
+
+  it("gives it up after five faults, sets it aside, and goes on with those behind meanwhile", async () => {
+    const queue = await bench.openQueue();
+    const before = new Date();
+    await queue.publish(["broken", "behind it"]);
+    const givenUp: unknown[] = [];
+    const { handled, count } = await bench.consume(queue, {
+      concurrency: 2,
+      handle: async ({ payload }) => {
+        if (Buffer.from(payload).toString() !== "broken") return "done";
+        throw new TypeError("no such flag\r\nin two lines");
+      },
+      onGivenUp: async ({ sequence }, error) => {
+        if (givenUp.push({ sequence, error }) === 1) throw new Outage();
+      },
+    });
+    await eventually(async () => (await queue.left()) === 0);
+    expect(handled.slice(0, 2).sort()).toEqual(["behind it", "broken"]);
+    expect(handled.filter((name) => name === "broken")).toHaveLength(5);
+    // The first telling met an outage.
+    expect(givenUp).toEqual([
+      { sequence: 1, error: new TypeError("no such flag\r\nin two lines") },
+      { sequence: 1, error: new TypeError("no such flag\r\nin two lines") },
+    ]);
+    const [copy, ...more] = await bench.setAside(queue);
+    expect(more).toEqual([]);
+    expect(copy).toMatchObject({
+      subject: `set_aside.${queue.subject}`,
+      payload: "broken",
+      headers: {
+        "Halyard-Reason": "failed 5 times: TypeError: no such flag in two lines",
+        "Halyard-Subject": queue.subject,
+        "Halyard-Stream": queue.stream,
+        "Halyard-Sequence": "1",
+      },
+    });
+    const arrived = new Date(copy?.headers["Halyard-Time"] ?? "");
+    expect(Math.abs(arrived.getTime() - before.getTime())).toBeLessThan(5_000);
+    expect(await count("halyard_queue_messages_total", { outcome: "set_aside" })).toBe(1);
+  });
+
+  it("sets it aside although nobody can be told that it was given up", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["broken"]);
+    await bench.consume(queue, {
+      handle: () => Promise.reject(new Error("broken")),
+      onGivenUp: () => Promise.reject(new Error("broken too")),
+    });
+    await eventually(async () => (await queue.left()) === 0);
+    expect(await bench.setAside(queue)).toHaveLength(1);
+  });
+});
+
+describe("given a message that its handler says is impossible", () => {
+  it("sets it aside at once, with the handler's reason", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["not JSON"]);
+    const { handled } = await bench.consume(queue, {
+      handle: async () => ({ setAside: "not a due change" }),
+    });
+    await eventually(async () => (await queue.left()) === 0);
+    expect(handled).toHaveLength(1);
+    expect(await bench.setAside(queue)).toMatchObject([
+      { payload: "not JSON", headers: { "Halyard-Reason": "not a due change" } },
+    ]);
+  });
+
+  it("copies it once, also when it has to do so again", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["twice"]);
+    const copyTwice = await bench.nextDelivery(queue);
+    const client = bench.client;
+    const options = { client, manager: bench.manager, maxPayloadBytes: 1024 * 1024 };
+    await copySetAside(options, copyTwice, "first");
+    await copySetAside(options, copyTwice, "second");
+    expect(await bench.setAside(queue)).toMatchObject([{ headers: { "Halyard-Reason": "first" } }]);
+  });
+
+  it("cuts one that would not fit with its headers", async () => {
+    const queue = await bench.openQueue();
+    const largest = bench.connection.info?.max_payload ?? 0;
+    await queue.publish(["x".repeat(largest)]);
+    await bench.consume(queue, { handle: async () => ({ setAside: "too long" }) });
+    await eventually(async () => (await queue.left()) === 0);
+    const [copy] = await bench.setAside(queue);
+    expect(copy?.headers["Halyard-Cut-From-Bytes"]).toBe(String(largest));
+    expect(copy?.payload.length).toBeGreaterThan(largest / 2);
+  });
+
+  it("makes the place for such messages anew where it was deleted", async () => {
+    const queue = await bench.openQueue();
+    await bench.consume(queue, { handle: async () => ({ setAside: "impossible" }) });
+    await bench.manager.streams.delete(setAsideStream.name).catch(() => undefined);
+    await queue.publish(["late"]);
+    await eventually(async () => (await queue.left()) === 0);
+    expect(await bench.setAside(queue)).toHaveLength(1);
+  });
+});
+
+describe("given a stream or a consumer that disappears", () => {
+  it("makes the consumer anew and goes on", async () => {
+    const queue = await bench.openQueue();
+    const { handled } = await bench.consume(queue);
+    await queue.publish(["before"]);
+    await eventually(() => handled.length === 1);
+    await eventually(async () => (await queue.left()) === 0);
+    await bench.manager.consumers.delete(queue.stream, queue.consumer);
+    await queue.publish(["after"]);
+    await eventually(async () => (await queue.left()) === 0);
+    expect(handled).toEqual(["before", "after"]);
+  });
+
+  it("does not begin a second time with what is in work and comes again", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["once"]);
+    const release = Promise.withResolvers<"done">();
+    const { handled, connection } = await bench.consume(queue, {
+      handle: () => release.promise,
+      concurrency: 2,
+    });
+    await eventually(() => handled.length === 1);
+    await bench.manager.consumers.delete(queue.stream, queue.consumer);
+    // The consumer that is made anew knows of no delivery before its own.
+    await eventually(async () => (await queue.delivered()) === 1);
+    await connection.flush();
+    release.resolve("done");
+    await eventually(async () => (await queue.left()) === 0);
+    expect(handled).toEqual(["once"]);
+  });
+
+  it("makes the stream anew, and takes its first message for no other's", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["old"]);
+    const releases = new Map(["old", "new"].map((name) => [name, Promise.withResolvers<"done">()]));
+    const consumed = await bench.consume(queue, {
+      concurrency: 2,
+      handle: async ({ payload }) =>
+        releases.get(Buffer.from(payload).toString())?.promise ?? "done",
+    });
+    await eventually(() => consumed.handled.length === 1);
+    await bench.manager.streams.delete(queue.stream);
+    await eventually(async () => (await queue.left()) === 0, { because: "it is made anew" });
+    await queue.publish(["new"]);
+    await eventually(() => consumed.handled.length === 2);
+    releases.get("old")?.resolve("done");
+    // Whatever was said about the old message has been heard when this is answered.
+    await consumed.connection.flush();
+    expect(await queue.left()).toBe(1);
+    releases.get("new")?.resolve("done");
+    await eventually(async () => (await queue.left()) === 0);
+    expect(consumed.handled).toEqual(["old", "new"]);
+  });
+});
+
+describe("given a replica that is told to stop", () => {
+  it("lets what it works on finish and gives back what waits", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["finishes", "waits"]);
+    // With a slot that is free it would ask for what it gives back.
+    const bounds = { ackWaitMs: 60_000, concurrency: 3 };
+    const stopping = await bench.consume(queue, {
+      ...bounds,
+      handle: async ({ payload }) => {
+        if (Buffer.from(payload).toString() === "waits") throw new Outage();
+        await delay(500);
+        return "done";
+      },
+    });
+    await eventually(() => stopping.handled.filter((name) => name === "waits").length > 2);
+    const other = await bench.consume(queue, bounds);
+    await stopping.consumption.stop();
+    await eventually(async () => (await queue.left()) === 0);
+    expect(other.handled).toEqual(["waits"]);
+    expect(stopping.consumption.isRunning()).toBe(false);
+  });
+
+  it("does not wait for ever for a handler that hangs", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["hangs"]);
+    const bounds = { ackWaitMs: 60_000 };
+    const hanging = await bench.consume(queue, {
+      ...bounds,
+      handle: () => Promise.withResolvers<"done">().promise,
+    });
+    await eventually(() => hanging.handled.length === 1);
+    const other = await bench.consume(queue, bounds);
+    await hanging.consumption.stop();
+    await eventually(() => other.handled.length === 1);
+  });
+});

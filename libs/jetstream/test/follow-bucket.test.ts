@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { quotaBucket } from "@halyard/contracts";
+import { connectNats, ensureQuota, type FollowedBucket, followBucket } from "@halyard/jetstream";
+import { eventually, startTestNats, type TestNats } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { type NatsConnection, TimeoutError } from "@nats-io/transport-node";
+import { pino } from "pino";
+
+/** Following a bucket on a real server, whose answers to single questions fail when a test wants it. */
+let nats: TestNats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+let followed: FollowedBucket | undefined;
+const logger = pino({ level: "silent" });
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  connection = await connectNats({ url: nats.url, name: "test", logger });
+  manager = await jetstreamManager(connection);
+});
+beforeEach(() => ensureQuota(manager, 1));
+afterEach(async () => {
+  await followed?.stop();
+  await manager.streams.delete(quotaBucket.streamName).catch(() => undefined);
+});
+afterAll(async () => {
+  await connection?.close();
+  await nats?.stop();
+});
+
+async function put(key: string): Promise<void> {
+  await jetstream(connection).publish(quotaBucket.subjectPrefix + key, "value");
+}
+
+/** The connection, with a say in what is asked over it: a failure, or else the real broker answers. */
+function withQuestions(onQuestion: (subject: string) => Error | undefined): NatsConnection {
+  return new Proxy(connection, {
+    get(target, name) {
+      const member = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      if (name !== "request") return member.bind(target);
+      return (subject: string, ...rest: []) => {
+        const failure = onQuestion(subject);
+        return failure ? Promise.reject(failure) : member.call(target, subject, ...rest);
+      };
+    },
+  });
+}
+
+function follow(over: NatsConnection) {
+  const seen = { begun: 0, keys: [] as string[] };
+  followed = followBucket({
+    connection: over,
+    bucket: quotaBucket,
+    filter: ">",
+    onBegin() {
+      seen.begun += 1;
+    },
+    onEntry: ({ key }) => void seen.keys.push(key),
+    logger,
+  });
+  return { seen, isCurrent: followed.isCurrent };
+}
+
+describe("given a broker that for a while does not answer what the bucket is", () => {
+  it("goes on with the same reading, and still notices later that the bucket was made anew", async () => {
+    const silence = { isOn: false, questions: 0 };
+    const { seen, isCurrent } = follow(
+      withQuestions((subject) => {
+        if (!silence.isOn || !subject.includes("STREAM.INFO")) return undefined;
+        silence.questions += 1;
+        return new TimeoutError();
+      }),
+    );
+    await eventually(isCurrent);
+    silence.isOn = true;
+    await eventually(() => silence.questions >= 2);
+    expect(isCurrent()).toBe(true);
+    const key = randomUUID();
+    await put(key);
+    await eventually(() => seen.keys.includes(key));
+    expect(seen.begun).toBe(1);
+
+    silence.isOn = false;
+    await manager.streams.delete(quotaBucket.streamName);
+    await ensureQuota(manager, 1);
+    await eventually(() => seen.begun >= 2 && isCurrent());
+  });
+});
+
+describe("given a bucket", () => {
+  it("hands over what it holds and then what comes, each once", async () => {
+    await put("first");
+    const { seen, isCurrent } = follow(connection);
+    await eventually(isCurrent);
+    await put("second");
+    await eventually(() => seen.keys.length > 1);
+    expect(seen.keys).toEqual(["first", "second"]);
+  });
+
+  it("can be stopped while it begins", async () => {
+    let stopped: Promise<void> | undefined;
+    follow(
+      withQuestions((subject) => {
+        if (subject.includes("CONSUMER.CREATE")) stopped ??= followed?.stop();
+        return undefined;
+      }),
+    );
+    await eventually(() => stopped !== undefined);
+    await stopped;
+    expect(followed?.isCurrent()).toBe(false);
+  });
+});

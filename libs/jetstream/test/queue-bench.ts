@@ -1,0 +1,203 @@
+import { randomUUID } from "node:crypto";
+import { setAsideStream } from "@halyard/contracts";
+import {
+  type Consumption,
+  type ConsumptionOptions,
+  connectNats,
+  consumeQueue,
+  createQueueMetrics,
+  type QueueMessage,
+} from "@halyard/jetstream";
+import { eventually } from "@halyard/testing";
+import {
+  AckPolicy,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+} from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+
+/** Queues of a test's own, and replicas that consume them, each with a connection of its own. */
+export class Outage extends Error {
+  override name = "Outage";
+}
+
+export type Queue = {
+  stream: string;
+  subject: string;
+  consumer: string;
+  publish(payloads: readonly string[]): Promise<void>;
+  /** How many messages are in the queue. */
+  left(): Promise<number>;
+  /** How many deliveries there were, repeated ones too. */
+  delivered(): Promise<number>;
+};
+
+export type Replica = {
+  consumption: Consumption;
+  connection: NatsConnection;
+  /** The payload of each call of the handler. */
+  handled: string[];
+  messages: QueueMessage[];
+  count(metric: string, labels: Record<string, string>): Promise<number>;
+};
+
+type Behaviour = Partial<
+  Pick<ConsumptionOptions, "handle" | "onGivenUp" | "concurrency" | "ackWaitMs">
+>;
+
+export type QueueBench = Awaited<ReturnType<typeof createQueueBench>>;
+
+const logger = pino({ level: "silent" });
+
+export async function createQueueBench(url: string) {
+  const connection = await connectNats({ url, name: "test", logger });
+  // What is asked of a server that is just coming back gets no answer, and is asked again.
+  const manager = await jetstreamManager(connection, { timeout: 500 });
+  const client = jetstream(connection);
+  const replicas: Replica[] = [];
+  let isAway = false;
+  void (async () => {
+    for await (const { type } of connection.status()) {
+      if (type === "disconnect") isAway = true;
+      else if (type === "reconnect") isAway = false;
+    }
+  })();
+
+  async function openQueue(): Promise<Queue> {
+    const name = randomUUID();
+    const queue = createQueue(client, manager, name);
+    await ensure(manager, queue);
+    return queue;
+  }
+
+  function consumeOver(over: NatsConnection, queue: Queue, behaviour: Behaviour = {}): Replica {
+    const replica = startReplica(over, queue, behaviour);
+    replicas.push(replica);
+    return replica;
+  }
+
+  /** Starts a replica with a connection of its own; resolves when it consumes. */
+  async function consume(queue: Queue, behaviour: Behaviour = {}): Promise<Replica> {
+    const own = await connectNats({ url, name: "replica", logger });
+    const replica = consumeOver(own, queue, behaviour);
+    await eventually(() => replica.consumption.isRunning());
+    return replica;
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all(replicas.map(({ consumption }) => consumption.stop()));
+    await Promise.all(replicas.map((replica) => replica.connection.close()));
+    await connection.close();
+  }
+
+  return {
+    connection,
+    manager,
+    client,
+    openQueue,
+    consume,
+    consumeOver,
+    isAway: () => isAway,
+    close,
+    setAside: (queue: Queue) => readSetAside(client, queue),
+    nextDelivery: (queue: Queue) => nextDelivery(client, manager, queue),
+  };
+}
+
+async function ensure(manager: JetStreamManager, queue: { stream: string; subject: string }) {
+  await manager.streams.add({
+    name: queue.stream,
+    subjects: [queue.subject],
+    retention: RetentionPolicy.Workqueue,
+  });
+}
+
+function createQueue(client: JetStreamClient, manager: JetStreamManager, name: string): Queue {
+  const [stream, subject, consumer] = [`Q-${name}`, `queue.${name}`, "worker"];
+  return {
+    stream,
+    subject,
+    consumer,
+    publish: async (payloads) => {
+      for (const payload of payloads) await client.publish(subject, payload);
+    },
+    left: async () => (await manager.streams.info(stream)).state.messages,
+    delivered: async () => (await manager.consumers.info(stream, consumer)).delivered.consumer_seq,
+  };
+}
+
+function startReplica(connection: NatsConnection, queue: Queue, behaviour: Behaviour): Replica {
+  const { handle = async () => "done", concurrency = 1, ...rest } = behaviour;
+  const registry = new Registry();
+  const handled: string[] = [];
+  const messages: QueueMessage[] = [];
+  const consumption = consumeQueue({
+    connection,
+    ensure: (manager) => ensure(manager, queue),
+    stream: queue.stream,
+    consumer: queue.consumer,
+    subject: queue.subject,
+    concurrency,
+    handle: (message) => {
+      handled.push(Buffer.from(message.payload).toString());
+      messages.push(message);
+      return handle(message);
+    },
+    isOutage: (error) => error instanceof Outage,
+    metrics: createQueueMetrics(registry),
+    logger,
+    ...rest,
+  });
+  async function count(metric: string, labels: Record<string, string>): Promise<number> {
+    const { values = [] } = (await registry.getSingleMetric(metric)?.get()) ?? {};
+    const wanted = Object.entries({ queue: queue.subject, ...labels });
+    const found = values.find((value) =>
+      wanted.every(([name, label]) => value.labels[name] === label),
+    );
+    return found?.value ?? 0;
+  }
+  return { consumption, connection, handled, messages, count };
+}
+
+/** What was set aside of a queue. */
+async function readSetAside(client: JetStreamClient, queue: Queue) {
+  const manager = await client.jetstreamManager(false);
+  const info = await manager.consumers.add(setAsideStream.name, {
+    name: randomUUID(),
+    filter_subject: setAsideStream.subjectPrefix + queue.subject,
+    ack_policy: AckPolicy.None,
+  });
+  const copies: { subject: string; payload: string; headers: Record<string, string> }[] = [];
+  if (info.num_pending === 0) return copies;
+  const consumer = client.consumers.getConsumerFromInfo(info);
+  for await (const message of await consumer.fetch({ max_messages: info.num_pending }))
+    copies.push({
+      subject: message.subject,
+      payload: message.string(),
+      headers: Object.fromEntries(
+        (message.headers?.keys() ?? []).map((key) => [key, message.headers?.get(key) ?? ""]),
+      ),
+    });
+  return copies;
+}
+
+/** Takes the next message of a queue and says nothing about it. */
+async function nextDelivery(
+  client: JetStreamClient,
+  manager: JetStreamManager,
+  queue: Queue,
+): Promise<JsMsg> {
+  const info = await manager.consumers.add(queue.stream, {
+    durable_name: queue.consumer,
+    ack_policy: AckPolicy.Explicit,
+  });
+  const message = await client.consumers.getConsumerFromInfo(info).next();
+  if (message === null) throw new Error("The queue has no message");
+  return message;
+}

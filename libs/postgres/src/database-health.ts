@@ -1,0 +1,36 @@
+import type { Sql } from "./connect.ts";
+
+/** Whether PostgreSQL answers, asked every second rather than at each probe. */
+const askEveryMs = 1_000;
+/** A server that says nothing for so long cannot be worked with, whatever becomes of the connection. */
+const patienceMs = 2_000;
+
+export type DatabaseHealth = { isUp: () => boolean; stop: () => Promise<void> };
+
+export function createDatabaseHealth(sql: Sql): DatabaseHealth {
+  let up = false;
+  let asking = false;
+
+  async function ask(): Promise<void> {
+    if (asking) return;
+    asking = true;
+    // That it is away is the answer; the queries that need it report why.
+    const answered = sql`select 1`.then(
+      () => true,
+      () => false,
+    );
+    const late = setTimeout(() => {
+      up = false;
+    }, patienceMs);
+    up = await answered;
+    clearTimeout(late);
+    asking = false;
+  }
+
+  void ask();
+  const timer = setInterval(() => void ask(), askEveryMs);
+  return {
+    isUp: () => up,
+    stop: async () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,64 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { isOutage } from "../src/failures.ts";
+import { SteadySocket } from "../src/steady-socket.ts";
+
+/** A server that takes connections and, as if its machine were gone, says nothing unless it is told to. */
+let server: Server;
+let accepted: Socket[];
+
+beforeEach(async () => {
+  accepted = [];
+  server = createServer((socket) => accepted.push(socket.on("error", () => undefined)));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+afterEach(() => {
+  for (const socket of accepted) socket.destroy();
+  server.close();
+});
+
+function open(silenceMs: number): SteadySocket {
+  const { port } = server.address() as AddressInfo;
+  return new SteadySocket({ host: "127.0.0.1", port, tls: "off", silenceMs });
+}
+
+describe("a connection to a server that has fallen silent", () => {
+  it("is lost when what was written is not answered for too long, which counts as an outage", async () => {
+    const socket = open(50);
+    socket.write(Buffer.from("select"));
+    const [error] = (await once(socket, "error")) as [Error];
+    expect(error.name).toBe("ConnectionClosedError");
+    expect(isOutage(error)).toBe(true);
+    await once(socket, "close");
+  });
+
+  it("stays when every write is answered, however long nothing is asked", async () => {
+    const socket = open(500);
+    let failed = false;
+    socket.on("error", () => {
+      failed = true;
+    });
+    for (let round = 0; round < 3; round += 1) {
+      socket.write(Buffer.from("select"));
+      const [heard] = round === 0 ? ((await once(server, "connection")) as [Socket]) : accepted;
+      heard?.write("row");
+      await once(socket, "data");
+      await new Promise((resolve) => setTimeout(resolve, 600));
+    }
+    expect(failed).toBe(false);
+    socket.destroy();
+  });
+});
+
+describe("what counts as an outage", () => {
+  it.each(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "57P01", "40P01", "25006", "08006"])(
+    "%s does",
+    (code) => expect(isOutage({ code })).toBe(true),
+  );
+
+  it.each(["23505", "42601", "22001", "ENOENT", "EACCES"])("%s does not", (code) =>
+    expect(isOutage({ code })).toBe(false),
+  );
+});

@@ -1,0 +1,29 @@
+import { type Refusal, refuse } from "@halyard/service";
+import type { RateLimit } from "./rate-limit.ts";
+
+/** Refuses whoever asks too often; undefined: it may go on. */
+export type Admission = (asker: { id: string }, nowMs: number) => Refusal | undefined;
+
+/**
+ * Refuses what is over a limit, with the header fields that tell the caller when to come back
+ * (draft-ietf-httpapi-ratelimit-headers).
+ */
+export function createAdmission(limit: RateLimit, message: string): Admission {
+  const policy = policyOf(limit);
+  return (asker, nowMs) => {
+    const taken = limit.take(asker.id, nowMs);
+    if (taken.admitted) return undefined;
+    // Whole seconds, and never zero: clients take that for "no limit".
+    const seconds = Math.max(1, Math.ceil(taken.retryAfterMs / 1_000));
+    return refuse("RATE_001", message, {
+      "retry-after": String(seconds),
+      "ratelimit-policy": policy,
+      ratelimit: `"requests";r=0;t=${seconds}`,
+    });
+  };
+}
+
+/** The limit as a member of `RateLimit-Policy`. */
+export function policyOf({ burst, windowSeconds }: RateLimit): string {
+  return `"requests";q=${burst};w=${windowSeconds}`;
+}

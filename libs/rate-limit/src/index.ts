@@ -1,0 +1,3 @@
+export * from "./address-block.ts";
+export * from "./admission.ts";
+export * from "./rate-limit.ts";

@@ -1,0 +1,74 @@
+import type { IncomingMessage } from "node:http";
+import { type Refusal, refuse } from "./answer.ts";
+import {
+  BodyEncodingError,
+  BodySyntaxError,
+  bodyTooLarge,
+  checkEncoding,
+  isJsonType,
+  notJson,
+  parseJsonBytes,
+} from "./json-body.ts";
+
+/** What a body held; undefined for an empty one, or none at all. */
+export type BodyReading = { body: unknown } | Refusal;
+
+/**
+ * Reads a JSON body straight from a request, for answers that are given without the framework. It
+ * takes and refuses what the framework's routes take and refuse.
+ *
+ * `done` is called once, or never when the request breaks off: then nobody is left to be answered.
+ * What is not read is dropped by Node once the answer is sent.
+ */
+export function readJsonBody(
+  request: IncomingMessage,
+  limitBytes: number,
+  done: (reading: BodyReading) => void,
+): void {
+  const { headers } = request;
+  const length = headers["content-length"];
+  if (headers["transfer-encoding"] === undefined && (length === undefined || length === "0")) {
+    done({ body: undefined });
+    return;
+  }
+  if (!isJsonType(headers["content-type"] ?? "")) done(notJson);
+  else if (length !== undefined && Number(length) > limitBytes) done(bodyTooLarge);
+  else
+    collect(request, limitBytes, (bytes) =>
+      done(bytes === undefined ? bodyTooLarge : read(request, bytes)),
+    );
+}
+
+/** Undefined: there are more bytes than there may be. */
+function collect(
+  request: IncomingMessage,
+  limitBytes: number,
+  done: (bytes: Buffer | undefined) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let received = 0;
+  const onData = (chunk: Buffer) => {
+    received += chunk.length;
+    chunks.push(chunk);
+    if (received <= limitBytes) return;
+    request.off("data", onData).off("end", onEnd).resume();
+    done(undefined);
+  };
+  const onEnd = () => done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, received));
+  // A request that breaks off fails its stream; the server has noticed already.
+  request
+    .on("data", onData)
+    .once("end", onEnd)
+    .on("error", () => undefined);
+}
+
+function read(request: IncomingMessage, bytes: Buffer): BodyReading {
+  try {
+    checkEncoding(request.headers);
+    return { body: bytes.length === 0 ? undefined : parseJsonBytes(bytes) };
+  } catch (error) {
+    if (error instanceof BodySyntaxError) return refuse("VALIDATION_001", error.message);
+    if (error instanceof BodyEncodingError) return refuse("VALIDATION_003", error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from "node:crypto";
+import { completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
+import { recreateSnapshot, type SnapshotEntry } from "@halyard/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+
+/** The snapshot's bucket in a real NATS server, written by a test in management's place. */
+export type SnapshotBucket = {
+  /** Makes the bucket anew, under a new epoch, and writes these entries. */
+  rewrite(entries: readonly SnapshotEntry[]): Promise<void>;
+  /** Makes the bucket anew and stops in the middle: nothing says that it is complete. */
+  rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void>;
+  put(...entries: SnapshotEntry[]): Promise<void>;
+  /** Writes something that is no entry under the key of one. */
+  spoil(entry: SnapshotEntry, value: unknown): Promise<void>;
+  delete(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
+  const connection = await connect({
+    servers: url,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 50,
+  });
+  const manager = await jetstreamManager(connection);
+  const client = jetstream(connection);
+
+  async function write(key: string, value: unknown): Promise<void> {
+    await client.publish(snapshotBucket.subjectPrefix + key, JSON.stringify(value));
+  }
+
+  async function put(...entries: SnapshotEntry[]): Promise<void> {
+    await Promise.all(entries.map(({ address, value }) => write(entryKey(address), value)));
+  }
+
+  async function rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void> {
+    await recreateSnapshot(manager, 1);
+    await put(...entries);
+  }
+
+  return {
+    async rewrite(entries) {
+      await rewriteWithoutEnd(entries);
+      await write(completeKey, { epoch: randomUUID() });
+    },
+    rewriteWithoutEnd,
+    put,
+    spoil: (entry, value) => write(entryKey(entry.address), value),
+    async delete() {
+      await manager.streams.delete(snapshotBucket.streamName);
+    },
+    close: () => connection.close(),
+  };
+}

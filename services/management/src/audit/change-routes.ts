@@ -1,0 +1,76 @@
+import * as contract from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import { type App, answer, refuse, registerRoute } from "@halyard/service";
+import { validate as isUuid } from "uuid";
+import type { Authenticate, Principal } from "../access/principal.ts";
+import { noSuchProject, reachesProject } from "../projects/project-access.ts";
+import { findProject } from "../projects/project-store.ts";
+import { findChangeSequence, listChanges } from "./change-store.ts";
+import { changeResource } from "./recorded-change.ts";
+
+/** How many changes are answered when nobody says how many. */
+const usualLimit = 100;
+
+/**
+ * The audit log of a project, for its server keys and the operator. A key made with `environment_only`
+ * sees the changes that name its own environment. The settings of a flag belong to none, and its creation
+ * is told in the environment of the key that created it; so it may see neither.
+ */
+export function registerChangeRoutes(
+  app: App,
+  options: { sql: Sql; authenticate: Authenticate },
+): void {
+  const { sql, authenticate } = options;
+
+  registerRoute(app, contract.listChanges, {
+    authenticate,
+    handle: async ({ params, query }, principal) => {
+      if (!reachesProject(principal, params.projectId)) return noSuchProject();
+      const project = await findProject(sql, params.projectId);
+      if (project === undefined) return noSuchProject();
+
+      const { limit = usualLimit, cursor } = query;
+      const beforeSequence =
+        cursor === undefined ? null : await sequenceOfCursor(sql, project.id, cursor);
+      if (beforeSequence === undefined)
+        return refuse(
+          "VALIDATION_001",
+          "query parameter /cursor must be the `next_cursor` of an earlier answer",
+        );
+      const { changes, more } = await listChanges(
+        sql,
+        {
+          projectId: project.id,
+          flagId: query.flag_id,
+          environmentId: onlyEnvironmentOf(principal),
+        },
+        { beforeSequence, limit },
+      );
+      const last = more ? changes.at(-1) : undefined;
+      return answer.ok({
+        changes: changes.map(changeResource),
+        next_cursor: last === undefined ? null : cursorOf(last.id),
+      });
+    },
+  });
+}
+
+function onlyEnvironmentOf(principal: Principal): string | undefined {
+  if (principal.kind === "operator" || !principal.key.environmentOnly) return undefined;
+  return principal.key.environmentId;
+}
+
+/** A cursor is the id of the last change of a page; base64url keeps callers from building their own. */
+function cursorOf(changeId: string): string {
+  return Buffer.from(changeId).toString("base64url");
+}
+
+async function sequenceOfCursor(
+  sql: Sql,
+  projectId: string,
+  cursor: string,
+): Promise<number | undefined> {
+  const changeId = Buffer.from(cursor, "base64url").toString();
+  if (cursorOf(changeId) !== cursor || !isUuid(changeId)) return undefined;
+  return findChangeSequence(sql, { projectId, changeId });
+}

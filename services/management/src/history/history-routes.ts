@@ -1,0 +1,51 @@
+import { checkKeyEnvironment } from "@halyard/api-keys";
+import * as contract from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import { type App, answer, refuse, registerRoute } from "@halyard/service";
+import type { Authenticate } from "../access/principal.ts";
+import { noSuchFlag } from "../flags/flag-changes.ts";
+import { historyEntryResource } from "./history-resource.ts";
+import { findSequence, findStatePlace, listHistory } from "./history-store.ts";
+
+/** How many entries are answered when nobody says how many. */
+const usualLimit = 20;
+
+/**
+ * The history of a flag's state in an environment, for the project's server keys and the operator.
+ * Asked for without `limit` and `before`, the answer holds nothing but the newest entries.
+ */
+export function registerHistoryRoutes(
+  app: App,
+  options: { sql: Sql; authenticate: Authenticate },
+): void {
+  const { sql, authenticate } = options;
+
+  registerRoute(app, contract.getHistory, {
+    authenticate,
+    handle: async ({ params, query }, principal) => {
+      const place = await findStatePlace(sql, {
+        projectId: principal.kind === "operator" ? null : principal.key.projectId,
+        flagId: params.flagId,
+        environmentId: params.envId,
+      });
+      if (place === undefined) return noSuchFlag();
+      const refusal =
+        principal.kind === "key"
+          ? checkKeyEnvironment(principal.key, place.environmentId)
+          : undefined;
+      if (refusal !== undefined) return refusal;
+
+      const { limit = usualLimit, before } = query;
+      const beforeSequence = before === undefined ? null : await findSequence(sql, place, before);
+      if (beforeSequence === undefined)
+        return refuse(
+          "VALIDATION_001",
+          "query parameter /before must be the id of an entry of this flag's history in this environment",
+        );
+      const { entries, more } = await listHistory(sql, place, { beforeSequence, limit });
+      const history = entries.map(historyEntryResource);
+      if (query.limit === undefined && before === undefined) return answer.ok({ history });
+      return answer.ok({ history, next_before: more ? entries.at(-1)?.id : null });
+    },
+  });
+}

@@ -1,0 +1,90 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+import { afterEverySequence, longestPageBytes } from "../audit/page-bounds.ts";
+import type { HistoryEntry } from "../flags/decision.ts";
+
+/** The history of a flag's state in an environment, in PostgreSQL, the newest entry first. */
+export type StatePlace = { flagId: string; environmentId: string };
+
+/** Where a state is, if it is in the project; `projectId` null means in any. */
+export async function findStatePlace(
+  sql: Sql,
+  place: StatePlace & { projectId: string | null },
+): Promise<StatePlace | undefined> {
+  const [found] = await sql<StatePlace[]>`
+    select state.flag_id as "flagId", state.environment_id as "environmentId"
+    from flag_states as state
+    join flags as flag on flag.id = state.flag_id
+    where state.flag_id = ${place.flagId}
+      and state.environment_id = ${place.environmentId}
+      and flag.project_id = coalesce(${place.projectId}::uuid, flag.project_id)`;
+  return found;
+}
+
+/** Where an entry stands in the order of its history; undefined when it is none of this history. */
+export async function findSequence(
+  sql: Sql,
+  place: StatePlace,
+  entryId: string,
+): Promise<number | undefined> {
+  const [found] = await sql<{ sequence: number }[]>`
+    select entry.sequence
+    from history as entry
+    where entry.id = ${entryId}
+      and entry.flag_id = ${place.flagId}
+      and entry.environment_id = ${place.environmentId}`;
+  return found?.sequence;
+}
+
+/**
+ * Entries from the newest, or from the one before `beforeSequence`, and whether there are older ones. A
+ * page ends early where it would become too long.
+ */
+export async function listHistory(
+  sql: Sql,
+  place: StatePlace,
+  page: { beforeSequence: number | null; limit: number },
+): Promise<{ entries: HistoryEntry[]; more: boolean }> {
+  const rows = await sql<(HistoryEntry & { available: number })[]>`
+    select id, "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules",
+      "changeType", "changedBy", "changedAt", available
+    from (
+      select found.*, count(*) over () as available,
+        sum(octet_length(found."targetingRules"::text)) over (
+          order by found.sequence desc
+          rows between unbounded preceding and 1 preceding
+        ) as "bytesBefore"
+      from (
+        select ${columns(sql)}, entry.sequence
+        from history as entry
+        where entry.flag_id = ${place.flagId}
+          and entry.environment_id = ${place.environmentId}
+          and entry.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
+        order by entry.sequence desc
+        limit ${page.limit + 1}
+      ) as found
+    ) as measured
+    where coalesce("bytesBefore", 0) < ${longestPageBytes}
+    order by sequence desc`;
+  const entries = rows.slice(0, page.limit).map(({ available: _, ...entry }) => entry);
+  return { entries, more: (rows[0]?.available ?? 0) > entries.length };
+}
+
+/** The newest entries of a state that is locked. */
+export async function readNewestEntries(
+  tx: Transaction,
+  place: StatePlace,
+  count: number,
+): Promise<HistoryEntry[]> {
+  return tx<HistoryEntry[]>`
+    select ${columns(tx)}
+    from history as entry
+    where entry.flag_id = ${place.flagId} and entry.environment_id = ${place.environmentId}
+    order by entry.sequence desc
+    limit ${count}`;
+}
+
+const columns = (sql: Sql | Transaction) => sql`
+  entry.id, entry.flag_id as "flagId", entry.environment_id as "environmentId", entry.enabled,
+  entry.rollout_percentage as "rolloutPercentage", entry.targeting_rules as "targetingRules",
+  entry.change_type as "changeType", entry.changed_by as "changedBy",
+  entry.changed_at as "changedAt"`;

@@ -1,0 +1,93 @@
+import type { Sql } from "@halyard/postgres";
+import type { PlaceNames } from "./describe-break.ts";
+import type { ChainPlace, Link } from "./link.ts";
+
+/**
+ * The history as verification reads it: in pages that each are a statement of their own. That is as
+ * good as one view of everything, because entries are only ever added at the end of their chains, and
+ * it holds nothing open in a database that is at work meanwhile.
+ */
+export const nilId = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * Entries a page. They are hashed in the database, so that no rules travel; even with the largest
+ * rules in all of them a page is done well within the time that a statement may take.
+ */
+const linksPerPage = 500;
+
+/**
+ * All links, chain by chain, oldest first. The hashes are computed by this statement and not by the
+ * function that made them, so that a function that was replaced is found out. Flags and deletions are
+ * not asked for by `exists`, for which PostgreSQL might read all of them for every page.
+ */
+export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
+  let last: Pick<Link, "flagId" | "environmentId" | "sequence"> = {
+    flagId: nilId,
+    environmentId: nilId,
+    sequence: Number.MIN_SAFE_INTEGER,
+  };
+  for (;;) {
+    const links: Link[] = await sql<Link[]>`
+      select entry.id, entry.flag_id as "flagId", entry.environment_id as "environmentId",
+        entry.sequence, entry.changed_at as "changedAt",
+        encode(entry.previous_hash, 'hex') as "previousHash", encode(entry.hash, 'hex') as hash,
+        entry.hash = pg_catalog.sha256(
+          entry.previous_hash || convert_to(
+            jsonb_build_object(
+              'id', entry.id,
+              'flag_id', entry.flag_id,
+              'environment_id', entry.environment_id,
+              'sequence', entry.sequence,
+              'enabled', entry.enabled,
+              'rollout_percentage', entry.rollout_percentage,
+              'targeting_rules', entry.targeting_rules,
+              'change_type', entry.change_type,
+              'changed_by', entry.changed_by,
+              'changed_at', extract(epoch from entry.changed_at)
+            )::text,
+            'UTF8'
+          )
+        ) as intact,
+        case
+          when entry.previous_hash <> '' then true
+          else coalesce(
+            (select true from flags as flag where flag.id = entry.flag_id),
+            (
+              select true from changes as deletion
+              where deletion.flag_id = entry.flag_id
+                and deletion.environment_id = entry.environment_id and deletion.action = 'deleted'
+              limit 1
+            ),
+            false
+          )
+        end as "isOfKnownFlag"
+      from history as entry
+      where (entry.flag_id, entry.environment_id, entry.sequence)
+        > (${last.flagId}::uuid, ${last.environmentId}::uuid, ${last.sequence}::bigint)
+      order by entry.flag_id, entry.environment_id, entry.sequence
+      limit ${linksPerPage}`;
+    const end = links.at(-1);
+    if (end === undefined) return;
+    yield links;
+    last = end;
+  }
+}
+
+/** How people call the place of a chain. The audit log knows the key of a flag that is deleted. */
+export async function readNames(sql: Sql, place: ChainPlace): Promise<PlaceNames> {
+  const [names] = await sql<[PlaceNames]>`
+    select environment.name as environment, project.name as project,
+      coalesce(
+        (select flag.key from flags as flag where flag.id = ${place.flagId}),
+        (
+          select change.flag_key from changes as change
+          where change.project_id = project.id and change.flag_id = ${place.flagId}
+          order by change.sequence desc
+          limit 1
+        )
+      ) as "flagKey"
+    from (select ${place.environmentId}::uuid as id) as place
+    left join environments as environment on environment.id = place.id
+    left join projects as project on project.id = environment.project_id`;
+  return names;
+}

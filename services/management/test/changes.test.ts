@@ -1,0 +1,302 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+import { listChanges } from "../src/audit/change-store.ts";
+import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
+import { tenancyOf } from "./tenancy-fixture.ts";
+
+/** The audit log, as the operator and the project's server keys read it. */
+let management: Management;
+let given: ReturnType<typeof tenancyOf>;
+
+beforeAll(async () => {
+  management = await openManagement();
+  given = tenancyOf(management);
+});
+afterAll(() => management.close());
+
+type Place = Awaited<ReturnType<ReturnType<typeof tenancyOf>["place"]>>;
+
+const pathOf = (projectId: string) => `/api/v1/projects/${projectId}/changes`;
+
+const read = (place: Place, query = "", key = place.serverKey) =>
+  management.call(pathOf(place.project.id) + query, { key });
+
+async function changesOf(place: Place, query = "", key = place.serverKey) {
+  const answer = await read(place, query, key);
+  expect(answer.status).toBe(200);
+  return answer.body.changes;
+}
+
+async function send(place: Place, method: string, path: string, body?: unknown) {
+  const answer = await management.call(path, { method, key: place.serverKey, body });
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+let counter = 0;
+const createFlag = (place: Place, body: Record<string, unknown> = {}) =>
+  send(place, "POST", "/api/v1/flags", { key: `flag-${++counter}`, name: "A flag", ...body });
+
+const off = { enabled: false, rollout_percentage: 100, targeting_rules: [] };
+const settings = { name: "A flag", description: "", type: "release" };
+
+describe("the audit log of a project", () => {
+  it("tells of a flag's whole life, the newest first, also when the flag is gone", async () => {
+    const place = await given.place();
+    const flag = await createFlag(place, { enabled: true });
+    const path = `/api/v1/flags/${flag.id}`;
+    await send(place, "PATCH", path, { name: "Renamed", rollout_percentage: 5 });
+    await send(place, "PATCH", `${path}/environments/${place.second.id}`, { enabled: true });
+    await send(place, "POST", `${path}/environments/${place.second.id}/rollback`);
+    await send(place, "DELETE", path);
+
+    const [organizationUser] =
+      await management.sql`select id, email from users where id = ${place.userId}`;
+    const common = {
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      flag_id: flag.id,
+      flag_key: flag.key,
+      key_id: null,
+      actor: { ...organizationUser },
+      change_type: "manual",
+      changed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    };
+    const renamed = { ...settings, name: "Renamed" };
+    const first = { environment_id: place.first.id };
+    const second = { environment_id: place.second.id };
+    const on = { ...off, enabled: true };
+    const [deletion, otherDeletion, ...rest] = await changesOf(place, `?flag_id=${flag.id}`);
+    const inFirst = { ...renamed, ...on, rollout_percentage: 5 };
+    expect(new Set([deletion, otherDeletion])).toEqual(
+      new Set([
+        { ...common, ...first, action: "deleted", before: inFirst, after: null },
+        { ...common, ...second, action: "deleted", before: { ...renamed, ...off }, after: null },
+      ]),
+    );
+    expect(rest).toEqual([
+      { ...common, ...second, action: "state", change_type: "rollback", before: on, after: off },
+      { ...common, ...second, action: "state", before: off, after: on },
+      { ...common, ...first, action: "state", before: on, after: { ...on, rollout_percentage: 5 } },
+      { ...common, environment_id: null, action: "settings", before: settings, after: renamed },
+      { ...common, ...first, action: "created", before: null, after: { ...settings, ...on } },
+    ]);
+  });
+
+  it("tells of environments and keys, and of nothing secret", async () => {
+    const place = await given.place(["production"]);
+    const environments = `/api/v1/projects/${place.project.id}/environments`;
+    const keys = `${environments}/${place.first.id}/keys`;
+    const issued = await send(place, "POST", keys, {
+      kind: "client",
+      name: "Web",
+      user_id: place.userId,
+    });
+    const rotated = await send(place, "POST", `${keys}/${issued.id}/rotate`, {});
+    await send(place, "DELETE", `${keys}/${rotated.id}`);
+    const answer = await read(place);
+    const told = answer.body.changes.map((change: Record<string, unknown>) => [
+      change.action,
+      change.key_id,
+      (change.before as { revoked_at?: unknown } | null)?.revoked_at,
+      (change.after as { revoked_at?: unknown } | null)?.revoked_at,
+    ]);
+    const aTime = expect.stringMatching(/Z$/);
+    expect(told).toEqual([
+      ["key_revoked", rotated.id, null, aTime],
+      ["key_issued", rotated.id, undefined, null],
+      ["key_rotated", issued.id, null, aTime],
+      ["key_issued", issued.id, undefined, null],
+      ["key_issued", expect.any(String), undefined, null],
+      ["environment_created", null, undefined, undefined],
+    ]);
+    expect(answer.body.changes.at(-1)).toMatchObject({
+      flag_id: null,
+      flag_key: null,
+      environment_id: place.first.id,
+      actor: { id: "00000000-0000-0000-0000-000000000000", email: "operator" },
+      before: null,
+      after: { name: "production" },
+    });
+
+    const secrets = await management.sql<{ secret_sha256: string }[]>`
+      select secret_sha256 from api_keys where environment_id = ${place.first.id}`;
+    expect(secrets).toHaveLength(3);
+    const text = JSON.stringify(answer.body);
+    for (const { secret_sha256 } of secrets) expect(text).not.toContain(secret_sha256);
+    for (const { key } of [issued, rotated]) expect(text).not.toContain(key.slice(20));
+    expect(text).not.toMatch(/secret|sha256/);
+  });
+
+  it("leaves out what changed nothing", async () => {
+    const place = await given.place();
+    const flag = await createFlag(place);
+    await send(place, "PATCH", `/api/v1/flags/${flag.id}`, { enabled: false, name: "A flag" });
+    expect(await changesOf(place, `?flag_id=${flag.id}`)).toHaveLength(1);
+  });
+
+  it("finds nothing of a flag that there is not", async () => {
+    const place = await given.place();
+    const answer = await read(place, `?flag_id=${randomUUID()}`);
+    expect(answer.body).toEqual({ changes: [], next_cursor: null });
+  });
+});
+
+describe("paging", () => {
+  it("answers a hundred, then what comes before", async () => {
+    const place = await given.place();
+    const flag = await createFlag(place);
+    for (let percentage = 0; percentage < 100; percentage += 1)
+      await send(place, "PATCH", `/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
+    const first = await read(place, `?flag_id=${flag.id}`);
+    expect(first.body.changes).toHaveLength(100);
+    const rest = await read(place, `?flag_id=${flag.id}&cursor=${first.body.next_cursor}`);
+    expect(rest.body).toMatchObject({ changes: [{ action: "created" }], next_cursor: null });
+  });
+
+  it("comes upon each change once, whatever is changed meanwhile", async () => {
+    const place = await given.place();
+    const flag = await createFlag(place);
+    for (let percentage = 0; percentage < 10; percentage += 1)
+      await send(place, "PATCH", `/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
+    const all = await changesOf(place);
+    const seen: unknown[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page = await read(place, `?limit=3${cursor && `&cursor=${cursor}`}`);
+      seen.push(...page.body.changes);
+      cursor = page.body.next_cursor;
+      await send(place, "PATCH", `/api/v1/flags/${flag.id}`, {
+        rollout_percentage: 50 + seen.length,
+      });
+    }
+    expect(seen).toEqual(all);
+  });
+
+  it.each([
+    ["limit=0", "/limit"],
+    ["limit=1001", "/limit"],
+    ["limit=x", "/limit"],
+    ["flag_id=nonsense", "/flag_id must be an id"],
+    ["cursor=", "/cursor"],
+    ["cursor=nonsense", "/cursor"],
+    ["cursor=%00", "/cursor"],
+    [`cursor=${Buffer.from(randomUUID()).toString("base64url")}`, "/cursor"],
+    [`cursor=${Buffer.from("x".repeat(36)).toString("base64url")}`, "/cursor"],
+    [`cursor=${"A".repeat(500)}`, "/cursor"],
+    ["before=1", "/before"],
+  ])("refuses ?%s, naming %s", async (query, parameter) => {
+    const place = await given.place();
+    const answer = await read(place, `?${query}`);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.code).toBe("VALIDATION_001");
+    expect(answer.body.error.message).toContain(`query parameter ${parameter}`);
+  });
+
+  it("refuses the cursor of another project", async () => {
+    const [one, other] = [await given.place(), await given.place()];
+    const { body } = await read(one, "?limit=1");
+    expect((await read(other, `?cursor=${body.next_cursor}`)).status).toBe(400);
+  });
+});
+
+describe("who may read the audit log", () => {
+  it("is the operator and a server key of the project, and to others there is none", async () => {
+    const [place, stranger] = [await given.place(), await given.place()];
+    expect(await changesOf(place, "", operatorToken)).toEqual(await changesOf(place));
+    for (const [path, key] of [
+      [pathOf(place.project.id), stranger.serverKey],
+      [pathOf(randomUUID()), operatorToken],
+      [pathOf(randomUUID()), place.serverKey],
+      [pathOf("nonsense"), operatorToken],
+    ] as const) {
+      const answer = await management.call(path, { key });
+      expect([answer.status, answer.body.error.code]).toEqual([404, "NOT_FOUND_001"]);
+    }
+  });
+
+  it("is no client key", async () => {
+    const place = await given.place();
+    const client = await given.key(place.first, { kind: "client", user_id: place.userId });
+    const answer = await read(place, "", client.key);
+    expect([answer.status, answer.body.error.code]).toEqual([403, "AUTH_002"]);
+    expect((await management.call(pathOf(place.project.id))).status).toBe(401);
+  });
+
+  it("is an environment_only key for what was changed in its environment", async () => {
+    const place = await given.place();
+    const bound = await given.key(place.second, { user_id: place.userId, environment_only: true });
+    const flag = await createFlag(place);
+    const path = `/api/v1/flags/${flag.id}`;
+    await send(place, "PATCH", path, { name: "Renamed", enabled: true });
+    await send(place, "PATCH", `${path}/environments/${place.second.id}`, { enabled: true });
+    await send(place, "DELETE", path);
+    const seen = await changesOf(place, "", bound.key);
+    expect(seen.map((change: { action: string }) => change.action)).toEqual([
+      "deleted",
+      "state",
+      "key_issued",
+      "environment_created",
+    ]);
+    for (const change of seen) expect(change.environment_id).toBe(place.second.id);
+    expect(seen[0].before).toMatchObject({ enabled: true });
+    const ofFlag = await changesOf(place, `?flag_id=${flag.id}&limit=1`, bound.key);
+    expect(ofFlag).toEqual([seen[0]]);
+  });
+});
+
+describe("given a log of a hundred thousand changes", () => {
+  const [projectId, flagId, environmentId] = [randomUUID(), randomUUID(), randomUUID()];
+  let admin: postgres.Sql;
+
+  beforeAll(async () => {
+    admin = postgres(management.adminUrl, { max: 1, connection: { search_path: "management" } });
+    await admin`
+      insert into changes (id, project_id, environment_id, flag_id, flag_key, action, cause,
+        actor_id, actor_email, changed_at)
+      select gen_random_uuid(),
+        case when number % 10 < 8 then ${projectId} else gen_random_uuid() end::uuid,
+        case when number % 500 = 0 then ${environmentId} else gen_random_uuid() end::uuid,
+        case when number % 1000 = 0 then ${flagId} else gen_random_uuid() end::uuid,
+        'a', 'state', 'manual', gen_random_uuid(), 'a@example.com', now()
+      from generate_series(1, 100000) as number`;
+    await admin`analyze changes`;
+  });
+  afterAll(() => admin.end());
+
+  it.each([
+    ["of the project", {}, "changes_newest_first"],
+    ["of a flag", { flagId }, "changes_of_flag_newest_first"],
+    ["of an environment", { environmentId }, "changes_of_environment_newest_first"],
+  ])("reads a page %s from its index, without sorting", async (_what, which, index) => {
+    // The statement itself, explained: what would be asked is taken on its way to the database.
+    const plans: string[] = [];
+    const explaining = new Proxy(admin, {
+      apply: (target, _this, [strings, ...values]: [TemplateStringsArray, ...unknown[]]) => {
+        if (!strings[0]?.includes("select id, action"))
+          return Reflect.apply(target, undefined, [strings, ...values]);
+        const explained = Object.assign(
+          [`explain (costs off) ${strings[0]}`, ...strings.slice(1)],
+          {
+            raw: strings.raw,
+          },
+        );
+        return Reflect.apply(target, undefined, [explained, ...values]).then(
+          (rows: { "QUERY PLAN": string }[]) => {
+            plans.push(...rows.map((row) => row["QUERY PLAN"]));
+            return [];
+          },
+        );
+      },
+    });
+    await listChanges(
+      explaining as never,
+      { projectId, ...which },
+      { beforeSequence: 50_000, limit: 100 },
+    );
+    const plan = plans.join("\n");
+    expect(plan).toContain(`using ${index} on changes`);
+    expect(plan).toMatch(/Index Cond: .*sequence </);
+    expect(plan).not.toContain("Seq Scan");
+    expect(plan.match(/Sort/g) ?? []).toHaveLength(0);
+  });
+});

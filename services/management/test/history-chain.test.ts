@@ -1,0 +1,186 @@
+import { randomUUID } from "node:crypto";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { migrate } from "@halyard/postgres";
+import { createTestDatabase, type TestDatabase, testBackends } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+
+/** How the database links the entries of the history, and that the service's role cannot undo it. */
+const migrations = fileURLToPath(new URL("../migrations", import.meta.url));
+const flagId = randomUUID();
+const [production, staging] = [randomUUID(), randomUUID()];
+
+async function addEntry(
+  sql: postgres.Sql,
+  environmentId: string,
+  more: Record<string, unknown> = {},
+) {
+  const id = randomUUID();
+  await sql`insert into history ${sql({
+    id,
+    flag_id: flagId,
+    environment_id: environmentId,
+    enabled: true,
+    rollout_percentage: 10,
+    targeting_rules: sql.json([{ conditions: [], value: false }]),
+    change_type: "manual",
+    changed_by: randomUUID(),
+    changed_at: new Date("2026-11-20T12:00:00.123Z"),
+    ...more,
+  })}`;
+  return id;
+}
+
+/** What was written of a flag in an environment, in order. */
+async function linksOf(sql: postgres.Sql, environmentId: string) {
+  return sql<{ id: string; previous: string; hash: string }[]>`
+    select id, encode(previous_hash, 'hex') as previous, encode(hash, 'hex') as hash
+    from management.history where flag_id = ${flagId} and environment_id = ${environmentId}
+    order by sequence`;
+}
+
+function expectChain(links: readonly { previous: string; hash: string }[]): void {
+  expect(links.map((link) => link.previous)).toEqual([
+    "",
+    ...links.slice(0, -1).map((link) => link.hash),
+  ]);
+  for (const link of links) expect(link.hash).toMatch(/^[0-9a-f]{64}$/);
+  expect(new Set(links.map((link) => link.hash)).size).toBe(links.length);
+}
+
+describe("given a database from before there were hashes", () => {
+  const database = `halyard_test_${randomUUID().replaceAll("-", "")}`;
+  const earlier = mkdtempSync(join(tmpdir(), "halyard-test-migrations-"));
+  let admin: postgres.Sql;
+  let sql: postgres.Sql;
+  let adminUrl: string;
+
+  beforeAll(async () => {
+    admin = postgres(testBackends().postgresAdminUrl, { max: 1 });
+    await admin`create database ${admin(database)}`;
+    const url = new URL(testBackends().postgresAdminUrl);
+    url.pathname = `/${database}`;
+    adminUrl = url.href;
+    sql = postgres(adminUrl, { max: 1, connection: { search_path: "management" } });
+    await sql`create schema management`;
+    for (const file of readdirSync(migrations).filter((name) => name < "0004"))
+      cpSync(join(migrations, file), join(earlier, file));
+    await upTo(earlier);
+  });
+  afterAll(async () => {
+    await sql.end();
+    // Not by force: the migrations' connection may still be ending, and would report that it was cut.
+    // PostgreSQL waits for it by itself.
+    await admin`drop database if exists ${admin(database)}`;
+    await admin.end();
+    rmSync(earlier, { recursive: true });
+  });
+
+  const upTo = (directory: string) =>
+    migrate({ ownerUrl: adminUrl, schema: "management", directory, log: () => undefined });
+
+  it("links what is there, each flag and environment for itself, and what comes after", async () => {
+    const written = { [production]: [] as string[], [staging]: [] as string[] };
+    const add = async (place: string) => written[place]?.push(await addEntry(sql, place));
+    for (const place of [production, staging, staging, production, production]) await add(place);
+    await upTo(migrations);
+    for (const place of [staging, production]) await add(place);
+
+    for (const place of [production, staging]) {
+      const links = await linksOf(sql, place);
+      expect(links.map((link) => link.id)).toEqual(written[place]);
+      expectChain(links);
+    }
+  });
+});
+
+describe("given the service's own role", () => {
+  let database: TestDatabase;
+  let runtime: postgres.Sql;
+  let admin: postgres.Sql;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    runtime = postgres(database.runtimeUrls.management, { max: 1 });
+    admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "management" } });
+    await addEntry(runtime, production);
+  });
+  afterAll(async () => {
+    await Promise.all([runtime.end(), admin.end()]);
+    await database.drop();
+  });
+
+  it("links entries that one statement adds, in whatever time zone", async () => {
+    const place = randomUUID();
+    await runtime`set time zone 'Asia/Kolkata'`;
+    await runtime`
+      insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at)
+      select gen_random_uuid(), ${flagId}, ${place}, true, percentage, '[]', 'manual', ${flagId},
+        now()
+      from generate_series(1, 3) as percentage`;
+    expectChain(await linksOf(admin, place));
+  });
+
+  it.each([
+    ["change an entry", "update history set enabled = false"],
+    ["delete an entry", "delete from history"],
+    ["empty the history", "truncate history"],
+    ["change the audit log", "update changes set actor_email = 'x'"],
+    ["delete from the audit log", "delete from changes"],
+    ["switch the links off", "alter table history disable trigger link_history_entry"],
+    ["remove the links", "drop trigger link_history_entry on history"],
+    ["switch all triggers off", "set session_replication_role = 'replica'"],
+    [
+      "replace how entries are linked",
+      "create or replace function link_history_entry() returns trigger language plpgsql as 'begin return new; end'",
+    ],
+    [
+      "replace how hashes are made",
+      "create or replace function hash_of_history_entry(entry history) returns bytea language sql as 'select null'",
+    ],
+  ])("may not %s", async (_what, statement) => {
+    await expect(runtime.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+  });
+
+  it("links to the history, also where a temporary table has its name", async () => {
+    const place = randomUUID();
+    await addEntry(runtime, place);
+    await admin`grant temporary on database ${admin(new URL(database.adminUrl).pathname.slice(1))} to public`;
+    await runtime`create temporary table history (like management.history)`;
+    await runtime`
+      insert into management.history (id, flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at)
+      values (gen_random_uuid(), ${flagId}, ${place}, true, 1, '[]', 'manual', ${flagId}, now())`;
+    await runtime`drop table pg_temp.history`;
+    expectChain(await linksOf(admin, place));
+  });
+
+  it.each([["hash"], ["previous_hash"]])(
+    "may not give an entry a %s of its own",
+    async (column) => {
+      const forged = { [column]: Buffer.alloc(32) };
+      await expect(addEntry(runtime, production, forged)).rejects.toMatchObject({ code: "42501" });
+    },
+  );
+
+  it("may not choose where in the order an entry stands", async () => {
+    await expect(
+      runtime`
+        insert into history (id, flag_id, environment_id, sequence, enabled, rollout_percentage,
+          targeting_rules, change_type, changed_by, changed_at) overriding system value
+        values (${randomUUID()}, ${flagId}, ${production}, 0, true, 1, '[]', 'manual', ${flagId},
+          now())`,
+    ).rejects.toMatchObject({ code: "42501" });
+  });
+
+  it("is not even needed: a hash that the owner gives is replaced as well", async () => {
+    const place = randomUUID();
+    await addEntry(admin, place);
+    await addEntry(admin, place, { hash: Buffer.alloc(32), previous_hash: Buffer.alloc(32) });
+    expectChain(await linksOf(admin, place));
+  });
+});

@@ -1,0 +1,194 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import type { HistoryEntry } from "../src/flags/decision.ts";
+import type { Flag, FlagState } from "../src/flags/flag.ts";
+import { decideRollback } from "../src/history/decide-rollback.ts";
+import { finish, follow, type Walk } from "../src/history/verification/decide-break.ts";
+import type { Break, Link } from "../src/history/verification/link.ts";
+
+/** The pure decisions: what going back means, and where a chain is broken. */
+const now = new Date("2026-11-20T12:00:00Z");
+const flag: Flag = {
+  id: "flag",
+  organizationId: "organization",
+  projectId: "project",
+  key: "checkout",
+  name: "Checkout",
+  description: "",
+  type: "release",
+  version: 7,
+  lastEventAt: new Date("2026-11-20T11:00:00Z"),
+  createdAt: new Date("2026-11-20T10:00:00Z"),
+  updatedAt: new Date("2026-11-20T11:00:00Z"),
+};
+const state: FlagState = {
+  flagId: "flag",
+  environmentId: "production",
+  enabled: true,
+  rolloutPercentage: 10,
+  targetingRules: [{ conditions: [] }],
+  version: 7,
+  updatedAt: flag.updatedAt,
+};
+const environment = { id: "production", name: "production" };
+let ids = 0;
+const occasion = {
+  actor: { id: "ada", email: "ada@example.com" },
+  cause: "rollback",
+  now,
+  newId: () => `id-${++ids}`,
+} as const;
+
+const entry = (settings: Partial<HistoryEntry> = {}): HistoryEntry => ({
+  id: "entry",
+  flagId: "flag",
+  environmentId: "production",
+  enabled: state.enabled,
+  rolloutPercentage: state.rolloutPercentage,
+  targetingRules: state.targetingRules,
+  changeType: "manual",
+  changedBy: "bob",
+  changedAt: new Date("2026-11-20T10:30:00Z"),
+  ...settings,
+});
+
+describe("going back", () => {
+  it.each([
+    ["on and off", { enabled: false }, ["flag.toggled"]],
+    ["the rollout", { rolloutPercentage: 90 }, ["flag_state.updated"]],
+    ["the rules", { targetingRules: [] }, ["flag_state.updated"]],
+    [
+      "all of it",
+      { enabled: false, rolloutPercentage: 0, targetingRules: [] },
+      ["flag.toggled", "flag_state.updated"],
+    ],
+  ])("brings back %s, with the events for it", (_what, settings, events) => {
+    const restored = entry(settings);
+    const decision = decideRollback({ flag, state, environment }, [entry(), restored], occasion);
+    expect(decision).toMatchObject({
+      restored,
+      state: { ...state, ...settings, version: 8, updatedAt: now },
+      history: [{ ...settings, changeType: "rollback", changedBy: "ada", changedAt: now }],
+      audit: [{ action: "state", cause: "rollback", actorId: "ada" }],
+    });
+    const published = "messages" in decision ? decision.messages : [];
+    expect(
+      published.flatMap((message) => (message.stream === "events" ? [message.event.event] : [])),
+    ).toEqual(events);
+  });
+
+  it.each([
+    ["there is one entry", [entry()]],
+    ["there is none", []],
+    ["the entry before says the same", [entry(), entry()]],
+  ])("is refused when %s", (_what, newestFirst) => {
+    expect(decideRollback({ flag, state, environment }, newestFirst, occasion)).toMatchObject({
+      refused: "CONFLICT_002",
+    });
+  });
+});
+
+/** Links of whole chains, as the database gives them. */
+function chain(flagId: string, length: number): Link[] {
+  return Array.from({ length }, (_, index) => ({
+    id: `${flagId}-${index}`,
+    flagId,
+    environmentId: "production",
+    sequence: index,
+    changedAt: now,
+    previousHash: index === 0 ? "" : `${flagId}#${index - 1}`,
+    hash: `${flagId}#${index}`,
+    intact: true,
+    isOfKnownFlag: true,
+  }));
+}
+
+function breaksOf(links: readonly Link[]): Break[] {
+  let walk: Walk = { at: "start" };
+  const breaks: Break[] = [];
+  for (const link of links) {
+    const followed = follow(walk, link);
+    walk = followed.walk;
+    breaks.push(...followed.breaks);
+  }
+  return [...breaks, ...finish(walk)];
+}
+
+const before = chain("a", 3);
+const after = chain("c", 3);
+const length = fc.integer({ min: 2, max: 12 });
+const anywhere = fc.nat({ max: 11 });
+
+describe("following chains", () => {
+  it("finds nothing in whole ones, of whatever lengths", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 5 })), (lengths) => {
+        const links = lengths.flatMap((count, index) => chain(`flag-${index}`, count));
+        expect(breaksOf(links)).toEqual([]);
+      }),
+    );
+  });
+
+  it("names an entry that was changed, wherever it is", () => {
+    fc.assert(
+      fc.property(length, anywhere, (count, where) => {
+        const links = chain("b", count);
+        const at = where % count;
+        const changed = { ...links[at], intact: false } as Link;
+        const found = breaksOf([...before, ...links.with(at, changed), ...after]);
+        expect(found).toEqual([{ place: changed, kind: "changed", entry: changed }]);
+      }),
+    );
+  });
+
+  it("names the entries around some that are missing, wherever but at the end", () => {
+    fc.assert(
+      fc.property(length, anywhere, fc.integer({ min: 1, max: 4 }), (count, where, some) => {
+        const links = chain("b", count + some);
+        const at = where % count;
+        const found = breaksOf([...before, ...links.toSpliced(at, some), ...after]);
+        const next = links[at + some];
+        expect(found).toMatchObject(
+          at === 0
+            ? [{ kind: "missing_before", entry: next }]
+            : [{ kind: "missing_between", entry: links[at - 1], next }],
+        );
+      }),
+    );
+  });
+
+  it.each([
+    ["follows the one before it", (at: number) => `b#${at - 1}`],
+    ["follows something else", () => "elsewhere"],
+    ["follows the newest, as the database would link it", () => "b#11"],
+  ])("names an entry that was put in between and %s", (_what, previousOf) => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 11 }), (at) => {
+        const links = chain("b", 12);
+        const inserted = {
+          ...links[at],
+          id: "inserted",
+          hash: "inserted",
+          previousHash: previousOf(at),
+        } as Link;
+        const found = breaksOf([...before, ...links.toSpliced(at, 0, inserted), ...after]);
+        expect(found).toMatchObject([{ kind: "inserted", entry: inserted, next: links[at] }]);
+      }),
+    );
+  });
+
+  it("tells of a flag that is unknown", () => {
+    const unknown = chain("b", 3).map((link) => ({ ...link, isOfKnownFlag: false }));
+    expect(breaksOf([...before, ...unknown, ...after])).toEqual([
+      { place: unknown[0], kind: "flag_unknown" },
+    ]);
+  });
+
+  it("names the first break of each chain", () => {
+    const broken = (flagId: string) => chain(flagId, 9).filter((_, index) => index % 3 !== 2);
+    expect(breaksOf([...broken("b"), ...broken("c")])).toMatchObject([
+      { kind: "missing_between", entry: { id: "b-1" }, next: { id: "b-3" } },
+      { kind: "missing_between", entry: { id: "c-1" }, next: { id: "c-3" } },
+    ]);
+  });
+});

@@ -1,0 +1,228 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { flagsOf } from "./flag-fixture.ts";
+import {
+  type Management,
+  openManagement,
+  operatorToken,
+  seedProject,
+} from "./management-fixture.ts";
+
+let management: Management;
+let project: Awaited<ReturnType<typeof seedProject>>;
+let key: string;
+let flags: ReturnType<typeof flagsOf>;
+
+beforeAll(async () => {
+  management = await openManagement();
+  project = await seedProject(management);
+  key = project.serverKey;
+  flags = flagsOf(management, project);
+});
+afterAll(() => management.close());
+
+const pathOf = (flagId: string, environmentId = project.environmentId) =>
+  `/api/v1/flags/${flagId}/environments/${environmentId}/history`;
+
+const read = (flagId: string, query = "") => management.call(pathOf(flagId) + query, { key });
+
+/** A flag whose rollout went down by one with each change; `count` entries in all. */
+async function flagWithEntries(count: number) {
+  const flag = await flags.createFlag();
+  for (let percentage = 99; percentage > 100 - count; percentage -= 1)
+    await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
+  return flag;
+}
+
+const percentagesOf = (answer: { body: { history: { rollout_percentage: number }[] } }) =>
+  answer.body.history.map((entry) => entry.rollout_percentage);
+
+describe("the history of a flag in an environment", () => {
+  it("begins when the flag does, and has the whole state from each change on", async () => {
+    const flag = await flags.createFlag();
+    const rules = [{ conditions: [{ attribute: "country", operator: "equals", value: "AT" }] }];
+    await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
+    const changed = await flags.patch(`/api/v1/flags/${flag.id}`, {
+      rollout_percentage: 20,
+      targeting_rules: rules,
+    });
+    const answer = await read(flag.id);
+    expect(answer.status).toBe(200);
+    const common = {
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      changed_by: project.userId,
+      change_type: "manual",
+    };
+    expect(answer.body).toEqual({
+      history: [
+        {
+          ...common,
+          enabled: true,
+          rollout_percentage: 20,
+          targeting_rules: rules,
+          changed_at: changed.body.updated_at,
+        },
+        {
+          ...common,
+          enabled: true,
+          rollout_percentage: 100,
+          targeting_rules: [],
+          changed_at: expect.any(String),
+        },
+        {
+          ...common,
+          enabled: false,
+          rollout_percentage: 100,
+          targeting_rules: [],
+          changed_at: flag.created_at,
+        },
+      ],
+    });
+  });
+
+  it("is each environment's own", async () => {
+    const flag = await flags.createFlag();
+    await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
+    const other = await management.call(pathOf(flag.id, project.otherEnvironmentId), { key });
+    expect(other.body.history).toMatchObject([{ enabled: false }]);
+  });
+
+  it("has no entry for a change of name, or for what was so before", async () => {
+    const flag = await flags.createFlag();
+    await flags.patch(`/api/v1/flags/${flag.id}`, { name: "Other", enabled: false });
+    expect((await read(flag.id)).body.history).toHaveLength(1);
+  });
+
+  it("answers the last 20, and nothing but them, when nobody asks for more", async () => {
+    const flag = await flagWithEntries(23);
+    const answer = await read(flag.id);
+    expect(Object.keys(answer.body)).toEqual(["history"]);
+    expect(percentagesOf(answer)).toEqual(Array.from({ length: 20 }, (_, index) => 78 + index));
+  });
+
+  it("is read further back, page by page, to its beginning", async () => {
+    const flag = await flagWithEntries(7);
+    const first = await read(flag.id, "?limit=3");
+    expect(percentagesOf(first)).toEqual([94, 95, 96]);
+    expect(first.body.next_before).toBe(first.body.history[2].id);
+    const second = await read(flag.id, `?limit=3&before=${first.body.next_before}`);
+    expect(percentagesOf(second)).toEqual([97, 98, 99]);
+    const last = await read(flag.id, `?limit=3&before=${second.body.next_before}`);
+    expect(percentagesOf(last)).toEqual([100]);
+    expect(last.body.next_before).toBeNull();
+    const end = await read(flag.id, `?before=${last.body.history[0].id}`);
+    expect(end.body).toEqual({ history: [], next_before: null });
+    expect((await read(flag.id, "?limit=7")).body.next_before).toBeNull();
+  });
+
+  it("ends a page early rather than answer what no process can hold", async () => {
+    const flag = await flags.createFlag();
+    const rule = { conditions: [{ attribute: "a", operator: "in", value: [] as string[] }] };
+    const rules = Array.from({ length: 40 }, () => structuredClone(rule));
+    for (const { conditions } of rules)
+      conditions[0]?.value.push(...Array.from({ length: 10 }, () => "x".repeat(1_000)));
+    await flags.patch(`/api/v1/flags/${flag.id}`, { targeting_rules: rules });
+    for (let percentage = 0; percentage < 45; percentage += 1)
+      await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
+
+    const seen: number[] = [];
+    const lengths: number[] = [];
+    for (let before: string | null = ""; before !== null; ) {
+      const page = await read(flag.id, `?limit=1000${before && `&before=${before}`}`);
+      seen.push(...percentagesOf(page));
+      lengths.push(page.body.history.length);
+      before = page.body.next_before;
+    }
+    expect(seen).toEqual([...Array.from({ length: 45 }, (_, index) => 44 - index), 100, 100]);
+    expect(lengths.length).toBeGreaterThan(1);
+    expect(lengths[0]).toBeGreaterThanOrEqual(20);
+  });
+
+  it("is in the order of writing, whatever the clocks said", async () => {
+    const flag = await flags.createFlag();
+    management.clock.now = () => new Date(Date.now() - 3_600_000);
+    try {
+      await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 1 });
+    } finally {
+      management.clock.now = () => new Date();
+    }
+    await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 2 });
+    expect(percentagesOf(await read(flag.id))).toEqual([2, 1, 100]);
+  });
+});
+
+describe("who may read the history", () => {
+  it("is the operator, for every project", async () => {
+    const flag = await flags.createFlag();
+    const answer = await management.call(pathOf(flag.id), { key: operatorToken });
+    expect(answer.body).toEqual((await read(flag.id)).body);
+  });
+
+  it("is no client key", async () => {
+    const flag = await flags.createFlag();
+    const answer = await management.call(pathOf(flag.id), { key: project.clientKey });
+    expect(answer.status).toBe(403);
+    expect(answer.body.error.code).toBe("AUTH_002");
+    expect((await management.call(pathOf(flag.id))).status).toBe(401);
+  });
+
+  it("is an environment_only key in its own environment", async () => {
+    const flag = await flags.createFlag();
+    const at = (environmentId: string) =>
+      management.call(pathOf(flag.id, environmentId), { key: project.environmentOnlyKey });
+    expect((await at(project.environmentId)).status).toBe(200);
+    const elsewhere = await at(project.otherEnvironmentId);
+    expect(elsewhere.status).toBe(403);
+    expect(elsewhere.body.error.code).toBe("AUTH_002");
+  });
+
+  it("is nobody of another project: to them there is no such flag", async () => {
+    const flag = await flags.createFlag();
+    const stranger = await seedProject(management);
+    for (const [path, caller] of [
+      [pathOf(flag.id), stranger.serverKey],
+      [pathOf(flag.id, stranger.environmentId), stranger.serverKey],
+      [pathOf(flag.id, stranger.environmentId), key],
+      [pathOf(flag.id, stranger.environmentId), operatorToken],
+      [pathOf(randomUUID()), key],
+      [pathOf("nonsense"), key],
+      [pathOf(flag.id, "nonsense"), key],
+    ] as const) {
+      const answer = await management.call(path, { key: caller });
+      expect(answer.status).toBe(404);
+      expect(answer.body.error.code).toBe("NOT_FOUND_001");
+    }
+  });
+});
+
+describe("what is asked wrongly of the history", () => {
+  it.each([
+    ["limit=0", "/limit"],
+    ["limit=1001", "/limit"],
+    ["limit=ten", "/limit"],
+    ["limit=1&limit=2", "/limit"],
+    ["before=nonsense", "/before must be an id"],
+    ["before=", "/before must be an id"],
+    ["after=1", "/after"],
+  ])("is refused for ?%s, naming %s", async (query, parameter) => {
+    const flag = await flags.createFlag();
+    const answer = await read(flag.id, `?${query}`);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({ code: "VALIDATION_001" });
+    expect(answer.body.error.message).toContain(`query parameter ${parameter}`);
+  });
+
+  it("is refused for an entry of another flag, another environment, or none", async () => {
+    const [flag, other] = [await flags.createFlag(), await flags.createFlag()];
+    const elsewhere = await management.call(pathOf(flag.id, project.otherEnvironmentId), { key });
+    for (const before of [
+      (await read(other.id)).body.history[0].id,
+      elsewhere.body.history[0].id,
+      randomUUID(),
+    ]) {
+      const answer = await read(flag.id, `?before=${before}`);
+      expect(answer.status).toBe(400);
+      expect(answer.body.error.message).toContain("query parameter /before");
+    }
+  });
+});

@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
+import type { Sql } from "@halyard/postgres";
+import { call } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createKeyLookup } from "../src/access/key-lookup.ts";
+import { createAuthentication } from "../src/access/principal.ts";
+import {
+  type Management,
+  openManagement,
+  operatorToken,
+  seedProject,
+} from "./management-fixture.ts";
+
+/** So slow that nothing comes back while the tests run. */
+const keyRate = { requestsPerSecond: 0.001, burst: 3 };
+
+let management: Management;
+
+beforeAll(async () => {
+  management = await openManagement({ keyRate });
+});
+afterAll(() => management.close());
+
+const ask = (key: string, path = "/api/v1/flags") => management.call(path, { key });
+
+const statuses = async (times: number, key: string, path?: string) => {
+  const seen: number[] = [];
+  for (let index = 0; index < times; index += 1) seen.push((await ask(key, path)).status);
+  return seen;
+};
+
+describe("given a key that asks too often", () => {
+  it("is answered 429 in the one error shape, with the fields that say when to come back", async () => {
+    const { serverKey } = await seedProject(management);
+    expect(await statuses(3, serverKey)).toEqual([200, 200, 200]);
+    const refused = await ask(serverKey);
+    expect(refused.status).toBe(429);
+    expect(refused.body).toEqual({
+      error: {
+        code: "RATE_001",
+        category: "RATE",
+        message: expect.stringContaining("Too many requests with this key"),
+        status: 429,
+      },
+    });
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(refused.headers.get("ratelimit-policy")).toBe('"requests";q=3;w=3000');
+    expect(refused.headers.get("ratelimit")).toMatch(/^"requests";r=0;t=\d+$/);
+  });
+
+  it("is refused wherever it asks, and does not hinder others or the operator", async () => {
+    const { serverKey, environmentOnlyKey } = await seedProject(management);
+    await statuses(3, serverKey);
+    expect(await statuses(1, serverKey, "/api/v1/operators")).toEqual([429]);
+    expect(await statuses(1, environmentOnlyKey)).toEqual([200]);
+    const asOperator = await statuses(5, operatorToken, "/api/v1/organizations");
+    expect(asOperator).toEqual([200, 200, 200, 200, 200]);
+  });
+});
+
+describe("given an address that sends wrong tokens", () => {
+  it("is told to wait in the end, which no header of its own averts, while keys that work do", async () => {
+    const { serverKey } = await seedProject(management);
+    const wrong = (index: number) =>
+      call(`${management.url}/api/v1/organizations`, {
+        key: `not the operator's token ${index}`,
+        headers: { "x-forwarded-for": `192.0.2.${index}` },
+      });
+    const seen: number[] = [];
+    for (let index = 0; index < 5; index += 1) seen.push((await wrong(index)).status);
+    expect(seen).toEqual([401, 401, 401, 429, 429]);
+    expect(await statuses(1, serverKey)).toEqual([200]);
+  });
+});
+
+describe("given a directory of keys that is not current, so that the table is asked", () => {
+  /** The check over the real table, with the directory as it was; counts the queries. */
+  function givenOldDirectory() {
+    let queries = 0;
+    const sql = new Proxy(management.sql, {
+      apply(target, self, given) {
+        queries += 1;
+        return Reflect.apply(target as unknown as () => unknown, self, given);
+      },
+    }) as Sql;
+    const findKey = (directory = createKeyDirectory()) =>
+      createKeyLookup({ sql, directory, directoryIsCurrent: () => false });
+    const limits = createKeyLimits(keyRate);
+    const ask = (token: string, directory?: Management["directory"]) =>
+      createAuthentication({
+        operatorToken,
+        findKey: findKey(directory),
+        limits,
+        lastUsed: createLastUsed(),
+        nowMs: () => Date.now(),
+      })("any_key")({
+        id: "request",
+        ip: "192.0.2.1",
+        headers: { authorization: `Bearer ${token}` },
+      });
+    return { ask, queries: () => queries };
+  }
+  const unknownKey = () => makeApiKey("server", randomBytes).key;
+
+  it("refuses a flood of keys that nobody knows without asking", async () => {
+    const { ask, queries } = givenOldDirectory();
+    for (let index = 0; index < 3; index += 1)
+      expect(await ask(unknownKey())).toMatchObject({ refused: "AUTH_001" });
+    const before = queries();
+    expect(before).toBeGreaterThan(0);
+    for (let index = 0; index < 5; index += 1)
+      expect(await ask(unknownKey())).toMatchObject({ refused: "RATE_001" });
+    expect(queries()).toBe(before);
+  });
+
+  it("lets a key that was known go on at the address of a flood, and one that is new elsewhere", async () => {
+    const { serverKey } = await seedProject(management);
+    const flooded = givenOldDirectory();
+    for (let index = 0; index < 4; index += 1) await flooded.ask(unknownKey());
+    expect(await flooded.ask(serverKey, management.directory)).toMatchObject({ kind: "key" });
+    expect(await givenOldDirectory().ask(serverKey)).toMatchObject({ kind: "key" });
+  });
+});

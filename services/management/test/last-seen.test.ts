@@ -1,0 +1,248 @@
+import { setAsideStream, type UsageLastSeen, usageStream } from "@halyard/contracts";
+import { publishLastSeen } from "@halyard/jetstream";
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { v7 as uuidv7 } from "uuid";
+import {
+  type Management,
+  openManagement,
+  operatorToken,
+  seedProject,
+} from "./management-fixture.ts";
+
+let management: Management;
+let connection: NatsConnection;
+let project: Awaited<ReturnType<typeof seedProject>>;
+
+beforeAll(async () => {
+  management = await openManagement();
+  connection = await connect({ servers: management.natsUrl });
+});
+beforeEach(async () => {
+  project = await seedProject(management);
+});
+afterAll(async () => {
+  await connection?.close();
+  await management?.close();
+});
+
+/** Tells what was seen, and waits until management has taken it from the queue. */
+async function told(seen: Partial<UsageLastSeen>): Promise<void> {
+  const nothing = { keys: [], environments: [], flags: [] };
+  await publishLastSeen(jetstream(connection), { ...nothing, ...seen });
+  await untilTaken();
+}
+
+async function untilTaken(): Promise<void> {
+  const manager = await jetstreamManager(connection);
+  await eventually(async () => {
+    const info = await manager.consumers.info(usageStream.name, usageStream.lastSeen.consumer);
+    return info.num_pending === 0 && info.num_ack_pending === 0;
+  });
+}
+
+const call = (path: string, options: { method?: string; body?: unknown } = {}) =>
+  management.call(path, { key: project.serverKey, ...options });
+
+const createFlag = async (key = `flag-${uuidv7()}`) =>
+  (await call("/api/v1/flags", { method: "POST", body: { key, name: "A flag" } })).body;
+
+/** When a flag was last evaluated, by reading it and in the list, which have to agree. */
+async function lastEvaluated(flag: { id: string }): Promise<string | null> {
+  const read = (await call(`/api/v1/flags/${flag.id}`)).body.last_evaluated_at;
+  const { flags } = (await call("/api/v1/flags")).body;
+  expect(flags.find(({ id }: { id: string }) => id === flag.id).last_evaluated_at).toBe(read);
+  return read;
+}
+
+const keyIdIn = (key: string) => key.slice(3, 19);
+const later = (instant: string, ms: number) => new Date(Date.parse(instant) + ms).toISOString();
+
+describe("given a flag", () => {
+  it("has not been evaluated, until it is told that it was", async () => {
+    const flag = await createFlag();
+    expect(flag.last_evaluated_at).toBeNull();
+    expect(await lastEvaluated(flag)).toBeNull();
+    const environment_id = project.environmentId;
+    const evaluated_at = flag.created_at;
+    await told({ flags: [{ environment_id, flag_id: flag.id, evaluated_at }] });
+    expect(await lastEvaluated(flag)).toBe(evaluated_at);
+  });
+
+  it("counts answers about all flags from its creation on, and none before", async () => {
+    const flag = await createFlag();
+    const { environmentId: environment_id } = project;
+    await told({ environments: [{ environment_id, evaluated_at: later(flag.created_at, -1) }] });
+    expect(await lastEvaluated(flag)).toBeNull();
+    await told({ environments: [{ environment_id, evaluated_at: flag.created_at }] });
+    expect(await lastEvaluated(flag)).toBe(flag.created_at);
+  });
+
+  it("shows the later of both ways to be asked for", async () => {
+    const flag = await createFlag();
+    await eventually(() => Date.now() > Date.parse(flag.created_at) + 20);
+    const environment_id = project.environmentId;
+    const at = (ms: number) => later(flag.created_at, ms);
+    await told({
+      environments: [{ environment_id, evaluated_at: at(10) }],
+      flags: [{ environment_id, flag_id: flag.id, evaluated_at: at(5) }],
+    });
+    expect(await lastEvaluated(flag)).toBe(at(10));
+    await told({ flags: [{ environment_id, flag_id: flag.id, evaluated_at: at(15) }] });
+    expect(await lastEvaluated(flag)).toBe(at(15));
+  });
+
+  it("keeps the latest instant, in whatever order it is told and however often", async () => {
+    const flag = await createFlag();
+    await eventually(() => Date.now() > Date.parse(flag.created_at) + 10);
+    const environment_id = project.environmentId;
+    const seenAt = (ms: number) => ({
+      environment_id,
+      flag_id: flag.id,
+      evaluated_at: later(flag.created_at, ms),
+    });
+    await told({ flags: [seenAt(2), seenAt(6), seenAt(4)] });
+    await told({ flags: [seenAt(3)] });
+    await told({ flags: [seenAt(6)] });
+    expect(await lastEvaluated(flag)).toBe(later(flag.created_at, 6));
+  });
+
+  it("is told of the environment of the key that asks, and of no other", async () => {
+    const flag = await createFlag();
+    const environment_id = project.otherEnvironmentId;
+    const evaluated_at = flag.created_at;
+    await told({
+      environments: [{ environment_id, evaluated_at }],
+      flags: [{ environment_id, flag_id: flag.id, evaluated_at }],
+    });
+    expect(await lastEvaluated(flag)).toBeNull();
+  });
+
+  it("has the same version and ETag after it was evaluated, and If-Match goes on holding", async () => {
+    const flag = await createFlag();
+    const path = `/api/v1/flags/${flag.id}`;
+    const before = await call(path);
+    const environment_id = project.environmentId;
+    await told({ flags: [{ environment_id, flag_id: flag.id, evaluated_at: flag.created_at }] });
+    const after = await call(path);
+    expect(after.headers.get("etag")).toBe(before.headers.get("etag"));
+    expect(after.body).toEqual({ ...before.body, last_evaluated_at: flag.created_at });
+    const changed = await management.call(path, {
+      method: "PATCH",
+      key: project.serverKey,
+      body: { name: "Changed" },
+      headers: { "if-match": before.headers.get("etag") ?? "" },
+    });
+    expect(changed.status).toBe(200);
+    expect(changed.body).toMatchObject({ name: "Changed", last_evaluated_at: flag.created_at });
+    const unchanged = await call(path, { method: "PATCH", body: {} });
+    expect(unchanged.body).toEqual(changed.body);
+  });
+
+  it("takes with it what was known of its use when it is deleted, and nothing comes back", async () => {
+    const flag = await createFlag();
+    const seen = {
+      environment_id: project.environmentId,
+      flag_id: flag.id,
+      evaluated_at: flag.created_at,
+    };
+    await told({ flags: [seen] });
+    await call(`/api/v1/flags/${flag.id}`, { method: "DELETE" });
+    await told({ flags: [seen] });
+    expect(await management.sql`select from flags_last_seen where flag_id = ${flag.id}`).toEqual(
+      [],
+    );
+  });
+});
+
+describe("given a key", () => {
+  const shownBy = async (path: string) =>
+    (await management.call(path, { key: operatorToken })).body;
+
+  it("shows when it was last used, alone and in the list", async () => {
+    const path = `/api/v1/projects/${project.projectId}/environments/${project.environmentId}/keys`;
+    const id = keyIdIn(project.clientKey);
+    expect((await shownBy(`${path}/${id}`)).last_used_at).toBeNull();
+    const used_at = new Date(Date.now() - 1_000).toISOString();
+    await told({ keys: [{ key_id: id, used_at }] });
+    expect((await shownBy(`${path}/${id}`)).last_used_at).toBe(used_at);
+    const { keys } = await shownBy(path);
+    expect(keys.find((key: { id: string }) => key.id === id).last_used_at).toBe(used_at);
+  });
+
+  it("shows its use here within a few seconds, without anybody else", async () => {
+    const path = `/api/v1/projects/${project.projectId}/environments/${project.environmentId}/keys`;
+    const begunMs = Date.now();
+    await call("/api/v1/flags");
+    const used = await eventually(
+      async () =>
+        (await shownBy(`${path}/${keyIdIn(project.serverKey)}`)).last_used_at ?? undefined,
+    );
+    expect(Date.parse(used)).toBeGreaterThanOrEqual(begunMs);
+  });
+});
+
+describe("given messages that are not what they should be", () => {
+  it("leaves out keys, environments and flags that there are not, and takes the others", async () => {
+    const flag = await createFlag();
+    const at = flag.created_at;
+    const environment_id = project.environmentId;
+    await told({
+      keys: [{ key_id: "nobody's", used_at: at }],
+      environments: [{ environment_id: uuidv7(), evaluated_at: at }],
+      flags: [
+        { environment_id, flag_id: uuidv7(), evaluated_at: at },
+        { environment_id, flag_id: flag.id, evaluated_at: at },
+      ],
+    });
+    expect(await lastEvaluated(flag)).toBe(at);
+  });
+
+  it("takes an instant in the future for the present", async () => {
+    const flag = await createFlag();
+    const inAnHour = later(flag.created_at, 3_600_000);
+    await told({
+      flags: [{ environment_id: project.environmentId, flag_id: flag.id, evaluated_at: inAnHour }],
+    });
+    expect(Date.parse((await lastEvaluated(flag)) ?? "")).toBeLessThan(Date.parse(inAnHour));
+  });
+
+  it("sets aside what does not parse, and goes on with the next", async () => {
+    const client = jetstream(connection);
+    await client.publish(usageStream.lastSeen.subject, "no JSON");
+    await client.publish(usageStream.lastSeen.subject, JSON.stringify({ keys: "none" }));
+    const flag = await createFlag();
+    const evaluated_at = flag.created_at;
+    await told({
+      flags: [{ environment_id: project.environmentId, flag_id: flag.id, evaluated_at }],
+    });
+    expect(await lastEvaluated(flag)).toBe(evaluated_at);
+    const manager = await jetstreamManager(connection);
+    const { state } = await manager.streams.info(setAsideStream.name);
+    expect(state.messages).toBe(2);
+  });
+});
+
+describe("given many flags", () => {
+  it("records thousands of them from one message, and shows each in the list", async () => {
+    const { projectId, environmentId } = project;
+    const ids = Array.from({ length: 2_000 }, () => uuidv7());
+    const { sql } = management;
+    await sql`
+      insert into flags
+      select id, ${projectId}, 'many-' || id, 'Many', '', 'release', 1, now(), now(), now()
+      from unnest(${ids}::uuid[]) as id`;
+    await sql`
+      insert into flag_states
+      select id, ${environmentId}, false, 100, '[]', 1, now() from unnest(${ids}::uuid[]) as id`;
+    const evaluated_at = new Date(Date.now() - 1_000).toISOString();
+    await told({
+      flags: ids.map((flag_id) => ({ environment_id: environmentId, flag_id, evaluated_at })),
+    });
+    const { flags } = (await call("/api/v1/flags")).body;
+    expect(flags).toHaveLength(2_000);
+    for (const flag of flags) expect(flag.last_evaluated_at).toBe(evaluated_at);
+  });
+});

@@ -1,0 +1,102 @@
+import { operatorNames } from "@halyard/contracts";
+import { findRulesProblem, operators, type TargetingRule } from "@halyard/evaluation";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  type Management,
+  openManagement,
+  operatorToken,
+  seedProject,
+} from "./management-fixture.ts";
+
+let management: Management;
+let project: Awaited<ReturnType<typeof seedProject>>;
+
+beforeAll(async () => {
+  management = await openManagement();
+  project = await seedProject(management);
+});
+afterAll(() => management.close());
+
+const ask = (key: string | undefined, headers: Record<string, string> = {}) =>
+  management.call("/api/v1/operators", { headers, ...(key === undefined ? {} : { key }) });
+
+describe("given the list of operators", () => {
+  it("has all eighteen, each with what people need to know", async () => {
+    const { status, body } = await ask(project.serverKey);
+    expect(status).toBe(200);
+    expect(body).toEqual({ operators });
+    expect(body.operators).toHaveLength(18);
+    const names = body.operators.map(({ name }: { name: string }) => name);
+    expect(new Set(names)).toEqual(new Set(operatorNames));
+    for (const operator of body.operators)
+      expect(Object.keys(operator).sort()).toEqual(["category", "description", "example", "name"]);
+  });
+
+  it("has examples that can be written as rules as they stand", () => {
+    for (const { name, example } of operators) {
+      const [attribute, operator, ...value] = example.split(" ");
+      const conditions = [{ attribute, operator, value: value.join(" ") }];
+      expect(operator).toBe(name);
+      expect(findRulesProblem([{ conditions }] as TargetingRule[])).toBeUndefined();
+    }
+  });
+
+  it("is given to every kind of key, to the same bytes, for a day", async () => {
+    const keys = [project.serverKey, project.clientKey, project.environmentOnlyKey];
+    const answers = await Promise.all(keys.map((key) => ask(key)));
+    const [etag] = answers.map(({ headers }) => headers.get("etag"));
+    expect(etag).toMatch(/^"[\w-]+"$/);
+    for (const { status, headers } of answers) {
+      expect(status).toBe(200);
+      expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+      expect(headers.get("cache-control")).toBe("private, max-age=86400");
+      expect(headers.get("vary")).toBe("Authorization");
+      expect(headers.get("etag")).toBe(etag);
+    }
+  });
+
+  it("is given to nobody else", async () => {
+    const cases = [
+      [undefined, 401, "AUTH_001"],
+      ["nonsense", 401, "AUTH_001"],
+      [`${project.clientKey.slice(0, -4)}AAAA`, 401, "AUTH_001"],
+      [operatorToken, 403, "AUTH_002"],
+    ] as const;
+    for (const [key, status, code] of cases) {
+      const refused = await ask(key);
+      expect([refused.status, refused.body.error.code]).toEqual([status, code]);
+      expect(refused.headers.get("cache-control")).toBeNull();
+    }
+  });
+
+  it("is not told again to who has it", async () => {
+    const etag = String((await ask(project.clientKey)).headers.get("etag"));
+    for (const sent of [etag, `W/${etag}`, `"another", ${etag}`, `"another",W/${etag}`, "*"]) {
+      const { status, body, headers } = await ask(project.clientKey, { "if-none-match": sent });
+      expect([sent, status, body]).toEqual([sent, 304, undefined]);
+      expect(headers.get("etag")).toBe(etag);
+      expect(headers.get("cache-control")).toBe("private, max-age=86400");
+      expect(headers.get("vary")).toBe("Authorization");
+    }
+    for (const sent of ['"another"', etag.slice(1, -1), "", '"*"']) {
+      const { status } = await ask(project.clientKey, { "if-none-match": sent });
+      expect([sent, status]).toEqual([sent, 200]);
+    }
+    const nobody = await ask(undefined, { "if-none-match": etag });
+    expect(nobody.status).toBe(401);
+  });
+
+  it("does not answer other origins", async () => {
+    const { headers } = await ask(project.clientKey, { origin: "https://shop.example" });
+    expect(headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+describe("given that the database is away", () => {
+  it("gives the list of operators all the same", async () => {
+    await management.sql.end();
+    const flags = await management.call("/api/v1/flags", { key: project.serverKey });
+    expect(flags.status).toBe(503);
+    expect((await ask(project.clientKey)).status).toBe(200);
+  });
+});

@@ -1,0 +1,263 @@
+import { randomUUID } from "node:crypto";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+import { cleanUp } from "../src/relay/clean-up.ts";
+import { flagsOf } from "./flag-fixture.ts";
+import { type Management, openManagement, seedProject } from "./management-fixture.ts";
+import { dueChange, openScheduler } from "./schedule-due-fixture.ts";
+
+/**
+ * Changes that come due while something is broken: the message, the database, or whoever held it before.
+ */
+let management: Management;
+let project: Awaited<ReturnType<typeof seedProject>>;
+let flags: ReturnType<typeof flagsOf>;
+let scheduler: Awaited<ReturnType<typeof openScheduler>>;
+let admin: postgres.Sql;
+
+beforeAll(async () => {
+  management = await openManagement();
+  project = await seedProject(management);
+  flags = flagsOf(management, project);
+  scheduler = await openScheduler(management);
+  admin = postgres(management.adminUrl, { max: 4, onnotice: () => undefined });
+});
+afterAll(async () => {
+  await scheduler?.close();
+  await admin?.end({ timeout: 1 });
+  await management.close();
+});
+
+/** How many entries, events and versions a flag has; each change adds one to all of them. */
+async function changesOf(flag: { id: string }) {
+  const answer = await management.call(`/api/v1/flags/${flag.id}`, { key: project.serverKey });
+  return {
+    entries: (await flags.historyOf(flag.id)).length - 1,
+    events: (await flags.eventsOf(flag.id)).length - 1,
+    versions: answer.body.version - 1,
+  };
+}
+const unchanged = { entries: 0, events: 0, versions: 0 };
+const changedOnce = { entries: 1, events: 1, versions: 1 };
+
+/** Management's own connections, as PostgreSQL sees them. */
+const waitingForALock = async () => {
+  const rows = await admin<{ pid: number }[]>`
+    select pid from pg_stat_activity
+    where datname = current_database() and usename = 'management_runtime'
+      and wait_event_type = 'Lock'`;
+  return rows.map(({ pid }) => pid);
+};
+
+const eventuallyWaiting = (count: number) =>
+  eventually(
+    async () => {
+      const pids = await waitingForALock();
+      return pids.length >= count && pids;
+    },
+    { because: "management waits for a lock" },
+  );
+
+/** Holds what `work` locks until it commits or rolls back; the test's end does so at the latest. */
+async function hold(work: (tx: postgres.TransactionSql) => Promise<unknown>) {
+  const toCommit = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const holding = admin.begin(async (tx) => {
+    await work(tx);
+    held.resolve();
+    await toCommit.promise;
+  });
+  holding.catch(held.reject);
+  await held.promise;
+  const commit = async () => {
+    toCommit.resolve();
+    await holding;
+  };
+  releases.push(commit);
+  const rollBack = async () => {
+    releases.splice(releases.indexOf(commit), 1);
+    toCommit.reject(new Error("rolled back"));
+    await holding.catch(() => undefined);
+  };
+  return { commit, rollBack };
+}
+const releases: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const release of releases.splice(0)) await release();
+});
+
+describe("given a process that died after its commit, before it could say so", () => {
+  it("tells the outcome that was recorded, and changes nothing", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    const outcome = { outcome: "applied", applied_at: "2026-01-01T00:00:00.000Z", reason: null };
+    await admin`insert into management.inbox values (${due.id}, ${admin.json(outcome)}, now())`;
+    await scheduler.send(due);
+    expect(await scheduler.outcomeOf(due)).toMatchObject(outcome);
+    expect(await changesOf(flag)).toEqual(unchanged);
+  });
+});
+
+describe("given a process that was stopped just before its commit", () => {
+  const outcome = { outcome: "applied", applied_at: "2026-01-01T00:00:00.000Z", reason: null };
+
+  it("waits for it and tells its outcome, when it commits after all", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    const { commit } = await hold(
+      (tx) => tx`insert into management.inbox values (${due.id}, ${tx.json(outcome)}, now())`,
+    );
+    await scheduler.send(due);
+    await eventuallyWaiting(1);
+    expect(scheduler.outcomesOf(due)).toEqual([]);
+    await commit();
+    expect(await scheduler.outcomeOf(due)).toMatchObject(outcome);
+    expect(await changesOf(flag)).toEqual(unchanged);
+  });
+
+  it("makes the change itself, when the other is gone", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    const { rollBack } = await hold(
+      (tx) => tx`insert into management.inbox values (${due.id}, ${tx.json(outcome)}, now())`,
+    );
+    await scheduler.send(due);
+    await eventuallyWaiting(1);
+    await rollBack();
+    expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
+    expect(await changesOf(flag)).toEqual(changedOnce);
+  });
+});
+
+describe("given the same message in several hands at the same time", () => {
+  it("makes the change once", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    const { commit } = await hold(
+      (tx) => tx`select from management.flags where id = ${flag.id} for update`,
+    );
+    await Promise.all([scheduler.send(due), scheduler.send(due), scheduler.send(due)]);
+    await eventuallyWaiting(3);
+    await commit();
+    await scheduler.queueIsEmpty();
+    expect(await changesOf(flag)).toEqual(changedOnce);
+    expect(new Set(scheduler.outcomesOf(due).map((told) => JSON.stringify(told))).size).toBe(1);
+  });
+});
+
+describe("given a connection to PostgreSQL that ends in the middle of a change", () => {
+  it("makes the change once, with another", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    const { commit } = await hold(
+      (tx) => tx`select from management.flags where id = ${flag.id} for update`,
+    );
+    await scheduler.send(due);
+    const [pid] = await eventuallyWaiting(1);
+    await admin`select pg_terminate_backend(${pid ?? 0})`;
+    await commit();
+    expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
+    expect(await changesOf(flag)).toEqual(changedOnce);
+  });
+});
+
+describe("given a PostgreSQL that lets nobody in", () => {
+  const outages = async () => {
+    const metric = await management.metrics.getSingleMetric("halyard_queue_retries_total")?.get();
+    return metric?.values.find(({ labels }) => labels.cause === "outage")?.value ?? 0;
+  };
+
+  async function setConnectionLimit(limit: number) {
+    const [row] = await admin`select current_database() as name`;
+    await admin`alter database ${admin(row?.name)} connection limit ${admin.unsafe(String(limit))}`;
+  }
+
+  it("keeps what comes due, and makes it when PostgreSQL is back", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    const before = await outages();
+    releases.push(() => setConnectionLimit(-1));
+    await setConnectionLimit(0);
+    await admin`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and usename = 'management_runtime'`;
+    await scheduler.send(due);
+    // More than the tries that a message of its own fault would have.
+    await eventually(async () => (await outages()) > before + 5, { because: "it is tried again" });
+    expect(scheduler.outcomesOf(due)).toEqual([]);
+    await setConnectionLimit(-1);
+    expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
+    expect(await changesOf(flag)).toEqual(changedOnce);
+  });
+});
+
+describe("given a message that is no due change", () => {
+  it.each([
+    ["no JSON", () => "{", "/ must be object"],
+    ["an object of something else", () => '{"hello":"world"}', "/id is required"],
+    [
+      "an action that there is not",
+      () => JSON.stringify({ ...dueChange(project, { id: randomUUID() }), action: "explode" }),
+      '/action must be one of "enable", "disable"',
+    ],
+  ])("is set aside, and those behind it are made: %s", async (_what, write, reason) => {
+    const text = write();
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    await scheduler.sendBytes(text);
+    await scheduler.send(due);
+    expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
+    await eventually(async () => {
+      const found = (await scheduler.setAside()).find((message) => message.text === text);
+      return found?.reason.includes(reason);
+    });
+  });
+});
+
+describe("given a change at which management itself fails", () => {
+  /** As a fault in our own code would: whatever is tried, the transaction fails. */
+  async function breakHistoryOf(flag: { id: string }) {
+    await admin.unsafe(`
+      create function management.fail() returns trigger language plpgsql
+        as $$ begin raise exception 'broken for the test'; end $$;
+      create trigger broken before insert on management.history
+        for each row when (new.flag_id = '${flag.id}') execute function management.fail()`);
+    return () => admin.unsafe("drop function if exists management.fail cascade");
+  }
+
+  it("gives it up as failed, sets it aside, and never makes it afterwards", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    const mend = await breakHistoryOf(flag);
+    releases.push(mend);
+    await scheduler.send(due);
+    expect(await scheduler.outcomeOf(due)).toMatchObject({
+      outcome: "failed",
+      applied_at: null,
+      reason: "It could not be processed (PostgresError).",
+    });
+    await eventually(async () =>
+      (await scheduler.setAside()).some(({ text }) => text.includes(due.id)),
+    );
+    await mend();
+    await scheduler.send(due);
+    await scheduler.queueIsEmpty();
+    expect(await changesOf(flag)).toEqual(unchanged);
+    expect(scheduler.outcomesOf(due).every(({ outcome }) => outcome === "failed")).toBe(true);
+  });
+});
+
+describe("given outcomes of long ago", () => {
+  it("lets go of those of more than 90 days, and of no others", async () => {
+    const [old, recent] = [randomUUID(), randomUUID()];
+    await admin`
+      insert into management.inbox values
+        (${old}, '{}', now() - interval '91 days'),
+        (${recent}, '{}', now() - interval '89 days')`;
+    await cleanUp(management.sql, { manager: scheduler.manager } as never);
+    const rows = await management.sql`
+      select message_id from inbox where message_id in (${old}, ${recent})`;
+    expect(rows.map(({ message_id }) => message_id)).toEqual([recent]);
+  });
+});

@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import {
+  checkScheduleResolved,
+  type ScheduleDue,
+  type ScheduleResolved,
+  scheduleStream,
+  setAsideStream,
+} from "@halyard/contracts";
+import {
+  type Consumption,
+  consumeQueue,
+  createQueueMetrics,
+  ensureSchedule,
+} from "@halyard/jetstream";
+import { eventually } from "@halyard/testing";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import type { Management, seedProject } from "./management-fixture.ts";
+
+type Project = Awaited<ReturnType<typeof seedProject>>;
+
+/** The scheduler as management sees it: it sends what comes due and hears what became of it. */
+export async function openScheduler(management: Management) {
+  const connection = await connect({ servers: management.natsUrl });
+  const manager = await jetstreamManager(connection);
+  const client = jetstream(connection);
+  await ensureSchedule(manager, 1);
+  const heard: ScheduleResolved[] = [];
+  const listening = listen();
+
+  function listen(): Consumption {
+    return consumeQueue({
+      connection,
+      ensure: (streams) => ensureSchedule(streams, 1),
+      stream: scheduleStream.name,
+      consumer: scheduleStream.resolved.consumer,
+      subject: scheduleStream.resolved.subject,
+      concurrency: 16,
+      handle: async ({ payload }) => {
+        const resolved = checkScheduleResolved(JSON.parse(new TextDecoder().decode(payload)));
+        if (!resolved.ok) throw new Error(resolved.problem);
+        heard.push(resolved.value);
+        return "done";
+      },
+      isOutage: () => false,
+      metrics: createQueueMetrics(new Registry()),
+      logger: pino({ level: "silent" }),
+    });
+  }
+
+  /** Every time under an id of its own, as after the broker's window for repetitions. */
+  async function sendBytes(payload: string | Uint8Array): Promise<void> {
+    await client.publish(scheduleStream.due.subject, payload, { msgID: randomUUID() });
+  }
+
+  /** What was set aside, oldest first, with the reasons. */
+  async function setAside(): Promise<{ text: string; reason: string }[]> {
+    const { state } = await manager.streams.info(setAsideStream.name);
+    if (state.messages === 0) return [];
+    const reader = await client.consumers.get(setAsideStream.name);
+    const messages = await reader.fetch({ max_messages: state.messages, expires: 1_000 });
+    const found: { text: string; reason: string }[] = [];
+    for await (const message of messages)
+      found.push({
+        text: message.string(),
+        reason: message.headers?.get("Halyard-Reason") ?? "",
+      });
+    return found;
+  }
+
+  const outcomesOf = (due: ScheduleDue) => heard.filter(({ id }) => id === due.id);
+
+  return {
+    manager,
+    heard,
+    sendBytes,
+    setAside,
+    send: (due: ScheduleDue) => sendBytes(JSON.stringify(due)),
+    outcomesOf,
+    outcomeOf: (due: ScheduleDue) =>
+      eventually(() => outcomesOf(due)[0], { because: "the change is resolved" }),
+    /** Nothing is under way, in either direction. */
+    queueIsEmpty: () =>
+      eventually(async () => (await messagesIn(manager)) === 0, {
+        because: "the queue is empty",
+        withinMs: 30_000,
+      }),
+    close: async () => {
+      await listening.stop();
+      await connection.close();
+    },
+  };
+}
+
+async function messagesIn(manager: JetStreamManager): Promise<number> {
+  return (await manager.streams.info(scheduleStream.name)).state.messages;
+}
+
+/** A change of a flag of the project that has come due. */
+export function dueChange(
+  project: Project,
+  flag: { id: string },
+  change: Partial<ScheduleDue> = {},
+): ScheduleDue {
+  return {
+    id: randomUUID(),
+    schedule_id: randomUUID(),
+    organization_id: project.organizationId,
+    project_id: project.projectId,
+    flag_id: flag.id,
+    environment_id: project.environmentId,
+    action: "enable",
+    due_at: new Date().toISOString(),
+    user_id: project.userId,
+    ...change,
+  };
+}

@@ -1,0 +1,475 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
+import { isRefusal } from "@halyard/service";
+import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
+import { readNames } from "../src/history/verification/chain-store.ts";
+import { describeBreak } from "../src/history/verification/describe-break.ts";
+import { verifyChains } from "../src/history/verification/verify-chains.ts";
+
+/**
+ * `npm run verify-history` as people run it, a process of its own, over a history that the service has
+ * written and somebody with all rights to the database may have tampered with.
+ */
+const program = fileURLToPath(new URL("../src/verify-history.ts", import.meta.url));
+
+let database: TestDatabase;
+let runtime: Sql;
+let admin: postgres.Sql;
+let ids: { organizationId: string; projectId: string; userId: string; environmentId: string };
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  runtime = connectPostgres({
+    url: database.runtimeUrls.management,
+    name: "test",
+    maxConnections: 4,
+    logger: pino({ level: "silent" }),
+  });
+  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "management" } });
+  ids = {
+    organizationId: uuidv7(),
+    projectId: uuidv7(),
+    userId: uuidv7(),
+    environmentId: uuidv7(),
+  };
+  await runtime`insert into organizations values (${ids.organizationId}, 'Acme', 'pro', 1, now(), now())`;
+  await runtime`insert into users values (${ids.userId}, ${ids.organizationId}, 'ada@example.com', 'Ada', now())`;
+  await runtime`insert into projects values (${ids.projectId}, ${ids.organizationId}, 'Web', now())`;
+  await runtime`insert into environments values
+    (${ids.environmentId}, ${ids.projectId}, 'production', now()),
+    (${uuidv7()}, ${ids.projectId}, 'staging', now())`;
+});
+afterEach(async () => {
+  await Promise.all([runtime.end(), admin.end()]);
+  await database.drop();
+});
+
+type Verification = { code: number | null; stdout: string; stderr: string };
+
+function verify(
+  environment: Record<string, string> = { POSTGRES_URL: database.runtimeUrls.management },
+  ...given: string[]
+): Promise<Verification> {
+  const child = spawn(process.execPath, [program, ...given], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      ...environment,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (data: Buffer) => {
+    output.stdout += data.toString();
+  });
+  child.stderr.on("data", (data: Buffer) => {
+    output.stderr += data.toString();
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, ...output }));
+  });
+}
+
+/** What the same program would print, in this process. */
+async function breaksTold(): Promise<string[]> {
+  const told: string[] = [];
+  await verifyChains(runtime, {
+    broken: async (found) => {
+      told.push(describeBreak(found, await readNames(runtime, found.place)));
+    },
+    progress: () => undefined,
+  });
+  return told;
+}
+
+const changes = createFlagChanges({ now: () => new Date(), newId: uuidv7 });
+
+async function committed<T extends object>(
+  work: (write: { tx: Transaction; publish: () => void }) => Promise<T | object>,
+): Promise<T> {
+  const done = await runtime.begin(async (tx) =>
+    work({ tx: tx as unknown as Transaction, publish: () => undefined }),
+  );
+  if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
+  return done as T;
+}
+
+const createFlag = (key = "checkout") =>
+  committed<FlagAndState>((write) =>
+    changes.create(write, ids, ids.userId, { key, name: "A flag", enabled: true }),
+  );
+
+const requestFor = (flagId: string) =>
+  ({
+    place: { ...ids, flagId },
+    userId: ids.userId,
+    cause: "manual",
+    permit: () => undefined,
+  }) as const;
+
+const setRollout = (flagId: string, percentage: number) =>
+  committed((write) =>
+    changes.change(write, requestFor(flagId), { rollout_percentage: percentage }),
+  );
+
+/** A flag with entries of rollout 100, 1, 2, 3, 4 in production, and the ids of these entries. */
+async function flagWithFiveEntries() {
+  const { flag } = await createFlag();
+  for (const percentage of [1, 2, 3, 4]) await setRollout(flag.id, percentage);
+  const rows = await admin<{ id: string }[]>`
+    select id from history
+    where flag_id = ${flag.id} and environment_id = ${ids.environmentId} order by sequence`;
+  return { flag, entries: rows.map((row) => row.id) };
+}
+
+/** As somebody who can switch triggers off, which is what it takes to write past the chain. */
+async function tamper(work: (sql: postgres.TransactionSql) => Promise<unknown>): Promise<void> {
+  await admin.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await work(sql);
+  });
+}
+
+describe("given a history that nobody has touched", () => {
+  it("finds it whole, also of flags that are deleted, in whatever time zone", async () => {
+    await flagWithFiveEntries();
+    const { flag } = await createFlag("deleted");
+    await committed((write) => changes.remove(write, requestFor(flag.id)));
+    const name = new URL(database.adminUrl).pathname.slice(1);
+    await admin`alter role management_runtime in database ${admin(name)} set timezone = 'Asia/Kolkata'`;
+    expect(await verify()).toEqual({
+      code: 0,
+      stdout: "The history is whole: 8 entries, 2 states and 2 deletions checked.\n",
+      stderr: "",
+    });
+  });
+
+  it("finds nothing wrong while changes go on", async () => {
+    const { flag } = await createFlag();
+    const verification = verify();
+    let ended = false;
+    void verification.finally(() => {
+      ended = true;
+    });
+    for (let change = 0; !ended; change += 1) await setRollout(flag.id, change % 100);
+    expect(await verification).toMatchObject({ code: 0 });
+  });
+
+  it("finds an empty one whole", async () => {
+    expect(await verify()).toMatchObject({
+      code: 0,
+      stdout: "The history is whole: 0 entries, 0 states and 0 deletions checked.\n",
+    });
+  });
+});
+
+/** What somebody did to the third of five entries or around it, and what is found. */
+type Tampering = {
+  what: string;
+  act: (sql: postgres.TransactionSql, entries: readonly string[]) => Promise<unknown>;
+  found: (entries: readonly string[]) => RegExp;
+};
+
+/** Makes the hash of an entry fit what it says now. */
+const rehash = (sql: postgres.TransactionSql, entryId: string) => sql`
+  update history set hash = hash_of_history_entry(history) where id = ${entryId}`;
+
+const tamperings: Tampering[] = [
+  ...[
+    "enabled = not enabled",
+    "rollout_percentage = 50",
+    "targeting_rules = '[{}]'",
+    "changed_by = gen_random_uuid()",
+    "changed_at = changed_at + interval '1 microsecond'",
+    "change_type = 'scheduled'",
+    "hash = sha256(hash)",
+    "previous_hash = ''",
+  ].map((setting) => ({
+    what: `an entry that was changed (${setting})`,
+    act: (sql: postgres.TransactionSql, entries: readonly string[]) =>
+      sql.unsafe(`update history set ${setting} where id = '${entries[2]}'`),
+    found: (entries: readonly string[]) => new RegExp(`Entry ${entries[2]} of .* was changed`),
+  })),
+  {
+    what: "an entry that was changed and given the hash that fits",
+    act: async (sql, [, , third = ""]) => {
+      await sql`update history set enabled = false where id = ${third}`;
+      await rehash(sql, third);
+    },
+    found: (entries) => new RegExp(`missing, or .* between ${entries[2]} .* and ${entries[3]} `),
+  },
+  {
+    what: "an entry that was removed",
+    act: (sql, entries) => sql`delete from history where id = ${entries[2] ?? null}`,
+    found: (entries) => new RegExp(`missing, or .* between ${entries[1]} .* and ${entries[3]} `),
+  },
+  {
+    what: "a beginning that was removed",
+    act: (sql, entries) => sql`delete from history where id in ${sql(entries.slice(0, 2))}`,
+    found: (entries) => new RegExp(`The beginning is missing: .* ${entries[2]} of`),
+  },
+  {
+    what: "an end that was removed",
+    act: (sql, entries) => sql`delete from history where id in ${sql(entries.slice(3))}`,
+    found: (entries) => new RegExp(`The newest entry, ${entries[2]} .* newer entries are missing`),
+  },
+  {
+    what: "a state whose whole history was removed",
+    act: (sql, entries) => sql`delete from history where id in ${sql([...entries])}`,
+    found: () => /The state has no history/,
+  },
+  {
+    what: "a state that was changed past the history",
+    act: (sql) => sql`update flag_states set enabled = not enabled where rollout_percentage = 4`,
+    found: (entries) => new RegExp(`The newest entry, ${entries[4]} .* is not what the state is`),
+  },
+  {
+    what: "entries that were moved",
+    act: async (sql, entries) => {
+      await sql`alter table history alter column sequence drop identity`;
+      await sql`update history set sequence = -sequence where id in ${sql(entries.slice(1, 3))}`;
+    },
+    found: (entries) => new RegExp(`Entry ${entries[2]} of .* was changed`),
+  },
+];
+
+describe("given a history that somebody has tampered with", () => {
+  it.each(tamperings)("finds $what", async ({ act, found }) => {
+    const { flag, entries } = await flagWithFiveEntries();
+    await createFlag("untouched");
+    await tamper((sql) => act(sql, entries));
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(found(entries));
+    expect(told[0]).toContain(
+      `Flag checkout (${flag.id}), environment production (${ids.environmentId}) of the project Web:`,
+    );
+  });
+
+  it("prints it, and ends with 1", async () => {
+    const { flag, entries } = await flagWithFiveEntries();
+    await tamper((sql) => sql`delete from history where id = ${entries[2] ?? null}`);
+    const { code, stdout, stderr } = await verify();
+    expect(stdout).toContain(`Flag checkout (${flag.id}), environment production`);
+    expect(stdout).toMatch(
+      /\nThe history is broken \(1\): 5 entries, 2 states and 0 deletions checked\.\n$/,
+    );
+    expect(stderr).toBe("");
+    expect(code).toBe(1);
+  });
+
+  it("finds an entry that was put in between, with hashes that fit", async () => {
+    const { flag } = await createFlag();
+    await setRollout(flag.id, 1);
+    // The entries of this one leave numbers between those of the other.
+    await createFlag("between");
+    await setRollout(flag.id, 2);
+    await setRollout(flag.id, 3);
+    const forged = uuidv7();
+    await tamper(async (sql) => {
+      await sql`
+        insert into history (id, flag_id, environment_id, sequence, enabled, rollout_percentage,
+          targeting_rules, change_type, changed_by, changed_at, previous_hash, hash)
+        overriding system value
+        select ${forged}, flag_id, environment_id, sequence + 1, enabled, 50, targeting_rules,
+          change_type, changed_by, changed_at, hash, ''
+        from history where flag_id = ${flag.id} and rollout_percentage = 1`;
+      await rehash(sql, forged);
+    });
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(new RegExp(`Entry ${forged} of .* was put in afterwards`));
+  });
+
+  it("finds an entry that was added at the end as the service adds its own", async () => {
+    const { flag } = await flagWithFiveEntries();
+    await runtime`
+      insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at)
+      values (${uuidv7()}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
+        now())`;
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("the entry was added or the state changed by hand");
+  });
+
+  it("tells one break of a chain, also where an entry was forged and put at its end", async () => {
+    const { flag } = await flagWithFiveEntries();
+    await tamper(
+      (sql) => sql`
+        insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+          targeting_rules, change_type, changed_by, changed_at, previous_hash, hash)
+        values (${uuidv7()}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
+          now(), '', sha256('forged'))`,
+    );
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("was changed: what it says does not fit its hash");
+  });
+
+  it("finds a living flag without a state in an environment, with its history or without", async () => {
+    const { flag } = await flagWithFiveEntries();
+    const other = await createFlag("other");
+    await admin`delete from flag_states where flag_id = ${flag.id} and rollout_percentage = 4`;
+    await admin`delete from flag_states where flag_id = ${other.flag.id}`;
+    await admin`delete from history where flag_id = ${other.flag.id}`;
+    const told = await breaksTold();
+    expect(told).toHaveLength(3);
+    expect(told.filter((each) => each.includes("The flag has no state here"))).toHaveLength(3);
+    expect(told.filter((each) => each.includes(`Flag checkout (${flag.id})`))).toHaveLength(1);
+    expect(told.filter((each) => each.includes(`Flag other (${other.flag.id})`))).toHaveLength(2);
+  });
+
+  it("shows the first fifty, and how many more there are", async () => {
+    const flags = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => createFlag(`flag-${index}`)),
+    );
+    expect(flags).toHaveLength(30);
+    await admin`update flag_states set enabled = not enabled`;
+    const { code, stdout } = await verify();
+    expect(stdout.match(/^Flag /gm)).toHaveLength(50);
+    expect(stdout).toMatch(
+      /\nand 10 more\nThe history is broken \(60\): 60 entries, 60 states and 0 deletions checked\.\n$/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it("finds it anywhere in a history of several pages, and the first break of each chain", async () => {
+    const { flag } = await createFlag();
+    const other = await createFlag("other");
+    await admin`
+      insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at)
+      select gen_random_uuid(), flag.id, ${ids.environmentId}, true, number % 100, '[]', 'manual',
+        ${ids.userId}, now()
+      from generate_series(1, 1300) as number, flags as flag`;
+    await admin`
+      update flag_states as state
+      set rollout_percentage = entry.rollout_percentage, updated_at = entry.changed_at
+      from history as entry
+      where entry.sequence = (
+          select max(sequence) from history as last
+          where last.flag_id = state.flag_id and last.environment_id = state.environment_id
+        )
+        and entry.flag_id = state.flag_id and entry.environment_id = state.environment_id`;
+    expect(await breaksTold()).toEqual([]);
+
+    const removed = await admin<{ flag_id: string }[]>`
+      delete from history where (flag_id, sequence) in (
+        select flag_id, sequence from (
+          select flag_id, sequence,
+            row_number() over (partition by flag_id, environment_id order by sequence) as place
+          from history
+        ) as numbered where place in (499, 500, 501, 998, 1200)
+      ) returning flag_id`;
+    expect(new Set(removed.map((row) => row.flag_id))).toEqual(new Set([flag.id, other.flag.id]));
+    expect(await breaksTold()).toHaveLength(2);
+  });
+});
+
+describe("given a flag that was deleted", () => {
+  /** Entries of rollout 100, 1, 2, 3, 2, 3 in production; the last two say what others said before. */
+  async function deletedFlag() {
+    const { flag } = await createFlag("bygone");
+    for (const percentage of [1, 2, 3, 2, 3]) await setRollout(flag.id, percentage);
+    await committed((write) => changes.remove(write, requestFor(flag.id)));
+    const rows = await admin<{ id: string }[]>`
+      select id from history
+      where flag_id = ${flag.id} and environment_id = ${ids.environmentId} order by sequence`;
+    return { flag, entries: rows.map((row) => row.id) };
+  }
+
+  it.each([
+    ["its last entry", 5],
+    ["entries from the end, so that the newest one says what the last one said", 4],
+    ["all entries but the first", 1],
+  ])("finds that somebody removed %s", async (_what, kept) => {
+    const { flag, entries } = await deletedFlag();
+    await tamper((sql) => sql`delete from history where id in ${sql(entries.slice(kept))}`);
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain(`Flag bygone (${flag.id}), environment production`);
+    expect(told[0]).toMatch(
+      new RegExp(`The newest entry, ${entries[kept - 1]} .* is not what the flag was when it was`),
+    );
+  });
+
+  it("finds that somebody removed its history", async () => {
+    const { flag } = await deletedFlag();
+    await tamper((sql) => sql`delete from history where flag_id = ${flag.id}`);
+    const told = await breaksTold();
+    expect(told).toHaveLength(2);
+    for (const each of told) expect(each).toContain("all its entries are missing");
+  });
+
+  it("finds that somebody added an entry where nothing had ever changed", async () => {
+    const { flag } = await deletedFlag();
+    await admin`
+      insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at)
+      select gen_random_uuid(), flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at
+      from history where flag_id = ${flag.id} and environment_id <> ${ids.environmentId}`;
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("environment staging");
+    expect(told[0]).toContain("or the entry was added by hand");
+  });
+
+  it("finds that it was not the service that deleted it", async () => {
+    const { flag } = await flagWithFiveEntries();
+    await admin`delete from flags where id = ${flag.id}`;
+    const told = await breaksTold();
+    expect(told).toHaveLength(2);
+    for (const each of told)
+      expect(each).toContain("nor does the audit log say that it was deleted");
+  });
+});
+
+describe("given a role that does not look into the schema by itself", () => {
+  it("looks there all the same", async () => {
+    await flagWithFiveEntries();
+    expect(await verify({ POSTGRES_URL: database.adminUrl })).toEqual({
+      code: 0,
+      stdout: "The history is whole: 6 entries, 2 states and 0 deletions checked.\n",
+      stderr: "",
+    });
+  });
+});
+
+describe("given settings that it cannot work with", () => {
+  it("says what to set", async () => {
+    const { code, stderr } = await verify({});
+    expect(stderr).toContain("POSTGRES_URL is not set: it must be an address");
+    expect(code).toBe(2);
+  });
+
+  it("does not take a database that is away for a broken history, and shows no password", async () => {
+    const { code, stdout, stderr } = await verify({
+      POSTGRES_URL: "postgres://someone:a-password@127.0.0.1:1/halyard",
+    });
+    expect(stderr).toContain("The history could not be checked");
+    expect(stdout + stderr).not.toContain("a-password");
+    expect(code).toBe(2);
+  });
+
+  it("refuses an option that it does not know", async () => {
+    const { code, stderr } = await verify({}, "--fast");
+    expect(stderr).toContain("--fast is not known; see --help");
+    expect(code).toBe(2);
+  });
+
+  it("tells how it is used", async () => {
+    const { code, stdout } = await verify({}, "--help");
+    expect(stdout).toContain("npm run verify-history");
+    expect(stdout).toContain("POSTGRES_URL");
+    expect(code).toBe(0);
+  });
+});

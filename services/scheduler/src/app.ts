@@ -1,0 +1,56 @@
+import { randomBytes } from "node:crypto";
+import {
+  createServerKeyAuthentication,
+  type DirectoryKey,
+  type KeyLimits,
+  type LastUsed,
+} from "@halyard/api-keys";
+import { createAnswerOnce } from "@halyard/idempotency";
+import { isOutage, type Sql } from "@halyard/postgres";
+import { type App, createApp } from "@halyard/service";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import type { FindFlag } from "./directory/flag-directory.ts";
+import type { ScheduleChanges } from "./schedules/schedule-changes.ts";
+import { registerScheduleRoutes } from "./schedules/schedule-routes.ts";
+
+/** A schedule is two instants; a body that is larger than this is none. */
+const bodyLimitBytes = 1024 * 1024;
+
+/** The HTTP side of the scheduler: all its routes over what they need. */
+export function createSchedulerApp(options: {
+  sql: Sql;
+  changes: ScheduleChanges;
+  findFlag: FindFlag;
+  /** Throws an `UnavailableError` while the keys are not known. */
+  verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
+  keyLimits: KeyLimits;
+  lastUsed: LastUsed;
+  now: () => number;
+  trustedProxies: readonly string[];
+  checkAnswers: boolean;
+  metrics: Registry;
+  logger: Logger;
+}): App {
+  const app = createApp({
+    logger: options.logger,
+    bodyLimitBytes,
+    trustedProxies: options.trustedProxies,
+    metrics: options.metrics,
+    checkAnswers: options.checkAnswers,
+    isOutage,
+  });
+  registerScheduleRoutes(app, {
+    sql: options.sql,
+    changes: options.changes,
+    findFlag: options.findFlag,
+    answerOnce: createAnswerOnce(randomBytes),
+    authenticate: createServerKeyAuthentication({
+      verify: options.verifyKey,
+      limits: options.keyLimits,
+      lastUsed: options.lastUsed,
+      nowMs: options.now,
+    }),
+  });
+  return app;
+}

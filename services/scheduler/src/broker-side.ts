@@ -1,0 +1,134 @@
+import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { scheduleStream } from "@halyard/contracts";
+import {
+  apiTimeoutMs,
+  connectNats,
+  consumeQueue,
+  createQueueMetrics,
+  ensureSchedule,
+  isBrokerAway,
+} from "@halyard/jetstream";
+import { isOutage, type Sql } from "@halyard/postgres";
+import { releaseAll } from "@halyard/service";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import type { FlagDirectory } from "./directory/flag-directory.ts";
+import { followDirectory } from "./directory/follow-directory.ts";
+import { type Dispatcher, startDispatcher } from "./dispatch/dispatcher.ts";
+import { watchForLostMessages } from "./dispatch/lost-messages.ts";
+import { countQueued } from "./dispatch/queue.ts";
+import { createSendDue } from "./dispatch/send-due.ts";
+import { createSettleChanges } from "./dispatch/settle-changes.ts";
+import { watchOverdue } from "./dispatch/watch-overdue.ts";
+import { createScheduleMetrics } from "./schedule-metrics.ts";
+import { createSchedulesOfDeletedFlags } from "./schedules/schedules-of-deleted-flags.ts";
+
+/**
+ * Everything of this process that needs NATS: what it knows of keys and flags, the sending of what is
+ * due, the answers to it, and telling which keys were used. It comes up when NATS does.
+ */
+export type BrokerSide = {
+  /** Whether keys and flags were read once. */
+  knowsFlags(): boolean;
+  /** A schedule was set. */
+  onSet(place: { flagId: string; environmentId: string }): void;
+  details(): { nats: "connected" | "away" };
+  stop(): Promise<void>;
+};
+
+/** How much of the connections to PostgreSQL answers take: requests and claims wait for some too. */
+const shareOfConnections = 0.5;
+
+export function startBrokerSide(options: {
+  natsUrl: string;
+  replicas: number;
+  sql: Sql;
+  keys: KeyDirectory;
+  flags: FlagDirectory;
+  lastUsed: LastUsed;
+  metrics: Registry;
+  logger: Logger;
+}): BrokerSide {
+  const { sql, flags, logger } = options;
+  const gone = createSchedulesOfDeletedFlags({
+    sql,
+    flags,
+    directoryIsCurrent: () => isCurrent(),
+    logger,
+  });
+  const scheduleMetrics = createScheduleMetrics(options.metrics);
+  const overdue = watchOverdue({ sql, metrics: scheduleMetrics, logger });
+  const releases: (() => Promise<void>)[] = [gone.stop, overdue.stop];
+  let dispatcher: Dispatcher | undefined;
+  let knowsFlags = false;
+  let isCurrent = () => false;
+  let connected = false;
+  let stopping = false;
+
+  async function start(): Promise<void> {
+    const connection = await connectNats({ url: options.natsUrl, name: "scheduler", logger });
+    connected = true;
+    releases.push(() => connection.close());
+    if (stopping) return;
+    const client = jetstream(connection);
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+    const followed = followDirectory({
+      ...options,
+      connection,
+      onFlagsGone: {
+        deleted: gone.deleted,
+        readAnew() {
+          knowsFlags = true;
+          gone.readAnew();
+          // What came due while NATS was away can be sent now.
+          dispatcher?.wake();
+        },
+      },
+    });
+    isCurrent = followed.isCurrent;
+    const sending = { sql, canSend: isCurrent, send: createSendDue({ client, logger }), logger };
+    dispatcher = startDispatcher(sending);
+    const lost = watchForLostMessages({
+      ...sending,
+      countQueued: () => countQueued(manager),
+      isBrokerAway,
+    });
+    const answers = consumeQueue({
+      connection,
+      ensure: (asked) => ensureSchedule(asked, options.replicas),
+      stream: scheduleStream.name,
+      consumer: scheduleStream.resolved.consumer,
+      subject: scheduleStream.resolved.subject,
+      concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
+      handle: createSettleChanges({
+        sql,
+        metrics: scheduleMetrics,
+        onArmed: () => dispatcher?.wake(),
+        logger,
+      }),
+      isOutage,
+      metrics: createQueueMetrics(options.metrics),
+      logger,
+    });
+    const telling = tellLastUsed({ ...options, client, monotonicMs: () => performance.now() });
+    releases.push(telling.stop, followed.stop, answers.stop, lost.stop, dispatcher.stop);
+  }
+
+  // While NATS is away this goes on trying. What it throws is beyond mending and ends the process.
+  const started = start();
+  return {
+    knowsFlags: () => knowsFlags,
+    onSet(place) {
+      // The flag may have been deleted while its schedule was being written.
+      if (flags.standing(place) === "deleted") gone.deleted(place);
+      dispatcher?.wake();
+    },
+    details: () => ({ nats: isCurrent() ? "connected" : "away" }),
+    async stop() {
+      stopping = true;
+      if (connected) await started;
+      await releaseAll(releases);
+    },
+  };
+}

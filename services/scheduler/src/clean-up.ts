@@ -1,0 +1,47 @@
+import { forgetAnswers } from "@halyard/idempotency";
+import { isOutage, type Sql } from "@halyard/postgres";
+import { periodically } from "@halyard/service";
+import type { Logger } from "pino";
+
+/**
+ * Lets go of schedules that are done, and of answers that were kept for repeated requests. The list
+ * shows schedules for 90 days; the latest one of each flag and environment stays, because it is what
+ * reading the schedule answers.
+ */
+const keptDays = 90;
+const cleanUpEveryMs = 10 * 60 * 1_000;
+/** Small enough that a batch holds its locks for milliseconds. */
+const batchSize = 1_000;
+
+export function startCleanUp({ sql, logger }: { sql: Sql; logger: Logger }): {
+  stop(): Promise<void>;
+} {
+  let stopping = false;
+  const cleaning = periodically(cleanUpEveryMs, () => cleanUp(sql, () => !stopping), {
+    isExpected: isOutage,
+    onFailure: (err) => logger.warn({ err }, "what is old is not cleaned up now"),
+  });
+  return {
+    async stop() {
+      stopping = true;
+      await cleaning.stop();
+    },
+  };
+}
+
+export async function cleanUp(sql: Sql, mayGoOn: () => boolean): Promise<void> {
+  while (mayGoOn() && (await deleteOld(sql)) === batchSize);
+  while (mayGoOn() && (await forgetAnswers(sql, batchSize)) === batchSize);
+}
+
+export async function deleteOld(sql: Sql): Promise<number> {
+  const deleted = await sql`
+    delete from schedules
+    where id = any(array(
+      select id from schedules
+      where not latest and finished_at < present_time() - ${keptDays} * interval '1 day'
+      order by finished_at
+      limit ${batchSize}
+    ))`;
+  return deleted.count;
+}

@@ -1,0 +1,127 @@
+import type { ScheduleResolved } from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import type { DueChange } from "./due-change.ts";
+
+/** The statements by which changes come due, are sent, and end. */
+
+const dueColumns = (sql: Sql) => sql`
+  change.id, change.schedule_id as "scheduleId", change.action, change.due_at as "dueAt",
+  schedule.organization_id as "organizationId", schedule.project_id as "projectId",
+  schedule.environment_id as "environmentId", schedule.flag_id as "flagId",
+  schedule.created_by as "userId"`;
+
+/**
+ * Takes changes whose time has come, the longest overdue first, and marks them as sent. Replicas that
+ * claim at the same time get different ones. They are sent after this has committed: so a change that
+ * is not marked cannot be on its way.
+ */
+export async function claimDue(sql: Sql, limit: number): Promise<DueChange[]> {
+  return sql<DueChange[]>`
+    with due as (
+      select id
+      from scheduled_changes
+      where state = 'armed' and due_at <= (select present_time())
+      order by due_at, id
+      limit ${inText(sql, limit)}
+      for update skip locked
+    ), claimed as (
+      update scheduled_changes as change set state = 'sent'
+      from due
+      where change.id = due.id
+      returning change.*
+    )
+    select ${dueColumns(sql)}
+    from claimed as change
+    join schedules as schedule on schedule.id = change.schedule_id
+    order by change.due_at, change.id`;
+}
+
+/**
+ * A plan that PostgreSQL keeps for whatever parameters come does not know them. It would take a limit
+ * for a tenth of what is armed, and read both tables from end to end to join that much.
+ */
+function inText(sql: Sql, limit: number) {
+  return sql.unsafe(String(limit));
+}
+
+/** How long it is until the next change comes due; undefined when none is armed. */
+export async function msUntilNextDue(sql: Sql): Promise<number | undefined> {
+  const [row] = await sql<[{ ms: number | null }]>`
+    select (extract(epoch from (min(due_at) - present_time())) * 1000)::float8 as ms
+    from scheduled_changes
+    where state = 'armed'`;
+  return row.ms ?? undefined;
+}
+
+/** For how many seconds the longest overdue change has been due and is not made; 0 when none is. */
+export async function overdueSeconds(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ seconds: number }]>`
+    select greatest(0, extract(epoch from present_time() - least(
+      (select min(due_at) from scheduled_changes where state = 'armed'),
+      (select min(due_at) from scheduled_changes where state = 'sent')
+    )))::float8 as seconds`;
+  return row.seconds ?? 0;
+}
+
+/** Changes that are under way, those that are due longest. */
+export async function listSent(sql: Sql, limit: number): Promise<DueChange[]> {
+  return sql<DueChange[]>`
+    select ${dueColumns(sql)}
+    from scheduled_changes as change
+    join schedules as schedule on schedule.id = change.schedule_id
+    where change.state = 'sent'
+    order by change.due_at, change.id
+    limit ${limit}`;
+}
+
+export type Settled = {
+  scheduleId: string;
+  dueAt: Date;
+  appliedAt: Date | null;
+  /** It is the only change of its schedule, which has ended with it. */
+  isWhole: boolean;
+};
+
+/**
+ * Records what became of a change that was sent, and ends its schedule where it has no other change.
+ * Undefined when that is recorded already: the message has come twice.
+ */
+export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Settled | undefined> {
+  const { id, outcome, applied_at: appliedAt, reason } = resolved;
+  const [settled] = await sql<Settled[]>`
+    with settled as (
+      update scheduled_changes as change
+      set state = ${outcome}, applied_at = ${appliedAt}, reason = ${reason}
+      where id = ${id} and state = 'sent'
+      returning schedule_id, due_at, applied_at, not exists (
+        select from scheduled_changes as other
+        where other.schedule_id = change.schedule_id and other.id <> change.id
+      ) as is_whole
+    ), ended as (
+      update schedules as schedule
+      set status = ${outcome}, finished_at = present_time()
+      from settled
+      where schedule.id = settled.schedule_id and settled.is_whole
+    )
+    select schedule_id as "scheduleId", due_at as "dueAt", applied_at as "appliedAt",
+      is_whole as "isWhole"
+    from settled`;
+  return settled;
+}
+
+/**
+ * Lets the change that waits in a schedule come next, or cancels it where the flag is gone. Repeating
+ * it changes nothing. Answers whether a change was armed.
+ */
+export async function armNext(sql: Sql, scheduleId: string, flagIsGone: boolean): Promise<boolean> {
+  const [next] = await sql<{ state: string }[]>`
+    update scheduled_changes as change
+    set state = ${flagIsGone ? "cancelled" : "armed"}
+    where change.schedule_id = ${scheduleId} and change.state = 'waiting'
+      and not exists (
+        select from scheduled_changes as other
+        where other.schedule_id = ${scheduleId} and other.state in ('armed', 'sent')
+      )
+    returning change.state`;
+  return next?.state === "armed";
+}

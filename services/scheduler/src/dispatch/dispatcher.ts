@@ -1,0 +1,78 @@
+import { isOutage, type Sql } from "@halyard/postgres";
+import type { Logger } from "pino";
+import { claimDue, msUntilNextDue } from "./dispatch-store.ts";
+import type { SendDue } from "./send-due.ts";
+
+/**
+ * Sends changes to management when their time has come. It sleeps until the very moment at which the
+ * next one is due, and looks every second besides: another replica may have taken a schedule that is
+ * due sooner, or the clock may have been set. Nothing is claimed while NATS is away, so that what
+ * cannot be sent can still be cancelled.
+ *
+ * A process that dies after it has claimed leaves changes that are marked as sent and are not; they
+ * are found as lost messages.
+ */
+export type Dispatcher = {
+  /** There may be something that is due sooner than what is waited for. */
+  wake(): void;
+  /** Ends after what is just being sent. */
+  stop(): Promise<void>;
+};
+
+const lookEveryMs = 1_000;
+/** One statement's worth: its rows are locked for milliseconds, and other replicas get their share. */
+const claimBatch = 200;
+const retryAfterMs = 250;
+const lockedPatienceMs = 20;
+
+export function startDispatcher(options: {
+  sql: Sql;
+  /** Whether NATS is there to send to. */
+  canSend: () => boolean;
+  send: SendDue;
+  logger: Logger;
+}): Dispatcher {
+  const { sql, canSend, send, logger } = options;
+  let stopping = false;
+  let alarm = Promise.withResolvers<void>();
+
+  async function run(): Promise<void> {
+    while (!stopping) await sleep(await dispatch());
+  }
+
+  /** Sends what is due; answers how long there is nothing to do. */
+  async function dispatch(): Promise<number> {
+    if (!canSend()) return lookEveryMs;
+    try {
+      const claimed = await claimDue(sql, claimBatch);
+      if (claimed.length > 0) await send(claimed);
+      if (claimed.length === claimBatch) return 0;
+      const untilNextMs = (await msUntilNextDue(sql)) ?? lookEveryMs;
+      // What is due and was not to be had is locked by somebody, who needs a moment.
+      if (claimed.length === 0 && untilNextMs <= 0) return lockedPatienceMs;
+      return Math.min(untilNextMs, lookEveryMs);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      logger.warn({ err: error }, "what is due is not sent yet");
+      return retryAfterMs;
+    }
+  }
+
+  async function sleep(ms: number): Promise<void> {
+    // What was asked for while it was dispatching has been looked for too late.
+    const timer = setTimeout(() => alarm.resolve(), Math.max(0, Math.ceil(ms)));
+    await alarm.promise;
+    clearTimeout(timer);
+    alarm = Promise.withResolvers();
+  }
+
+  const running = run();
+  return {
+    wake: () => alarm.resolve(),
+    async stop() {
+      stopping = true;
+      alarm.resolve();
+      await running;
+    },
+  };
+}

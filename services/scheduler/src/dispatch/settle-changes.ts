@@ -1,0 +1,44 @@
+import { checkScheduleResolved } from "@halyard/contracts";
+import { parseJson, type QueueMessage, type Verdict } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import type { Logger } from "pino";
+import type { ScheduleMetrics } from "../schedule-metrics.ts";
+import { endSchedules } from "../schedules/end-schedules.ts";
+import { latenessMs } from "../schedules/schedule-resource.ts";
+import { armNext, settle } from "./dispatch-store.ts";
+
+/**
+ * Takes what management says of changes that it was sent, and records it. Where the schedule has
+ * another change, that takes two statements more, each of which sees what others have done meanwhile.
+ * The message leaves the queue after all of them: if the process dies in between it comes again, and
+ * they are made again.
+ */
+export function createSettleChanges(options: {
+  sql: Sql;
+  metrics: ScheduleMetrics;
+  /** A change that waited for another one may be due already. */
+  onArmed: () => void;
+  logger: Logger;
+}): (message: QueueMessage) => Promise<Verdict> {
+  const { sql, metrics, onArmed, logger } = options;
+  return async ({ payload }) => {
+    const checked = checkScheduleResolved(parseJson(payload));
+    if (!checked.ok) return { setAside: checked.problem };
+    const resolved = checked.value;
+    const settled = await settle(sql, resolved);
+    if (settled !== undefined) {
+      const late = latenessMs(settled);
+      metrics.settled(resolved.outcome, late === null ? undefined : late / 1_000);
+      if (resolved.outcome === "failed")
+        logger.error(
+          { change_id: resolved.id, reason: resolved.reason },
+          "a scheduled change failed",
+        );
+      if (settled.isWhole) return "done";
+    }
+    const scheduleId = settled?.scheduleId ?? resolved.schedule_id;
+    if (await armNext(sql, scheduleId, resolved.outcome === "cancelled")) onArmed();
+    else await endSchedules(sql, [scheduleId]);
+    return "done";
+  };
+}

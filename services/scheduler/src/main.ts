@@ -1,0 +1,77 @@
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import {
+  createLogger,
+  createMetrics,
+  keyRate,
+  listenHost,
+  runService,
+  startOrExit,
+  UnavailableError,
+} from "@halyard/service";
+import { v7 as uuidv7 } from "uuid";
+import { createSchedulerApp } from "./app.ts";
+import { startBrokerSide } from "./broker-side.ts";
+import { startCleanUp } from "./clean-up.ts";
+import { readConfig } from "./config.ts";
+import { createFlagDirectory } from "./directory/flag-directory.ts";
+import { createScheduleChanges } from "./schedules/schedule-changes.ts";
+
+await startOrExit(async () => {
+  const config = readConfig();
+  const service = "scheduler";
+  const logger = createLogger({ service, level: config.LOG_LEVEL });
+  const metrics = createMetrics({ service });
+  const sql = connectPostgres({
+    url: config.POSTGRES_URL,
+    name: service,
+    maxConnections: config.POSTGRES_MAX_CONNECTIONS,
+    logger,
+  });
+  const keys = createKeyDirectory();
+  const flags = createFlagDirectory({ now: Date.now });
+  const lastUsed = createLastUsed();
+  const database = createDatabaseHealth(sql);
+  const broker = startBrokerSide({
+    natsUrl: config.NATS_URL,
+    replicas: config.JETSTREAM_REPLICAS,
+    sql,
+    keys,
+    flags,
+    lastUsed,
+    metrics,
+    logger,
+  });
+  const cleanUp = startCleanUp({ sql, logger });
+  const app = createSchedulerApp({
+    sql,
+    changes: createScheduleChanges({
+      sql,
+      newId: (at) => uuidv7({ msecs: at.getTime() }),
+      monotonicMs: () => performance.now(),
+      onSet: broker.onSet,
+    }),
+    findFlag: flags.find,
+    verifyKey: (text, nowMs) => {
+      if (broker.knowsFlags()) return keys.verify(text, nowMs);
+      throw new UnavailableError("The scheduler has not heard of keys and flags yet.");
+    },
+    keyLimits: createKeyLimits(keyRate(config)),
+    lastUsed,
+    now: Date.now,
+    trustedProxies: config.TRUSTED_PROXIES,
+    checkAnswers: config.HALYARD_MODE !== "production",
+    metrics,
+    logger,
+  });
+  const host = listenHost(config);
+  await runService({
+    name: service,
+    logger,
+    app,
+    listen: { host, port: config.PORT },
+    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    readiness: () => ({ ready: database.isUp() && broker.knowsFlags(), ...broker.details() }),
+    close: [() => sql.end({ timeout: 5 }), database.stop, cleanUp.stop, broker.stop],
+  });
+});

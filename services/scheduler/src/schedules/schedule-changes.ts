@@ -1,0 +1,107 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { SetSchedule } from "@halyard/contracts";
+import { unlessRefused } from "@halyard/idempotency";
+import type { Sql, Transaction } from "@halyard/postgres";
+import { type Answer, isRefusal, type Refusal, refuse } from "@halyard/service";
+import { decideSchedule } from "./decide-schedule.ts";
+import type { Schedule, SchedulePlace } from "./schedule.ts";
+import { readPresentTime, replaceOpen } from "./schedule-store.ts";
+
+/**
+ * The use cases of people: set a schedule, clear it. Either answers only when nothing of what was
+ * scheduled before can happen any more.
+ */
+export type ScheduleChanges = {
+  /**
+   * `answering` runs in the transaction of the change, around it: it writes with it what it has to, and
+   * may have an answer without making the change at all. So whatever speaks against the change is told
+   * from within, also that there is no such place.
+   */
+  set(
+    place: SchedulePlace | Refusal,
+    wish: { userId: string; request: SetSchedule },
+    answering: (
+      tx: Transaction,
+      make: () => Promise<Schedule | Refusal>,
+    ) => Promise<Answer | Refusal>,
+  ): Promise<Answer | Refusal>;
+  clear(place: SchedulePlace): Promise<"cleared" | Refusal>;
+};
+
+/** How long a change that is under way is waited for; a healthy system takes milliseconds. */
+export const underWayPatienceMs = 5_000;
+/** At first soon, then less and less often: every look takes a connection that the change needs too. */
+const firstLookAfterMs = 20;
+const longestLookAfterMs = 250;
+/** So many may wait at once; with more, what they wait for would be made later. */
+const mostWaiting = 50;
+
+const stillUnderWay = refuse(
+  "SERVER_002",
+  "A change of this schedule is just being made and has not ended yet. Nothing was altered; try again.",
+  { "retry-after": "1" },
+);
+
+export function createScheduleChanges(options: {
+  sql: Sql;
+  /** A UUID of version 7, made at a moment: the database's clock orders schedules, not this process's. */
+  newId: (at: Date) => string;
+  /** Milliseconds that never go back. */
+  monotonicMs: () => number;
+  /** Told of every schedule that has been set. */
+  onSet: (place: SchedulePlace) => void;
+}): ScheduleChanges {
+  const { sql, newId, monotonicMs, onSet } = options;
+  let waiting = 0;
+
+  /** Does the work when nothing is under way any more, in a transaction that a refusal rolls back. */
+  async function whenNothingIsUnderWay<T extends object>(
+    work: (tx: Transaction) => Promise<T | Refusal>,
+  ): Promise<T | Refusal> {
+    const done = await unlessRefused(sql, work);
+    if (done !== stillUnderWay || waiting >= mostWaiting) return done;
+    waiting += 1;
+    try {
+      return await lookAgain(work);
+    } finally {
+      waiting -= 1;
+    }
+  }
+
+  async function lookAgain<T extends object>(
+    work: (tx: Transaction) => Promise<T | Refusal>,
+  ): Promise<T | Refusal> {
+    const deadlineMs = monotonicMs() + underWayPatienceMs;
+    for (let pauseMs = firstLookAfterMs; ; pauseMs = Math.min(2 * pauseMs, longestLookAfterMs)) {
+      await delay(pauseMs);
+      const done = await unlessRefused(sql, work);
+      if (done !== stillUnderWay || monotonicMs() >= deadlineMs) return done;
+    }
+  }
+
+  return {
+    async set(place, { userId, request }, answering) {
+      const now = await readPresentTime(sql);
+      const schedule = isRefusal(place)
+        ? place
+        : decideSchedule(place, request, { userId, now, newId: () => newId(now) });
+      const answered = await whenNothingIsUnderWay((tx) =>
+        answering(tx, async () => {
+          if (isRefusal(schedule)) return schedule;
+          const replaced = await replaceOpen(tx, schedule, schedule);
+          return replaced === "under way" ? stillUnderWay : schedule;
+        }),
+      );
+      if (!isRefusal(answered) && !isRefusal(schedule)) onSet(schedule);
+      return answered;
+    },
+
+    async clear(place) {
+      const done = await whenNothingIsUnderWay(async (tx) => {
+        const replaced = await replaceOpen(tx, place, undefined);
+        return replaced === "under way" ? stillUnderWay : { cleared: true };
+      });
+      return isRefusal(done) ? done : "cleared";
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import type { ScheduleState } from "@halyard/contracts";
+import type { Json, Sql, Transaction } from "@halyard/postgres";
+import type { ChangeState, Schedule, ScheduledChange, SchedulePlace } from "./schedule.ts";
+
+/** Schedules in PostgreSQL, as people set, clear and read them. */
+type Place = Pick<SchedulePlace, "flagId" | "environmentId">;
+
+/** What time it is for every replica of this service: the database's. */
+export async function readPresentTime(sql: Sql): Promise<Date> {
+  const [row] = await sql<[{ now: Date }]>`select present_time() as now`;
+  return row.now;
+}
+
+/**
+ * Cancels what is open for a flag in an environment and puts the next schedule, if any, in its place,
+ * all at once. Does nothing when a change is under way: the caller waits for its end and tries again,
+ * in another transaction. So when it has replaced, nothing of what was there before can happen any more.
+ */
+export async function replaceOpen(
+  tx: Transaction,
+  place: Place,
+  next: Schedule | undefined,
+): Promise<"replaced" | "under way"> {
+  // Two that replace at once would both find nothing to wait for.
+  await tx`
+    select pg_advisory_xact_lock(hashtextextended(${`${place.flagId}.${place.environmentId}`}, 0))`;
+  const open = await tx<{ id: string; state: ChangeState; scheduleId: string }[]>`
+    select id, state, schedule_id as "scheduleId"
+    from scheduled_changes
+    where flag_id = ${place.flagId} and environment_id = ${place.environmentId}
+      and state in ('waiting', 'armed', 'sent')
+    order by due_at
+    for update`;
+  if (open.some(({ state }) => state === "sent")) return "under way";
+  if (open.length > 0) await cancel(tx, open);
+  if (next !== undefined) await insertSchedule(tx, next);
+  return "replaced";
+}
+
+async function cancel(
+  tx: Transaction,
+  open: readonly { id: string; scheduleId: string }[],
+): Promise<void> {
+  await tx`
+    update scheduled_changes set state = 'cancelled'
+    where id = any(${open.map(({ id }) => id)}::uuid[])`;
+  await tx`
+    update schedules set status = 'cancelled', finished_at = present_time()
+    where id = any(${open.map(({ scheduleId }) => scheduleId)}::uuid[])`;
+}
+
+async function insertSchedule(tx: Transaction, schedule: Schedule): Promise<void> {
+  const { flagId, environmentId } = schedule;
+  await tx`
+    update schedules set latest = false
+    where flag_id = ${flagId} and environment_id = ${environmentId} and latest`;
+  await tx`
+    insert into schedules (id, organization_id, project_id, environment_id, flag_id, enable_at,
+      disable_at, status, latest, created_at, created_by)
+    values (${schedule.id}, ${schedule.organizationId}, ${schedule.projectId}, ${environmentId},
+      ${flagId}, ${schedule.enableAt}, ${schedule.disableAt}, ${schedule.status}, true,
+      ${schedule.createdAt}, ${schedule.createdBy})`;
+  await tx`
+    insert into scheduled_changes (id, schedule_id, flag_id, environment_id, action, due_at, state)
+    select id, ${schedule.id}, ${flagId}, ${environmentId}, action, "dueAt", state
+    from jsonb_to_recordset(${tx.json(schedule.changes as unknown as Json)}) as change (
+      id uuid, action text, "dueAt" timestamptz, state text)`;
+}
+
+/** The schedule that was set last for a flag in an environment, also when it is done. */
+export async function findLatest(sql: Sql, place: Place): Promise<Schedule | undefined> {
+  const [schedule] = await sql<Schedule[]>`
+    select ${columns(sql)}
+    from schedules as schedule
+    where flag_id = ${place.flagId} and environment_id = ${place.environmentId} and latest`;
+  return schedule && revived(schedule);
+}
+
+/** Schedules of a project, the newest first, older than `beforeId`. */
+export async function listSchedules(
+  sql: Sql,
+  query: {
+    projectId: string;
+    status: ScheduleState | undefined;
+    flagId: string | undefined;
+    environmentId: string | undefined;
+    beforeId: string | undefined;
+    limit: number;
+  },
+): Promise<Schedule[]> {
+  const { status, flagId, environmentId, beforeId } = query;
+  const schedules = await sql<Schedule[]>`
+    select ${columns(sql)}
+    from schedules as schedule
+    where project_id = ${query.projectId}
+      ${status === undefined ? sql`` : sql`and status = ${status}`}
+      ${flagId === undefined ? sql`` : sql`and flag_id = ${flagId}`}
+      ${environmentId === undefined ? sql`` : sql`and environment_id = ${environmentId}`}
+      ${beforeId === undefined ? sql`` : sql`and id < ${beforeId}`}
+    order by id desc
+    limit ${query.limit}`;
+  return schedules.map(revived);
+}
+
+const columns = (sql: Sql) => sql`
+  id, organization_id as "organizationId", project_id as "projectId",
+  environment_id as "environmentId", flag_id as "flagId", enable_at as "enableAt",
+  disable_at as "disableAt", status, created_at as "createdAt", created_by as "createdBy",
+  (
+    select jsonb_agg(jsonb_build_object('id', change.id, 'action', action, 'dueAt', due_at,
+      'state', state, 'appliedAt', applied_at) order by due_at)
+    from scheduled_changes as change
+    where change.schedule_id = schedule.id
+  ) as changes`;
+
+/** Instants inside of JSON have come as text. */
+function revived(row: Schedule): Schedule {
+  const changes = row.changes.map(
+    (change): ScheduledChange => ({
+      ...change,
+      dueAt: new Date(change.dueAt),
+      appliedAt: change.appliedAt === null ? null : new Date(change.appliedAt),
+    }),
+  );
+  return { ...row, changes };
+}

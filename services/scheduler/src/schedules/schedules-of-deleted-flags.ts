@@ -1,0 +1,108 @@
+import { isOutage, type Sql } from "@halyard/postgres";
+import type { Logger } from "pino";
+import type { FlagDirectory, FlagPlace } from "../directory/flag-directory.ts";
+import type { OnFlagsGone } from "../directory/follow-directory.ts";
+import { cancelOfFlags, listScheduledFlags, type ScheduledFlag } from "./cancel-of-flags.ts";
+
+/**
+ * Cancels the schedules of flags that are gone. Deletions that are heard of are gathered while the
+ * ones before are being written, and kept while PostgreSQL is away. After a full read, which may be
+ * the first one after a deletion that nobody here heard of, every flag with a schedule is looked at;
+ * and once more when the schedules are old enough that their flags must have been heard of.
+ *
+ * Every replica does so for itself. Cancelling twice is cancelling once; and a change of a deleted
+ * flag that is sent all the same comes back as cancelled.
+ */
+const batchSize = 1_000;
+const retryAfterMs = 1_000;
+/** A little longer than a schedule is new. */
+const lookAgainAfterMs = 90_000;
+
+export type SchedulesOfDeletedFlags = OnFlagsGone & { stop(): Promise<void> };
+
+export function createSchedulesOfDeletedFlags(options: {
+  sql: Sql;
+  flags: Pick<FlagDirectory, "standing">;
+  /** Whether the directory follows the snapshot at this moment. */
+  directoryIsCurrent: () => boolean;
+  logger: Logger;
+}): SchedulesOfDeletedFlags {
+  const { sql, flags, directoryIsCurrent, logger } = options;
+  const stopping = Promise.withResolvers<void>();
+  let stopped = false;
+  let deleted: FlagPlace[] = [];
+  let sweepAsked = false;
+  let working: Promise<void> | undefined;
+  let lookingAgain: NodeJS.Timeout | undefined;
+
+  function start(): void {
+    working ??= work();
+  }
+
+  async function work(): Promise<void> {
+    while (!stopped && (deleted.length > 0 || sweepAsked)) {
+      const batch = deleted.slice(0, batchSize);
+      const sweep = sweepAsked;
+      // Another read in the meantime asks for another look.
+      sweepAsked = false;
+      try {
+        if (batch.length > 0) await cancelOfFlags(sql, batch);
+        deleted = deleted.slice(batch.length);
+        if (sweep) await cancelOfMissingFlags();
+      } catch (error) {
+        if (!isOutage(error)) throw error;
+        sweepAsked ||= sweep;
+        logger.warn({ err: error }, "schedules of deleted flags are not cancelled yet");
+        await pause();
+      }
+    }
+    working = undefined;
+  }
+
+  /** A directory that is behind knows nothing of new flags; the next full read asks for another look. */
+  async function cancelOfMissingFlags(): Promise<void> {
+    let last: FlagPlace | undefined;
+    do {
+      const page = await listScheduledFlags(sql, last, batchSize);
+      if (stopped || !directoryIsCurrent()) return;
+      const gone = page.filter(isGone);
+      if (gone.length > 0) await cancelOfFlags(sql, gone);
+      last = page.length === batchSize ? page.at(-1) : undefined;
+    } while (last !== undefined);
+  }
+
+  function isGone(flag: ScheduledFlag): boolean {
+    const standing = flags.standing(flag);
+    return standing === "deleted" || (standing === "unknown" && !flag.isNew);
+  }
+
+  async function pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, retryAfterMs);
+    await Promise.race([promise, stopping.promise]);
+    clearTimeout(timer);
+  }
+
+  function sweep(): void {
+    sweepAsked = true;
+    start();
+  }
+
+  return {
+    deleted(place) {
+      deleted.push(place);
+      start();
+    },
+    readAnew() {
+      sweep();
+      clearTimeout(lookingAgain);
+      lookingAgain = setTimeout(sweep, lookAgainAfterMs).unref();
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(lookingAgain);
+      stopping.resolve();
+      await working;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { isRefusal } from "@halyard/service";
+import { describe, expect, it } from "@jest/globals";
+import { decideSchedule } from "../src/schedules/decide-schedule.ts";
+import type { Schedule } from "../src/schedules/schedule.ts";
+
+const now = new Date("2027-01-31T09:00:00.000Z");
+const place = { organizationId: "o", projectId: "p", environmentId: "e", flagId: "f" };
+let drawn = 0;
+const occasion = { userId: "ada", now, newId: () => `id-${++drawn}` };
+
+const decide = (request: Parameters<typeof decideSchedule>[1]) =>
+  decideSchedule(place, request, occasion);
+const accepted = (request: Parameters<typeof decideSchedule>[1]): Schedule => {
+  const schedule = decide(request);
+  if (isRefusal(schedule)) throw new Error(schedule.message);
+  return schedule;
+};
+const refused = (request: Parameters<typeof decideSchedule>[1]) => {
+  const schedule = decide(request);
+  return isRefusal(schedule) ? `${schedule.refused} ${schedule.message}` : "accepted";
+};
+
+describe("a schedule", () => {
+  it("is one change, armed to come due", () => {
+    const schedule = accepted({ enable_at: "2027-01-31T10:00:00.000Z" });
+    expect(schedule).toMatchObject({
+      ...place,
+      enableAt: new Date("2027-01-31T10:00:00.000Z"),
+      disableAt: null,
+      status: "pending",
+      createdAt: now,
+      createdBy: "ada",
+    });
+    expect(schedule.changes).toMatchObject([{ action: "enable", state: "armed" }]);
+  });
+
+  it("is two changes in the order of their times, of which the later one waits", () => {
+    const on = { enable_at: "2027-01-31T10:00:00Z", disable_at: "2027-01-31T11:00:00Z" };
+    const off = { enable_at: "2027-01-31T11:00:00Z", disable_at: "2027-01-31T10:00:00Z" };
+    expect(accepted(on).changes.map(({ action, state }) => [action, state])).toEqual([
+      ["enable", "armed"],
+      ["disable", "waiting"],
+    ]);
+    expect(accepted(off).changes.map(({ action, state }) => [action, state])).toEqual([
+      ["disable", "armed"],
+      ["enable", "waiting"],
+    ]);
+  });
+
+  it("takes instants with an offset, and null as not given", () => {
+    const schedule = accepted({ enable_at: "2027-01-31T12:00:00+02:00", disable_at: null });
+    expect(schedule.enableAt).toEqual(new Date("2027-01-31T10:00:00.000Z"));
+    expect(schedule.changes).toHaveLength(1);
+  });
+
+  it("may be as far away as four digits of a year reach", () => {
+    expect(accepted({ enable_at: "9999-12-31T23:59:59.999Z" }).changes).toHaveLength(1);
+    expect(refused({ enable_at: "9999-12-31T23:59:59-01:00" })).toBe(
+      "VALIDATION_001 /enable_at must be before the year 10000.",
+    );
+  });
+
+  it.each([
+    ["no time", {}, "/ must have enable_at, disable_at or both."],
+    ["nothing but null", { enable_at: null }, "/ must have enable_at, disable_at or both."],
+    [
+      "two equal times",
+      { enable_at: "2027-01-31T10:00:00Z", disable_at: "2027-01-31T11:00:00+01:00" },
+      "/disable_at must differ from /enable_at.",
+    ],
+    [
+      "this very moment",
+      { enable_at: "2027-01-31T09:00:00Z" },
+      "/enable_at must be in the future; it is 2027-01-31T09:00:00.000Z.",
+    ],
+    [
+      "one time in the past",
+      { enable_at: "2027-01-31T10:00:00Z", disable_at: "2027-01-31T08:59:59.999Z" },
+      "/disable_at must be in the future; it is 2027-01-31T09:00:00.000Z.",
+    ],
+  ])("is refused with %s", (_name, request, message) => {
+    expect(refused(request)).toBe(`VALIDATION_001 ${message}`);
+  });
+});

@@ -1,0 +1,138 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { armNext, settle } from "../src/dispatch/dispatch-store.ts";
+import { cancelOfFlags } from "../src/schedules/cancel-of-flags.ts";
+import { endSchedules } from "../src/schedules/end-schedules.ts";
+import { createSchedulesOfDeletedFlags } from "../src/schedules/schedules-of-deleted-flags.ts";
+import {
+  makeTenant,
+  openScheduler,
+  type Replica,
+  type Scheduler,
+  type Tenant,
+} from "./scheduler-fixture.ts";
+
+/** Deleted flags beside everything else that happens to their schedules at that moment. */
+let scheduler: Scheduler;
+let replicas: Replica[];
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scheduler = await openScheduler();
+  tenant = makeTenant();
+  await scheduler.bucket.rewrite(tenant.entries);
+  replicas = [await scheduler.startReplica(), await scheduler.startReplica()];
+  for (const replica of replicas) await eventually(() => replica.knowsKey(tenant.serverKey));
+});
+afterAll(() => scheduler?.close());
+
+const first = () => replicas[0] as Replica;
+const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+
+async function scheduledFlags(count: number, body: object) {
+  const flags = Array.from({ length: count }, () => tenant.flag());
+  await scheduler.bucket.put(...flags.map(({ entry }) => entry));
+  await eventually(() => replicas.every((replica) => flags.every(replica.knowsFlag)));
+  for (const flag of flags) {
+    const set = await first().call(flag.path, { method: "POST", key: tenant.serverKey, body });
+    expect(set.status).toBe(201);
+  }
+  return flags;
+}
+
+type Flag = ReturnType<Tenant["flag"]>;
+
+const statesOf = (flags: readonly Flag[]) => scheduler.admin<
+  { status: string; latest: boolean; states: string[] }[]
+>`
+  select status, latest, (
+    select array_agg(state order by due_at) from scheduled_changes as change
+    where change.schedule_id = schedule.id
+  ) as states
+  from schedules as schedule
+  where flag_id = any(${flags.map(({ flagId }) => flagId)}::uuid[])`;
+
+describe("many flags that are deleted at once", () => {
+  it("cancel their schedules on every replica, in whatever order each hears of them", async () => {
+    const flags = await scheduledFlags(60, { enable_at: inHours(1), disable_at: inHours(2) });
+    const places = flags.map(({ flagId, environmentId }) => ({ flagId, environmentId }));
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        cancelOfFlags(first().sql, index % 2 === 0 ? places : places.toReversed()),
+      ),
+    );
+    for (const { status, latest, states } of await statesOf(flags))
+      expect({ status, latest, states }).toEqual({
+        status: "cancelled",
+        latest: false,
+        states: ["cancelled", "cancelled"],
+      });
+  });
+});
+
+describe("a flag that is deleted while a change of it settles", () => {
+  it("leaves each schedule ended, in the state of its last change", async () => {
+    const flags = await scheduledFlags(100, { enable_at: inHours(1), disable_at: inHours(2) });
+    await scheduler.admin`
+      update scheduled_changes set state = 'sent'
+      where state = 'armed' and flag_id = any(${flags.map(({ flagId }) => flagId)}::uuid[])`;
+    const sent = await scheduler.admin<{ id: string; scheduleId: string; flagId: string }[]>`
+      select id, schedule_id as "scheduleId", flag_id as "flagId" from scheduled_changes
+      where state = 'sent'`;
+    const { sql } = first();
+    const settleOne = async ({ id, scheduleId }: { id: string; scheduleId: string }) => {
+      await settle(sql, {
+        id,
+        schedule_id: scheduleId,
+        outcome: "applied",
+        applied_at: new Date().toISOString(),
+        reason: null,
+      });
+      if (!(await armNext(sql, scheduleId, false))) await endSchedules(sql, [scheduleId]);
+    };
+    await Promise.all(
+      sent.map(async (change) => {
+        const flag = flags.find(({ flagId }) => flagId === change.flagId) as Flag;
+        await Promise.all([settleOne(change), cancelOfFlags(sql, [flag])]);
+      }),
+    );
+    for (const { status, states } of await statesOf(flags))
+      expect({ status, states }).toEqual({ status: "cancelled", states: ["applied", "cancelled"] });
+  });
+});
+
+describe("a deletion that nobody heard of", () => {
+  it("cancels also a schedule that was set a moment ago", async () => {
+    const [gone, kept] = (await scheduledFlags(2, { enable_at: inHours(1) })) as [Flag, Flag];
+    await scheduler.bucket.rewrite([...tenant.entries, gone.deleted, kept.entry]);
+    await eventually(async () => (await statesOf([gone]))[0]?.status === "cancelled");
+    expect((await statesOf([kept]))[0]?.status).toBe("pending");
+  });
+
+  it("is not concluded from a directory that does not follow any more", async () => {
+    const [flag] = (await scheduledFlags(1, { enable_at: inHours(1) })) as [Flag];
+    await scheduler.admin`update schedules set created_at = created_at - interval '1 hour'`;
+    const asked: string[] = [];
+    const wasAsked = Promise.withResolvers<void>();
+    const gone = createSchedulesOfDeletedFlags({
+      sql: first().sql,
+      flags: {
+        standing: ({ flagId }) => {
+          asked.push(flagId);
+          return "unknown";
+        },
+      },
+      directoryIsCurrent: () => {
+        wasAsked.resolve();
+        return false;
+      },
+      logger: pino({ level: "silent" }),
+    });
+    gone.readAnew();
+    await wasAsked.promise;
+    await gone.stop();
+    expect(asked).toEqual([]);
+    expect((await statesOf([flag]))[0]?.status).toBe("pending");
+  });
+});

@@ -1,0 +1,291 @@
+import type { ScheduleDue } from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { connect } from "@nats-io/transport-node";
+import { type Behaviour, type FakeManagement, startFakeManagement } from "./fake-management.ts";
+import {
+  makeTenant,
+  openScheduler,
+  type Replica,
+  type Scheduler,
+  type Tenant,
+} from "./scheduler-fixture.ts";
+
+/** What happens when the time of a change has come. */
+let scheduler: Scheduler;
+let replica: Replica;
+let tenant: Tenant;
+let management: FakeManagement;
+/** What a test wants of whoever is in management's place. */
+let behaviour: Behaviour = {};
+
+beforeAll(async () => {
+  scheduler = await openScheduler();
+  tenant = makeTenant();
+  await scheduler.bucket.rewrite(tenant.entries);
+  replica = await scheduler.startReplica();
+  await eventually(() => replica.knowsKey(tenant.serverKey));
+  management = await startFakeManagement(scheduler.natsUrl, () => behaviour);
+});
+afterEach(async () => {
+  behaviour = {};
+  await scheduler.stepClock(0);
+});
+afterAll(async () => {
+  await management.stop();
+  await scheduler?.close();
+});
+
+const hourMs = 3_600_000;
+/** Far enough ahead that a busy machine sets the schedule before. */
+const soonMs = 600;
+
+async function newFlag() {
+  const flag = tenant.flag();
+  await scheduler.bucket.put(flag.entry);
+  await eventually(() => replica.knowsFlag(flag));
+  return flag;
+}
+
+type Flag = Awaited<ReturnType<typeof newFlag>>;
+
+async function schedule(flag: Flag, inMs: { enable?: number; disable?: number }) {
+  const timeOf = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const body = {
+    ...(inMs.enable === undefined ? {} : { enable_at: timeOf(inMs.enable) }),
+    ...(inMs.disable === undefined ? {} : { disable_at: timeOf(inMs.disable) }),
+  };
+  const set = await replica.call(flag.path, { method: "POST", key: tenant.serverKey, body });
+  expect(set.status).toBe(201);
+  return set.body;
+}
+
+const read = async (flag: Flag) => (await replica.call(flag.path, { key: tenant.serverKey })).body;
+
+const ended = (flag: Flag, status = "applied") =>
+  eventually(async () => (await read(flag)).status === status && (await read(flag)));
+
+const of = (flag: Flag, all: readonly ScheduleDue[] = management.made) =>
+  all.filter(({ flag_id }) => flag_id === flag.flagId);
+
+const actionsFor = (flag: Flag, all?: readonly ScheduleDue[]) =>
+  of(flag, all).map(({ action }) => action);
+
+describe("a change whose time has come", () => {
+  it("is told to management, with all that it needs, and its end is kept and shown", async () => {
+    const flag = await newFlag();
+    const set = await schedule(flag, { enable: soonMs });
+    const done = await ended(flag);
+    expect(of(flag)).toMatchObject([
+      {
+        schedule_id: set.id,
+        organization_id: tenant.organizationId,
+        project_id: tenant.projectId,
+        flag_id: flag.flagId,
+        environment_id: flag.environmentId,
+        action: "enable",
+        due_at: set.enable_at,
+        user_id: tenant.userId,
+      },
+    ]);
+    const [change] = done.changes;
+    expect(change).toMatchObject({ state: "applied", applied_at: expect.any(String) });
+    expect(change.lateness_ms).toBe(Date.parse(change.applied_at) - Date.parse(change.at));
+    expect(change.lateness_ms).toBeLessThan(10_000);
+    await eventually(async () =>
+      /halyard_schedule_lateness_seconds_count\{service="scheduler"\} [1-9]/.test(
+        await replica.metrics.metrics(),
+      ),
+    );
+  });
+
+  it("is not told before", async () => {
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs });
+    await ended(flag);
+    const [change] = of(flag);
+    const { changes } = await read(flag);
+    expect(Date.parse(changes[0].applied_at)).toBeGreaterThanOrEqual(
+      Date.parse(change?.due_at ?? ""),
+    );
+  });
+
+  it("comes after the other one of its schedule, also when both are overdue", async () => {
+    const windows = await Promise.all(Array.from({ length: 10 }, newFlag));
+    for (const [index, flag] of windows.entries())
+      await schedule(
+        flag,
+        index % 2 === 0
+          ? { enable: hourMs, disable: 2 * hourMs }
+          : { enable: 2 * hourMs, disable: hourMs },
+      );
+    await scheduler.stepClock(3 * hourMs);
+    for (const flag of windows) await ended(flag);
+    expect(windows.map((flag) => actionsFor(flag))).toEqual(
+      windows.map((_flag, index) =>
+        index % 2 === 0 ? ["enable", "disable"] : ["disable", "enable"],
+      ),
+    );
+  });
+
+  it("comes to nothing when the flag is gone, and takes the other one with it", async () => {
+    behaviour = { outcome: () => ({ outcome: "cancelled", applied_at: null, reason: "gone" }) };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs, disable: hourMs });
+    const done = await ended(flag, "cancelled");
+    expect(done.changes).toMatchObject([{ state: "cancelled" }, { state: "cancelled" }]);
+  });
+
+  it("lets the other one come when it has failed itself", async () => {
+    behaviour = {
+      outcome: ({ action }) =>
+        action === "enable" ? { outcome: "failed", applied_at: null, reason: "broken" } : {},
+    };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs, disable: soonMs + 100 });
+    const done = await ended(flag);
+    expect(done.changes).toMatchObject([
+      { action: "enable", state: "failed", lateness_ms: null },
+      { action: "disable", state: "applied" },
+    ]);
+  });
+});
+
+describe("several replicas", () => {
+  let more: Replica[] = [];
+  afterEach(async () => {
+    await Promise.all(more.map((replica) => replica.stop()));
+  });
+
+  it("share what is due; nothing is told twice", async () => {
+    more = await Promise.all([1, 2, 3].map(() => scheduler.startReplica()));
+    const flags = await Promise.all(Array.from({ length: 60 }, newFlag));
+    for (const flag of flags) await schedule(flag, { enable: hourMs, disable: hourMs + 1 });
+    await scheduler.stepClock(2 * hourMs);
+    for (const flag of flags) await ended(flag);
+    for (const flag of flags)
+      expect(actionsFor(flag, management.received)).toEqual(["enable", "disable"]);
+  });
+});
+
+describe("a clock that is set", () => {
+  it("forwards by an hour lets come due what it passes, once", async () => {
+    const flag = await newFlag();
+    await schedule(flag, { enable: hourMs / 2, disable: 2 * hourMs });
+    await scheduler.stepClock(hourMs);
+    await eventually(async () => (await read(flag)).changes[0].state === "applied");
+    await scheduler.stepClock(0);
+    await scheduler.stepClock(hourMs);
+    expect((await read(flag)).changes).toMatchObject([{ state: "applied" }, { state: "pending" }]);
+    await scheduler.stepClock(3 * hourMs);
+    await ended(flag);
+    expect(actionsFor(flag, management.received)).toEqual(["enable", "disable"]);
+  });
+
+  it("backwards by an hour holds back what has not come due, and repeats nothing", async () => {
+    const [done, waiting, marker] = await Promise.all([newFlag(), newFlag(), newFlag()]);
+    await schedule(done, { enable: soonMs });
+    await ended(done);
+    await schedule(waiting, { enable: 5_000 });
+    await scheduler.stepClock(-hourMs);
+    // What is due by the new clock goes on, so a scheduler that looked is known to have looked.
+    await schedule(marker, { enable: soonMs - hourMs });
+    await ended(marker);
+    expect((await read(waiting)).status).toBe("pending");
+    await scheduler.stepClock(10_000);
+    await ended(waiting);
+    for (const flag of [done, waiting, marker])
+      expect(actionsFor(flag, management.received)).toEqual(["enable"]);
+  });
+});
+
+describe("a message that is lost", () => {
+  it("is sent again when the process died between marking and sending", async () => {
+    const flag = await newFlag();
+    await schedule(flag, { enable: hourMs });
+    await scheduler.admin`
+      update scheduled_changes set state = 'sent' where flag_id = ${flag.flagId}`;
+    await ended(flag);
+    expect(actionsFor(flag, management.received)).toEqual(["enable"]);
+  });
+
+  it("is sent again when the answer to it was lost, and then counts once", async () => {
+    let tells = false;
+    behaviour = { tells: () => tells };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs });
+    await eventually(() => actionsFor(flag).length === 1);
+    tells = true;
+    // The broker drops a message id that it has seen, for two minutes; a new stream has seen none.
+    await deleteStream("SCHEDULE");
+    await ended(flag);
+    expect(actionsFor(flag)).toEqual(["enable"]);
+    expect(actionsFor(flag, management.received).length).toBeGreaterThan(1);
+  });
+
+  it("is not sent again while management only takes long", async () => {
+    const held = Promise.withResolvers<void>();
+    behaviour = { before: () => held.promise };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs });
+    await eventually(() => of(flag, management.received).length === 1);
+    await looks(6);
+    held.resolve();
+    await ended(flag);
+    expect(of(flag, management.received)).toHaveLength(1);
+  });
+
+  /** Waits until what is under way was looked at so many times, every other time for lost messages. */
+  async function looks(times: number) {
+    const reads = async () => {
+      const [row] = await scheduler.admin`
+        select idx_scan as scans from pg_stat_user_indexes
+        where indexrelname = 'scheduled_changes_sent'`;
+      return Number(row?.scans ?? 0);
+    };
+    const before = await reads();
+    await eventually(async () => (await reads()) >= before + times, { withinMs: 20_000 });
+  }
+
+  async function deleteStream(name: string) {
+    const connection = await connect({ servers: scheduler.natsUrl });
+    await connection.request(`$JS.API.STREAM.DELETE.${name}`);
+    await connection.close();
+  }
+});
+
+describe("a change that is due and not made", () => {
+  it("shows in the metrics, and no longer when it is made", async () => {
+    const overdue = async () => {
+      const [line] = (await replica.metrics.metrics()).match(/^halyard_schedule_overdue.*$/m) ?? [];
+      return Number(line?.split(" ")[1]);
+    };
+    const held = Promise.withResolvers<void>();
+    behaviour = { before: () => held.promise };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs });
+    await eventually(async () => (await overdue()) > 1);
+    held.resolve();
+    await ended(flag);
+    await eventually(async () => (await overdue()) === 0);
+  });
+});
+
+describe("an answer that comes again", () => {
+  it("changes nothing, and one that nobody can read is set aside", async () => {
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs, disable: hourMs });
+    await eventually(async () => (await read(flag)).changes[0].state === "applied");
+    const before = await read(flag);
+    const [due] = of(flag);
+    const connection = await connect({ servers: scheduler.natsUrl });
+    const again = { id: due?.id, schedule_id: due?.schedule_id, applied_at: null, reason: "late" };
+    await connection.request("schedule.resolved", JSON.stringify({ ...again, outcome: "failed" }));
+    await connection.request("schedule.resolved", "nonsense");
+    await eventually(async () =>
+      /messages_total\{[^}]*"set_aside"[^}]*\} 1/.test(await replica.metrics.metrics()),
+    );
+    expect(await read(flag)).toEqual(before);
+    await connection.close();
+  });
+});

@@ -1,0 +1,81 @@
+import { type ScheduleDue, type ScheduleResolved, scheduleStream } from "@halyard/contracts";
+import {
+  connectNats,
+  consumeQueue,
+  createQueueMetrics,
+  ensureSchedule,
+  isBrokerAway,
+} from "@halyard/jetstream";
+import { createMetrics } from "@halyard/service";
+import { jetstream } from "@nats-io/jetstream";
+import { pino } from "pino";
+
+/**
+ * Somebody in management's place: takes due changes from the queue, notes them, and answers what a
+ * test wants. Like management it makes each change once, however often it is told.
+ */
+export type FakeManagement = {
+  /** Every change that it made, in order. */
+  made: readonly (ScheduleDue & { madeAtMs: number })[];
+  /** Every message that it got, repetitions too. */
+  received: readonly ScheduleDue[];
+  stop(): Promise<void>;
+};
+
+export type Behaviour = {
+  /** Called before a change counts as made; what it waits for holds the change up. */
+  before?: (due: ScheduleDue) => Promise<void>;
+  outcome?: (due: ScheduleDue) => Partial<ScheduleResolved>;
+  /** Whether the scheduler is told. */
+  tells?: () => boolean;
+};
+
+export async function startFakeManagement(
+  natsUrl: string,
+  behaviour: () => Behaviour = () => ({}),
+): Promise<FakeManagement> {
+  const logger = pino({ level: "silent" });
+  const connection = await connectNats({ url: natsUrl, name: "fake management", logger });
+  const client = jetstream(connection);
+  const received: ScheduleDue[] = [];
+  const made = new Map<string, ScheduleDue & { madeAtMs: number }>();
+  const consumption = consumeQueue({
+    connection,
+    ensure: (manager) => ensureSchedule(manager, 1),
+    stream: scheduleStream.name,
+    consumer: scheduleStream.due.consumer,
+    subject: scheduleStream.due.subject,
+    concurrency: 8,
+    async handle({ payload }) {
+      const due = JSON.parse(Buffer.from(payload).toString()) as ScheduleDue;
+      received.push(due);
+      const { before, outcome, tells } = behaviour();
+      await before?.(due);
+      if (!made.has(due.id)) made.set(due.id, { ...due, madeAtMs: performance.now() });
+      if (tells?.() === false) return "done";
+      const resolved: ScheduleResolved = {
+        id: due.id,
+        schedule_id: due.schedule_id,
+        outcome: "applied",
+        applied_at: new Date().toISOString(),
+        reason: null,
+        ...outcome?.(due),
+      };
+      await client.publish(scheduleStream.resolved.subject, JSON.stringify(resolved));
+      return "done";
+    },
+    isOutage: isBrokerAway,
+    metrics: createQueueMetrics(createMetrics({ service: "test" })),
+    logger,
+  });
+  return {
+    received,
+    get made() {
+      return [...made.values()];
+    },
+    stop: async () => {
+      await consumption.stop();
+      await connection.close();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { usageStream } from "@halyard/contracts";
+import { ensureUsage } from "@halyard/jetstream";
+import { call, eventually, type ServiceProcess, startServiceProcess } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { makeTenant, openScheduler, type Scheduler } from "./scheduler-fixture.ts";
+
+/** The scheduler as a process of its own, which limits keys and tells when they were used. */
+let scheduler: Scheduler;
+let service: ServiceProcess;
+let connection: NatsConnection;
+const tenant = makeTenant();
+const flag = tenant.flag();
+
+beforeAll(async () => {
+  scheduler = await openScheduler();
+  await scheduler.bucket.put(...tenant.entries, flag.entry);
+  connection = await connect({ servers: scheduler.natsUrl });
+  service = await startServiceProcess("scheduler", {
+    POSTGRES_URL: scheduler.postgresUrl,
+    NATS_URL: scheduler.natsUrl,
+    // So slow that nothing comes back while the tests run.
+    KEY_REQUESTS_PER_SECOND: "0.001",
+    KEY_REQUESTS_BURST: "2",
+  });
+  await eventually(async () => (await call(`${service.url}/readyz`)).status === 200);
+});
+afterAll(async () => {
+  await service?.kill();
+  await connection?.close();
+  await scheduler?.close();
+});
+
+const ask = (key: string) => call(service.url + flag.path, { key });
+
+describe("given a key that is used", () => {
+  it("tells management when that was", async () => {
+    const manager = await jetstreamManager(connection);
+    await ensureUsage(manager, 1);
+    expect((await ask(tenant.serverKey)).status).toBe(404);
+    const message = await eventually(async () => {
+      const stored = await manager.streams.getMessage(usageStream.name, {
+        last_by_subj: usageStream.lastSeen.subject,
+      });
+      return stored ?? undefined;
+    });
+    const keyId = tenant.serverKey.split("_")[1];
+    expect(message.json()).toMatchObject({ keys: [{ key_id: keyId }] });
+  });
+});
+
+describe("given a key that asks too often, and wrong keys", () => {
+  it("answers them 429, with the fields that say when to come back", async () => {
+    const statuses = [];
+    for (let index = 0; index < 3; index += 1)
+      statuses.push((await ask(tenant.environmentOnlyKey)).status);
+    expect(statuses).toEqual([404, 404, 429]);
+    const refused = await ask(tenant.environmentOnlyKey);
+    expect(refused.body.error.code).toBe("RATE_001");
+    expect(refused.headers.get("ratelimit-policy")).toBe('"requests";q=2;w=2000');
+    const ofWrongKeys = [];
+    for (let index = 0; index < 3; index += 1) ofWrongKeys.push((await ask("wrong")).status);
+    expect(ofWrongKeys).toEqual([401, 401, 429]);
+  });
+});

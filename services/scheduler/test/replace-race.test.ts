@@ -1,0 +1,162 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type FakeManagement, startFakeManagement } from "./fake-management.ts";
+import {
+  makeTenant,
+  openScheduler,
+  type Replica,
+  type Scheduler,
+  type Tenant,
+} from "./scheduler-fixture.ts";
+
+/**
+ * People who replace or clear a schedule at the very moment at which it comes due. When they have been
+ * answered, nothing of the old schedule may happen any more, on whichever of two replicas.
+ */
+let scheduler: Scheduler;
+let replicas: Replica[];
+let tenant: Tenant;
+let management: FakeManagement;
+let takesMs = () => 0;
+
+beforeAll(async () => {
+  scheduler = await openScheduler();
+  tenant = makeTenant();
+  await scheduler.bucket.rewrite(tenant.entries);
+  replicas = [await scheduler.startReplica(), await scheduler.startReplica()];
+  management = await startFakeManagement(scheduler.natsUrl, () => ({
+    before: () => new Promise((resolve) => setTimeout(resolve, takesMs())),
+  }));
+});
+afterAll(async () => {
+  await management?.stop();
+  await scheduler?.close();
+});
+
+const flagsAtOnce = 25;
+const enough = 1_100;
+const hourMs = 3_600_000;
+/** Many times what a race takes on a quiet machine. */
+const raceTimeoutMs = 150_000;
+
+async function newFlags() {
+  const flags = Array.from({ length: flagsAtOnce }, () => tenant.flag());
+  await scheduler.bucket.put(...flags.map(({ entry }) => entry));
+  for (const replica of replicas) await eventually(() => flags.every(replica.knowsFlag));
+  return flags;
+}
+
+type Flag = ReturnType<Tenant["flag"]>;
+
+const someReplica = () => replicas[Math.floor(Math.random() * replicas.length)] as Replica;
+
+const post = (flag: Flag, body: object) =>
+  someReplica().call(flag.path, { method: "POST", key: tenant.serverKey, body });
+
+/** How long requests take at the moment, so that a busy machine meets the due time as well. */
+let requestMs = 10;
+
+async function timed<T>(request: Promise<T>): Promise<T> {
+  const beganMs = performance.now();
+  const answered = await request;
+  requestMs += (performance.now() - beganMs - requestMs) / 10;
+  return answered;
+}
+
+/** One that comes due shortly after it has been set. */
+async function soonDue(flag: Flag) {
+  const dueAtMs = Date.now() + Math.ceil(3 * requestMs) + 20;
+  const times = [new Date(dueAtMs).toISOString(), new Date(dueAtMs + 3).toISOString()];
+  const set = await timed(post(flag, { enable_at: times[0], disable_at: times[1] }));
+  // On a busy machine the time may have passed before it could be set.
+  return set.status === 201 ? { id: set.body.id as string, dueAtMs } : undefined;
+}
+
+/** Until a request that is sent now meets the due time at one of the steps before or after it. */
+async function untilAround(dueAtMs: number) {
+  const spreadMs = 2 * requestMs + 20;
+  const aimMs = dueAtMs - requestMs / 2 + (Math.random() - 0.5) * spreadMs;
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, aimMs - Date.now())));
+}
+
+type Ended = { scheduleId: string; answeredAtMs: number };
+
+/** Changes that were made after the answer which said that nothing of their schedule would happen. */
+function madeTooLate(ended: readonly Ended[]) {
+  const endOf = new Map(ended.map(({ scheduleId, answeredAtMs }) => [scheduleId, answeredAtMs]));
+  return management.made.filter(
+    ({ schedule_id, madeAtMs }) => madeAtMs > (endOf.get(schedule_id) ?? Number.POSITIVE_INFINITY),
+  );
+}
+
+/** Some came before anything was made, and some after. */
+function expectItWasARace(ended: readonly Ended[]) {
+  const met = new Set(management.made.map(({ schedule_id }) => schedule_id));
+  const early = ended.filter(({ scheduleId }) => !met.has(scheduleId));
+  expect(early.length).toBeGreaterThan(0);
+  expect(early.length).toBeLessThan(ended.length);
+}
+
+async function race(end: (flag: Flag) => Promise<{ status: number }>): Promise<Ended[]> {
+  const ended: Ended[] = [];
+  const work = async (flag: Flag) => {
+    while (ended.length < enough) {
+      const set = await soonDue(flag);
+      if (set === undefined) continue;
+      await untilAround(set.dueAtMs);
+      const { status } = await timed(end(flag));
+      // On a busy machine what is under way may take longer than it is waited for; then nothing is promised.
+      if (status === 503) continue;
+      expect(status).toBeLessThan(300);
+      ended.push({ scheduleId: set.id, answeredAtMs: performance.now() });
+    }
+  };
+  const flags = await newFlags();
+  await Promise.all(flags.map(work));
+  return ended;
+}
+
+describe("a schedule that comes due while it is", () => {
+  it(
+    "cleared, more than a thousand times, is over when that has answered",
+    async () => {
+      takesMs = () => Math.random() * 10;
+      const ended = await race((flag) =>
+        someReplica().call(flag.path, { method: "DELETE", key: tenant.serverKey }),
+      );
+      expect(madeTooLate(ended)).toEqual([]);
+      expectItWasARace(ended);
+    },
+    raceTimeoutMs,
+  );
+
+  it(
+    "replaced, more than a thousand times, is over when that has answered",
+    async () => {
+      takesMs = () => Math.random() * 10;
+      const ended = await race((flag) =>
+        post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() }),
+      );
+      expect(madeTooLate(ended)).toEqual([]);
+      expectItWasARace(ended);
+    },
+    raceTimeoutMs,
+  );
+
+  it("is waited for, and after five seconds of that the answer is 503 and nothing is altered", async () => {
+    takesMs = () => 6_000;
+    const [flag] = (await newFlags()) as [Flag];
+    const set = await post(flag, { enable_at: new Date(Date.now() + 600).toISOString() });
+    await eventually(() => management.received.some(({ flag_id }) => flag_id === flag.flagId));
+    const refused = await post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() });
+    expect(refused.status).toBe(503);
+    expect(refused.body.error.code).toBe("SERVER_002");
+    expect(refused.headers.get("retry-after")).toBe("1");
+    const { body } = await someReplica().call(flag.path, { key: tenant.serverKey });
+    expect(body.id).toBe(set.body.id);
+    await eventually(async () => {
+      const read = await someReplica().call(flag.path, { key: tenant.serverKey });
+      return read.body.status === "applied";
+    });
+  });
+});

@@ -1,0 +1,335 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { v4 as uuidv4, v7 as uuidv7 } from "uuid";
+import { deleteOld } from "../src/clean-up.ts";
+import {
+  makeTenant,
+  openScheduler,
+  type Replica,
+  type Scheduler,
+  type Tenant,
+} from "./scheduler-fixture.ts";
+
+/** Schedules as people set, read, clear and list them. Everything lies an hour ahead and stays there. */
+let scheduler: Scheduler;
+let replica: Replica;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scheduler = await openScheduler();
+  replica = await scheduler.startReplica();
+  tenant = await newTenant();
+});
+afterAll(() => scheduler?.close());
+
+async function newTenant(): Promise<Tenant> {
+  const made = makeTenant();
+  await scheduler.bucket.put(...made.entries);
+  await eventually(() => replica.knowsKey(made.environmentOnlyKey));
+  return made;
+}
+
+async function newFlag(fields: Parameters<Tenant["flag"]>[0] = {}, of = tenant) {
+  const flag = of.flag(fields);
+  await scheduler.bucket.put(flag.entry);
+  await eventually(() => replica.knowsFlag(flag));
+  return flag;
+}
+
+const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+
+const post = (path: string, body: unknown, key = tenant.serverKey) =>
+  replica.call(path, { method: "POST", key, body });
+const get = (path: string, key = tenant.serverKey) => replica.call(path, { key });
+const remove = (path: string, key = tenant.serverKey) =>
+  replica.call(path, { method: "DELETE", key });
+
+describe("setting a schedule", () => {
+  it("answers with it, and with where it is read", async () => {
+    const flag = await newFlag();
+    const [enableAt, disableAt] = [inHours(1), inHours(2)];
+    const set = await post(flag.path, { enable_at: enableAt, disable_at: disableAt });
+    expect(set.status).toBe(201);
+    expect(set.headers.get("location")).toBe(flag.path);
+    const pending = { state: "pending", applied_at: null, lateness_ms: null };
+    expect(set.body).toEqual({
+      id: expect.any(String),
+      flag_id: flag.flagId,
+      environment_id: flag.environmentId,
+      enable_at: enableAt,
+      disable_at: disableAt,
+      status: "pending",
+      changes: [
+        { action: "enable", at: enableAt, ...pending },
+        { action: "disable", at: disableAt, ...pending },
+      ],
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      created_by: tenant.userId,
+    });
+    expect(await get(flag.path)).toMatchObject({ status: 200, body: set.body });
+  });
+
+  it("replaces the one before, whose changes are cancelled", async () => {
+    const flag = await newFlag();
+    const first = await post(flag.path, { enable_at: inHours(1), disable_at: inHours(2) });
+    const second = await post(flag.path, { disable_at: inHours(3) });
+    expect((await get(flag.path)).body.id).toBe(second.body.id);
+    const { body } = await get(`/api/v1/schedules?flag_id=${flag.flagId}`);
+    expect(body.schedules).toEqual([
+      second.body,
+      {
+        ...first.body,
+        status: "cancelled",
+        changes: first.body.changes.map((change: object) => ({ ...change, state: "cancelled" })),
+      },
+    ]);
+  });
+
+  it("leaves the one before as it was when it is refused", async () => {
+    const flag = await newFlag();
+    const { body } = await post(flag.path, { enable_at: inHours(1) });
+    for (const bad of badBodies) expect((await post(flag.path, bad.body)).status).toBe(400);
+    expect((await get(flag.path)).body).toEqual(body);
+  });
+
+  it("keeps what is set by many at once to one schedule", async () => {
+    const flag = await newFlag();
+    const all = Array.from({ length: 20 }, (_, index) =>
+      post(flag.path, { enable_at: inHours(index + 1) }),
+    );
+    for (const { status } of await Promise.all(all)) expect(status).toBe(201);
+    const path = `/api/v1/schedules?flag_id=${flag.flagId}`;
+    expect((await get(`${path}&status=pending`)).body.schedules).toHaveLength(1);
+    expect((await get(`${path}&status=cancelled`)).body.schedules).toHaveLength(19);
+  });
+});
+
+const badBodies = [
+  { name: "no time", body: {} },
+  { name: "only null", body: { enable_at: null, disable_at: null } },
+  {
+    name: "two equal times",
+    body: {
+      enable_at: inHours(1),
+      get disable_at() {
+        return this.enable_at;
+      },
+    },
+  },
+  { name: "a time that is past", body: { enable_at: "2020-01-01T00:00:00Z" } },
+  { name: "a time without a zone", body: { enable_at: "2099-01-01T00:00:00" } },
+  { name: "a day without a time", body: { enable_at: "2099-01-01" } },
+  { name: "a day that does not exist", body: { enable_at: "2099-02-30T00:00:00Z" } },
+  { name: "an hour that does not exist", body: { enable_at: "2099-01-01T25:00:00Z" } },
+  { name: "a year of six digits", body: { enable_at: "+010000-01-01T00:00:00Z" } },
+  { name: "a number", body: { enable_at: 4_070_908_800 } },
+  { name: "an empty text", body: { enable_at: "" } },
+  { name: "a misspelt field", body: { enable_at: inHours(1), disabled_at: inHours(2) } },
+  { name: "an array", body: [] },
+];
+
+describe("a schedule that cannot be", () => {
+  it.each(badBodies)("is refused: $name", async ({ body }) => {
+    const flag = await newFlag();
+    const answer = await post(flag.path, body);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({ code: "VALIDATION_001", category: "VALIDATION" });
+    expect((await get(flag.path)).status).toBe(404);
+  });
+
+  const noInstant =
+    "/enable_at must be an ISO 8601 instant that exists, such as 2027-01-31T09:00:00Z or 2027-01-31T10:00:00+01:00";
+  it.each([
+    [{}, "/ must have enable_at, disable_at or both"],
+    [{ at: "2030-01-01T00:00:00Z" }, "/at is not a known field"],
+    [{ enable_at: "2030-02-30T00:00:00Z" }, noInstant],
+    [{ enable_at: "2030-01-01T00:00:00" }, noInstant],
+    [{ enable_at: "2030-01-01t00:00:00z" }, noInstant],
+    [{ enable_at: "20300101T000000Z" }, noInstant],
+    [{ enable_at: "2030-W01-1T00:00:00Z" }, noInstant],
+    [{ enable_at: "2030-001T00:00:00Z" }, noInstant],
+    [{ enable_at: "2030-01-01T24:00:00Z" }, noInstant],
+    [{ enable_at: "2030-06-30T23:59:60Z" }, noInstant],
+  ])("says what is wrong with %j", async (body, message) => {
+    const flag = await newFlag();
+    expect((await post(flag.path, body)).body.error?.message).toBe(message);
+  });
+
+  it.each([
+    "2099-01-01T00:00Z",
+    "2099-01-01T00:00:00.5Z",
+    "2099-01-01T00:00:00,123456789+05:45",
+    "2099-01-01T00:00:00-0800",
+    "2099-01-01T00:00:00+01",
+  ])("takes %s", async (text) => {
+    const flag = await newFlag();
+    expect((await post(flag.path, { enable_at: text })).status).toBe(201);
+  });
+});
+
+describe("who may", () => {
+  it("needs a server key", async () => {
+    const flag = await newFlag();
+    const body = { enable_at: inHours(1) };
+    expect((await post(flag.path, body, tenant.clientKey)).body.error.code).toBe("AUTH_002");
+    expect((await post(flag.path, body, "hs_nobody")).body.error.code).toBe("AUTH_001");
+    expect((await get(flag.path, tenant.clientKey)).status).toBe(403);
+    expect((await remove(flag.path, tenant.clientKey)).status).toBe(403);
+    expect((await get("/api/v1/schedules", tenant.clientKey)).status).toBe(403);
+    expect((await get(flag.path)).status).toBe(404);
+  });
+
+  it("finds nothing of another tenant", async () => {
+    const other = await newTenant();
+    const flag = await newFlag({}, other);
+    await post(flag.path, { enable_at: inHours(1) }, other.serverKey);
+    expect((await get(flag.path)).status).toBe(404);
+    expect((await post(flag.path, { enable_at: inHours(2) })).status).toBe(404);
+    expect((await remove(flag.path)).status).toBe(404);
+    const { body } = await get("/api/v1/schedules?limit=1000");
+    expect(JSON.stringify(body)).not.toContain(flag.flagId);
+    expect((await get(flag.path, other.serverKey)).body.status).toBe("pending");
+  });
+
+  it("keeps an environment_only key to its environment", async () => {
+    const here = await newFlag();
+    const there = await newFlag({ environment_id: tenant.otherEnvironmentId });
+    const key = tenant.environmentOnlyKey;
+    expect((await post(here.path, { enable_at: inHours(1) }, key)).status).toBe(201);
+    expect((await post(there.path, { enable_at: inHours(1) }, key)).body.error.code).toBe(
+      "AUTH_002",
+    );
+    expect((await post(there.path, { enable_at: inHours(1) })).status).toBe(201);
+    const { body } = await get("/api/v1/schedules?limit=1000", key);
+    const environments = body.schedules.map(
+      (each: { environment_id: string }) => each.environment_id,
+    );
+    expect(new Set(environments)).toEqual(new Set([tenant.environmentId]));
+    const elsewhere = `/api/v1/schedules?environment_id=${tenant.otherEnvironmentId}`;
+    expect((await get(elsewhere, key)).body.error.code).toBe("AUTH_002");
+  });
+
+  it("answers ids that nothing has, and ids that are none, like each other", async () => {
+    const flag = await newFlag();
+    for (const path of [
+      `/api/v1/flags/${uuidv4()}/environments/${flag.environmentId}/schedule`,
+      `/api/v1/flags/${flag.flagId}/environments/${uuidv4()}/schedule`,
+      `/api/v1/flags/nothing/environments/${flag.environmentId}/schedule`,
+    ])
+      expect((await post(path, { enable_at: inHours(1) })).body.error.code).toBe("NOT_FOUND_001");
+  });
+});
+
+describe("a flag that was just created", () => {
+  it("is waited for, if the scheduler has not heard of it yet", async () => {
+    const flag = tenant.flag();
+    const set = post(flag.path, { enable_at: inHours(1) });
+    await scheduler.bucket.put(flag.entry);
+    expect((await set).status).toBe(201);
+  });
+
+  it("is not waited for where the environment is none of its project", async () => {
+    const flag = await newFlag();
+    const path = `/api/v1/flags/${flag.flagId}/environments/${uuidv4()}/schedule`;
+    // One that waits takes a second each time; on a busy machine one that does not may, once.
+    let quickestMs = Number.POSITIVE_INFINITY;
+    for (let time = 0; time < 5 && quickestMs >= 900; time += 1) {
+      const askedAtMs = performance.now();
+      expect((await get(path)).status).toBe(404);
+      quickestMs = Math.min(quickestMs, performance.now() - askedAtMs);
+    }
+    expect(quickestMs).toBeLessThan(900);
+  });
+
+  it("is unknown when it does not turn up within a second", async () => {
+    const path = `/api/v1/flags/${uuidv7()}/environments/${tenant.environmentId}/schedule`;
+    expect((await get(path)).status).toBe(404);
+  });
+});
+
+describe("clearing a schedule", () => {
+  it("cancels what is pending, and is no error where nothing is", async () => {
+    const flag = await newFlag();
+    expect((await remove(flag.path)).status).toBe(204);
+    await post(flag.path, { enable_at: inHours(1) });
+    expect((await remove(flag.path)).status).toBe(204);
+    expect((await get(flag.path)).body).toMatchObject({
+      status: "cancelled",
+      changes: [{ state: "cancelled", applied_at: null }],
+    });
+    expect((await remove(flag.path)).status).toBe(204);
+  });
+});
+
+describe("a flag that is deleted", () => {
+  it("cancels its schedules", async () => {
+    const flag = await newFlag();
+    await post(flag.path, { enable_at: inHours(1), disable_at: inHours(2) });
+    await scheduler.bucket.put(flag.deleted);
+    const path = `/api/v1/schedules?flag_id=${flag.flagId}`;
+    await eventually(async () => (await get(path)).body.schedules[0].status === "cancelled");
+    expect((await get(flag.path)).status).toBe(404);
+  });
+
+  it("cancels them too when nobody listened while it was deleted", async () => {
+    const flag = await newFlag();
+    await post(flag.path, { enable_at: inHours(1) });
+    const kept = await newFlag();
+    await post(kept.path, { enable_at: inHours(1) });
+    await scheduler.admin`update schedules set created_at = created_at - interval '2 minutes'`;
+    await scheduler.bucket.rewrite([...tenant.entries, kept.entry]);
+    const path = `/api/v1/schedules?flag_id=${flag.flagId}`;
+    await eventually(async () => (await get(path)).body.schedules?.[0]?.status === "cancelled");
+    expect((await get(kept.path)).body.status).toBe("pending");
+  });
+});
+
+describe("the list of schedules", () => {
+  it("comes page by page, the newest first", async () => {
+    const lister = await newTenant();
+    const set: string[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      const flag = await newFlag({}, lister);
+      const { body } = await post(flag.path, { enable_at: inHours(1) }, lister.serverKey);
+      set.unshift(body.id);
+    }
+    const seen: string[] = [];
+    let cursor = "";
+    do {
+      const { body } = await get(`/api/v1/schedules?limit=2${cursor}`, lister.serverKey);
+      seen.push(...body.schedules.map(({ id }: { id: string }) => id));
+      cursor = body.next_cursor === null ? "" : `&cursor=${body.next_cursor}`;
+    } while (cursor !== "");
+    expect(seen).toEqual(set);
+  });
+
+  it.each(["limit=0", "limit=1001", "cursor=bm90IGFuIGlk", "status=done", "flag_id=x", "other=1"])(
+    "refuses %s",
+    async (query) => {
+      expect((await get(`/api/v1/schedules?${query}`)).body.error?.code).toBe("VALIDATION_001");
+    },
+  );
+
+  it.each(["flag_id", "environment_id"])(
+    "says that what is given as %s is no id",
+    async (field) => {
+      const { body } = await get(`/api/v1/schedules?${field}=x`);
+      expect(body.error.message).toBe(`query parameter /${field} must be an id`);
+    },
+  );
+
+  it("lets go of what was done 90 days ago, except the latest of each flag", async () => {
+    const flag = await newFlag();
+    await post(flag.path, { enable_at: inHours(1) });
+    const { body } = await post(flag.path, { enable_at: inHours(2) });
+    await remove(flag.path);
+    const path = `/api/v1/schedules?flag_id=${flag.flagId}`;
+    expect((await get(path)).body.schedules).toHaveLength(2);
+    await scheduler.admin`
+      update schedules set finished_at = finished_at - interval '91 days'
+      where flag_id = ${flag.flagId}`;
+    await deleteOld(replica.sql);
+    const { schedules } = (await get(path)).body;
+    expect(schedules.map(({ id }: { id: string }) => id)).toEqual([body.id]);
+  });
+});

@@ -1,0 +1,49 @@
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import {
+  type AttributeMap,
+  addMissing,
+  isJsonObject,
+  type Place,
+  readAttributeObject,
+} from "./attribute-map.ts";
+
+/**
+ * Reads who asks from a request's body. Two shapes are known, and a body may have both: attributes
+ * side by side, `{ user_id, country, … }`, and `{ user: { id, attributes: { country, … } } }`. What is
+ * said more precisely wins: user.id, then user.attributes, then the rest of user, then the rest.
+ *
+ * Objects are taken apart by rest patterns, which make own properties of all names, `__proto__` too.
+ */
+const wholeBody: Place = { name: "/", fields: "/" };
+const user: Place = { name: "/user", fields: "/user/" };
+const userAttributes: Place = { name: "/user/attributes", fields: "/user/attributes/" };
+
+const bodyIsNoObject = refuse("VALIDATION_001", "/ must be an object");
+const attributesAreNoObject = refuse("VALIDATION_001", "/user/attributes must be an object");
+
+export function readBodyAttributes(body: unknown): AttributeMap | Refusal {
+  if (!isJsonObject(body)) return bodyIsNoObject;
+  if (!isJsonObject(body.user)) return readAttributeObject(body, wholeBody);
+  const { user: described, ...others } = body;
+  const fromUser = readUser(described as Record<string, unknown>);
+  if (isRefusal(fromUser)) return fromUser;
+  const fromOthers = readAttributeObject(others, wholeBody);
+  return isRefusal(fromOthers) ? fromOthers : addMissing(fromUser, fromOthers);
+}
+
+function readUser(described: Record<string, unknown>): AttributeMap | Refusal {
+  const { attributes, ...fields } = described;
+  const fromFields = readAttributeObject(fields, user);
+  if (isRefusal(fromFields) || attributes === undefined || attributes === null) return fromFields;
+  if (!isJsonObject(attributes)) return attributesAreNoObject;
+  const fromAttributes = readAttributeObject(attributes, userAttributes);
+  if (isRefusal(fromAttributes)) return fromAttributes;
+  const id = fromFields.get("id");
+  if (id !== undefined && isGiven(fields.id)) fromAttributes.set("id", id);
+  return addMissing(fromAttributes, fromFields);
+}
+
+/** An empty id counts as not sent. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "";
+}

@@ -1,0 +1,37 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { createContext, type EvaluationContext, emptyContext } from "@halyard/evaluation";
+import { isRefusal, type Refusal } from "@halyard/service";
+import { type AttributeMap, addIfMissing, addMissing } from "./attribute-map.ts";
+import { readBodyAttributes } from "./body-attributes.ts";
+import { readUserHeaders } from "./header-attributes.ts";
+import { readQueryUserId } from "./query-user-id.ts";
+
+/** All that a request may say about its user. */
+export type ContextSources = {
+  headers: IncomingHttpHeaders;
+  /** The query string without "?", as it came, or "". */
+  query: string;
+  /** The parsed JSON body of a POST; undefined when there is none. */
+  body: unknown;
+};
+
+/**
+ * Who asks, merged attribute by attribute from all ways to say it: the body, then the headers, then the
+ * query. Everything that is sent has to be right, also what another way overrules. The very
+ * `emptyContext` when nothing was said.
+ */
+export function readUserContext(sources: ContextSources): EvaluationContext | Refusal {
+  const fromBody = sources.body === undefined ? undefined : readBodyAttributes(sources.body);
+  if (fromBody !== undefined && isRefusal(fromBody)) return fromBody;
+  const fromHeaders = readUserHeaders(sources.headers);
+  if (fromHeaders !== undefined && isRefusal(fromHeaders)) return fromHeaders;
+  const userId = readQueryUserId(sources.query);
+  if (typeof userId !== "string") return userId;
+
+  let attributes: AttributeMap | undefined = fromBody;
+  if (fromHeaders !== undefined) attributes = addMissing(attributes, fromHeaders);
+  if (userId !== "") attributes = addIfMissing(attributes, "id", userId);
+  return attributes === undefined || attributes.size === 0
+    ? emptyContext
+    : createContext(attributes);
+}

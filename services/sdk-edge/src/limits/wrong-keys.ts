@@ -1,0 +1,29 @@
+import type { IncomingMessage } from "node:http";
+import proxyAddr from "@fastify/proxy-addr";
+import { addressBlock, createAdmission, createRateLimit } from "@halyard/rate-limit";
+import type { Refusal } from "@halyard/service";
+
+/**
+ * How often an address may come with keys that do not work. Guessing one is hopeless; this is against
+ * floods, and against applications that ask without end with a key that was revoked. Who has a key that
+ * works is never refused for what others send from its address: it is recognized before.
+ */
+export type WrongKeys = {
+  /** Takes one into account; answers how to refuse an address that has sent too many. */
+  refuse(request: IncomingMessage, nowMs: number): Refusal | undefined;
+};
+
+/** The same as the other services let through unless they are told otherwise. */
+const rate = { requestsPerSecond: 100, burst: 1_000 };
+
+/** What a proxy says of who sent a request is believed of those in `trustedProxies` alone. */
+export function createWrongKeys(trustedProxies: readonly string[]): WrongKeys {
+  const isTrusted = proxyAddr.compile([...trustedProxies]);
+  const admit = createAdmission(
+    createRateLimit(rate),
+    "Too many requests from this address with keys that are not valid; try again later",
+  );
+  return {
+    refuse: (request, nowMs) => admit({ id: addressBlock(proxyAddr(request, isTrusted)) }, nowMs),
+  };
+}

@@ -1,0 +1,54 @@
+import { ofrepEvaluateFlag } from "@halyard/contracts";
+import type { Refusal } from "@halyard/service";
+import { readOfrepContext } from "../context/ofrep-context.ts";
+import { answerJson, type Endpoint, type Exchange } from "../sdk/endpoint.ts";
+import { byEitherHeader } from "./by-either-header.ts";
+import { evaluationJson } from "./evaluation-json.ts";
+import { ofrepHeaders } from "./ofrep-headers.ts";
+import type { OfrepParts } from "./ofrep-parts.ts";
+import { answerSingleProblem, type OfrepProblem, refuseSingle } from "./refusals.ts";
+
+/** One flag's evaluation, as the server providers ask for it. */
+export function singleEndpoint(parts: OfrepParts): Endpoint {
+  return {
+    method: "POST",
+    path: ofrepEvaluateFlag.path,
+    name,
+    authenticate: byEitherHeader(parts),
+    respond: (exchange) => respond(parts, exchange),
+    refuse: refuseSingle,
+  };
+}
+
+const name = "ofrep_flag";
+
+const flagNotFound: OfrepProblem = {
+  errorCode: "FLAG_NOT_FOUND",
+  errorDetails: "There is no flag with this key",
+};
+
+function respond({ views, counts, evaluation, usage }: OfrepParts, exchange: Exchange): void {
+  const context = readOfrepContext(exchange.body);
+  if ("errorCode" in context) {
+    answerSingleProblem(exchange, 400, context);
+    counts.count(name, 400);
+    return;
+  }
+  const view = views.of(exchange.key.environmentId);
+  const flag = view.find(exchange.parameter);
+  const flagId = view.idOf(exchange.parameter);
+  if (flag === undefined || flagId === undefined) {
+    answerSingleProblem(exchange, 404, flagNotFound);
+    counts.count(name, 404);
+    return;
+  }
+  const refuse = (refusal: Refusal) => {
+    refuseSingle(exchange, refusal);
+    counts.count(name, exchange.response.statusCode);
+  };
+  evaluation.one({ exchange, context, view, refuse }, flag, (outcome) => {
+    usage?.answeredOne(exchange.key, flagId, exchange.nowMs);
+    answerJson(exchange, 200, { body: evaluationJson(flag.key, outcome), headers: ofrepHeaders });
+    counts.count(name, 200);
+  });
+}

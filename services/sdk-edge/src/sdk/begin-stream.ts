@@ -1,0 +1,24 @@
+import { refuse } from "@halyard/service";
+import { corsHeaders } from "./cors.ts";
+import type { Exchange } from "./endpoint.ts";
+
+export const elsewhere = refuse("SERVER_002", "This edge is about to stop; connect again");
+
+/** Writes the head of an answer without an end. */
+export function beginStream({ response, id, rateLimit }: Exchange): void {
+  // Without chunks the bytes of an event are the same for everybody; the connection's end ends it.
+  response.removeHeader("transfer-encoding");
+  response.writeHead(200, ["X-Request-Id", id, ...streamHeaders, ...rateLimit]);
+}
+
+const streamHeaders: readonly string[] = [
+  "Content-Type",
+  "text/event-stream",
+  "Cache-Control",
+  "no-store",
+  "X-Accel-Buffering",
+  "no",
+  "Connection",
+  "close",
+  ...corsHeaders,
+];

@@ -1,0 +1,22 @@
+import type { IncomingMessage } from "node:http";
+
+/** How many bytes of a request may be about its user, at most. */
+export function contextBytes({ headers, method }: IncomingMessage, query: string): number {
+  const inHeaders =
+    lengthOf(headers["x-user-context"]) +
+    lengthOf(headers["x-user-id"]) +
+    lengthOf(headers["x-user-email"]) +
+    lengthOf(headers["x-user-attributes"]);
+  return query.length + inHeaders + (method === "POST" ? bodyBytes(headers) : 0);
+}
+
+function lengthOf(header: string | string[] | undefined): number {
+  return header === undefined ? 0 : header.length;
+}
+
+/** A body that does not say how long it is may be as long as any. */
+function bodyBytes(headers: IncomingMessage["headers"]): number {
+  const length = headers["content-length"];
+  if (length !== undefined) return Number(length);
+  return headers["transfer-encoding"] === undefined ? 0 : Number.POSITIVE_INFINITY;
+}

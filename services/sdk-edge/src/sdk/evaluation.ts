@@ -1,0 +1,97 @@
+import {
+  type CompiledFlag,
+  type EvaluationContext,
+  emptyContext,
+  evaluateInSteps,
+  numberOfOutcome,
+  type Outcome,
+} from "@halyard/evaluation";
+import { type Refusal, refuse } from "@halyard/service";
+import type { EnvironmentView } from "../environment/environment-view.ts";
+import { contextBytes } from "./context-bytes.ts";
+import type { Exchange } from "./endpoint.ts";
+import type { PatientWork } from "./patient-work.ts";
+
+/**
+ * Evaluates for a request: at once, or in slices where it may take long. Rules come from one customer and
+ * contexts from anybody, and both may be as large as they are allowed to be; the edge is everybody's. So
+ * a large context, or rules that cost much, are evaluated condition by condition between the requests of
+ * others. What comes out is the same.
+ */
+export type Evaluation = {
+  /** The number of each flag's outcome, which `use` reads at once and does not keep. */
+  all(subject: Subject, use: (outcomeNumbers: Uint8Array) => void): void;
+  one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
+};
+
+/** Who asks about which flags, and how to say that it is too much at present. */
+export type Subject = {
+  exchange: Exchange;
+  context: EvaluationContext;
+  view: EnvironmentView;
+  refuse: (refusal: Refusal) => void;
+};
+
+/** Many times what an ordinary context has. */
+const largeContextBytes = 4 * 1024;
+
+export function createEvaluation(patient: PatientWork): Evaluation {
+  function begin(subject: Subject, work: Generator<undefined, void>): void {
+    const { response, guarded } = subject.exchange;
+    const isBegun = patient.begin(guardedSteps(guarded, work), () => !response.destroyed);
+    if (!isBegun) subject.refuse(tooMuch);
+  }
+
+  return {
+    all(subject, use) {
+      const { context, view } = subject;
+      if (isQuick(subject)) use(view.outcomesFor(context));
+      else begin(subject, allInSteps(view, context, use));
+    },
+    one(subject, flag, use) {
+      const { context } = subject;
+      if (isQuick(subject)) use(flag.evaluate(context));
+      else begin(subject, oneInSteps(flag, context, use));
+    },
+  };
+}
+
+const tooMuch = refuse("SERVER_002", "Too many large requests at once; try again");
+
+function isQuick({ exchange: { request, query }, context, view }: Subject): boolean {
+  if (context === emptyContext) return true;
+  return !view.isCostly && contextBytes(request, query) <= largeContextBytes;
+}
+
+function* allInSteps(
+  { flags }: EnvironmentView,
+  context: EvaluationContext,
+  use: (outcomeNumbers: Uint8Array) => void,
+): Generator<undefined, void> {
+  const outcomeNumbers = new Uint8Array(flags.length);
+  for (const [index, flag] of flags.entries())
+    outcomeNumbers[index] = numberOfOutcome(yield* evaluateInSteps(flag, context));
+  use(outcomeNumbers);
+}
+
+function* oneInSteps(
+  flag: CompiledFlag,
+  context: EvaluationContext,
+  use: (outcome: Outcome) => void,
+): Generator<undefined, void> {
+  use(yield* evaluateInSteps(flag, context));
+}
+
+/** A fault in a later step ends this one answer, as one in the first would. */
+function* guardedSteps(
+  guarded: Exchange["guarded"],
+  work: Generator<undefined, void>,
+): Generator<undefined, void> {
+  for (let isDone = false; !isDone; ) {
+    isDone = true;
+    guarded(() => {
+      isDone = work.next().done === true;
+    });
+    if (!isDone) yield;
+  }
+}

@@ -1,0 +1,68 @@
+import { sdkStream } from "@halyard/contracts";
+import { emptyContext } from "@halyard/evaluation";
+import { isRefusal, type Refusal } from "@halyard/service";
+import { readUserContext } from "../context/user-context.ts";
+import type { FlagValues } from "../environment/flag-values.ts";
+import { takeSlot } from "../slots/take-slot.ts";
+import type { Listener } from "../streams/stream-hub.ts";
+import { beginStream, elsewhere } from "./begin-stream.ts";
+import { byBearer } from "./by-bearer.ts";
+import { type Endpoint, type Exchange, refuseInOneShape } from "./endpoint.ts";
+import type { SdkParts } from "./sdk-parts.ts";
+
+/** The values as they change. */
+export function streamEndpoint(parts: SdkParts): Endpoint {
+  const authenticate = byBearer(parts);
+  return {
+    method: "GET",
+    path: sdkStream.path,
+    name,
+    countsItself: true,
+    authenticate: (asked) => (parts.isDraining() ? elsewhere : authenticate(asked)),
+    respond: (exchange) => respond(parts, exchange),
+    refuse: refuseInOneShape,
+  };
+}
+
+const name = "stream";
+
+function respond(parts: SdkParts, exchange: Exchange): void {
+  const { views, counts, usage, evaluation } = parts;
+  const { request, response, key, query, nowMs } = exchange;
+  const refuse = (refusal: Refusal) => {
+    refuseInOneShape(exchange, refusal);
+    counts.count(name, response.statusCode);
+  };
+  const context = readUserContext({ headers: request.headers, query, body: undefined });
+  if (isRefusal(context)) {
+    usage?.count(key, name, nowMs);
+    refuse(context);
+    return;
+  }
+  takeSlot(exchange, parts, {
+    refuse,
+    given(open) {
+      usage?.count(key, name, nowMs);
+      const view = views.of(key.environmentId);
+      const begin = (values: FlagValues) =>
+        open(() => beginValues(parts, exchange, { context, view, values }));
+      if (context === emptyContext) begin(view.valuesForNobody);
+      else
+        evaluation.all({ exchange, context, view, refuse }, (outcomeNumbers) =>
+          begin(view.valuesOf(outcomeNumbers)),
+        );
+    },
+  });
+}
+
+type Evaluated = Pick<Listener, "context" | "view" | "values">;
+
+function beginValues({ hub, counts, usage }: SdkParts, exchange: Exchange, told: Evaluated): void {
+  const { request, response, key, nowMs } = exchange;
+  beginStream(exchange);
+  const given = request.headers["last-event-id"];
+  const lastEventId = typeof given === "string" ? given : undefined;
+  hub.open(response, { key, ...told, lastEventId });
+  usage?.answeredAll(key, nowMs);
+  counts.count(name, response.statusCode);
+}

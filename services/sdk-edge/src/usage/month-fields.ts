@@ -1,0 +1,45 @@
+import { type Refusal, refuse } from "@halyard/service";
+import type { Month } from "./month.ts";
+
+/** What callers are told about their month (draft-ietf-httpapi-ratelimit-headers). */
+export type MonthStanding = { limit: number; used: number; month: Month; nowMs: number };
+
+/** `RateLimit-Policy` and `RateLimit`, names and values in turn. */
+export function monthFields(standing: MonthStanding): readonly string[] {
+  const remaining = Math.max(0, standing.limit - standing.used);
+  return [
+    "RateLimit-Policy",
+    policyOf(standing),
+    "RateLimit",
+    `"monthly";r=${remaining};t=${secondsLeft(standing)}`,
+  ];
+}
+
+/** The refusal of what goes beyond the month's requests. */
+export function monthRefusal(standing: MonthStanding): Refusal {
+  const seconds = secondsLeft(standing);
+  return refuse("RATE_001", messageOf(standing), {
+    "retry-after": String(seconds),
+    "ratelimit-policy": policyOf(standing),
+    ratelimit: `"monthly";r=0;t=${seconds}`,
+  });
+}
+
+function messageOf({ limit, month }: MonthStanding): string {
+  if (limit === 0)
+    return "The plan allows no requests; with a larger plan they are answered at once";
+  const next = new Date(month.endsMs).toISOString().replace(".000Z", "Z");
+  return `All ${grouped.format(limit)} requests that the plan has for this month are used; more are answered from ${next} on, or at once with a larger plan`;
+}
+
+/** `500,000`, as plans are written. */
+const grouped = new Intl.NumberFormat("en-US");
+
+function policyOf({ limit, month }: MonthStanding): string {
+  return `"monthly";q=${limit};w=${(month.endsMs - month.beganMs) / 1_000}`;
+}
+
+/** Whole seconds to the month's end, and never zero: clients take that for "no limit". */
+function secondsLeft({ month, nowMs }: MonthStanding): number {
+  return Math.max(1, Math.ceil((month.endsMs - nowMs) / 1_000));
+}

@@ -1,0 +1,20 @@
+import type { DirectoryKey } from "@halyard/api-keys";
+import type { UsageEndpoint } from "@halyard/contracts";
+import type { Refusal } from "@halyard/service";
+
+/**
+ * What an organization uses of its month, as far as one edge sees it. Nothing here is about users:
+ * keys, environments and flags are counted.
+ */
+export type Usage = {
+  /** Refuses a request whose organization has used up its month; it counts nothing yet. */
+  check(key: DirectoryKey, nowMs: number): Refusal | undefined;
+  /** Counts one request that was admitted. */
+  count(key: DirectoryKey, endpoint: UsageEndpoint, nowMs: number): void;
+  /** All flags of the key's environment were evaluated for one answer. */
+  answeredAll(key: DirectoryKey, nowMs: number): void;
+  /** One flag was evaluated by itself. */
+  answeredOne(key: DirectoryKey, flagId: string, nowMs: number): void;
+  /** `RateLimit-Policy` and `RateLimit`, names and values in turn; empty where nothing is limited. */
+  headers(key: DirectoryKey, nowMs: number): readonly string[];
+};

@@ -1,0 +1,208 @@
+import { createContext, emptyContext } from "@halyard/evaluation";
+import { isRefusal } from "@halyard/service";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { readOfrepContext } from "../../src/context/ofrep-context.ts";
+import { readUserContext } from "../../src/context/user-context.ts";
+import { asHeader, knows } from "./reading.ts";
+
+/** Stands in everything that is sent as a name or a value here, and in nothing that is answered. */
+const mark = "xqzmarkzqx";
+
+const Context = createContext(new Map()).constructor;
+
+/** What was answered instead of a context; every answer is one or the other. */
+function complaintOf(answered: object): string | undefined {
+  if (answered instanceof Context) return undefined;
+  if (isRefusal(answered)) return `${answered.refused} ${answered.message}`;
+  expect(Object.keys(answered)).toEqual(["errorCode", "errorDetails"]);
+  return Object.values(answered).join(" ");
+}
+
+const markedText = fc.oneof(
+  fc.constantFrom(
+    "",
+    "id",
+    "user_id",
+    "user",
+    "attributes",
+    "__proto__",
+    "context",
+    "targetingKey",
+  ),
+  fc.string({ unit: "binary" }).map((text) => `${mark}${text}`),
+);
+
+const json = fc.letrec<{ value: unknown; object: Record<string, unknown> }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    fc.constantFrom(null, true, 0, -0, 1e308, Number.POSITIVE_INFINITY),
+    fc.double(),
+    markedText,
+    fc.array(tie("value"), { maxLength: 4 }),
+    tie("object"),
+  ),
+  object: fc.dictionary(markedText, tie("value"), { maxKeys: 6, noNullPrototype: true }),
+}));
+
+/** JSON text of it, also of what `JSON.stringify` would rather not write. */
+function asJson(value: unknown): string {
+  return JSON.stringify(value, (_name, inner: unknown) =>
+    inner === Number.POSITIVE_INFINITY ? "1e400" : inner,
+  ).replaceAll('"1e400"', "1e400");
+}
+
+const headerText = fc.oneof(
+  { withCrossShrink: true, arbitrary: json.object.map(asJson), weight: 2 },
+  {
+    arbitrary: json.object.map((value) => Buffer.from(asJson(value)).toString("base64")),
+    weight: 1,
+  },
+  {
+    arbitrary: json.object.map((value) => Buffer.from(asJson(value)).toString("base64url")),
+    weight: 1,
+  },
+  {
+    arbitrary: fc
+      .array(fc.tuple(markedText, markedText))
+      .map((pairs) => pairs.map((pair) => pair.join("=")).join(",")),
+    weight: 1,
+  },
+  { arbitrary: markedText, weight: 1 },
+);
+
+/** Bytes that Node would let through, most of them UTF-8 and some of them cut. */
+const header = fc.option(
+  fc
+    .tuple(headerText.map(asHeader), fc.nat(300))
+    .map(([text, cut]) => (cut < 30 ? text.slice(cut) : text)),
+  { nil: undefined },
+);
+
+const query = fc.oneof(
+  fc.constant(""),
+  fc
+    .array(fc.tuple(fc.constantFrom("user_id", "%75ser_id", "key", mark), markedText, fc.boolean()))
+    .map((parts) =>
+      parts
+        .map(
+          ([name, text, encoded]) =>
+            `${name}=${encoded ? encodeURIComponent(text.toWellFormed()) : text}`,
+        )
+        .join("&"),
+    ),
+);
+
+const headers = fc.record({
+  "x-user-context": header,
+  "x-user-id": header,
+  "x-user-email": header,
+  "x-user-attributes": header,
+});
+
+describe("given whatever headers, query and body", () => {
+  it("gives a context or a refusal that repeats nothing of it", () => {
+    fc.assert(
+      fc.property(
+        headers,
+        query,
+        fc.option(json.value, { nil: undefined }),
+        (sent, search, body) => {
+          const answered = readUserContext({
+            headers: sent,
+            query: search,
+            body: body === undefined ? undefined : JSON.parse(asJson(body)),
+          });
+          expect(complaintOf(answered) ?? "").not.toContain(mark);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe("given whatever body of an OFREP request", () => {
+  it("gives a context or an error that repeats nothing of it", () => {
+    const body = fc.oneof(
+      json.value,
+      json.value.map((context) => ({ context })),
+    );
+    fc.assert(
+      fc.property(body, (sent) => {
+        const answered = readOfrepContext(JSON.parse(asJson(sent)));
+        expect(complaintOf(answered) ?? "").not.toContain(mark);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+const deep = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+const deepObject = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+
+describe("given values that are nested as deep as a body may be long", () => {
+  const nested: [string, string][] = [
+    ["arrays", `{"a":${deep(32_000)}}`],
+    ["objects", deepObject(10_000)],
+    ["users", `${'{"user":'.repeat(7_000)}{}${"}".repeat(7_000)}`],
+    ["arrays in a user", `{"user":{"attributes":{"a":${deep(32_000)}}}}`],
+  ];
+
+  it.each(nested)("refuses %s", (_case, body) => {
+    const answered = readUserContext({ headers: {}, query: "", body: JSON.parse(body) });
+    expect(answered).toHaveProperty("refused", "VALIDATION_001");
+  });
+
+  it.each(nested)("takes %s for missing in OFREP", (_case, body) => {
+    expect(readOfrepContext({ context: JSON.parse(body) })).toBe(emptyContext);
+  });
+
+  it("refuses them in a header, whole or cut off", () => {
+    for (const value of [`{"a":${deep(8_000)}}`, '{"a":'.repeat(3_000), deepObject(2_500)])
+      for (const sent of [value, Buffer.from(value.slice(0, 12_000)).toString("base64")])
+        expect(
+          readUserContext({ headers: { "x-user-context": sent }, query: "", body: undefined }),
+        ).toHaveProperty("refused", "VALIDATION_001");
+  });
+});
+
+describe("given 10,000 attributes", () => {
+  const pairs = Array.from({ length: 10_000 }, (_, index) => `"a${index}":${index}`).join(",");
+  const flat: unknown = JSON.parse(`{${pairs}}`);
+
+  it.each([
+    ["side by side", flat],
+    ["in user.attributes", { user: { id: "u", attributes: flat } }],
+    [
+      "in both, and in user",
+      { user: { ...(flat as object), attributes: flat }, ...(flat as object) },
+    ],
+  ])("knows them all: %s", (_case, body) => {
+    const context = readUserContext({ headers: {}, query: "", body });
+    if (isRefusal(context)) throw new Error(context.message);
+    for (const index of [0, 1, 5_000, 9_999]) expect(knows(context, `a${index}`, index)).toBe(true);
+  });
+});
+
+describe("given the names of prototypes on every way", () => {
+  it("knows them as attributes, and changes nothing else", () => {
+    const names = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty"];
+    const object = `{${names.map((name) => `"${name}":"sent"`).join(",")}}`;
+    const list = names.map((name) => `${name}=sent`).join(",");
+    const ways = [
+      { headers: { "x-user-context": object }, query: "", body: undefined },
+      { headers: { "x-user-attributes": list }, query: "", body: undefined },
+      { headers: {}, query: "", body: JSON.parse(object) },
+      { headers: {}, query: "", body: JSON.parse(`{"user":${object}}`) },
+      { headers: {}, query: "", body: JSON.parse(`{"user":{"attributes":${object}}}`) },
+    ];
+    for (const way of ways) {
+      const context = readUserContext(way);
+      if (isRefusal(context)) throw new Error(context.message);
+      for (const name of names) expect(knows(context, name, "sent")).toBe(true);
+      expect(knows(context, "valueOf", "sent")).toBe(false);
+    }
+    expect(({} as Record<string, unknown>).sent).toBeUndefined();
+    expect(String({})).toBe("[object Object]");
+  });
+});

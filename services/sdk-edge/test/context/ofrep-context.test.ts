@@ -1,0 +1,93 @@
+import { compile, type EvaluationContext, emptyContext } from "@halyard/evaluation";
+import { describe, expect, it } from "@jest/globals";
+import { readOfrepContext } from "../../src/context/ofrep-context.ts";
+import { knows } from "./reading.ts";
+
+function read(json: string): EvaluationContext {
+  const context = readOfrepContext(JSON.parse(json));
+  if ("errorCode" in context) throw new Error(`it was refused: ${context.errorDetails}`);
+  return context;
+}
+
+describe("given the body of an OFREP request", () => {
+  it.each([
+    ["no context", "{}"],
+    ["a context that is null", '{"context":null}'],
+    ["an empty context", '{"context":{}}'],
+    ["an empty targeting key", '{"context":{"targetingKey":""}}'],
+    [
+      "only what counts as missing",
+      '{"context":{"targetingKey":null,"a":null,"b":{},"c":[[]],"d":1e400}}',
+    ],
+    ["attributes beside the context, which mean nothing", '{"id":"u","user":{"id":"u"}}'],
+    ["a context in a prototype that is sent", '{"__proto__":{"context":{"targetingKey":"u"}}}'],
+  ])("gives the one empty context: %s", (_case, json) => {
+    expect(read(json)).toBe(emptyContext);
+  });
+
+  it.each([
+    ["the targeting key", '{"targetingKey":"u"}', "id", "u"],
+    ["a targeting key that is a number", '{"targetingKey":7}', "id", "7"],
+    ["id beside an empty targeting key", '{"targetingKey":"","id":"i"}', "id", "i"],
+    ["the targeting key over id", '{"id":"i","targetingKey":"u"}', "id", "u"],
+    ["the targeting key over user_id", '{"user_id":"i","targetingKey":"u"}', "id", "u"],
+    ["id without a targeting key", '{"targetingKey":null,"id":"i"}', "id", "i"],
+    ["user_id without a targeting key", '{"user_id":"i"}', "id", "i"],
+    ["attributes of all kinds", '{"n":1.5}', "n", 1.5],
+    ["booleans", '{"b":false}', "b", false],
+    ["arrays", '{"l":["a","b"]}', "l", "b"],
+    ["what stands beside nested values", '{"nested":{"a":{"b":[]}},"plan":"pro"}', "plan", "pro"],
+    ["names of prototypes", '{"__proto__":"a"}', "__proto__", "a"],
+  ])("reads %s", (_case, context, attribute, value) => {
+    expect(knows(read(`{"context":${context}}`), attribute, value)).toBe(true);
+  });
+
+  it("takes a targeting key that is a number for its text, as every id", () => {
+    const flag = compile({
+      key: "asks",
+      enabled: true,
+      rollout_percentage: 100,
+      targeting_rules: [
+        // Only a text can be a version.
+        { conditions: [{ attribute: "id", operator: "semver_eq", value: "7.0.0" }] },
+      ],
+    });
+    expect(flag.evaluate(read('{"context":{"targetingKey":7}}')).value).toBe(true);
+  });
+
+  it("has the targeting key as id only", () => {
+    const context = read('{"context":{"targetingKey":"u"}}');
+    expect(knows(context, "id", "u")).toBe(true);
+    expect(knows(context, "targetingKey", "u")).toBe(false);
+  });
+});
+
+describe("given the body of an OFREP request that does not fit", () => {
+  it.each([undefined, null, [], "marked", 5, true, [{ context: {} }]])(
+    "cannot parse %j",
+    (body) => {
+      expect(readOfrepContext(body)).toEqual({
+        errorCode: "PARSE_ERROR",
+        errorDetails: "The body must be a JSON object",
+      });
+    },
+  );
+
+  it.each([
+    ['"marked"', "/context must be an object"],
+    ['["marked"]', "/context must be an object"],
+    ["5", "/context must be an object"],
+    ["false", "/context must be an object"],
+    ['{"targetingKey":true}', "/context/targetingKey must be a string or a number"],
+    ['{"targetingKey":{"marked":1}}', "/context/targetingKey must be a string or a number"],
+    ['{"targetingKey":["marked"],"id":"i"}', "/context/targetingKey must be a string or a number"],
+    ['{"targetingKey":1e400}', "/context/targetingKey must be a string or a number"],
+    ['{"id":true}', "/context/id must be a string or a number"],
+    ['{"targetingKey":"u","user_id":["marked"]}', "/context/id must be a string or a number"],
+  ])("finds the context invalid: %s", (context, errorDetails) => {
+    expect(readOfrepContext(JSON.parse(`{"context":${context}}`))).toEqual({
+      errorCode: "INVALID_CONTEXT",
+      errorDetails,
+    });
+  });
+});

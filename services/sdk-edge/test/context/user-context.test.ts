@@ -1,0 +1,221 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
+import { isRefusal } from "@halyard/service";
+import { describe, expect, it } from "@jest/globals";
+import { type ContextSources, readUserContext } from "../../src/context/user-context.ts";
+import { asHeader, knows } from "./reading.ts";
+
+const nothing: ContextSources = { headers: {}, query: "", body: undefined };
+
+function read(sources: Partial<ContextSources>): EvaluationContext {
+  const context = readUserContext({ ...nothing, ...sources });
+  if (isRefusal(context)) throw new Error(`it was refused: ${context.message}`);
+  return context;
+}
+
+function refusalOf(sources: Partial<ContextSources>) {
+  const refusal = readUserContext({ ...nothing, ...sources });
+  if (!isRefusal(refusal)) throw new Error("it was read");
+  return refusal;
+}
+
+describe("given a request that says nothing about its user", () => {
+  it.each<[string, Partial<ContextSources>]>([
+    ["nothing at all", {}],
+    ["other headers", { headers: { authorization: "Bearer x", "x-user-agent": "y" } }],
+    [
+      "headers without a value",
+      {
+        headers: {
+          "x-user-context": "",
+          "x-user-id": "",
+          "x-user-email": "",
+          "x-user-attributes": "",
+        },
+      },
+    ],
+    ["other parameters", { query: "key=checkout" }],
+    ["an empty user_id", { query: "user_id=" }],
+    ["an empty body object", { body: {} }],
+    ["a body whose attributes are null", { body: { id: null, user: { id: null } } }],
+    ["an empty context header", { headers: { "x-user-context": "{}" } }],
+    ["a list of nothing", { headers: { "x-user-attributes": ", ," } }],
+  ])("gives the one empty context: %s", (_case, sources) => {
+    expect(read(sources)).toBe(emptyContext);
+  });
+});
+
+/** Each source that can say who asks, from the one that wins over all others down. */
+const sources: {
+  name: string;
+  attribute: string;
+  says: (value: string) => Partial<ContextSources>;
+}[] = [
+  { name: "the body", attribute: "id", says: (id) => ({ body: { user: { id } } }) },
+  {
+    name: "X-User-Context",
+    attribute: "id",
+    says: (id) => ({ headers: { "x-user-context": JSON.stringify({ user_id: id }) } }),
+  },
+  { name: "X-User-ID", attribute: "id", says: (id) => ({ headers: { "x-user-id": id } }) },
+  {
+    name: "X-User-Attributes",
+    attribute: "id",
+    says: (id) => ({ headers: { "x-user-attributes": `id=${id}` } }),
+  },
+  { name: "the query", attribute: "id", says: (id) => ({ query: `user_id=${id}` }) },
+  { name: "the body", attribute: "email", says: (email) => ({ body: { email } }) },
+  {
+    name: "X-User-Context",
+    attribute: "email",
+    says: (email) => ({ headers: { "x-user-context": JSON.stringify({ email }) } }),
+  },
+  {
+    name: "X-User-Email",
+    attribute: "email",
+    says: (email) => ({ headers: { "x-user-email": email } }),
+  },
+  {
+    name: "X-User-Attributes",
+    attribute: "email",
+    says: (email) => ({ headers: { "x-user-attributes": `email=${email}` } }),
+  },
+];
+
+const pairs = sources.flatMap((stronger, index) =>
+  sources
+    .slice(index + 1)
+    .filter(({ attribute }) => attribute === stronger.attribute)
+    .map((weaker) => ({
+      attribute: stronger.attribute,
+      wins: stronger.name,
+      over: weaker.name,
+      stronger: stronger.says("wins"),
+      weaker: weaker.says("loses"),
+    })),
+);
+
+describe("given two sources that say the same attribute", () => {
+  it.each(pairs)(
+    "takes $attribute from $wins and not from $over",
+    ({ attribute, stronger, weaker }) => {
+      const context = read({
+        ...weaker,
+        ...stronger,
+        headers: { ...weaker.headers, ...stronger.headers },
+      });
+      expect(knows(context, attribute, "wins")).toBe(true);
+    },
+  );
+});
+
+describe("given sources that say different attributes", () => {
+  const context = read({
+    headers: {
+      "x-user-context": '{"fromContext":1}',
+      "x-user-id": "u",
+      "x-user-email": "e",
+      "x-user-attributes": "fromList=l",
+    },
+    query: "user_id=q",
+    body: { user: { attributes: { fromUser: true } }, fromBody: "b" },
+  });
+
+  it.each([
+    ["fromContext", 1],
+    ["id", "u"],
+    ["email", "e"],
+    ["fromList", "l"],
+    ["fromUser", true],
+    ["fromBody", "b"],
+  ])("knows them all: %s", (attribute, value) => {
+    expect(knows(context, attribute, value)).toBe(true);
+  });
+
+  it("knows nothing that was not sent", () => {
+    expect(knows(context, "constructor", "")).toBe(false);
+    expect(knows(context, "user", "u")).toBe(false);
+    expect(knows(context, "user_id", "q")).toBe(false);
+  });
+});
+
+describe("given header values that are more than ASCII", () => {
+  it.each([
+    ["id", "x-user-id", "jürgen"],
+    ["email", "x-user-email", "jürgen@例え.jp"],
+    ["city", "x-user-attributes", "city=München 🎈"],
+    ["city", "x-user-context", '{"city":"München 🎈"}'],
+  ])("reads %s of %s as UTF-8", (attribute, header, value) => {
+    const context = read({ headers: { [header]: asHeader(value) } });
+    const expected = attribute === "city" ? "München 🎈" : value;
+    expect(knows(context, attribute, expected)).toBe(true);
+  });
+
+  it.each([
+    ["X-User-ID", "\xfc"],
+    ["X-User-Email", "j\xfcrgen"],
+    ["X-User-Attributes", "city=M\xfcnchen"],
+    ["X-User-Context", '{"city":"M\xfcnchen"}'],
+  ])("refuses %s that is no UTF-8", (header, value) => {
+    expect(refusalOf({ headers: { [header.toLowerCase()]: value } })).toEqual({
+      refused: "VALIDATION_001",
+      message: `${header} must be valid UTF-8`,
+    });
+  });
+});
+
+describe("given a source that is wrong and another one that overrules it", () => {
+  it.each<[string, Partial<ContextSources>]>([
+    ["X-User-Context", { headers: { "x-user-context": "{" } }],
+    [
+      "X-User-Context beside other headers",
+      { headers: { "x-user-context": "{", "x-user-id": "u" } },
+    ],
+    ["X-User-ID", { headers: { "x-user-id": "\xff" } }],
+    ["X-User-Attributes", { headers: { "x-user-attributes": "id" } }],
+    ["the query", { query: "user_id=%" }],
+  ])("refuses it all the same: %s", (_case, wrong) => {
+    expect(refusalOf({ ...wrong, body: { id: "u" } }).refused).toBe("VALIDATION_001");
+  });
+});
+
+describe("given large headers about the user", () => {
+  const limit = 16 * 1024;
+  const json = (bytes: number) => `{"a":"${"x".repeat(bytes - 8)}"}`;
+
+  it.each<[string, IncomingHttpHeaders]>([
+    ["X-User-Context", { "x-user-context": json(limit) }],
+    ["X-User-ID", { "x-user-id": "x".repeat(limit) }],
+    ["X-User-Email", { "x-user-email": "x".repeat(limit) }],
+    ["X-User-Attributes", { "x-user-attributes": `a=${"x".repeat(limit - 2)}` }],
+    [
+      "all together",
+      { "x-user-context": json(limit - 10), "x-user-id": "12345", "x-user-email": "1@345" },
+    ],
+  ])("reads 16 KiB and refuses a byte more: %s", (_case, headers) => {
+    expect(isRefusal(readUserContext({ ...nothing, headers }))).toBe(false);
+    const [[name, value] = ["", ""]] = Object.entries(headers);
+    const longer = { ...headers, [name]: String(value).replace("x", "xx") };
+    const one = name === "x-user-id" ? { ...headers, [name]: `${value}x` } : longer;
+    expect(refusalOf({ headers: one })).toEqual({
+      refused: "VALIDATION_002",
+      message: "The X-User-* headers must have at most 16384 bytes together",
+    });
+  });
+
+  it("counts bytes and not characters", () => {
+    const balloons = (count: number) => ({ "x-user-id": asHeader("🎈".repeat(count)) });
+    expect(isRefusal(readUserContext({ ...nothing, headers: balloons(limit / 4) }))).toBe(false);
+    expect(refusalOf({ headers: balloons(limit / 4 + 1) }).refused).toBe("VALIDATION_002");
+  });
+});
+
+describe("given a request that says nothing of its user", () => {
+  it.each<[string, IncomingHttpHeaders, string]>([
+    ["nothing", {}, ""],
+    ["other headers and parameters", { "user-agent": "x", "x-user": "y" }, "key=checkout"],
+    ["headers without a value", { "x-user-id": "", "x-user-context": "" }, ""],
+  ])("answers the very context of nobody: %s", (_case, headers, query) => {
+    expect(read({ headers, query })).toBe(emptyContext);
+  });
+});

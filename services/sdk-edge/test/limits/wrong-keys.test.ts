@@ -1,0 +1,82 @@
+import { type IncomingMessage, request } from "node:http";
+import { call } from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { apiKey, flagEntry } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+
+const key = apiKey();
+const wrong = apiKey();
+const proxy = { trustedProxies: ["127.0.0.1"] };
+let edge: EdgeServer;
+afterEach(() => edge.stop());
+
+describe.each([
+  { endpoint: "the flags", method: "GET", path: "/api/v1/sdk/flags" },
+  { endpoint: "OFREP", method: "POST", path: "/ofrep/v1/evaluate/flags" },
+])("given an address that floods $endpoint with keys that do not work", (asked) => {
+  beforeEach(async () => {
+    edge = await startEdgeServer([key.entry, flagEntry()]);
+  });
+
+  it("is told to wait, and for how long", async () => {
+    expect((await ask(asked)).statusCode).toBe(401);
+    const { headers } = await askUntilRefused(asked);
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+    expect(headers["ratelimit-policy"]).toBe('"requests";q=1000;w=10');
+    expect(headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
+  });
+
+  it("is answered as ever with a key that works, and may go on after a while", async () => {
+    await askUntilRefused(asked);
+    expect((await call(`${edge.url}/api/v1/sdk/flags`, { key: key.text })).status).toBe(200);
+    edge.passTime(60_000);
+    expect((await ask(asked)).statusCode).toBe(401);
+  });
+});
+
+describe("given a flood that a proxy passes on", () => {
+  const asked = { method: "GET", path: "/api/v1/sdk/flags" };
+
+  it("refuses who sent it, if the proxy is believed, and nobody else", async () => {
+    edge = await startEdgeServer([key.entry, flagEntry()], proxy);
+    await askUntilRefused({ ...asked, from: "192.0.2.1" });
+    expect((await ask({ ...asked, from: "192.0.2.2" })).statusCode).toBe(401);
+  });
+
+  it("believes nobody else who says to be passing it on", async () => {
+    edge = await startEdgeServer([key.entry, flagEntry()]);
+    let sent = 0;
+    await askUntilRefused({ ...asked, from: () => `192.0.2.${(sent++ % 200) + 1}` });
+    expect(sent).toBeGreaterThan(1_000);
+  });
+});
+
+type Asked = { method: string; path: string; from?: string | (() => string) };
+
+/** So many come back to an address while a slow machine asks that more than one burst is needed. */
+const mostBunches = 200;
+
+async function askUntilRefused(asked: Asked): Promise<IncomingMessage> {
+  for (let bunch = 0; bunch < mostBunches; bunch += 1) {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => ask(asked)));
+    const refused = answers.find(({ statusCode }) => statusCode === 429);
+    if (refused !== undefined) return refused;
+  }
+  throw new Error("Nobody was refused");
+}
+
+function ask({ method, path, from }: Asked): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const forwarded = typeof from === "function" ? from() : from;
+    const headers = {
+      authorization: `Bearer ${wrong.text}`,
+      ...(forwarded === undefined ? {} : { "x-forwarded-for": forwarded }),
+    };
+    const asking = request(`${edge.url}${path}`, { method, headers }, (response) => {
+      response.resume();
+      response.once("end", () => resolve(response));
+    });
+    asking.once("error", reject);
+    asking.end();
+  });
+}

@@ -1,0 +1,44 @@
+import { type Called, type CallOptions, call, openEventStream } from "@halyard/testing";
+import type { EdgeServer } from "../edge-server.ts";
+
+/** Requests as OpenFeature providers make them. */
+export const tokenSecret = "what the tokens of the tests are signed with";
+
+export function askAll(
+  edge: EdgeServer,
+  key: string,
+  context?: object,
+  options: CallOptions & { query?: string } = {},
+): Promise<Called> {
+  const { query = "", ...others } = options;
+  const body = context === undefined ? {} : { context };
+  return call(`${edge.url}/ofrep/v1/evaluate/flags${query}`, {
+    method: "POST",
+    key,
+    body,
+    ...others,
+  });
+}
+
+export function askOne(
+  edge: EdgeServer,
+  key: string,
+  flagKey: string,
+  body: unknown = {},
+): Promise<Called> {
+  return call(`${edge.url}/ofrep/v1/evaluate/flags/${flagKey}`, { method: "POST", key, body });
+}
+
+/** Where a client of this key is told to listen. */
+export async function streamAddress(edge: EdgeServer, key: string): Promise<string> {
+  const { body } = await askAll(edge, key);
+  return new URL(body.eventStreams[0].endpoint.requestUri, edge.url).href;
+}
+
+export async function listen(
+  edge: EdgeServer,
+  key: string,
+  headers: Record<string, string> = {},
+): ReturnType<typeof openEventStream> {
+  return openEventStream(await streamAddress(edge, key), headers);
+}

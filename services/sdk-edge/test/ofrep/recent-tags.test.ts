@@ -1,0 +1,88 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { configurationTagOf } from "../../src/environment/configuration-tag.ts";
+import { createRecentTags, type RecentTags } from "../../src/ofrep/recent-tags.ts";
+import type { Entry } from "../../src/snapshot/reduce.ts";
+import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
+import { deletedFlag, flagEntry, id } from "../builders.ts";
+
+/** Two edges: one takes each change for itself, the other takes several together. */
+type Edge = { holder: SnapshotHolder; recent: RecentTags };
+let oneByOne: Edge;
+let together: Edge;
+
+function edge(): Edge {
+  const holder = createSnapshotHolder({ now: () => 0, pace: { restMs: () => 0 } });
+  const recent = createRecentTags();
+  holder.subscribe(recent.follow);
+  holder.replace(id("epoch"), [flag(1, 1), flag(2, 1)]);
+  return { holder, recent };
+}
+const flag = (number: number, version: number) =>
+  flagEntry({ flag_id: id("flag", number), key: `flag-${number}`, version });
+const tagAt = ({ holder }: Edge) =>
+  configurationTagOf(holder.snapshot?.environments.get(id("env")));
+const includes = ({ recent }: Edge, tag: ReturnType<typeof tagAt>) =>
+  recent.includes(id("env"), tag);
+
+async function take({ holder }: Edge, ...entries: Entry[]): Promise<void> {
+  for (const entry of entries) holder.apply(entry);
+  await nextTurn();
+}
+
+beforeEach(() => {
+  oneByOne = edge();
+  together = edge();
+});
+
+describe("given several quick changes", () => {
+  const changes = [
+    flag(1, 2),
+    flag(2, 2),
+    flag(3, 1),
+    flag(1, 3),
+    deletedFlag(3, id("flag", 2)),
+    flag(3, 2),
+  ];
+
+  it("knows every state that it was in, and none that is to come", async () => {
+    const tags = [tagAt(oneByOne)];
+    for (const change of changes) {
+      await take(oneByOne, change);
+      expect(includes(together, tagAt(oneByOne))).toBe(false);
+      tags.push(tagAt(oneByOne));
+    }
+    for (const tag of tags) expect(includes(oneByOne, tag)).toBe(true);
+  });
+
+  it("knows the states between, too, where it took the changes together", async () => {
+    const tags = [tagAt(oneByOne)];
+    for (const change of changes) {
+      await take(oneByOne, change);
+      tags.push(tagAt(oneByOne));
+    }
+    await take(together, ...changes);
+    expect(tagAt(together)).toEqual(tagAt(oneByOne));
+    for (const tag of tags) expect(includes(together, tag)).toBe(true);
+  });
+
+  it("forgets what is long past", async () => {
+    const first = tagAt(oneByOne);
+    for (let version = 2; version < 30; version += 1) await take(oneByOne, flag(1, version));
+    expect(includes(oneByOne, first)).toBe(false);
+  });
+
+  it("does not mistake one environment for another", async () => {
+    const first = tagAt(oneByOne);
+    await take(oneByOne, flag(1, 2));
+    expect(oneByOne.recent.includes(id("env", 2), first)).toBe(false);
+  });
+
+  it("begins anew when everything was read anew", async () => {
+    const first = tagAt(oneByOne);
+    await take(oneByOne, flag(1, 2));
+    oneByOne.holder.replace(id("epoch", 2), [flag(1, 1)]);
+    expect(includes(oneByOne, first)).toBe(false);
+    expect(includes(oneByOne, tagAt(oneByOne))).toBe(true);
+  });
+});

@@ -1,0 +1,160 @@
+import { compileCheck, ErrorBody, OfrepError, OfrepFlagError } from "@halyard/contracts";
+import { call } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { apiKey, flagEntry } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+import { askAll, askOne, tokenSecret } from "./asking.ts";
+
+const key = apiKey();
+const mark = "not-to-be-repeated";
+let edge: EdgeServer;
+beforeAll(async () => {
+  edge = await startEdgeServer([key.entry, flagEntry()], { streamTokenSecret: tokenSecret });
+});
+afterAll(() => edge.stop());
+
+const isFlagError = compileCheck(OfrepFlagError);
+const isBulkError = compileCheck(OfrepError);
+const isOurError = compileCheck(ErrorBody);
+
+async function send(path: string, options: { body?: string; headers?: Record<string, string> }) {
+  const response = await fetch(`${edge.url}/ofrep/v1/evaluate/${path}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key.text}`,
+      "content-type": "application/json",
+      ...options.headers,
+    },
+    ...(options.body === undefined ? {} : { body: options.body }),
+  });
+  const text = await response.text();
+  expect(text).not.toContain(mark);
+  expect(response.headers.get("access-control-allow-origin")).toBe("*");
+  return { status: response.status, body: JSON.parse(text), headers: response.headers };
+}
+
+const wrong: [string, number, string, { body?: string; headers?: Record<string, string> }][] = [
+  ["a body that is not JSON", 400, "PARSE_ERROR", { body: `{"context": ${mark}` }],
+  ["a body that is no object", 400, "PARSE_ERROR", { body: `["${mark}"]` }],
+  ["no body", 400, "PARSE_ERROR", {}],
+  ["bytes that are no UTF-8", 400, "PARSE_ERROR", { body: "\u00ff" }],
+  ["a context that is no object", 400, "INVALID_CONTEXT", { body: `{"context":"${mark}"}` }],
+  ["a context that is a list", 400, "INVALID_CONTEXT", { body: `{"context":["${mark}"]}` }],
+  [
+    "a targeting key that is none",
+    400,
+    "INVALID_CONTEXT",
+    { body: `{"context":{"targetingKey":{"${mark}":1}}}` },
+  ],
+  [
+    "a body that is too large",
+    413,
+    "GENERAL",
+    { body: JSON.stringify({ context: { mark: mark.repeat(5_000) } }) },
+  ],
+  [
+    "a body of another kind",
+    415,
+    "PARSE_ERROR",
+    { body: mark, headers: { "content-type": "text/plain" } },
+  ],
+];
+
+describe("given a request about all flags that is wrong", () => {
+  it.each(wrong)("answers %s with %d %s in OFREP's shape", async (_what, status, code, options) => {
+    const answer = await send("flags", options);
+    expect(answer.status).toBe(status);
+    expect(answer.body).toEqual({ errorCode: code, errorDetails: expect.any(String) });
+    expect(isBulkError(answer.body)).toMatchObject({ ok: true });
+  });
+});
+
+describe("given a request about one flag that is wrong", () => {
+  it.each(wrong)(
+    "answers %s with %d %s and the flag's key",
+    async (_what, status, code, options) => {
+      const answer = await send("flags/checkout", options);
+      expect(answer.status).toBe(status);
+      expect(answer.body).toEqual({
+        key: "checkout",
+        errorCode: code,
+        errorDetails: expect.any(String),
+      });
+      expect(isFlagError(answer.body)).toMatchObject({ ok: true });
+    },
+  );
+
+  it.each(["unknown", "__proto__", "a%2Fb", "%C3%BC", "constructor"])(
+    "answers that there is no flag %s",
+    async (flagKey) => {
+      const { status, body } = await askOne(edge, key.text, flagKey);
+      expect(status).toBe(404);
+      expect(body).toEqual({
+        key: decodeURIComponent(flagKey),
+        errorCode: "FLAG_NOT_FOUND",
+        errorDetails: "There is no flag with this key",
+      });
+      expect(isFlagError(body)).toMatchObject({ ok: true });
+    },
+  );
+});
+
+describe("given a key that does not work", () => {
+  it.each(["flags", "flags/checkout"])("answers 401 in our shape (%s)", async (path) => {
+    for (const headers of [
+      { authorization: `Bearer ${apiKey().text}` },
+      { authorization: "Basic abc", "x-api-key": key.text },
+      { authorization: "", "x-api-key": apiKey().text },
+    ]) {
+      const answer = await send(path, { body: "{}", headers });
+      expect(answer.status).toBe(401);
+      expect(isOurError(answer.body)).toMatchObject({ ok: true });
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+    }
+  });
+});
+
+describe("given an edge that has not received the flags yet", () => {
+  it("answers 503 in our shape", async () => {
+    const empty = await startEdgeServer();
+    const answer = await askAll(empty, key.text);
+    expect(answer.status).toBe(503);
+    expect(isOurError(answer.body)).toMatchObject({ ok: true });
+    expect(answer.headers.get("retry-after")).toBe("1");
+    await empty.stop();
+  });
+});
+
+describe("given a key that asks too often", () => {
+  it("is refused everywhere, with the fields that say when to come back, and counted once", async () => {
+    const limited = await startEdgeServer([key.entry, flagEntry()], { requestsPerSecond: 2 });
+    const paths = [
+      ["POST", "/ofrep/v1/evaluate/flags"],
+      ["POST", "/ofrep/v1/evaluate/flags/checkout"],
+      ["GET", "/api/v1/sdk/flags"],
+      ["GET", "/api/v1/sdk/evaluate?key=checkout"],
+      ["GET", "/api/v1/sdk/stream"],
+    ] as const;
+    const ask = ([method, path]: readonly [string, string]) =>
+      call(limited.url + path, {
+        method,
+        key: key.text,
+        ...(method === "POST" ? { body: {} } : {}),
+      });
+    expect((await ask(paths[0])).status).toBe(200);
+    expect((await ask(paths[1])).status).toBe(200);
+    for (const path of paths) {
+      const { status, headers, body } = await ask(path);
+      expect([path[1], status]).toEqual([path[1], 429]);
+      expect(isOurError(body)).toMatchObject({ ok: true });
+      expect(headers.get("retry-after")).toBe("1");
+      expect(headers.get("ratelimit-policy")).toBe('"requests";q=2;w=1');
+      expect(headers.get("ratelimit")).toBe('"requests";r=0;t=1');
+      expect(headers.get("access-control-expose-headers")).toContain("RateLimit-Policy");
+    }
+    limited.passTime(1_000);
+    expect((await ask(paths[0])).status).toBe(200);
+    expect(await limited.metric('answers_total{endpoint="ofrep_flags",status="429"')).toBe(1);
+    await limited.stop();
+  });
+});

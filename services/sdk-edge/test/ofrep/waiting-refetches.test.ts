@@ -1,0 +1,96 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import {
+  createWaitingRefetches,
+  mostWaiting,
+  mostWaitingPerEnvironment,
+  type WaitingRefetches,
+} from "../../src/ofrep/waiting-refetches.ts";
+
+let waiting: WaitingRefetches;
+let resumed: string[];
+let known: Set<string>;
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate"] });
+  waiting = createWaitingRefetches();
+  resumed = [];
+  known = new Set();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const wait = (name: string, environmentId = "e1") =>
+  waiting.wait(environmentId, {
+    isKnown: () => known.has(name),
+    resume: () => void resumed.push(name),
+  });
+
+describe("given refetches that wait for a change", () => {
+  it("resumes those whose change has come, and leaves the others waiting", () => {
+    wait("a");
+    wait("b");
+    known.add("a");
+    waiting.changed("e1");
+    expect(resumed).toEqual(["a"]);
+    expect(waiting.size).toBe(1);
+  });
+
+  it("is not concerned with changes elsewhere", () => {
+    wait("a");
+    known.add("a");
+    waiting.changed("e2");
+    expect(resumed).toEqual([]);
+  });
+
+  it("waits a second and no longer", () => {
+    wait("a");
+    jest.advanceTimersByTime(999);
+    expect(resumed).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(resumed).toEqual(["a"]);
+    waiting.changed("e1");
+    expect(resumed).toEqual(["a"]);
+    expect(waiting.size).toBe(0);
+  });
+
+  it("forgets those who have left", () => {
+    const leave = wait("a");
+    leave?.();
+    jest.advanceTimersByTime(2_000);
+    expect(resumed).toEqual([]);
+    expect(waiting.size).toBe(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("resumes many in groups, so that others are answered between them", async () => {
+    for (let index = 0; index < 50; index += 1) {
+      wait(`r${index}`);
+      known.add(`r${index}`);
+    }
+    waiting.changed("e1");
+    expect(resumed).toHaveLength(20);
+    await nextTurn();
+    expect(resumed).toHaveLength(40);
+    await nextTurn();
+    expect(resumed).toHaveLength(50);
+    expect(waiting.size).toBe(0);
+  });
+
+  it("lets no more wait than it has room for", () => {
+    for (let index = 0; index < mostWaiting; index += 1) wait(`r${index}`, `e${index % 20}`);
+    expect(waiting.size).toBe(mostWaiting);
+    expect(wait("one more", "e20")).toBeUndefined();
+    expect(waiting.size).toBe(mostWaiting);
+    jest.advanceTimersByTime(1_000);
+    expect(waiting.size).toBe(0);
+    expect(resumed).not.toContain("one more");
+  });
+
+  it("lets no environment take the places of the others", () => {
+    for (let index = 0; index < mostWaitingPerEnvironment; index += 1) wait(`r${index}`);
+    expect(wait("one more")).toBeUndefined();
+    expect(wait("elsewhere", "e2")).toBeDefined();
+    expect(resumed).toEqual([]);
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { type Claim, decideClaim } from "../../src/slots/decide-claim.ts";
+
+function claim(fields: Partial<Claim>): Claim {
+  const isEnded = (leaseId: string) => leaseId.startsWith("ended");
+  return { holders: {}, leaseId: "ours", isEnded, open: 0, waiting: 0, limit: 10, ...fields };
+}
+
+describe("given an edge that claims slots", () => {
+  it.each<{ it: string; given: Partial<Claim>; granted: number; holders: Record<string, number> }>([
+    {
+      it: "is granted all that wait when there is room",
+      given: { waiting: 4 },
+      granted: 4,
+      holders: { ours: 4 },
+    },
+    {
+      it: "is granted what the others leave",
+      given: { holders: { other: 7, third: 1 }, waiting: 4 },
+      granted: 2,
+      holders: { other: 7, third: 1, ours: 2 },
+    },
+    {
+      it: "is granted nothing when all are taken",
+      given: { holders: { other: 10 }, waiting: 1 },
+      granted: 0,
+      holders: { other: 10 },
+    },
+    {
+      it: "has what leases that have ended held",
+      given: { holders: { ended: 9, other: 1 }, waiting: 9 },
+      granted: 9,
+      holders: { other: 1, ours: 9 },
+    },
+    {
+      it: "gives back what it does not use",
+      given: { holders: { ours: 5, other: 1 }, open: 2 },
+      granted: 0,
+      holders: { other: 1, ours: 2 },
+    },
+    {
+      it: "disappears when it uses nothing",
+      given: { holders: { ours: 5, other: 1 } },
+      granted: 0,
+      holders: { other: 1 },
+    },
+    {
+      it: "gives what it holds and does not use to those who wait",
+      given: { holders: { ours: 5, other: 5 }, open: 2, waiting: 4 },
+      granted: 3,
+      holders: { other: 5, ours: 5 },
+    },
+    {
+      it: "keeps what is open and is granted nothing when the limit is lower than that",
+      given: { holders: { ours: 5, other: 5 }, open: 5, waiting: 1, limit: 3 },
+      granted: 0,
+      holders: { other: 5, ours: 5 },
+    },
+    {
+      it: "is granted everything when there is no limit",
+      given: { holders: { other: 1_000 }, open: 500, waiting: 3, limit: null },
+      granted: 3,
+      holders: { other: 1_000, ours: 503 },
+    },
+    {
+      it: "is granted nothing where nothing is allowed",
+      given: { waiting: 1, limit: 0 },
+      granted: 0,
+      holders: {},
+    },
+  ])("$it", ({ given, granted, holders }) => {
+    const decision = decideClaim(claim(given));
+    expect(decision).toMatchObject({ granted, slots: holders.ours ?? 0 });
+    expect(decision.holders).toEqual(holders);
+  });
+});
+
+describe("given any claim", () => {
+  const slots = fc.integer({ min: 1, max: 20 });
+  const anyClaim = fc.record({
+    holders: fc.dictionary(fc.constantFrom("ours", "other", "third", "ended", "ended2"), slots),
+    open: fc.nat({ max: 20 }),
+    waiting: fc.nat({ max: 20 }),
+    limit: fc.option(fc.nat({ max: 40 })),
+  });
+  const sum = (holders: Readonly<Record<string, number>>) =>
+    Object.values(holders).reduce((total, one) => total + one, 0);
+
+  it("writes down no more than the limit, or than what is open already", () => {
+    fc.assert(
+      fc.property(anyClaim, (fields) => {
+        const decision = decideClaim(claim(fields));
+        const { other = 0, third = 0 } = fields.holders;
+        const inUse = other + third + fields.open;
+        const total = sum(decision.holders);
+        const { limit } = fields;
+        if (limit !== null) expect(total).toBeLessThanOrEqual(Math.max(limit, inUse));
+        expect(decision.isWithinLimit).toBe(limit === null || total <= limit);
+      }),
+    );
+  });
+
+  it("leaves the others what they have, and nothing to those that have ended", () => {
+    fc.assert(
+      fc.property(anyClaim, (fields) => {
+        const { other, third } = fields.holders;
+        const { ours: _, ...rest } = decideClaim(claim(fields)).holders;
+        expect(rest).toEqual(JSON.parse(JSON.stringify({ other, third })));
+      }),
+    );
+  });
+
+  it("grants as many as there is room for", () => {
+    fc.assert(
+      fc.property(anyClaim, (fields) => {
+        const { granted, slots: ours, holders } = decideClaim(claim(fields));
+        expect(ours).toBe(fields.open + granted);
+        expect(holders.ours ?? 0).toBe(ours);
+        const isFull = fields.limit !== null && sum(holders) >= fields.limit;
+        expect(granted === fields.waiting || isFull).toBe(true);
+      }),
+    );
+  });
+});

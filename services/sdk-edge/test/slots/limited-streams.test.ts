@@ -1,0 +1,162 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import type { Socket } from "node:net";
+import { defaultPlans } from "@halyard/contracts";
+import { call, type EventStream, eventually, openEventStream } from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { noSlotFree } from "../../src/slots/slot-refusals.ts";
+import type { StreamSlots } from "../../src/slots/stream-slots.ts";
+import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
+
+/** Both kinds of stream, over slots that the test gives away. */
+const key = apiKey();
+const monthly = defaultPlans.pro?.requests_per_month;
+let edge: EdgeServer;
+let slots: ReturnType<typeof slotsOf>;
+const opened: EventStream[] = [];
+
+beforeEach(async () => {
+  slots = slotsOf(2);
+  edge = await startEdgeServer([organizationEntry(), key.entry, flagEntry()], {
+    streamTokenSecret: tokenSecret,
+    slots,
+    countsUsage: true,
+  });
+});
+afterEach(async () => {
+  for (const stream of opened.splice(0)) stream.close();
+  await edge.stop();
+});
+
+describe.each([
+  { kind: "of an SDK", endpoint: "stream" as const },
+  { kind: "of an OpenFeature client", endpoint: "ofrep_stream" as const },
+])("given a stream $kind", ({ endpoint }) => {
+  const address = async () =>
+    endpoint === "stream" ? `${edge.url}/api/v1/sdk/stream` : streamAddress(edge, key.text);
+  const headers = { authorization: `Bearer ${key.text}` };
+  const open = async () => {
+    const stream = await openEventStream(await address(), headers);
+    opened.push(stream);
+    return stream;
+  };
+  const counted = () => {
+    const [environment] = edge.counting?.take()?.environments ?? [];
+    return environment?.requests[endpoint] ?? 0;
+  };
+
+  it("takes a slot, gives it back when it has closed, and counts once", async () => {
+    const stream = await open();
+    expect(stream.status).toBe(200);
+    expect(stream.headers["ratelimit-policy"]).toContain(`"monthly";q=${monthly}`);
+    expect(slots.taken).toBe(1);
+    stream.close();
+    await eventually(() => slots.taken === 0);
+    expect(counted()).toBe(1);
+  });
+
+  it("is refused when there is none, by a limit of concurrent requests, and is not counted", async () => {
+    slots.taken = 2;
+    const refused = await call(await address(), { key: key.text });
+    expect(refused.status).toBe(429);
+    expect(refused.body.error.code).toBe("RATE_001");
+    expect(refused.headers.get("ratelimit-policy")).toMatch(/^"sse";q=2;qu="concurrent-requests"/);
+    expect(refused.headers.get("ratelimit")).toMatch(/^"sse";r=0/);
+    expect(refused.headers.get("retry-after")).toBeNull();
+    expect(refused.headers.get("access-control-allow-origin")).toBe("*");
+    expect(counted()).toBe(0);
+    expect(await edge.metric(`answers_total{endpoint="${endpoint}",status="429"`)).toBe(1);
+  });
+
+  it("waits to be told, and opens then", async () => {
+    slots.keepWaiting = true;
+    const opening = open();
+    const decide = await eventually(() => slots.waiting.shift());
+    decide();
+    expect((await opening).status).toBe(200);
+  });
+
+  it("gives its slot back when the client has left before it was told", async () => {
+    slots.keepWaiting = true;
+    const url = await address();
+    const connected = once(edge.edge.app.server, "connection");
+    const leaving = request(url, { headers, agent: false }).on("error", () => undefined);
+    leaving.end();
+    const [connection] = (await connected) as [Socket];
+    const decide = await eventually(() => slots.waiting.shift());
+    leaving.destroy();
+    await eventually(() => connection.destroyed);
+    decide();
+    expect(slots.taken).toBe(0);
+    expect(counted()).toBe(0);
+  });
+
+  it("does not open on an edge that began to stop while it waited", async () => {
+    slots.keepWaiting = true;
+    const opening = open();
+    const decide = await eventually(() => slots.waiting.shift());
+    const draining = edge.edge.drain();
+    decide();
+    expect((await opening).status).toBe(503);
+    await eventually(() => slots.taken === 0);
+    await draining;
+  });
+
+  it("is closed when the edge has lost its slots", async () => {
+    const stream = await open();
+    slots.loseAll();
+    await stream.ended;
+    await eventually(() => slots.taken === 0);
+    expect(await edge.metric('streams_closed_total{cause="lease_ended"')).toBe(1);
+  });
+});
+
+describe("given a stream whose user context does not parse", () => {
+  it("takes no slot, and is counted as any request", async () => {
+    const refused = await call(`${edge.url}/api/v1/sdk/stream`, {
+      key: key.text,
+      headers: { "x-user-context": "{" },
+    });
+    expect(refused.status).toBe(400);
+    expect(slots.asked).toBe(0);
+    const [environment] = edge.counting?.take()?.environments ?? [];
+    expect(environment?.requests.stream).toBe(1);
+  });
+});
+
+function slotsOf(limit: number) {
+  let close: Parameters<StreamSlots["onLost"]>[0] = () => undefined;
+  const slots = {
+    taken: 0,
+    asked: 0,
+    losses: 0,
+    keepWaiting: false,
+    waiting: [] as (() => void)[],
+    take(organizationId: string, decided: Parameters<StreamSlots["take"]>[1]): void {
+      expect(organizationId).toBe(id("org"));
+      slots.asked += 1;
+      const decide = () => {
+        if (slots.taken >= limit) decided(noSlotFree(limit));
+        else {
+          slots.taken += 1;
+          decided(undefined);
+        }
+      };
+      if (slots.keepWaiting) slots.waiting.push(decide);
+      else decide();
+    },
+    release() {
+      slots.taken -= 1;
+    },
+    onLost(closeThose: typeof close) {
+      close = closeThose;
+    },
+    loseAll() {
+      slots.losses += 1;
+      close((organizationId) => organizationId === id("org"));
+    },
+  };
+  return slots satisfies StreamSlots;
+}

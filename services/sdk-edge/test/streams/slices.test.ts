@@ -1,0 +1,57 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, it } from "@jest/globals";
+import { createSlices, sliceMs } from "../../src/streams/slices.ts";
+
+/** Each visit takes as long as the test says, by a clock of the test. */
+function given({ visitMs }: { visitMs: number }) {
+  const visited: string[] = [];
+  let clockMs = 0;
+  const slices = createSlices<string>({
+    visit: (one) => {
+      visited.push(one);
+      clockMs += visitMs;
+    },
+    elapsed: () => clockMs,
+  });
+  return { slices, visited };
+}
+
+describe("given many who are to be visited", () => {
+  it("visits as many at once as a slice has time for, and the rest in later turns", async () => {
+    const { slices, visited } = given({ visitMs: sliceMs / 2 });
+    slices.add("a", ["1", "2", "3", "4", "5"]);
+    expect(visited).toEqual(["1", "2"]);
+    await nextTurn();
+    expect(visited).toEqual(["1", "2", "3", "4"]);
+    await nextTurn();
+    expect(visited).toEqual(["1", "2", "3", "4", "5"]);
+  });
+
+  it("serves the queues in turn, so that a slow one delays the others by a slice", async () => {
+    const { slices, visited } = given({ visitMs: sliceMs });
+    slices.add("slow", ["s1", "s2", "s3"]);
+    slices.add("other", ["o1"]);
+    for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+    expect(visited).toEqual(["s1", "s2", "o1", "s3"]);
+  });
+
+  it("visits who is added again once, in its old place", async () => {
+    const { slices, visited } = given({ visitMs: sliceMs });
+    slices.add("a", ["1", "2", "3"]);
+    slices.add("a", ["3", "2", "1"]);
+    for (let turn = 0; turn < 4; turn += 1) await nextTurn();
+    expect(visited).toEqual(["1", "2", "3", "1"]);
+  });
+
+  it("visits nobody who has left, and nobody after it was stopped", async () => {
+    const { slices, visited } = given({ visitMs: sliceMs });
+    slices.add("a", ["1", "2", "3"]);
+    slices.remove("a", "2");
+    await nextTurn();
+    expect(visited).toEqual(["1", "3"]);
+    slices.add("a", ["4", "5"]);
+    slices.stop();
+    await nextTurn();
+    expect(visited).toEqual(["1", "3", "4"]);
+  });
+});

@@ -1,0 +1,278 @@
+import { type Called, call } from "@halyard/testing";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { noSlotFree } from "../../src/slots/slot-refusals.ts";
+import type { StreamSlots } from "../../src/slots/stream-slots.ts";
+import type { EnvironmentHour } from "../../src/usage/tally.ts";
+import { apiKey, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
+
+/** What clients see of their limits, and what of their requests counts. */
+const client = apiKey();
+const flags = [
+  flagEntry({ flag_id: id("flag", 1), key: "alpha", enabled: true }),
+  flagEntry({ flag_id: id("flag", 2), key: "beta" }),
+];
+
+/** When each test begins, far from the turn of any hour or month. */
+const month = "2027-01";
+const beganMs = Date.parse(`${month}-15T09:30:00.000Z`);
+
+let edge: EdgeServer;
+afterEach(() => edge.stop());
+
+async function start(
+  requests_per_month: number | null,
+  settings: Parameters<typeof startEdgeServer>[1] = {},
+): Promise<void> {
+  const organization = organizationEntry(1, { requests_per_month });
+  const entries = [organization, client.entry, ...flags];
+  edge = await startEdgeServer(entries, { ...settings, countsUsage: true });
+  edge.passTime(beganMs - Date.now());
+}
+
+const ask = (path: string, options: Parameters<typeof call>[1] = {}) =>
+  call(edge.url + path, { key: client.text, ...options });
+const poll = (headers: Record<string, string> = {}) => ask("/api/v1/sdk/flags", { headers });
+const post = (path: string, body: unknown) => ask(path, { method: "POST", body });
+const ofrepAll = () => post("/ofrep/v1/evaluate/flags", {});
+
+const kinds: { kind: string; status: number; send: () => Promise<Called> }[] = [
+  { kind: "all flags", status: 200, send: () => poll() },
+  {
+    kind: "all flags that have not changed",
+    status: 304,
+    send: () => poll({ "if-none-match": "*" }),
+  },
+  {
+    kind: "a context that does not parse",
+    status: 400,
+    send: () => poll({ "x-user-context": "{" }),
+  },
+  { kind: "one flag", status: 200, send: () => ask("/api/v1/sdk/evaluate?key=alpha") },
+  { kind: "a flag that is not there", status: 404, send: () => ask("/api/v1/sdk/evaluate?key=no") },
+  {
+    kind: "a body that is too large",
+    status: 413,
+    send: () => post("/api/v1/sdk/flags", { padding: "x".repeat(64 * 1024) }),
+  },
+  { kind: "all flags by OFREP", status: 200, send: ofrepAll },
+  {
+    kind: "all flags by OFREP that have not changed",
+    status: 304,
+    send: () =>
+      ask("/ofrep/v1/evaluate/flags", {
+        method: "POST",
+        body: {},
+        headers: { "if-none-match": "*" },
+      }),
+  },
+  {
+    kind: "one flag by OFREP",
+    status: 200,
+    send: () => post("/ofrep/v1/evaluate/flags/alpha", {}),
+  },
+  {
+    kind: "a flag that is not there by OFREP",
+    status: 404,
+    send: () => post("/ofrep/v1/evaluate/flags/no", {}),
+  },
+  {
+    kind: "a context that does not fit by OFREP",
+    status: 400,
+    send: () => post("/ofrep/v1/evaluate/flags", { context: 7 }),
+  },
+];
+
+describe("given an organization with a limit", () => {
+  it.each(kinds)("answers $kind ($status) with what is left of it, and counts it", async (one) => {
+    await start(1_000);
+    const { status, headers } = await one.send();
+    expect(status).toBe(one.status);
+    expect(headers.get("ratelimit-policy")).toMatch(/^"monthly";q=1000;w=2678400$/);
+    expect(headers.get("ratelimit")).toMatch(/^"monthly";r=999;t=\d+$/);
+    expect(headers.get("access-control-expose-headers")).toContain("RateLimit, RateLimit-Policy");
+    expect(requests()).toBe(1);
+  });
+
+  it("counts neither who is unknown, nor what is no endpoint, nor preflights", async () => {
+    await start(1_000);
+    const url = `${edge.url}/api/v1/sdk/flags`;
+    const refused = await call(url, { key: apiKey().text });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.has("ratelimit")).toBe(false);
+    expect((await ask("/api/v1/sdk/nothing")).status).toBe(404);
+    const asked = { origin: "https://shop.example", "access-control-request-method": "GET" };
+    expect((await fetch(url, { method: "OPTIONS", headers: asked })).status).toBe(204);
+    expect(requests()).toBe(0);
+  });
+
+  it("counts what each answer was about", async () => {
+    await start(1_000);
+    for (const { send } of kinds) await send();
+    const [counted, ...others] = take();
+    expect(others).toEqual([]);
+    expect(counted?.requests).toEqual({
+      flags: 4,
+      evaluate: 2,
+      stream: 0,
+      ofrep_flags: 3,
+      ofrep_flag: 2,
+      ofrep_stream: 0,
+    });
+    expect(counted?.bulkAnswers).toBe(4);
+    const evaluations = [...(counted?.flags ?? [])].map(([flagId, one]) => [
+      flagId,
+      one.evaluations,
+    ]);
+    expect(evaluations).toEqual([[id("flag", 1), 2]]);
+  });
+});
+
+describe("given an organization that has used up its month", () => {
+  it.each([
+    ["the SDK's endpoints", () => poll()],
+    ["a single flag", () => ask("/api/v1/sdk/evaluate?key=alpha")],
+    ["a stream", () => ask("/api/v1/sdk/stream")],
+    ["OFREP", ofrepAll],
+    ["a single flag by OFREP", () => post("/ofrep/v1/evaluate/flags/alpha", {})],
+  ])(
+    "refuses %s until the month's end, readable for any page, and does not count it",
+    async (_name, send) => {
+      await start(0);
+      const { status, body, headers } = await send();
+      expect(status).toBe(429);
+      expect(body.error.code).toBe("RATE_001");
+      const seconds = Number(headers.get("retry-after"));
+      expect(seconds).toBeGreaterThan(0);
+      expect(seconds).toBeLessThanOrEqual(31 * 24 * 60 * 60);
+      expect(headers.get("ratelimit-policy")).toMatch(/^"monthly";q=0;w=2678400$/);
+      expect(headers.get("ratelimit")).toBe(`"monthly";r=0;t=${seconds}`);
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+      expect(requests()).toBe(0);
+    },
+  );
+
+  it("says 401, and nothing of limits, to a key that does not work any more", async () => {
+    await start(0);
+    await edge.feed(revokedKey(client.keyId));
+    expect((await poll()).status).toBe(401);
+  });
+
+  it("takes another plan at once, both ways", async () => {
+    await start(2);
+    const statuses = async (times: number) => {
+      const seen: number[] = [];
+      for (let time = 0; time < times; time += 1) seen.push((await poll()).status);
+      return seen;
+    };
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    await edge.feed(organizationEntry(2, { requests_per_month: 4 }));
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    await edge.feed(organizationEntry(3, { requests_per_month: null }));
+    const free = await poll();
+    expect(free.status).toBe(200);
+    expect(free.headers.has("ratelimit")).toBe(false);
+    await edge.feed(organizationEntry(4, { requests_per_month: 3 }));
+    expect(await statuses(1)).toEqual([429]);
+  });
+
+  it("hears from usage-metering what others have used", async () => {
+    await start(1_000);
+    expect((await poll()).status).toBe(200);
+    edge.counting?.hear({ organization_id: id("org"), month, requests: 1_000 });
+    expect((await poll()).status).toBe(429);
+  });
+});
+
+describe("given an organization whose streams are all open", () => {
+  // What the broker has to do with it is tried elsewhere.
+  const slots: StreamSlots = {
+    take: (_organizationId, decided) => decided(noSlotFree(25)),
+    release: () => undefined,
+    losses: 0,
+    onLost: () => undefined,
+  };
+  const streams: [string, () => Promise<Called>][] = [
+    ["of values", () => ask("/api/v1/sdk/stream")],
+    ["of OpenFeature", async () => call(await streamAddress(edge, client.text))],
+  ];
+
+  it.each(streams)(
+    "names the month beside the slots when a stream %s is refused",
+    async (_name, open) => {
+      await start(1_000, { slots, streamTokenSecret: tokenSecret });
+      const { status, headers } = await open();
+      expect(status).toBe(429);
+      expect(headers.get("ratelimit-policy")).toMatch(
+        /^"sse";q=25;qu="concurrent-requests", "monthly";q=1000;w=\d+$/,
+      );
+      expect(headers.get("ratelimit")).toMatch(/^"sse";r=0, "monthly";r=\d+;t=\d+$/);
+      expect(headers.has("retry-after")).toBe(false);
+    },
+  );
+
+  it.each(streams)("names the key's limit too when a stream %s is refused", async (_name, open) => {
+    await start(1_000, { slots, streamTokenSecret: tokenSecret, requestsPerSecond: 5 });
+    const { headers } = await open();
+    expect(headers.get("ratelimit-policy")).toMatch(
+      /^"sse";[^,]+, "requests";[^,]+, "monthly";[^,]+$/,
+    );
+    expect(headers.get("ratelimit")).toMatch(
+      /^"sse";r=0, "requests";r=\d;[^,]+, "monthly";r=[^,]+$/,
+    );
+  });
+
+  it.each(streams)(
+    "names the slots alone where nothing else is limited: %s",
+    async (_name, open) => {
+      await start(null, { slots, streamTokenSecret: tokenSecret });
+      const { headers } = await open();
+      expect(headers.get("ratelimit-policy")).toBe('"sse";q=25;qu="concurrent-requests"');
+      expect(headers.get("ratelimit")).toBe('"sse";r=0');
+    },
+  );
+});
+
+describe("given a limit for each key beside that of the month", () => {
+  it("names both, each in its place of one list", async () => {
+    await start(1_000, { requestsPerSecond: 5 });
+    const { headers } = await poll();
+    expect(headers.get("ratelimit-policy")).toMatch(/^"requests";q=5;w=1, "monthly";q=1000;w=\d+$/);
+    expect(headers.get("ratelimit")).toMatch(/^"requests";r=4;t=1, "monthly";r=999;t=\d+$/);
+  });
+
+  it("names both when the key asks too often, and does not count that", async () => {
+    await start(1_000, { requestsPerSecond: 0.001 });
+    await poll();
+    const { status, headers } = await poll();
+    expect(status).toBe(429);
+    expect(headers.get("ratelimit-policy")).toMatch(/^"requests";q=1;w=1000, "monthly";q=1000;/);
+    expect(headers.get("ratelimit")).toMatch(/^"requests";r=0;t=\d+, "monthly";r=\d+;t=\d+$/);
+    expect(requests()).toBe(1);
+  });
+
+  it("names both when the month is used up", async () => {
+    await start(0, { requestsPerSecond: 5 });
+    const { status, headers } = await poll();
+    expect(status).toBe(429);
+    expect(headers.get("ratelimit")).toMatch(/^"monthly";r=0;t=\d+, "requests";r=4;t=1$/);
+  });
+
+  it("names that of the key alone where the month has no limit", async () => {
+    await start(null, { requestsPerSecond: 5 });
+    const { headers } = await poll();
+    expect(headers.get("ratelimit-policy")).toBe('"requests";q=5;w=1');
+    expect(headers.get("ratelimit")).toBe('"requests";r=4;t=1');
+  });
+});
+
+function take(): readonly EnvironmentHour[] {
+  return edge.counting?.take()?.environments ?? [];
+}
+
+function requests(): number {
+  return take()
+    .flatMap((environment) => Object.values(environment.requests))
+    .reduce((sum, count) => sum + count, 0);
+}

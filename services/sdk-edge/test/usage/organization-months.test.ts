@@ -1,0 +1,234 @@
+import { describe, expect, it } from "@jest/globals";
+import { monthOf } from "../../src/usage/month.ts";
+import { createOrganizationMonths, usedOf } from "../../src/usage/organization-months.ts";
+import { id } from "../builders.ts";
+
+/** An organization in January, with a limit of a thousand requests. */
+function inJanuary() {
+  const months = createOrganizationMonths({ limitOf: () => 1_000 });
+  months.turnTo(monthOf(Date.parse("2027-01-10T00:00:00Z")));
+  const one = months.of(id("org"));
+  return {
+    months,
+    used: () => usedOf(one),
+    request: (count: number) => {
+      one.fresh += count;
+    },
+    hear: (requests: number, month = "2027-01") =>
+      months.hear({ organization_id: id("org"), month, requests }),
+    turnTo: (month: string) => months.turnTo(monthOf(Date.parse(`${month}-01T00:00:00Z`))),
+  };
+}
+
+describe("given requests that this edge has counted", () => {
+  it("adds them to what usage-metering says, until that has them in it", () => {
+    const { months, used, request, hear } = inJanuary();
+    hear(100);
+    request(10);
+    expect(used()).toBe(110);
+    months.take();
+    request(1);
+    expect(used()).toBe(111);
+    expect(used()).toBe(111);
+    hear(110);
+    expect(used()).toBe(111);
+    months.take();
+    hear(111);
+    expect(used()).toBe(111);
+  });
+
+  it("goes on adding them up while usage-metering is away, however often they are sent", () => {
+    const { months, used, request, hear } = inJanuary();
+    hear(100);
+    for (let round = 0; round < 20; round += 1) {
+      request(10);
+      months.take();
+    }
+    expect(used()).toBe(300);
+    hear(300);
+    expect(used()).toBe(300);
+  });
+
+  it("counts none twice when the number comes before it is known that they have arrived", () => {
+    const { months, used, request, hear } = inJanuary();
+    request(10);
+    months.take();
+    request(5);
+    hear(10);
+    expect(used()).toBe(15);
+    months.take();
+    hear(15);
+    expect(used()).toBe(15);
+  });
+
+  it("forgets none of them while usage-metering catches up with a backlog, number by number", () => {
+    const { months, used, request, hear } = inJanuary();
+    hear(900);
+    request(200);
+    months.take();
+    for (const number of [901, 950, 1_050, 1_100]) {
+      hear(number);
+      expect(used()).toBe(1_100);
+    }
+    request(1);
+    hear(1_100 + 30);
+    expect(used()).toBe(1_131);
+  });
+
+  it("forgets none of them when another edge's requests make the number while they are being sent", () => {
+    const { months, used, request, hear } = inJanuary();
+    hear(900);
+    request(200);
+    months.take();
+    hear(901);
+    expect(used()).toBe(1_100);
+    request(3);
+    hear(902);
+    expect(used()).toBe(1_103);
+    months.take();
+    hear(902 + 203);
+    expect(used()).toBe(1_105);
+  });
+});
+
+describe("given two edges, and a usage-metering that counts what they tell whenever it gets to it", () => {
+  it.each([1, 2, 3, 4, 5])(
+    "neither ever knows less than before, or more than there was, and both end with all of it (%i)",
+    (seed) => {
+      const edges = [inJanuary(), inJanuary()];
+      const random = seededRandom(seed);
+      const queue: number[] = [];
+      const fresh = [0, 0];
+      let [made, counted] = [0, 0];
+      const known = [0, 0];
+      const tell = (at: number) => {
+        edges[at]?.months.take();
+        queue.push(fresh[at] as number);
+        fresh[at] = 0;
+      };
+      const countNext = () => {
+        counted += queue.shift() ?? 0;
+        for (const edge of edges) edge.hear(counted);
+      };
+      const steps = [
+        (at: number) => {
+          edges[at]?.request(7);
+          fresh[at] = (fresh[at] as number) + 7;
+          made += 7;
+        },
+        tell,
+        countNext,
+      ];
+      for (let step = 0; step < 300; step += 1) {
+        steps[Math.floor(random() * steps.length)]?.(Math.floor(random() * edges.length));
+        for (const [at, edge] of edges.entries()) {
+          expect(edge.used()).toBeGreaterThanOrEqual(known[at] as number);
+          expect(edge.used()).toBeLessThanOrEqual(made);
+          known[at] = edge.used();
+        }
+      }
+      for (const at of edges.keys()) tell(at);
+      while (queue.length > 0) countNext();
+      expect(edges.map((edge) => edge.used())).toEqual([made, made]);
+    },
+  );
+});
+
+describe("given numbers from usage-metering", () => {
+  it("keeps the highest of a month, in whatever order they come", () => {
+    const { used, hear } = inJanuary();
+    for (const requests of [50, 70, 60]) hear(requests);
+    expect(used()).toBe(70);
+  });
+
+  it("takes a number that says nothing new for none", () => {
+    const { months, used, request, hear } = inJanuary();
+    hear(70);
+    request(5);
+    months.take();
+    hear(70);
+    expect(used()).toBe(75);
+  });
+
+  it("has the next month's when it begins, and not what came late for the one before", () => {
+    const { used, hear, turnTo } = inJanuary();
+    hear(900);
+    hear(3, "2027-02");
+    hear(950, "2027-01");
+    expect(used()).toBe(950);
+    turnTo("2027-02");
+    expect(used()).toBe(3);
+  });
+
+  it("still knows what is used now when a number of a later month comes from a clock that is ahead", () => {
+    const { months, used, request, hear } = inJanuary();
+    hear(900);
+    request(50);
+    hear(7, "2031-05");
+    expect(used()).toBe(950);
+    months.take();
+    hear(960);
+    expect(used()).toBe(960);
+  });
+
+  it("knows the present month also when the later number came first", () => {
+    const { used, hear } = inJanuary();
+    hear(7, "2031-05");
+    hear(900);
+    expect(used()).toBe(900);
+  });
+
+  it("lets neither a month that is far away nor one that is over hide the next", () => {
+    const { used, hear, turnTo } = inJanuary();
+    hear(900);
+    hear(7, "2031-05");
+    hear(3, "2027-02");
+    hear(800, "2026-12");
+    expect(used()).toBe(900);
+    turnTo("2027-02");
+    expect(used()).toBe(3);
+    hear(4, "2027-03");
+    turnTo("2027-03");
+    expect(used()).toBe(4);
+  });
+
+  it("keeps the last that it has heard while no request says which month it is", () => {
+    const { used, hear, turnTo } = inJanuary();
+    hear(900);
+    hear(3, "2027-02");
+    hear(5, "2027-03");
+    turnTo("2027-03");
+    expect(used()).toBe(5);
+  });
+});
+
+describe("given the end of the month", () => {
+  it("begins with nothing, also of what is still on its way", () => {
+    const { months, used, request, hear, turnTo } = inJanuary();
+    hear(900);
+    request(50);
+    months.take();
+    request(50);
+    turnTo("2027-02");
+    expect(used()).toBe(0);
+    request(1);
+    expect(used()).toBe(1);
+  });
+
+  it("knows what was used when the clock is put back over it", () => {
+    const { used, hear, turnTo } = inJanuary();
+    hear(900);
+    turnTo("2027-02");
+    turnTo("2027-01");
+    expect(used()).toBe(900);
+  });
+});
+
+/** Numbers from 0 to 1 that are the same each time (Park and Miller's generator). */
+function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}

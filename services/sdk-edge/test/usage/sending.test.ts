@@ -1,0 +1,276 @@
+import {
+  checkUsageRecorded,
+  defaultPlans,
+  quotaBucket,
+  type UsageRecorded,
+  usageStream,
+} from "@halyard/contracts";
+import { ensureQuota, ensureUsage } from "@halyard/jetstream";
+import {
+  call,
+  eventually,
+  natsServerBinary,
+  openSnapshotBucket,
+  type RestartableNats,
+  type ServiceProcess,
+  type SnapshotBucket,
+  startRestartableNats,
+  startServiceProcess,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
+
+/**
+ * Edges as processes, and what they tell usage-metering, whatever becomes of the broker. One of them goes
+ * through all of it; those that are stopped are others.
+ */
+const key = apiKey();
+const organization = organizationEntry(1, { requests_per_month: 100_000 });
+let nats: RestartableNats;
+let bucket: SnapshotBucket;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+let edge: CountedEdge;
+const started: ServiceProcess[] = [];
+
+/** An edge, with the number of requests that it has answered and therefore has to tell. */
+type CountedEdge = { process: ServiceProcess; answered: number };
+
+beforeAll(async () => {
+  nats = await startRestartableNats(await natsServerBinary());
+  bucket = await openSnapshotBucket(nats.url);
+  connection = await connect({
+    servers: nats.url,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 50,
+  });
+  manager = await jetstreamManager(connection, { timeout: 1_000 });
+  await ensureUsage(manager, 1);
+  await ensureQuota(manager, 1);
+  await bucket.rewrite([key.entry, organization, flagEntry({ enabled: true })]);
+  edge = await startEdge();
+});
+afterAll(async () => {
+  for (const one of started) await one.kill();
+  await connection.close();
+  await bucket.close();
+  await nats.stop();
+});
+
+describe("given requests of many kinds", () => {
+  it("tells usage-metering of each, once, and which key it was", async () => {
+    await beginAnew();
+    const before = Date.now();
+    await pollTimes(20);
+    for (let time = 0; time < 5; time += 1) await evaluate();
+    await eventually(async () => requestsIn(await messages()) >= 25);
+    const told = await messages();
+    expect(sums(told)).toEqual({ flags: 20, evaluate: 5 });
+    const [environment] = told[0]?.environments ?? [];
+    expect(environment).toMatchObject({
+      organization_id: id("org"),
+      project_id: id("project"),
+      environment_id: id("env"),
+    });
+    const bulk = told.flatMap(({ environments }) => environments);
+    expect(bulk.reduce((sum, one) => sum + one.bulk_answers, 0)).toBe(20);
+    const [used] = told.at(-1)?.keys ?? [];
+    expect(used?.key_id).toBe(key.keyId);
+    expect(Date.parse(used?.used_at ?? "")).toBeGreaterThanOrEqual(before - 1_000);
+  });
+});
+
+describe("given an edge that is stopped", () => {
+  it("sends what is left", async () => {
+    await beginAnew();
+    const leaving = await startEdge();
+    await pollTimes(50, leaving);
+    expect(await leaving.process.stop()).toBe(0);
+    const told = await messages();
+    expect(requestsIn(told)).toBe(leaving.answered);
+    expect(areNumbered(told, 1)).toBe(true);
+  });
+});
+
+describe("given a stream that somebody deletes", () => {
+  it("makes it anew and goes on", async () => {
+    await beginAnew();
+    await manager.streams.delete(usageStream.name);
+    await pollTimes(7);
+    await eventually(async () => requestsIn(await messages()) === 7);
+  });
+});
+
+describe("given a broker that falls silent, so that nobody knows what it has taken", () => {
+  it("tells everything when it speaks again, and nothing twice", async () => {
+    const next = await beginAnew();
+    nats.signal("SIGSTOP");
+    try {
+      await pollTimes(20);
+      await failsToSend();
+      await pollTimes(20);
+    } finally {
+      nats.signal("SIGCONT");
+    }
+    await isQuiet(edge);
+    const told = await eventually(messages);
+    expect(requestsIn(told)).toBe(40);
+    expect(areNumbered(told, next)).toBe(true);
+  });
+});
+
+describe("given a broker that is gone for a while", () => {
+  let next: number;
+  let told: UsageRecorded[];
+  let leaving: CountedEdge;
+  let exitCode: number | NodeJS.Signals;
+
+  beforeAll(async () => {
+    leaving = await startEdge();
+    await isQuiet(leaving);
+    next = await beginAnew();
+    await nats.kill();
+    await pollTimes(3, leaving);
+    const isStopped = leaving.process.stop();
+    await pollTimes(30);
+    await failsToSend();
+    await pollTimes(30);
+    exitCode = await isStopped;
+    await nats.start();
+    await pollTimes(10);
+    await isQuiet(edge);
+    // The test's own connection may come back later than the edge's.
+    told = await eventually(messages);
+  });
+
+  it("answers meanwhile, and tells everything once when it is back", () => {
+    expect(requestsIn(told)).toBe(70);
+    expect(areNumbered(told, next)).toBe(true);
+  });
+
+  it("says what it could not send when it is stopped before that", () => {
+    expect(exitCode).toBe(0);
+    expect(leaving.process.log()).toMatch(
+      /"requests":3,.*"msg":"counted requests could not be sent"/,
+    );
+  });
+});
+
+describe("given what usage-metering has counted", () => {
+  it("passes over a number that is none", async () => {
+    await jetstream(connection).publish(`${quotaBucket.subjectPrefix}${id("org")}`, "many");
+    const passedOver = /"msg":"a used month was left out"/;
+    await eventually(() => passedOver.test(edge.process.log()));
+    expect(await poll()).toBe(200);
+  });
+
+  it("refuses an organization that has used its month up, and lets it in with a larger plan", async () => {
+    await tellUsed(100_000);
+    await eventually(async () => (await poll()) === 429);
+    const larger = defaultPlans.pro?.requests_per_month ?? null;
+    await bucket.put(organizationEntry(2, { requests_per_month: larger }));
+    await eventually(async () => (await poll()) === 200);
+    expect(await metric(edge, "usage_refused_total")).toBeGreaterThan(0);
+    expect(await metric(edge, "quota_current")).toBe(1);
+  });
+});
+
+async function startEdge(): Promise<CountedEdge> {
+  const process = await startServiceProcess("sdk-edge", { NATS_URL: nats.url });
+  started.push(process);
+  const one = { process, answered: 0 };
+  await eventually(async () => (await poll(one)) === 200);
+  return one;
+}
+
+async function poll(one = edge): Promise<number> {
+  const { status } = await call(`${one.process.url}/api/v1/sdk/flags`, { key: key.text });
+  if (status === 200) one.answered += 1;
+  return status;
+}
+
+async function evaluate(): Promise<void> {
+  const url = `${edge.process.url}/api/v1/sdk/evaluate?key=checkout`;
+  expect((await call(url, { key: key.text })).status).toBe(200);
+  edge.answered += 1;
+}
+
+async function pollTimes(times: number, one = edge): Promise<void> {
+  for (let time = 0; time < times; time += 1) expect(await poll(one)).toBe(200);
+}
+
+/** Waits until everything is told that an edge has answered. */
+async function isQuiet(one: CountedEdge): Promise<void> {
+  await eventually(
+    async () =>
+      (await metric(one, "usage_requests_total")) === one.answered &&
+      (await metric(one, "usage_waiting_requests")) === 0,
+    { withinMs: 20_000 },
+  );
+}
+
+/** Empties the queue of all that was told before. Answers which number the next message has. */
+async function beginAnew(): Promise<number> {
+  await isQuiet(edge);
+  await manager.streams.purge(usageStream.name);
+  return (await metric(edge, 'usage_messages_total{outcome="arrived"')) + 1;
+}
+
+/** Waits until the edge has noticed that it cannot send. */
+async function failsToSend(): Promise<void> {
+  const failures = () => metric(edge, 'usage_messages_total{outcome="failed"');
+  const before = await failures();
+  await eventually(async () => (await failures()) > before);
+}
+
+/** What is in the queue at present, oldest first. */
+async function messages(): Promise<UsageRecorded[]> {
+  const { state } = await manager.streams.info(usageStream.name);
+  const read: UsageRecorded[] = [];
+  for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
+    const stored = await manager.streams.getMessage(usageStream.name, { seq });
+    const checked = checkUsageRecorded(stored?.json());
+    if (!checked.ok) throw new Error(checked.problem);
+    read.push(checked.value);
+  }
+  return read;
+}
+
+function sums(told: readonly UsageRecorded[]): { flags: number; evaluate: number } {
+  const sum = { flags: 0, evaluate: 0 };
+  for (const { requests } of told.flatMap(({ environments }) => environments)) {
+    sum.flags += requests.flags ?? 0;
+    sum.evaluate += requests.evaluate ?? 0;
+  }
+  return sum;
+}
+
+function requestsIn(told: readonly UsageRecorded[]): number {
+  const { flags, evaluate } = sums(told);
+  return flags + evaluate;
+}
+
+/** Whether all messages are of one edge and numbered from that one on without gaps or repetitions. */
+function areNumbered(told: readonly UsageRecorded[], from: number): boolean {
+  const edges = new Set(told.map((one) => one.edge));
+  return edges.size === 1 && told.every(({ sequence }, index) => sequence === from + index);
+}
+
+/** A figure of an edge's metrics, by how its line begins after what all of them have. */
+async function metric({ process }: CountedEdge, begins: string): Promise<number> {
+  const text = await (await fetch(`${process.metricsUrl}/metrics`)).text();
+  const line = text.split("\n").find((one) => one.startsWith(`halyard_edge_${begins}`));
+  return Number(line?.split(" ").at(-1));
+}
+
+/** As usage-metering would publish it. */
+async function tellUsed(requests: number): Promise<void> {
+  const month = new Date().toISOString().slice(0, 7);
+  const entry = { organization_id: id("org"), month, requests };
+  await jetstream(connection).publish(
+    `${quotaBucket.subjectPrefix}${id("org")}`,
+    JSON.stringify(entry),
+  );
+}

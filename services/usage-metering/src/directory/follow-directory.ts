@@ -1,0 +1,31 @@
+import { everythingFilter } from "@halyard/contracts";
+import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import type { Directory } from "./directory.ts";
+
+/** Keeps what this service knows of the snapshot in step with it. */
+export function followDirectory(options: {
+  connection: NatsConnection;
+  directory: Directory;
+  /** Everything was read, at the start and after every loss of the connection. */
+  onReadAnew: () => void;
+  logger: Logger;
+}): FollowedSnapshot {
+  const { directory, onReadAnew, logger } = options;
+  return followSnapshot({
+    connection: options.connection,
+    filter: everythingFilter,
+    logger,
+    follower: {
+      replace(_epoch, entries) {
+        directory.replace(entries);
+        onReadAnew();
+      },
+      apply: directory.apply,
+      rejected(key, problem) {
+        logger.error({ key, problem }, "an entry of the snapshot was left out");
+      },
+    },
+  });
+}

@@ -1,0 +1,85 @@
+import { createKeyLimits, createLastUsed, createServerKeyAuthentication } from "@halyard/api-keys";
+import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import {
+  createLogger,
+  createMetrics,
+  keyRate,
+  listenHost,
+  runService,
+  startOrExit,
+  UnavailableError,
+} from "@halyard/service";
+import { createUsageApp } from "./app.ts";
+import { startBrokerSide } from "./broker-side.ts";
+import { startCleanUp } from "./clean-up.ts";
+import { readConfig } from "./config.ts";
+import { createDirectory } from "./directory/directory.ts";
+import { createOpenStreams } from "./open-streams/open-streams.ts";
+import { createUsageMetrics } from "./usage-metrics.ts";
+
+await startOrExit(async () => {
+  const config = readConfig();
+  const service = "usage-metering";
+  const logger = createLogger({ service, level: config.LOG_LEVEL });
+  const metrics = createMetrics({ service });
+  const sql = connectPostgres({
+    url: config.POSTGRES_URL,
+    name: service,
+    maxConnections: config.POSTGRES_MAX_CONNECTIONS,
+    logger,
+  });
+  const directory = createDirectory();
+  const openStreams = createOpenStreams();
+  const lastUsed = createLastUsed();
+  const usageMetrics = createUsageMetrics(metrics);
+  const database = createDatabaseHealth(sql);
+  const broker = startBrokerSide({
+    natsUrl: config.NATS_URL,
+    replicas: config.JETSTREAM_REPLICAS,
+    sql,
+    directory,
+    openStreams,
+    lastUsed,
+    usageMetrics,
+    metrics,
+    logger,
+  });
+  const cleanUp = startCleanUp({
+    sql,
+    existing: {
+      isCurrent: broker.isCurrent,
+      flagExists: directory.flagExists,
+      keyExists: (keyId) => directory.keys.isLive(keyId, Date.now()),
+    },
+    usageMetrics,
+    logger,
+  });
+  const app = createUsageApp({
+    sql,
+    directory,
+    openStreams,
+    authenticate: createServerKeyAuthentication({
+      verify(text, nowMs) {
+        if (broker.knowsSnapshot()) return directory.keys.verify(text, nowMs);
+        throw new UnavailableError("Usage metering has not heard of keys and flags yet.");
+      },
+      limits: createKeyLimits(keyRate(config)),
+      lastUsed,
+      nowMs: Date.now,
+    }),
+    trustedProxies: config.TRUSTED_PROXIES,
+    checkAnswers: config.HALYARD_MODE !== "production",
+    metrics,
+    logger,
+  });
+  const host = listenHost(config);
+  await runService({
+    name: service,
+    logger,
+    app,
+    listen: { host, port: config.PORT },
+    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    readiness: () => ({ ready: database.isUp() && broker.knowsSnapshot(), ...broker.details() }),
+    close: [() => sql.end({ timeout: 5 }), database.stop, cleanUp.stop, broker.stop],
+  });
+});

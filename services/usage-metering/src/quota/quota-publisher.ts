@@ -1,0 +1,169 @@
+import { checkQuotaEntry, type QuotaEntry, quotaBucket } from "@halyard/contracts";
+import {
+  apiTimeoutMs,
+  ensureQuota,
+  followBucket,
+  isBrokerAway,
+  parseJson,
+} from "@halyard/jetstream";
+import { isOutage, type Sql } from "@halyard/postgres";
+import { periodically } from "@halyard/service";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import type { MonthSum } from "../counting/decide-sums.ts";
+import { monthOf } from "../counting/decide-when.ts";
+import type { UsageMetrics } from "../usage-metrics.ts";
+import { isNews } from "./decide-quota.ts";
+import { publishEntry } from "./publish-entry.ts";
+import { readPresentMonth } from "./quota-store.ts";
+
+/**
+ * Tells edges what organizations have used of their months. What a commit has changed goes out with the
+ * next round, each month's newest number once: mostly that of the present month, and about its turn, when
+ * clocks differ, that of the one before or after it.
+ *
+ * The bucket has one entry for each organization. It is followed, and an entry is written only over the
+ * one that was read. So the number of a month never falls, however many replicas there are: who finds
+ * that another was faster looks again at the next round whether there is still something to say.
+ *
+ * A process can die between commit and round. So every half minute, and whenever the bucket was read anew,
+ * the whole month is compared with the bucket. A number that is higher there is left: another replica has
+ * committed since, or the database has lost what was used all the same.
+ */
+export type QuotaPublisher = {
+  /** What months have come to, by a transaction that was committed at that time. */
+  note(months: readonly MonthSum[], now: Date): void;
+  stop(): Promise<void>;
+};
+
+const roundEveryMs = 200;
+const repairEveryMs = 30_000;
+/** How many publications are awaited together; a round goes through all that is pending. */
+const chunkSize = 500;
+
+/** What the bucket says, as far as it has been read. An entry that cannot be read is written over. */
+type Published = Map<string, { entry: QuotaEntry | undefined; revision: number }>;
+
+export async function startQuotaPublisher(options: {
+  connection: NatsConnection;
+  replicas: number;
+  sql: Sql;
+  usageMetrics: UsageMetrics;
+  logger: Logger;
+}): Promise<QuotaPublisher> {
+  const { connection, sql, usageMetrics, logger } = options;
+  const client = jetstream(connection);
+  const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+  let published: Published = new Map();
+  /** By organization and month. */
+  const pending = new Map<string, QuotaEntry>();
+  /** As the database said last. */
+  let presentMonth: string | undefined;
+  let comparedAtMs = Number.NEGATIVE_INFINITY;
+
+  const bucket = followBucket({
+    connection,
+    bucket: quotaBucket,
+    filter: ">",
+    onBegin() {
+      published = new Map();
+    },
+    onEntry({ key, payload, revision }) {
+      const checked = checkQuotaEntry(parseJson(payload));
+      published.set(key, { entry: checked.ok ? checked.value : undefined, revision });
+    },
+    onCaughtUp() {
+      comparedAtMs = Number.NEGATIVE_INFINITY;
+    },
+    logger,
+  });
+
+  async function round(): Promise<void> {
+    if (!bucket.isCurrent()) {
+      // Whoever comes first makes the bucket; it is followed as soon as it is there.
+      await ensureQuota(manager, options.replicas);
+      return;
+    }
+    await publishPending();
+    if (performance.now() - comparedAtMs >= repairEveryMs) await compare();
+  }
+
+  async function compare(): Promise<void> {
+    const read = published;
+    for await (const page of readPresentMonth(sql))
+      for (const entry of page) {
+        presentMonth = entry.month;
+        if (!isNews(entry, read.get(entry.organization_id)?.entry, presentMonth)) continue;
+        if (!pending.has(pendingKey(entry))) usageMetrics.quotaRepaired();
+        hold(entry);
+      }
+    if (read === published) comparedAtMs = performance.now();
+  }
+
+  function hold(entry: QuotaEntry): void {
+    const key = pendingKey(entry);
+    if (isNews(entry, pending.get(key), presentMonth)) pending.set(key, entry);
+  }
+
+  /** Each that is pending now is tried once; where NATS takes nothing, the rest waits for the next round. */
+  async function publishPending(): Promise<void> {
+    const keys = [...pending.keys()];
+    for (let from = 0; from < keys.length && bucket.isCurrent(); from += chunkSize) {
+      const chunk = keys.slice(from, from + chunkSize);
+      const outcomes = await Promise.allSettled(chunk.map(publish));
+      if (tellFailures(outcomes, logger) > 0) return;
+    }
+  }
+
+  async function publish(key: string): Promise<void> {
+    const entry = pending.get(key);
+    if (entry === undefined) return;
+    const id = entry.organization_id;
+    const read = published;
+    const known = read.get(id);
+    if (isNews(entry, known?.entry, presentMonth)) {
+      const revision = await publishEntry(client, entry, known?.revision ?? 0);
+      if (revision === undefined) return;
+      // Should everything be read anew by now, this is forgotten with what was read before.
+      if (revision > (read.get(id)?.revision ?? 0)) read.set(id, { entry, revision });
+      usageMetrics.quotaPublished();
+    }
+    if (pending.get(key) === entry) pending.delete(key);
+  }
+
+  const rounds = periodically(roundEveryMs, round, {
+    isExpected: (error) => isBrokerAway(error) || isOutage(error),
+    onFailure: (err) => logger.warn({ err }, "figures of months are not published now"),
+  });
+  return {
+    note(months, now) {
+      presentMonth = monthOf(now.getTime());
+      for (const { organizationId, month, requests } of months)
+        hold({ organization_id: organizationId, month, requests });
+    },
+    async stop() {
+      await rounds.stop();
+      // What was committed last; where it cannot be said now, another replica says it.
+      await publishPending();
+      await bucket.stop();
+    },
+  };
+}
+
+function pendingKey({ organization_id, month }: QuotaEntry): string {
+  return `${organization_id} ${month}`;
+}
+
+/** What NATS did not take is still pending, and goes out with the next round. Answers how much that is. */
+function tellFailures(outcomes: readonly PromiseSettledResult<void>[], logger: Logger): number {
+  const failed = outcomes.filter((outcome) => outcome.status === "rejected");
+  const [first] = failed;
+  if (first === undefined) return 0;
+  if (!isBrokerAway(first.reason)) throw first.reason;
+  logger.warn(
+    { err: first.reason, entries: failed.length },
+    "figures of months were not taken by NATS; they are sent again",
+  );
+  return failed.length;
+}

@@ -1,0 +1,61 @@
+import type { Sql } from "@halyard/postgres";
+
+/** What is read for reports. Time is the database's. */
+export type MonthUsed = { start: Date; end: Date; used: number };
+
+/** The present month, and what an organization has used of it. */
+export async function readMonth(sql: Sql, organizationId: string): Promise<MonthUsed> {
+  const [month] = await sql<[MonthUsed]>`
+    select present.start at time zone 'UTC' as start,
+      (present.start + interval '1 month') at time zone 'UTC' as end,
+      coalesce(month.requests, 0) as used
+    from (select date_trunc('month', present_time() at time zone 'UTC') as start) as present
+    left join organization_months as month
+      on month.month = present.start::date and month.organization_id = ${organizationId}`;
+  return month;
+}
+
+export type KeptHour = {
+  environmentId: string;
+  hour: Date;
+  /** Of the flag by itself, or of all flags of the environment together. */
+  of: "flag" | "bulk";
+  count: number;
+};
+
+/** What is kept of a flag and its environments for so many hours back, the present one among them. */
+export async function readHours(
+  sql: Sql,
+  options: { flagId: string; environmentIds: readonly string[]; hours: number },
+): Promise<KeptHour[]> {
+  const { flagId, environmentIds, hours } = options;
+  return sql<KeptHour[]>`
+    with present as (select date_trunc('hour', present_time(), 'UTC') as hour),
+    span as (select hour - ${hours - 1} * interval '1 hour' as first, hour as last from present)
+    select environment_id as "environmentId", hour, 'flag' as of, evaluations as count
+    from flag_hours, span
+    where flag_id = ${flagId} and environment_id = any(${environmentIds as string[]}::uuid[])
+      and hour between span.first and span.last
+    union all
+    select environment_id, hour, 'bulk', answers
+    from bulk_answer_hours, span
+    where environment_id = any(${environmentIds as string[]}::uuid[])
+      and hour between span.first and span.last`;
+}
+
+export type LastSeen = { environmentId: string; flag: Date | null; bulk: Date | null };
+
+/** When a flag was last asked for in each environment, by itself and with all others. */
+export async function readLastSeen(
+  sql: Sql,
+  options: { flagId: string; environmentIds: readonly string[] },
+): Promise<LastSeen[]> {
+  return sql<LastSeen[]>`
+    select given.environment_id as "environmentId", flag.evaluated_at as flag,
+      environment.evaluated_at as bulk
+    from unnest(${options.environmentIds as string[]}::uuid[]) as given (environment_id)
+    left join flags_last_seen as flag
+      on flag.flag_id = ${options.flagId} and flag.environment_id = given.environment_id
+    left join environments_last_seen as environment
+      on environment.environment_id = given.environment_id`;
+}

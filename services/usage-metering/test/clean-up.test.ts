@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import { cleanUp } from "../src/clean-up.ts";
+import { type Existing, forgetGone } from "../src/retention/forget-gone.ts";
+import { type Metering, makeTenant, openMetering, type Replica } from "./usage-fixture.ts";
+
+/** What becomes of what is old. */
+let metering: Metering;
+let replicas: [Replica, Replica];
+
+beforeAll(async () => {
+  metering = await openMetering();
+  replicas = await Promise.all([metering.startReplica(), metering.startReplica()]);
+});
+afterAll(() => metering?.close());
+
+/** As two replicas do it at the same moment. */
+async function cleanUpTwice(): Promise<number> {
+  let hours = 0;
+  const usageMetrics = {
+    rolledUp: (more: number) => {
+      hours += more;
+    },
+  };
+  await Promise.all(replicas.map(({ sql }) => cleanUp({ sql, usageMetrics }, () => true)));
+  return hours;
+}
+
+const forgetTwice = (existing: Existing) =>
+  Promise.all(replicas.map(({ sql }) => forgetGone(sql, { existing, mayGoOn: () => true })));
+
+describe("hours that are long past", () => {
+  it("become days, with the same sum for each month, endpoint and day of UTC", async () => {
+    const { admin } = metering;
+    const { organizationId, projectId, environmentId } = makeTenant();
+    await admin`
+      insert into request_hours
+      select ${organizationId}, ${projectId}, ${environmentId}, endpoint,
+        date_trunc('hour', now() - number * interval '1 hour', 'UTC'), 1 + number % 7
+      from generate_series(0, 70 * 24) as number, unnest(array['flags', 'stream']) as endpoint`;
+    const byMonth = () => admin`
+      select to_char(day, 'YYYY-MM') as month, endpoint, sum(requests)::int from (
+        select (hour at time zone 'UTC')::date as day, endpoint, requests from request_hours
+        where organization_id = ${organizationId}
+        union all
+        select day, endpoint, requests from request_days where organization_id = ${organizationId}
+      ) as kept
+      group by month, endpoint order by month, endpoint`;
+    const before = await byMonth();
+    const hours = await cleanUpTwice();
+    expect(hours).toBeGreaterThan(2 * 29 * 24);
+    expect(await byMonth()).toEqual(before);
+    const [kept] = await admin`
+      select count(*)::int as hours, min(hour) > now() - interval '40 days 2 hours' as late
+      from request_hours where organization_id = ${organizationId}`;
+    expect(kept?.late).toBe(true);
+    expect(kept?.hours).toBe(2 * (70 * 24 + 1) - hours);
+    expect(await cleanUpTwice()).toBe(0);
+  });
+
+  it("are added to a day that is there", async () => {
+    const { organizationId, projectId, environmentId } = makeTenant();
+    for (let times = 0; times < 2; times += 1) {
+      await metering.admin`
+        insert into request_hours values (${organizationId}, ${projectId}, ${environmentId},
+          'flags', '2020-01-01T10:00:00Z', 5)`;
+      await cleanUpTwice();
+    }
+    const days = await metering.admin`
+      select day::text, requests::int from request_days where organization_id = ${organizationId}`;
+    expect(days).toEqual([{ day: "2020-01-01", requests: 10 }]);
+  });
+});
+
+describe("what nobody asks for any more", () => {
+  it("goes: hours of flags after those that are shown, and edges that are not heard of", async () => {
+    const { admin } = metering;
+    await admin`
+      insert into flag_hours
+      select gen_random_uuid(), gen_random_uuid(), now() - age, 1
+      from unnest(array['30 days', '31 days 1 hour']::interval[]) as age`;
+    await admin`
+      insert into bulk_answer_hours
+      select gen_random_uuid(), now() - age, 1
+      from unnest(array['30 days', '31 days 1 hour']::interval[]) as age`;
+    await admin`
+      insert into edges
+      select gen_random_uuid(), '{[1,2)}', now() - age
+      from unnest(array['39 days', '40 days 1 hour']::interval[]) as age`;
+    await cleanUpTwice();
+    const [left] = await admin`
+      select (select count(*)::int from flag_hours) as flags,
+        (select count(*)::int from bulk_answer_hours) as bulk,
+        (select count(*)::int from edges) as edges`;
+    expect(left).toEqual({ flags: 1, bulk: 1, edges: 1 });
+  });
+
+  it("goes where there is more than a batch of it", async () => {
+    await metering.admin`
+      insert into flag_hours
+      select gen_random_uuid(), gen_random_uuid(), now() - interval '50 days', 1
+      from generate_series(1, 2500)`;
+    await cleanUpTwice();
+    const [old] = await metering.admin`
+      select count(*)::int as rows from flag_hours where hour < now() - interval '31 days'`;
+    expect(old?.rows).toBe(0);
+  });
+});
+
+describe("when flags and keys were last seen", () => {
+  const seen = ["fresh", "old"] as const;
+  const insert = async (fresh: string, old: string) => {
+    const environmentId = uuidv7();
+    for (const [index, name] of [fresh, old].entries()) {
+      const age = index === 0 ? "1 day" : "32 days";
+      await metering.admin`
+        insert into flags_last_seen
+        values (${name}, ${environmentId}, now() - ${age}::interval, 'none')`;
+      await metering.admin`
+        insert into keys_last_seen values (${name}, now() - ${age}::interval, 'none')`;
+    }
+    return environmentId;
+  };
+  const left = async (ids: string[]) => {
+    const rows = await metering.admin`
+      select key_id as id from keys_last_seen where key_id = any(${ids})
+      intersect select flag_id::text from flags_last_seen where flag_id = any(${ids}::uuid[])`;
+    return rows.map(({ id }) => id);
+  };
+
+  it("is forgotten a while after they are gone, and not before", async () => {
+    const [fresh, old, existing] = [uuidv7(), uuidv7(), uuidv7()];
+    await insert(fresh, old);
+    await insert(uuidv7(), existing);
+    await forgetTwice({
+      isCurrent: () => true,
+      flagExists: ({ flagId }) => flagId === existing,
+      keyExists: (keyId) => keyId === existing,
+    });
+    expect((await left([fresh, old, existing])).toSorted()).toEqual([fresh, existing].toSorted());
+  });
+
+  const nothingExists: Existing = {
+    isCurrent: () => true,
+    flagExists: () => false,
+    keyExists: () => false,
+  };
+
+  it("is forgotten where there is more than a page of it", async () => {
+    await metering.admin`
+      insert into flags_last_seen
+      select gen_random_uuid(), gen_random_uuid(), now() - interval '40 days', 'none'
+      from generate_series(1, 2500)`;
+    await forgetTwice(nothingExists);
+    const [old] = await metering.admin`
+      select count(*)::int as rows from flags_last_seen where evaluated_at < now() - interval '31 days'`;
+    expect(old?.rows).toBe(0);
+  });
+
+  it("is left, without waiting, where somebody is just seeing it again", async () => {
+    const [writtenId, goneId] = [uuidv7(), uuidv7()];
+    await insert(uuidv7(), writtenId);
+    await insert(uuidv7(), goneId);
+    await metering.admin.begin(async (tx) => {
+      await tx`update flags_last_seen set evaluated_at = now() where flag_id = ${writtenId}`;
+      await tx`update keys_last_seen set used_at = now() where key_id = ${writtenId}`;
+      await forgetTwice(nothingExists);
+    });
+    expect(await left([writtenId, goneId])).toEqual([writtenId]);
+  });
+
+  it("is left to another replica that is at it", async () => {
+    const goneId = uuidv7();
+    await insert(uuidv7(), goneId);
+    await metering.admin.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
+      await forgetTwice(nothingExists);
+    });
+    expect(await left([goneId])).toEqual([goneId]);
+    await forgetTwice(nothingExists);
+    expect(await left([goneId])).toEqual([]);
+  });
+
+  it("is kept while nobody knows what exists", async () => {
+    const ids = seen.map(() => uuidv7()) as [string, string];
+    await insert(...ids);
+    const nothingKnown = {
+      isCurrent: () => false,
+      flagExists: () => false,
+      keyExists: () => false,
+    };
+    await forgetTwice(nothingKnown);
+    expect((await left(ids)).toSorted()).toEqual(ids.toSorted());
+  });
+});
+
+describe("the role that the service runs as", () => {
+  it.each([
+    "delete from request_days",
+    "delete from organization_months",
+    "update organization_months set organization_id = gen_random_uuid()",
+    "update edges set edge = gen_random_uuid()",
+    "truncate request_hours",
+    "create table usage.more (id int)",
+    "select 1 from management.organizations",
+  ])("may not: %s", async (statement) => {
+    await expect(replicas[0].sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+  });
+});

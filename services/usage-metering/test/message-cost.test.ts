@@ -1,0 +1,168 @@
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { countMessages } from "../src/counting/count-messages.ts";
+import {
+  addBulkAnswers,
+  addFlags,
+  addMonths,
+  addRequests,
+  markCounted,
+  noteEnvironments,
+  noteFlags,
+  noteKeys,
+} from "../src/counting/count-store.ts";
+import { sumUp } from "../src/counting/decide-sums.ts";
+import { makeEdge, makeTenant } from "./usage-fixture.ts";
+
+/**
+ * What counting a message costs with years of use behind it: as much as on the first day. Blocks that a
+ * statement touches are counted, which no busy machine changes.
+ */
+let database: TestDatabase;
+let sql: Sql;
+let admin: postgres.Sql;
+
+const tenant = makeTenant();
+const edge = makeEdge();
+const at = new Date().toISOString();
+const flags = Array.from({ length: 5 }, () => ({
+  flag_id: uuidv7(),
+  evaluations: 1,
+  evaluated_at: at,
+}));
+const message = () =>
+  edge.message(
+    [
+      tenant.used({
+        requests: { flags: 1, evaluate: 1, stream: 1 },
+        bulk_answers: 1,
+        bulk_answered_at: at,
+        flags,
+      }),
+    ],
+    [{ key_id: tenant.clientKeyId, used_at: at }],
+  );
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const logger = pino({ level: "silent" });
+  sql = connectPostgres({
+    url: database.runtimeUrls.usage,
+    name: "test",
+    maxConnections: 2,
+    logger,
+  });
+  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "usage" } });
+});
+afterAll(async () => {
+  await Promise.all([sql?.end(), admin?.end()]);
+  await database?.drop();
+});
+
+type Plan = {
+  "Node Type": string;
+  "Shared Hit Blocks": number;
+  "Shared Read Blocks": number;
+  Plans?: Plan[];
+};
+/** Only explained, never awaited. */
+type Statement = ReturnType<typeof addRequests>;
+
+function statementsOf(): Record<string, Statement> {
+  const told = message();
+  const sums = sumUp([told], Date.now());
+  const as = (statement: unknown) => statement as Statement;
+  return {
+    "marking it as counted": markCounted(sql, [told]),
+    "adding requests": addRequests(sql, sums.requests),
+    "adding to the month": as(addMonths(sql, sums.months)),
+    "adding answers about all flags": addBulkAnswers(sql, sums.bulkAnswers),
+    "adding evaluations": addFlags(sql, sums.flags),
+    "noting environments": noteEnvironments(sql, sums.environmentsSeen),
+    "noting flags": noteFlags(sql, sums.flagsSeen),
+    "noting keys": noteKeys(sql, sums.keysSeen),
+  };
+}
+
+/** How many blocks each statement touches, and whether it reads a table whole. */
+async function costs(): Promise<Record<string, { blocks: number; scans: string[] }>> {
+  const found: Record<string, { blocks: number; scans: string[] }> = {};
+  for (const [name, statement] of Object.entries(statementsOf())) {
+    const [row] = await sql<[{ "QUERY PLAN": [{ Plan: Plan }] }]>`
+      explain (analyze, buffers, timing off, format json) ${statement}`;
+    const { Plan: plan } = row["QUERY PLAN"][0];
+    const nodes = (node: Plan): Plan[] => [node, ...(node.Plans ?? []).flatMap(nodes)];
+    found[name] = {
+      blocks: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"],
+      scans: nodes(plan)
+        .map((node) => node["Node Type"])
+        .filter((type) => type === "Seq Scan"),
+    };
+  }
+  return found;
+}
+
+/** Two years of a large organization and of many others; a hundred thousand flags. */
+async function fill(): Promise<void> {
+  const { organizationId, projectId, environmentId } = tenant;
+  await admin`
+    insert into request_hours
+    select ${organizationId}, ${projectId}, ${environmentId}, endpoint,
+      date_trunc('hour', now(), 'UTC') - number * interval '1 hour', 1
+    from generate_series(1, 20000) as number,
+      unnest(array['flags', 'evaluate', 'stream']) as endpoint`;
+  await admin`
+    insert into organization_months
+    select date_trunc('month', now())::date - (number || ' months')::interval, organization, 1
+    from generate_series(1, 24) as number,
+      (select gen_random_uuid() as organization from generate_series(1, 2000)
+        union all select ${organizationId}) as organizations`;
+  await admin`
+    insert into bulk_answer_hours
+    select ${environmentId}, date_trunc('hour', now(), 'UTC') - number * interval '1 hour', 1
+    from generate_series(1, 20000) as number`;
+  await admin`
+    insert into flag_hours
+    select gen_random_uuid(), ${environmentId}, date_trunc('hour', now(), 'UTC'), 1
+    from generate_series(1, 100000)`;
+  await admin`
+    insert into flags_last_seen
+    select flag_id, environment_id, now(), 'none' from flag_hours
+    on conflict do nothing`;
+  await admin`
+    insert into environments_last_seen
+    select gen_random_uuid(), now(), 'none' from generate_series(1, 5000)`;
+  await admin`
+    insert into keys_last_seen
+    select 'key-' || number, now(), 'none' from generate_series(1, 20000) as number`;
+  await admin`
+    insert into edges
+    select gen_random_uuid(), '{[1,1000000)}', now() from generate_series(1, 20000)`;
+  await admin`
+    analyze request_hours, organization_months, bulk_answer_hours, flag_hours, flags_last_seen,
+      environments_last_seen, keys_last_seen, edges`;
+}
+
+describe("counting a message", () => {
+  it("costs as much with 100,000 flags, two years and 20,000 edges as with nothing", async () => {
+    await countMessages(sql, [message()]);
+    const before = await costs();
+    await fill();
+    // Whatever has just been inserted is to be written once.
+    await costs();
+    const after = await costs();
+    for (const [name, { blocks, scans }] of Object.entries(after)) {
+      expect({ name, scans }).toEqual({ name, scans: [] });
+      // A larger index has a level or two more, for each row that is looked up.
+      expect({ name, few: blocks <= 2 * (before[name]?.blocks ?? 0) + 10 }).toEqual({
+        name,
+        few: true,
+      });
+      expect(blocks).toBeLessThan(100);
+    }
+  });
+});

@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import type { UsageRecorded } from "@halyard/contracts";
+import { ensureUsage } from "@halyard/jetstream";
+import {
+  eventually,
+  type RestartablePostgres,
+  type ServiceProcess,
+  startRestartablePostgres,
+  startServiceProcess,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Metering, makeEdge, makeTenant, openMetering, type Tenant } from "./usage-fixture.ts";
+
+/**
+ * What edges tell is counted to the request while processes and PostgreSQL are killed in the middle. Edges
+ * send what was not acknowledged again, unchanged.
+ */
+let postgres: RestartablePostgres;
+let metering: Metering;
+const processes: ServiceProcess[] = [];
+
+beforeAll(async () => {
+  postgres = await startRestartablePostgres();
+  metering = await openMetering({ database: { ...postgres, drop: () => postgres.stop() } });
+  await ensureUsage(metering.manager, 1);
+});
+afterAll(async () => {
+  await Promise.all(processes.map((one) => one.kill()));
+  await metering?.close();
+});
+
+async function startProcess(): Promise<ServiceProcess> {
+  const started = await startServiceProcess("usage-metering", {
+    NATS_URL: metering.natsUrl,
+    POSTGRES_URL: postgres.runtimeUrls.usage,
+  });
+  processes.push(started);
+  return started;
+}
+
+async function killOne(): Promise<void> {
+  await processes.shift()?.kill();
+}
+
+/** Messages of a few edges, which come as one asks for them, in turn. */
+function messagesOf(tenants: readonly Tenant[], { edges = 5, each = 40 } = {}): UsageRecorded[] {
+  const lives = Array.from({ length: edges }, () => makeEdge(randomUUID()));
+  return Array.from({ length: each }, () =>
+    lives.map((life) =>
+      life.message(tenants.map((tenant) => tenant.used({ requests: { flags: 1, evaluate: 2 } }))),
+    ),
+  ).flat();
+}
+
+/** Tells them bit by bit, each twice, while something happens after a third of them. */
+async function tellWhile(
+  messages: readonly UsageRecorded[],
+  disturb: () => Promise<unknown>,
+): Promise<void> {
+  const bits = Array.from({ length: Math.ceil(messages.length / 5) }, (_, index) =>
+    messages.slice(5 * index, 5 * index + 5),
+  );
+  const tell = async (some: typeof bits) => {
+    for (const bit of some) await metering.tell(...bit, ...bit);
+  };
+  const third = Math.ceil(bits.length / 3);
+  await tell(bits.slice(0, third));
+  await Promise.all([disturb(), tell(bits.slice(third))]);
+}
+
+const countedAll = async (tenants: readonly Tenant[], requests: number) => {
+  await eventually(
+    async () => {
+      await metering.admin`select 1`;
+      for (const { organizationId } of tenants)
+        if ((await metering.countedFor(organizationId)) < requests) return false;
+      return true;
+    },
+    { withinMs: 25_000 },
+  );
+  await metering.allTaken();
+  for (const { organizationId } of tenants)
+    expect(await metering.countedFor(organizationId)).toBe(requests);
+};
+
+describe("when processes are killed while they count", () => {
+  it("loses nothing and counts nothing twice", async () => {
+    await Promise.all([startProcess(), startProcess()]);
+    const tenants = [makeTenant(), makeTenant()];
+    const messages = messagesOf(tenants);
+    await tellWhile(messages, async () => {
+      await killOne();
+      await startProcess();
+    });
+    await countedAll(tenants, messages.length * 3);
+  });
+
+  it("stops in order, and the others go on", async () => {
+    const leaving = processes.shift();
+    const tenants = [makeTenant()];
+    const messages = messagesOf(tenants);
+    await tellWhile(messages, async () => leaving?.stop());
+    expect(await leaving?.exited).toBe(0);
+    await countedAll(tenants, messages.length * 3);
+  });
+});
+
+describe("when PostgreSQL is killed while they count", () => {
+  it("loses nothing and counts nothing twice, and is not ready meanwhile", async () => {
+    const started = await startProcess();
+    const ready = async () => (await fetch(`${started.url}/readyz`)).status === 200;
+    const tenants = [makeTenant(), makeTenant()];
+    const messages = messagesOf(tenants);
+    await eventually(ready);
+    await tellWhile(messages, async () => {
+      await postgres.kill();
+      await eventually(async () => !(await ready()));
+      await postgres.start();
+    });
+    await countedAll(tenants, messages.length * 3);
+    await eventually(ready);
+    await eventually(
+      async () =>
+        (await metering.quotaOf(tenants[0]?.organizationId ?? ""))?.requests ===
+        messages.length * 3,
+    );
+  });
+});

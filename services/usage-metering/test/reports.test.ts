@@ -1,0 +1,292 @@
+import {
+  type EdgeLease,
+  leaseKey,
+  leasesBucket,
+  type OrganizationStreams,
+} from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import {
+  type Metering,
+  makeEdge,
+  makeTenant,
+  openMetering,
+  type Replica,
+  type Tenant,
+} from "./usage-fixture.ts";
+
+/** Usage as people ask for it. */
+let metering: Metering;
+let replica: Replica;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  metering = await openMetering();
+  replica = await metering.startReplica();
+  tenant = await newTenant();
+});
+afterEach(() => metering.stepClock(0));
+afterAll(() => metering?.close());
+
+const setClock = (instant: string) => metering.stepClock(Date.parse(instant) - Date.now());
+
+async function newTenant(...given: Parameters<typeof makeTenant>): Promise<Tenant> {
+  const made = makeTenant(...given);
+  await metering.bucket.put(...made.entries);
+  await eventually(
+    () =>
+      replica.directory.keys.verify(made.environmentOnlyKey, Date.now()) !== undefined &&
+      replica.directory.keys.verify(made.serverKey, Date.now()) !== undefined &&
+      replica.directory.keys.verify(made.clientKey, Date.now()) !== undefined &&
+      replica.directory.organization(made.organizationId) !== undefined,
+  );
+  return made;
+}
+
+async function newFlag({ of = tenant, createdAt = "2020-01-01T00:00:00.000Z" } = {}) {
+  const flag = of.flag(uuidv7({ msecs: Date.parse(createdAt) }));
+  await metering.bucket.put(...flag.entries);
+  const { projectId } = of;
+  await eventually(
+    () => replica.directory.environmentsOf({ projectId, flagId: flag.flagId }).length === 2,
+  );
+  return flag.flagId;
+}
+
+const get = (path: string, key = tenant.serverKey) => replica.call(path, { key });
+const flagUsage = (flagId: string, query = "") => get(`/api/v1/flags/${flagId}/usage${query}`);
+
+describe("the usage of an organization", () => {
+  it("is told with its plan, for the present month of UTC", async () => {
+    await setClock("2031-02-28T23:59:00.000Z");
+    const used = tenant.used({
+      hour: "2031-02-28T23:00:00.000Z",
+      requests: { flags: 6, evaluate: 1 },
+    });
+    await metering.tell(makeEdge().message([used]));
+    await metering.allTaken();
+    expect(await get("/api/v1/usage")).toMatchObject({
+      status: 200,
+      body: {
+        plan: "starter",
+        period: { start: "2031-02-01T00:00:00.000Z", end: "2031-03-01T00:00:00.000Z" },
+        requests: { used: 7, limit: 1_000_000 },
+        sse_connections: { used: 0, limit: 25 },
+        projects: { used: 2, limit: 5 },
+      },
+    });
+    await setClock("2031-03-01T00:00:01.000Z");
+    expect((await get("/api/v1/usage")).body).toMatchObject({
+      period: { start: "2031-03-01T00:00:00.000Z", end: "2031-04-01T00:00:00.000Z" },
+      requests: { used: 0 },
+    });
+  });
+
+  it("says null where nothing is limited, and changes with the plan", async () => {
+    const limits = { requests_per_month: null, sse_connections: null, projects: null };
+    const unlimited = await newTenant({ plan: "enterprise", limits });
+    const read = async () => (await get("/api/v1/usage", unlimited.serverKey)).body;
+    expect(await read()).toMatchObject({
+      plan: "enterprise",
+      requests: { used: 0, limit: null },
+      sse_connections: { used: 0, limit: null },
+      projects: { used: 2, limit: null },
+    });
+    const [organization] = makeTenant({ plan: "free", version: 2, project_count: 3 }).entries;
+    if (organization === undefined) throw new Error("the organization's entry comes first");
+    const { organizationId } = unlimited;
+    await metering.bucket.put({
+      address: { kind: "organization", organizationId },
+      value: {
+        ...organization.value,
+        organization_id: organizationId,
+      } as typeof organization.value,
+    });
+    await eventually(async () => (await read()).plan === "free");
+    expect((await read()).projects).toEqual({ used: 3, limit: 5 });
+  });
+
+  it("has the slots for streams that edges hold whose leases stand", async () => {
+    const put = (key: string, value: EdgeLease | OrganizationStreams) =>
+      metering.client.publish(leasesBucket.subjectPrefix + key, JSON.stringify(value));
+    const [living, ended, unheardOf] = [uuidv7(), uuidv7(), uuidv7()];
+    const streams = async () => (await get("/api/v1/usage")).body.sse_connections.used;
+    await eventually(() => metering.manager.streams.info(leasesBucket.streamName).then(Boolean));
+    await put(leaseKey.edge(living), { state: "held", renewals: 1 });
+    await put(leaseKey.edge(ended), { state: "held", renewals: 1 });
+    await put(leaseKey.organization(tenant.organizationId), {
+      holders: { [living]: 3, [ended]: 4, [unheardOf]: 5 },
+    });
+    await eventually(async () => (await streams()) === 7);
+    await put(leaseKey.edge(ended), { state: "ended" });
+    await eventually(async () => (await streams()) === 3);
+    await put(leaseKey.edge(living), { state: "held", renewals: 2 });
+    await put(leaseKey.organization(tenant.organizationId), { holders: { [living]: 1 } });
+    await eventually(async () => (await streams()) === 1);
+    await put(leaseKey.organization(tenant.organizationId), { holders: {} });
+    await eventually(async () => (await streams()) === 0);
+  });
+});
+
+describe("the usage of a flag", () => {
+  const told = (flagId: string, evaluations: number, at: string) => ({
+    flags: [{ flag_id: flagId, evaluations, evaluated_at: at }],
+  });
+
+  it("has hours and environments, answers about all flags among them", async () => {
+    await setClock("2031-05-15T10:30:00.000Z");
+    const own = await newTenant();
+    const flagId = await newFlag({ of: own });
+    const edge = makeEdge();
+    const staging = { environment_id: own.otherEnvironmentId };
+    await metering.tell(
+      edge.message([
+        own.used({
+          hour: "2031-05-15T08:00:00.000Z",
+          ...told(flagId, 4, "2031-05-15T08:59:00.000Z"),
+          bulk_answers: 10,
+          bulk_answered_at: "2031-05-15T08:30:00.000Z",
+        }),
+        own.used({
+          hour: "2031-05-15T10:00:00.000Z",
+          bulk_answers: 3,
+          bulk_answered_at: "2031-05-15T10:20:00.000Z",
+        }),
+        own.used({
+          ...staging,
+          hour: "2031-05-15T09:00:00.000Z",
+          ...told(flagId, 1, "2031-05-15T09:10:00.000Z"),
+        }),
+      ]),
+    );
+    await metering.allTaken();
+    const { status, body } = await get(`/api/v1/flags/${flagId}/usage`, own.serverKey);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      flag_id: flagId,
+      hours: 24,
+      environments: [
+        {
+          environment_id: own.environmentId,
+          name: "production",
+          last_evaluated_at: "2031-05-15T10:20:00.000Z",
+          evaluations: 17,
+          by_hour: [
+            { hour: "2031-05-15T08:00:00.000Z", evaluations: 14 },
+            { hour: "2031-05-15T10:00:00.000Z", evaluations: 3 },
+          ],
+        },
+        {
+          environment_id: own.otherEnvironmentId,
+          name: "staging",
+          last_evaluated_at: "2031-05-15T09:10:00.000Z",
+          evaluations: 1,
+          by_hour: [{ hour: "2031-05-15T09:00:00.000Z", evaluations: 1 }],
+        },
+      ],
+    });
+  });
+
+  it("reaches as many hours back as asked, the present one among them", async () => {
+    await setClock("2031-06-15T10:30:00.000Z");
+    const flagId = await newFlag();
+    const edge = makeEdge();
+    for (const hour of ["08", "09", "10"])
+      await metering.tell(
+        edge.message([
+          tenant.used({
+            hour: `2031-06-15T${hour}:00:00.000Z`,
+            ...told(flagId, 1, `2031-06-15T${hour}:10:00.000Z`),
+          }),
+        ]),
+      );
+    await metering.allTaken();
+    const evaluations = async (hours: number) => {
+      const { body } = await flagUsage(flagId, `?hours=${hours}`);
+      return [body.hours, body.environments[0].evaluations];
+    };
+    expect(await evaluations(1)).toEqual([1, 1]);
+    expect(await evaluations(2)).toEqual([2, 2]);
+    expect(await evaluations(720)).toEqual([720, 3]);
+  });
+
+  it("has no answers from before it existed", async () => {
+    await setClock("2031-07-15T10:30:00.000Z");
+    const own = await newTenant();
+    const flagId = await newFlag({ of: own, createdAt: "2031-07-15T10:10:00.000Z" });
+    const bulk = { bulk_answers: 50, bulk_answered_at: "2031-07-15T10:05:00.000Z" };
+    await metering.tell(
+      makeEdge().message([own.used({ hour: "2031-07-15T10:00:00.000Z", ...bulk })]),
+    );
+    await metering.allTaken();
+    const { body } = await get(`/api/v1/flags/${flagId}/usage`, own.serverKey);
+    expect(body.environments[0]).toMatchObject({ evaluations: 0, last_evaluated_at: null });
+  });
+
+  it("is nothing yet for a flag that nobody has asked for", async () => {
+    const own = await newTenant();
+    const { body } = await get(`/api/v1/flags/${await newFlag({ of: own })}/usage`, own.serverKey);
+    const nothing = { last_evaluated_at: null, evaluations: 0, by_hour: [] };
+    expect(body.environments).toMatchObject([nothing, nothing]);
+  });
+
+  it("is that of one environment for a key that is bound to it", async () => {
+    const flagId = await newFlag();
+    const { body } = await get(`/api/v1/flags/${flagId}/usage`, tenant.environmentOnlyKey);
+    expect(body.environments).toMatchObject([{ environment_id: tenant.environmentId }]);
+  });
+
+  it("takes an id in upper case, as every path does", async () => {
+    const flagId = await newFlag();
+    const { status, body } = await flagUsage(flagId.toUpperCase());
+    expect([status, body.flag_id]).toEqual([200, flagId]);
+  });
+
+  it.each(["0", "721", "-1", "1.5", "many", ""])("is refused for %j hours", async (hours) => {
+    const { status, body } = await flagUsage(await newFlag(), `?hours=${hours}`);
+    expect([status, body.error.code]).toEqual([400, "VALIDATION_001"]);
+  });
+});
+
+describe("a flag that is not there for who asks", () => {
+  it.each([
+    { name: "one that was never made", path: async () => uuidv7() },
+    { name: "what is no id", path: async () => "flag-1" },
+    { name: "another project's", path: async () => newFlag({ of: await newTenant() }) },
+    {
+      name: "one that was deleted",
+      async path() {
+        const flagId = await newFlag();
+        const { organizationId } = tenant;
+        for (const environmentId of [tenant.environmentId, tenant.otherEnvironmentId])
+          await metering.bucket.put({
+            address: { kind: "flag", organizationId, environmentId, flagId },
+            value: { deleted: true, version: 2, committed_at: new Date().toISOString() },
+          });
+        await eventually(
+          () =>
+            replica.directory.environmentsOf({ projectId: tenant.projectId, flagId }).length === 0,
+        );
+        return flagId;
+      },
+    },
+  ])("is answered 404: $name", async ({ path }) => {
+    const { status, body } = await flagUsage(await path());
+    expect([status, body.error.code]).toEqual([404, "NOT_FOUND_001"]);
+  });
+});
+
+describe("who may ask", () => {
+  const paths = ["/api/v1/usage", `/api/v1/flags/${uuidv7()}/usage`];
+
+  it.each(paths)("%s: nobody without a server key", async (path) => {
+    const codeFor = async (key?: string) => {
+      const { status, body } = await replica.call(path, key === undefined ? {} : { key });
+      return [status, body.error.code];
+    };
+    expect(await codeFor()).toEqual([401, "AUTH_001"]);
+    expect(await codeFor(makeTenant().serverKey)).toEqual([401, "AUTH_001"]);
+    expect(await codeFor(tenant.clientKey)).toEqual([403, "AUTH_002"]);
+  });
+});

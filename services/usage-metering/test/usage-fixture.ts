@@ -1,0 +1,336 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import {
+  createKeyLimits,
+  createLastUsed,
+  createServerKeyAuthentication,
+  makeApiKey,
+} from "@halyard/api-keys";
+import {
+  type EnvironmentUsage,
+  type KeyEntry,
+  type OrganizationEntry,
+  type QuotaEntry,
+  quotaBucket,
+  type UsageRecorded,
+  usageStream,
+} from "@halyard/contracts";
+import type { SnapshotEntry } from "@halyard/jetstream";
+import { connectPostgres } from "@halyard/postgres";
+import { createMetrics } from "@halyard/service";
+import {
+  type CallOptions,
+  call,
+  createTestDatabase,
+  eventually,
+  openSnapshotBucket,
+  startTestNats,
+} from "@halyard/testing";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { pino } from "pino";
+import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { createUsageApp } from "../src/app.ts";
+import { startBrokerSide } from "../src/broker-side.ts";
+import { createDirectory } from "../src/directory/directory.ts";
+import { createOpenStreams } from "../src/open-streams/open-streams.ts";
+import { createUsageMetrics } from "../src/usage-metrics.ts";
+
+/**
+ * Usage metering as its main composes it, in this process, any number of replicas of it, over a database
+ * and a NATS server of the test file's own. The clock is the database's, and the test can set it. Edges
+ * are whoever publishes messages.
+ */
+export async function openMetering(backends: { database?: Database } = {}) {
+  const [database, nats] = await Promise.all([
+    backends.database ?? createTestDatabase(),
+    startTestNats(),
+  ]);
+  const admin = postgres(database.adminUrl, {
+    max: 4,
+    connection: { search_path: "usage", TimeZone: "UTC" },
+    onnotice: () => undefined,
+  });
+  const bucket = await openSnapshotBucket(nats.url);
+  const connection = await connect({ servers: nats.url });
+  const client = jetstream(connection);
+  const manager = await jetstreamManager(connection);
+  const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
+  await bucket.rewrite([]);
+
+  async function startReplica(behaviour: Behaviour = {}) {
+    const urls = { postgresUrl: database.runtimeUrls.usage, natsUrl: nats.url };
+    const replica = await composeReplica(urls, behaviour);
+    replicas.push(replica);
+    return replica;
+  }
+
+  return {
+    natsUrl: nats.url,
+    bucket,
+    connection,
+    client,
+    manager,
+    /** As a superuser, in the schema of usage. */
+    admin,
+    startReplica,
+    /** As an edge sends it, again and again if the test wants. */
+    async tell(...messages: readonly UsageRecorded[]) {
+      await Promise.all(
+        messages.map((message) =>
+          client.publish(usageStream.recorded.subject, JSON.stringify(message)),
+        ),
+      );
+    },
+    /** Waits until everything that was told has left the queue. */
+    async allTaken() {
+      await eventually(async () => {
+        const { state } = await manager.streams.info(usageStream.name, {
+          subjects_filter: usageStream.recorded.subject,
+        });
+        return Object.keys(state.subjects ?? {}).length === 0;
+      });
+    },
+    /**
+     * What edges read of an organization's month. Asked directly: nats-server 2.9.10 crashes when it is
+     * asked for a message in the other way while the stream is being made.
+     */
+    async quotaOf(organizationId: string): Promise<QuotaEntry | undefined> {
+      const message = await manager.direct.getMessage(quotaBucket.streamName, {
+        last_by_subj: quotaBucket.subjectPrefix + organizationId,
+      });
+      return message === null ? undefined : message.json<QuotaEntry>();
+    },
+    /** Sets the clock of all replicas, forwards or backwards from what it really is. */
+    async stepClock(byMs: number) {
+      await admin.unsafe(
+        `create or replace function present_time() returns timestamptz language sql volatile
+         as 'select clock_timestamp() + interval ''${byMs} milliseconds'''`,
+      );
+    },
+    /** Requests in hours and days, by organization. */
+    async countedFor(organizationId: string): Promise<number> {
+      const [row] = await admin<[{ requests: string }]>`
+        select coalesce(sum(requests), 0) as requests from (
+          select requests from request_hours where organization_id = ${organizationId}
+          union all select requests from request_days where organization_id = ${organizationId}
+        ) as kept`;
+      return Number(row.requests);
+    },
+    async close() {
+      await Promise.all(replicas.map((replica) => replica.stop()));
+      await Promise.all([bucket.close(), connection.close(), admin.end()]);
+      await Promise.all([database.drop(), nats.stop()]);
+    },
+  };
+}
+
+type Database = Awaited<ReturnType<typeof createTestDatabase>>;
+export type Metering = Awaited<ReturnType<typeof openMetering>>;
+export type Replica = Awaited<ReturnType<Metering["startReplica"]>>;
+
+type Behaviour = { maxConnections?: number };
+
+async function composeReplica(
+  { postgresUrl, natsUrl }: { postgresUrl: string; natsUrl: string },
+  { maxConnections = 10 }: Behaviour,
+) {
+  const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
+  const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections, logger });
+  const metrics = createMetrics({ service: "usage-metering" });
+  const directory = createDirectory();
+  const openStreams = createOpenStreams();
+  const lastUsed = createLastUsed();
+  const broker = startBrokerSide({
+    natsUrl,
+    replicas: 1,
+    sql,
+    directory,
+    openStreams,
+    lastUsed,
+    usageMetrics: createUsageMetrics(metrics),
+    metrics,
+    logger,
+  });
+  const app = createUsageApp({
+    sql,
+    directory,
+    openStreams,
+    authenticate: createServerKeyAuthentication({
+      verify: directory.keys.verify,
+      limits: createKeyLimits({ requestsPerSecond: 1_000, burst: 1_000 }),
+      lastUsed,
+      nowMs: Date.now,
+    }),
+    trustedProxies: [],
+    checkAnswers: true,
+    metrics,
+    logger,
+  });
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  await eventually(() => broker.details().messages === "counted" && broker.knowsSnapshot(), {
+    because: "usage metering counts",
+  });
+  return {
+    url,
+    sql,
+    metrics,
+    directory,
+    openStreams,
+    call: (path: string, options?: CallOptions) => call(url + path, options),
+    stop: once(async () => {
+      await app.close();
+      await broker.stop();
+      await sql.end();
+    }),
+  };
+}
+
+/** A replica that a test has stopped is not stopped again at the end. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}
+
+export const hourMs = 3_600_000;
+
+/** The beginning of an hour so many before the present one. */
+export function hourAgo(hours: number, nowMs = Date.now()): string {
+  return new Date(nowMs - (nowMs % hourMs) - hours * hourMs).toISOString();
+}
+
+/** An organization with a project, as edges and the snapshot tell of it. */
+export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
+  const ids = {
+    organizationId: uuidv7(),
+    projectId: uuidv7(),
+    environmentId: uuidv7(),
+    otherEnvironmentId: uuidv7(),
+    userId: uuidv7(),
+  };
+  const stamp = { version: 1, committed_at: new Date().toISOString() };
+  const { organizationId, projectId } = ids;
+  const server = makeKey(ids, { key_kind: "server" });
+  const client = makeKey(ids, { key_kind: "client" });
+  const bound = makeKey(ids, { key_kind: "server", environment_only: true });
+  const environment = (environmentId: string, name: string): SnapshotEntry => ({
+    address: { kind: "environment", organizationId, environmentId },
+    value: {
+      kind: "environment",
+      organization_id: organizationId,
+      project_id: projectId,
+      environment_id: environmentId,
+      name,
+      ...stamp,
+    },
+  });
+  const organization: SnapshotEntry = {
+    address: { kind: "organization", organizationId },
+    value: {
+      kind: "organization",
+      organization_id: organizationId,
+      name: "Organization",
+      plan: "starter",
+      limits: { requests_per_month: 1_000_000, sse_connections: 25, projects: 5 },
+      project_count: 2,
+      ...stamp,
+      ...fields,
+    },
+  };
+  return {
+    ...ids,
+    serverKey: server.text,
+    clientKey: client.text,
+    environmentOnlyKey: bound.text,
+    serverKeyId: server.id,
+    clientKeyId: client.id,
+    entries: [
+      organization,
+      environment(ids.environmentId, "production"),
+      environment(ids.otherEnvironmentId, "staging"),
+      server.entry,
+      client.entry,
+      bound.entry,
+    ],
+    /** A flag, with its entries in both environments. */
+    flag: (flagId = uuidv7()) => ({
+      flagId,
+      entries: [ids.environmentId, ids.otherEnvironmentId].map((environmentId) =>
+        makeFlag({ ...ids, environmentId }, flagId),
+      ),
+    }),
+    /** What happened in its first environment within the present hour, unless told otherwise. */
+    used: (usage: Partial<EnvironmentUsage> = {}): EnvironmentUsage => ({
+      hour: hourAgo(0),
+      organization_id: organizationId,
+      project_id: projectId,
+      environment_id: ids.environmentId,
+      requests: { flags: 1 },
+      bulk_answers: 0,
+      bulk_answered_at: null,
+      flags: [],
+      ...usage,
+    }),
+  };
+}
+
+export type Tenant = ReturnType<typeof makeTenant>;
+type Ids = Pick<Tenant, "organizationId" | "projectId" | "environmentId" | "userId">;
+
+/** One life of an edge, which numbers what it tells. */
+export function makeEdge(edge = randomUUID()) {
+  let sequence = 0;
+  return {
+    edge,
+    message(environments: EnvironmentUsage[], keys: UsageRecorded["keys"] = []): UsageRecorded {
+      sequence += 1;
+      return { edge, sequence, environments, keys };
+    },
+  };
+}
+
+function makeKey(ids: Ids, fields: Partial<KeyEntry>) {
+  const made = makeApiKey(fields.key_kind ?? "server", randomBytes);
+  const entry: SnapshotEntry = {
+    address: { kind: "key", organizationId: ids.organizationId, keyId: made.id },
+    value: {
+      kind: "key",
+      key_id: made.id,
+      secret_sha256: made.secretSha256,
+      key_kind: "server",
+      organization_id: ids.organizationId,
+      project_id: ids.projectId,
+      environment_id: ids.environmentId,
+      user_id: ids.userId,
+      environment_only: false,
+      expires_at: null,
+      version: 1,
+      committed_at: new Date().toISOString(),
+      ...fields,
+    },
+  };
+  return { id: made.id, text: made.key, entry };
+}
+
+function makeFlag(ids: Ids, flagId: string): SnapshotEntry {
+  const { organizationId, environmentId } = ids;
+  return {
+    address: { kind: "flag", organizationId, environmentId, flagId },
+    value: {
+      kind: "flag",
+      organization_id: organizationId,
+      project_id: ids.projectId,
+      environment_id: environmentId,
+      flag_id: flagId,
+      key: `flag-${flagId}`,
+      enabled: false,
+      rollout_percentage: 100,
+      targeting_rules: [],
+      version: 1,
+      committed_at: new Date().toISOString(),
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from "node:crypto";
+import {
+  createServerKeyAuthentication,
+  type DirectoryKey,
+  type KeyLimits,
+  type LastUsed,
+} from "@halyard/api-keys";
+import { createAnswerOnce } from "@halyard/idempotency";
+import { isOutage, type Sql } from "@halyard/postgres";
+import { type App, createApp } from "@halyard/service";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { registerDeliveryRoutes } from "./deliveries/delivery-routes.ts";
+import type { SecretBox } from "./secrets/secret-box.ts";
+import type { TargetRules } from "./targets/target.ts";
+import { forWholeProjects } from "./webhooks/authenticate-for-webhooks.ts";
+import { registerWebhookRoutes } from "./webhooks/webhook-routes.ts";
+import type { WebhookTests } from "./webhooks/webhook-tests.ts";
+
+/** A webhook is a name, an address and a secret; a body that is larger than this is none. */
+const bodyLimitBytes = 1024 * 1024;
+
+/** The HTTP side of the dispatcher: all its routes over what they need. */
+export function createWebhookApp(options: {
+  sql: Sql;
+  secrets: SecretBox;
+  rules: TargetRules;
+  tests: WebhookTests;
+  /** Told when an attempt is due at once. */
+  onDue: () => void;
+  /** Throws an `UnavailableError` while the keys are not known. */
+  verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
+  keyLimits: KeyLimits;
+  lastUsed: LastUsed;
+  newId: () => string;
+  now: () => Date;
+  trustedProxies: readonly string[];
+  checkAnswers: boolean;
+  metrics: Registry;
+  logger: Logger;
+}): App {
+  const app = createApp({
+    logger: options.logger,
+    bodyLimitBytes,
+    trustedProxies: options.trustedProxies,
+    metrics: options.metrics,
+    checkAnswers: options.checkAnswers,
+    isOutage,
+  });
+  const nowMs = () => options.now().getTime();
+  const routes = {
+    ...options,
+    answerOnce: createAnswerOnce(randomBytes),
+    authenticate: forWholeProjects(
+      createServerKeyAuthentication({
+        verify: options.verifyKey,
+        limits: options.keyLimits,
+        lastUsed: options.lastUsed,
+        nowMs,
+      }),
+    ),
+  };
+  registerWebhookRoutes(app, routes);
+  registerDeliveryRoutes(app, routes);
+  return app;
+}

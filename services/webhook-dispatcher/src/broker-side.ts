@@ -1,0 +1,82 @@
+import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { connectNats } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import { releaseAll } from "@halyard/service";
+import { jetstream } from "@nats-io/jetstream";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { followKeys } from "./directory/follow-keys.ts";
+import { consumeEvents } from "./events/consume-events.ts";
+
+/**
+ * Everything of this process that needs NATS: what it knows of keys, the events that it makes
+ * deliveries of, and telling which keys were used. It comes up when NATS does; what is to be delivered already is sent all the same.
+ */
+export type BrokerSide = {
+  /** Whether the keys were read once. */
+  knowsKeys(): boolean;
+  details(): { nats: "connected" | "away"; events: "consumed" | "left" };
+  stop(): Promise<void>;
+};
+
+export function startBrokerSide(options: {
+  natsUrl: string;
+  replicas: number;
+  sql: Sql;
+  keys: KeyDirectory;
+  lastUsed: LastUsed;
+  newId: () => string;
+  /** Deliveries were made, which are due. */
+  onDeliveries: () => void;
+  metrics: Registry;
+  logger: Logger;
+}): BrokerSide {
+  const { logger } = options;
+  const releases: (() => Promise<void>)[] = [];
+  let knowsKeys = false;
+  let isCurrent = () => false;
+  let isConsuming = () => false;
+  let stopping = false;
+
+  async function start(): Promise<void> {
+    const connection = await connectNats({
+      url: options.natsUrl,
+      name: "webhook-dispatcher",
+      logger,
+    });
+    releases.push(() => connection.close());
+    if (stopping) return;
+    const followed = followKeys({
+      connection,
+      keys: options.keys,
+      onReadAnew: () => {
+        knowsKeys = true;
+      },
+      logger,
+    });
+    const events = consumeEvents({ ...options, connection });
+    isCurrent = followed.isCurrent;
+    isConsuming = events.isRunning;
+    const telling = tellLastUsed({
+      ...options,
+      client: jetstream(connection),
+      monotonicMs: () => performance.now(),
+    });
+    releases.push(telling.stop, followed.stop, events.stop);
+  }
+
+  // While NATS is away this goes on trying. What it throws is beyond mending and ends the process.
+  const started = start();
+  return {
+    knowsKeys: () => knowsKeys,
+    details: () => ({
+      nats: isCurrent() ? "connected" : "away",
+      events: isConsuming() ? "consumed" : "left",
+    }),
+    async stop() {
+      stopping = true;
+      if (releases.length > 0) await started;
+      await releaseAll(releases);
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import type { DeliveryStatus } from "@halyard/contracts";
+import type { Sql, Transaction } from "@halyard/postgres";
+import {
+  type Attempt,
+  attemptsKept,
+  type Delivery,
+  type DeliveryWithAttempts,
+} from "./delivery.ts";
+import { pokeLanes } from "./lanes.ts";
+
+/** Deliveries in PostgreSQL, as people read them and ask for another attempt. */
+type Place = { webhookId: string; deliveryId: string };
+
+/** The newest first, older than `beforeId`. */
+export async function listDeliveries(
+  sql: Sql,
+  query: {
+    webhookId: string;
+    status: DeliveryStatus | undefined;
+    beforeId: string | undefined;
+    limit: number;
+  },
+): Promise<Delivery[]> {
+  const { status, beforeId } = query;
+  return sql<Delivery[]>`
+    select ${columns(sql)} from deliveries
+    where webhook_id = ${query.webhookId}
+      ${status === undefined ? sql`` : sql`and status = ${status}`}
+      ${beforeId === undefined ? sql`` : sql`and id < ${beforeId}`}
+    order by id desc
+    limit ${query.limit}`;
+}
+
+export async function findDelivery(
+  sql: Sql,
+  place: Place,
+): Promise<DeliveryWithAttempts | undefined> {
+  const [delivery] = await sql<DeliveryWithAttempts[]>`
+    select ${columns(sql)}, payload, coalesce((
+      select jsonb_agg(jsonb_build_object('id', attempt.id, 'attemptedAt', attempted_at,
+        'statusCode', status_code, 'durationMs', duration_ms, 'error', error,
+        'responseBody', response_body) order by attempt.id)
+      from (
+        select * from attempts
+        where delivery_id = deliveries.id
+        order by id desc
+        limit ${attemptsKept}
+      ) as attempt
+    ), '[]') as attempts
+    from deliveries
+    where id = ${place.deliveryId} and webhook_id = ${place.webhookId}`;
+  return delivery && { ...delivery, attempts: delivery.attempts.map(revived) };
+}
+
+/** Instants inside of JSON have come as text. */
+function revived(attempt: Attempt): Attempt {
+  return { ...attempt, attemptedAt: new Date(attempt.attemptedAt) };
+}
+
+/**
+ * Has one more attempt made now. What waits for its time is brought forward, and its retries stay as
+ * they are; what has ended gets one attempt, without retries. An attempt that is just being made is the
+ * one asked for, so nobody ever makes two at once. Two who ask at once get one attempt as well.
+ *
+ * The webhook's row is held meanwhile, so that nothing waits for a webhook that is just being deleted;
+ * that it is switched off does not matter, because a person asks. What still waits then is just being
+ * cancelled, so it gets one attempt as what has ended does, which cancelling leaves alone.
+ */
+export async function redeliver(
+  sql: Sql,
+  place: Place & { projectId: string },
+): Promise<Delivery | undefined> {
+  return sql.begin(async (plainTransaction) => {
+    const tx = plainTransaction as unknown as Transaction;
+    const [webhook] = await tx<{ enabled: boolean }[]>`
+      select enabled from webhooks
+      where id = ${place.webhookId} and project_id = ${place.projectId}
+      for share`;
+    if (webhook === undefined) return undefined;
+    const [waiting] = await tx<Delivery[]>`
+      update deliveries
+      set status = 'pending', next_attempt_at = least(next_attempt_at, now()), finished_at = null,
+        redelivery = redelivery or status in ('delivered', 'failed', 'cancelled')
+          or ${!webhook.enabled}
+      where id = ${place.deliveryId} and webhook_id = ${place.webhookId} and status <> 'delivering'
+      returning ${columns(tx)}`;
+    if (waiting?.nextAttemptAt) {
+      await pokeLanes(tx, [place.webhookId], waiting.nextAttemptAt);
+      return waiting;
+    }
+    const [underWay] = await tx<Delivery[]>`
+      select ${columns(tx)} from deliveries
+      where id = ${place.deliveryId} and webhook_id = ${place.webhookId}`;
+    return underWay;
+  }) as Promise<Delivery | undefined>;
+}
+
+const columns = (sql: Sql | Transaction) => sql`
+  id, webhook_id as "webhookId", organization_id as "organizationId", project_id as "projectId",
+  event_id as "eventId", event, status, attempts_made as "attemptsMade", created_at as "createdAt",
+  next_attempt_at as "nextAttemptAt", delivered_at as "deliveredAt"`;

@@ -1,0 +1,64 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { ClaimedDelivery } from "./claimed-delivery.ts";
+import type { MakeAttempt } from "./make-attempt.ts";
+import { type Bounds, mayLinger, type Slot } from "./plan-claims.ts";
+
+/** The attempts that this process is making, each in a slot of its own. */
+export type AttemptsUnderWay = {
+  slots(): Slot[];
+  begin(delivery: ClaimedDelivery, kind: "quick" | "slow"): void;
+  /** Lets them come to their end, for a few seconds, and calls the rest off. */
+  finish(): Promise<void>;
+};
+
+/**
+ * Most targets answer sooner. One that does not yet lets others begin in its place, so the sooner the
+ * better; but it gets nothing beside what it is at while it lingers.
+ */
+const lingersAfterMs = 500;
+/** Longer than all but hanging targets take, and far below the bound on stopping. */
+const patienceMs = 5_000;
+
+export function createAttemptsUnderWay(options: {
+  makeAttempt: MakeAttempt;
+  bounds: Bounds;
+  /** A slot has become free, or one for another attempt. */
+  onRoom: () => void;
+}): AttemptsUnderWay {
+  const { makeAttempt, bounds, onRoom } = options;
+  const callOff = new AbortController();
+  const underWay = new Map<Slot, Promise<void>>();
+
+  async function run(slot: Slot, delivery: ClaimedDelivery): Promise<void> {
+    const timer = setTimeout(() => {
+      if (slot.kind === "quick" && mayLinger([...underWay.keys()], bounds)) slot.kind = "lingering";
+      onRoom();
+    }, lingersAfterMs);
+    try {
+      await makeAttempt(delivery, callOff.signal);
+    } finally {
+      clearTimeout(timer);
+      underWay.delete(slot);
+      onRoom();
+    }
+  }
+
+  return {
+    slots: () => [...underWay.keys()],
+    begin(delivery, kind) {
+      const { id: webhookId, organizationId } = delivery.webhook;
+      const slot: Slot = { webhookId, organizationId, kind };
+      underWay.set(slot, run(slot, delivery));
+    },
+    async finish() {
+      const ended = Promise.all(underWay.values());
+      const patience = new AbortController();
+      const { signal } = patience;
+      // The one error of this delay is that it was ended.
+      await Promise.race([ended, delay(patienceMs, undefined, { signal }).catch(() => undefined)]);
+      patience.abort();
+      callOff.abort();
+      await ended;
+    },
+  };
+}

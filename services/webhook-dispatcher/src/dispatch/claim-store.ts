@@ -1,0 +1,201 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+import { pokeLanes } from "../deliveries/lanes.ts";
+import { type ClaimedDelivery, claimLastsMs } from "./claimed-delivery.ts";
+import type { Lane, LaneSearch } from "./plan-claims.ts";
+
+/**
+ * The statements by which due deliveries are found, claimed and given back.
+ *
+ * Locks are taken in one order: webhooks, deliveries, lanes. A lane says when its webhook is due next;
+ * its row is written last in a transaction, so that it is locked for moments.
+ */
+
+/** Lanes that are due now or will be soon, the one that has been due longest first. */
+export const findLanes = (sql: Sql, search: LaneSearch, aheadMs: number) => sql<Lane[]>`
+  select webhook_id as "webhookId", organization_id as "organizationId", slow,
+    (extract(epoch from due_at - now()) * 1000)::float8 as "dueInMs"
+  from lanes
+  where slow = ${search.slow} and due_at <= now() + ${aheadMs} * interval '1 millisecond'
+    and webhook_id <> all(${search.exceptWebhooks}::uuid[])
+    and organization_id <> all(${search.exceptOrganizations}::uuid[])
+  order by due_at
+  limit ${search.limit}`;
+
+/**
+ * Takes up to so many due deliveries of each webhook, the longest due first. Replicas that claim at the
+ * same time get different ones. The bound is one number for all of these webhooks: so the database
+ * knows it when it plans, and reads the beginning of each webhook's part of an index and no more.
+ */
+export const claimStatement = (
+  sql: Sql,
+  { webhookIds, atMost, claim }: { webhookIds: readonly string[]; atMost: number; claim: string },
+) => sql<Row[]>`
+  with taken as (
+    select due.id, due.next_attempt_at
+    from unnest(${webhookIds as string[]}::uuid[]) as planned (webhook_id)
+    cross join lateral (
+      select id, next_attempt_at
+      from deliveries
+      where webhook_id = planned.webhook_id and next_attempt_at <= now()
+      order by next_attempt_at, id
+      limit ${atMost}
+      for update skip locked
+    ) as due
+  ), claimed as (
+    update deliveries
+    set status = 'delivering', next_attempt_at = null, claimed_by = ${claim},
+      claimed_until = now() + ${claimLastsMs} * interval '1 millisecond'
+    where id = any(array(select id from taken))
+    returning *
+  )
+  select claimed.id, claimed.event, claimed.payload, claimed.redelivery,
+    claimed.series_attempts as "seriesAttempts", claimed.gone_only as "goneOnly",
+    case when claimed.attempts_made = 0
+      then (extract(epoch from now() - claimed.created_at) * 1000)::float8 end as "waitedMs",
+    webhook.id as "webhookId", webhook.organization_id as "organizationId", webhook.url,
+    webhook.secret, webhook.secret_key_id as "secretKeyId",
+    webhook.previous_secret as "previousSecret",
+    webhook.previous_secret_key_id as "previousSecretKeyId",
+    webhook.previous_secret_ends_at as "previousSecretEndsAt"
+  from claimed
+  join taken on taken.id = claimed.id
+  join webhooks as webhook on webhook.id = claimed.webhook_id
+  order by taken.next_attempt_at, claimed.id`;
+
+type Row = Omit<ClaimedDelivery, "webhook" | "status" | "claim" | "claimedAtMs"> & {
+  webhookId: string;
+  organizationId: string;
+  url: string;
+  secret: Buffer | null;
+  secretKeyId: string | null;
+  previousSecret: Buffer | null;
+  previousSecretKeyId: string | null;
+  previousSecretEndsAt: Date | null;
+};
+
+/** In the order in which they are to be sent. */
+export async function claimDeliveries(
+  sql: Sql,
+  planned: { webhookIds: readonly string[]; atMost: number; claim: string; claimedAtMs: number },
+): Promise<ClaimedDelivery[]> {
+  const rows = await claimStatement(sql, planned);
+  return rows.map((row) => ({
+    id: row.id,
+    status: "delivering",
+    event: row.event,
+    payload: row.payload,
+    redelivery: row.redelivery,
+    seriesAttempts: row.seriesAttempts,
+    goneOnly: row.goneOnly,
+    waitedMs: row.waitedMs,
+    webhook: webhookOf(row),
+    claim: planned.claim,
+    claimedAtMs: planned.claimedAtMs,
+  }));
+}
+
+function webhookOf(row: Row): ClaimedDelivery["webhook"] {
+  const { secret, secretKeyId, previousSecret, previousSecretKeyId, previousSecretEndsAt } = row;
+  return {
+    id: row.webhookId,
+    organizationId: row.organizationId,
+    url: row.url,
+    secret: secret === null || secretKeyId === null ? null : { bytes: secret, keyId: secretKeyId },
+    previousSecret:
+      previousSecret === null || previousSecretKeyId === null || previousSecretEndsAt === null
+        ? null
+        : { bytes: previousSecret, keyId: previousSecretKeyId, endsAt: previousSecretEndsAt },
+  };
+}
+
+/**
+ * Works out when webhooks are due next, after something was claimed. The rows are locked by one
+ * statement and written by another: the second one sees what was committed until the lock was there,
+ * and whoever adds a delivery later waits for the lock. What somebody else has locked is left as it
+ * is: due, so it is looked at again.
+ */
+export async function settleLanes(sql: Sql, webhookIds: readonly string[]): Promise<void> {
+  await sql.begin(async (plainTransaction) => {
+    const tx = plainTransaction as unknown as Transaction;
+    const locked = await tx<{ id: string }[]>`
+      select webhook_id as id
+      from lanes
+      where webhook_id = any(${webhookIds as string[]}::uuid[])
+      for update skip locked`;
+    await settleStatement(
+      tx,
+      locked.map(({ id }) => id),
+    );
+  });
+}
+
+export const settleStatement = (sql: Sql | Transaction, webhookIds: string[]) => sql`
+  update lanes
+  set due_at = (
+    select next_attempt_at
+    from deliveries
+    where webhook_id = lanes.webhook_id and next_attempt_at is not null
+    order by next_attempt_at, id
+    limit 1
+  )
+  where webhook_id = any(${webhookIds}::uuid[])`;
+
+/** Lets a claim run out now: whoever looks for such claims next makes the delivery due again. */
+export async function giveUpClaim(
+  sql: Sql,
+  { id, claim }: Pick<ClaimedDelivery, "id" | "claim">,
+): Promise<void> {
+  await sql`
+    update deliveries set claimed_until = now() - interval '1 microsecond'
+    where id = ${id} and claimed_by = ${claim}`;
+}
+
+/**
+ * Makes deliveries due again whose claim has run out, and answers how many. Nobody knows whether the
+ * attempt was made; so it is made again. What was switched off meanwhile is cancelled, unless a person
+ * asked for the attempt.
+ */
+export async function freeExpiredClaims(sql: Sql, limit: number): Promise<number> {
+  const expired = await expiredClaims(sql, limit);
+  if (expired.length === 0) return 0;
+  return sql.begin(async (plainTransaction) => {
+    const tx = plainTransaction as unknown as Transaction;
+    const webhooks = await tx<{ id: string; enabled: boolean }[]>`
+      select id, enabled
+      from webhooks
+      where id = any(${expired.map(({ webhookId }) => webhookId)}::uuid[])
+      order by id
+      for share`;
+    const enabled = webhooks.filter((webhook) => webhook.enabled).map(({ id }) => id);
+    const existing = webhooks.map(({ id }) => id);
+    const freed = await tx<{ webhookId: string; dueAt: Date | null }[]>`
+      update deliveries
+      set (status, next_attempt_at, finished_at, claimed_by, claimed_until) = (
+        select
+          case when not wanted then 'cancelled'
+            when redelivery or attempts_made = 0 then 'pending' else 'retrying' end,
+          case when wanted then now() end,
+          case when not wanted then now() end,
+          null::uuid, null::timestamptz
+        from (select webhook_id = any(${enabled}::uuid[])
+          or redelivery and webhook_id = any(${existing}::uuid[])) as of (wanted)
+      )
+      where id = any(array(
+        select id
+        from deliveries
+        where id = any(${expired.map(({ id }) => id)}::uuid[]) and claimed_until < now()
+        for update skip locked
+      ))
+      returning webhook_id as "webhookId", next_attempt_at as "dueAt"`;
+    const [dueAt] = freed.flatMap((delivery) => delivery.dueAt ?? []);
+    if (dueAt !== undefined) await pokeLanes(tx, existing, dueAt);
+    return freed.length;
+  });
+}
+
+export const expiredClaims = (sql: Sql, limit: number) => sql<{ id: string; webhookId: string }[]>`
+  select id, webhook_id as "webhookId"
+  from deliveries
+  where claimed_until < now()
+  order by claimed_until
+  limit ${limit}`;

@@ -1,0 +1,66 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { SendResult } from "../sending/send.ts";
+import type { Recorded } from "./attempt-store.ts";
+import { wasDelivered } from "./decide-after-attempt.ts";
+import type { Slot } from "./plan-claims.ts";
+
+/** How attempts and deliveries end, how long deliveries wait, and what is under way. */
+export type DispatchMetrics = {
+  /** `waitedMs` is given for the first attempt of a delivery. */
+  attempted(result: SendResult, waitedMs: number | null): void;
+  moved(status: Recorded["status"]): void;
+  underWay(slots: readonly Slot[]): void;
+};
+
+/** From at once to what an outage of an hour makes of it. */
+const waitBucketsSeconds = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600,
+];
+/** To the time-out. */
+const durationBucketsSeconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
+
+export function createDispatchMetrics(registry: Registry): DispatchMetrics {
+  const registers = [registry];
+  const attempts = new Histogram({
+    name: "halyard_webhook_attempt_seconds",
+    help: "How long attempts to deliver took, by how they ended.",
+    labelNames: ["outcome"],
+    buckets: durationBucketsSeconds,
+    registers,
+  });
+  const waits = new Histogram({
+    name: "halyard_webhook_first_attempt_wait_seconds",
+    help: "How long deliveries waited for their first attempt after their event had been read.",
+    buckets: waitBucketsSeconds,
+    registers,
+  });
+  const moves = new Counter({
+    name: "halyard_webhook_deliveries_total",
+    help: "What became of deliveries by an attempt.",
+    labelNames: ["status"],
+    registers,
+  });
+  const slotsInUse = new Gauge({
+    name: "halyard_webhook_attempts_under_way",
+    help: "Attempts to deliver that are under way in this process, by the kind of slot they take.",
+    labelNames: ["kind"],
+    registers,
+  });
+  return {
+    attempted(result, waitedMs) {
+      attempts.observe({ outcome: outcomeOf(result) }, result.durationMs / 1_000);
+      if (waitedMs !== null) waits.observe(waitedMs / 1_000);
+    },
+    moved: (status) => moves.inc({ status: status.replace(" ", "_") }),
+    underWay(slots) {
+      for (const kind of ["quick", "lingering", "slow"] as const)
+        slotsInUse.set({ kind }, slots.filter((slot) => slot.kind === kind).length);
+    },
+  };
+}
+
+function outcomeOf(result: SendResult): string {
+  if (wasDelivered(result)) return "delivered";
+  if (result.kind === "answered") return "rejected";
+  return result.timedOut ? "timed_out" : "failed";
+}

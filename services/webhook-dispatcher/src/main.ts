@@ -1,0 +1,101 @@
+import { randomBytes } from "node:crypto";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import {
+  createLogger,
+  createMetrics,
+  keyRate,
+  listenHost,
+  runService,
+  startOrExit,
+  UnavailableError,
+} from "@halyard/service";
+import { v7 as uuidv7 } from "uuid";
+import { createWebhookApp } from "./app.ts";
+import { startBrokerSide } from "./broker-side.ts";
+import { startCleanUp } from "./clean-up.ts";
+import { readConfig } from "./config.ts";
+import { startCancellingLeftovers } from "./deliveries/cancel-deliveries.ts";
+import { startDispatch } from "./dispatch/start-dispatch.ts";
+import { createSecretBox } from "./secrets/secret-box.ts";
+import { createSend } from "./sending/send.ts";
+import { startKeepingSecrets } from "./webhooks/keep-secrets.ts";
+import { createWebhookTests } from "./webhooks/webhook-tests.ts";
+
+await startOrExit(async () => {
+  const config = readConfig();
+  const service = "webhook-dispatcher";
+  const logger = createLogger({ service, level: config.LOG_LEVEL });
+  const metrics = createMetrics({ service });
+  const sql = connectPostgres({
+    url: config.POSTGRES_URL,
+    name: service,
+    maxConnections: config.POSTGRES_MAX_CONNECTIONS,
+    logger,
+  });
+  const isProduction = config.HALYARD_MODE === "production";
+  const rules = { httpsOnly: isProduction, allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_TARGETS };
+  const secrets = createSecretBox({ keys: config.WEBHOOK_SECRET_KEYS, randomBytes });
+  const sender = createSend({ rules, logger });
+  const keys = createKeyDirectory();
+  const lastUsed = createLastUsed();
+  const database = createDatabaseHealth(sql);
+  const ids = { newId: () => uuidv7(), now: () => new Date() };
+  const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };
+  const dispatch = startDispatch({
+    ...shared,
+    plan: config.WEBHOOK_RETRY_DELAYS,
+    random: Math.random,
+    monotonicMs: () => performance.now(),
+  });
+  const broker = startBrokerSide({
+    ...shared,
+    natsUrl: config.NATS_URL,
+    replicas: config.JETSTREAM_REPLICAS,
+    keys,
+    lastUsed,
+    onDeliveries: dispatch.wake,
+  });
+  const cleanUp = startCleanUp({
+    sql,
+    keptDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS,
+    logger,
+  });
+  const keeping = startKeepingSecrets(shared);
+  const cancelling = startCancellingLeftovers(shared);
+  const tests = createWebhookTests(shared);
+  const app = createWebhookApp({
+    ...shared,
+    rules,
+    tests,
+    onDue: dispatch.wake,
+    verifyKey: (text, nowMs) => {
+      if (broker.knowsKeys()) return keys.verify(text, nowMs);
+      throw new UnavailableError("The webhook dispatcher has not heard of keys yet.");
+    },
+    keyLimits: createKeyLimits(keyRate(config)),
+    lastUsed,
+    trustedProxies: config.TRUSTED_PROXIES,
+    checkAnswers: !isProduction,
+  });
+  const host = listenHost(config);
+  await runService({
+    name: service,
+    logger,
+    app,
+    listen: { host, port: config.PORT },
+    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    readiness: () => ({ ready: database.isUp() && broker.knowsKeys(), ...broker.details() }),
+    drain: tests.stop,
+    close: [
+      () => sql.end({ timeout: 5 }),
+      database.stop,
+      sender.close,
+      cleanUp.stop,
+      keeping.stop,
+      cancelling.stop,
+      dispatch.stop,
+      broker.stop,
+    ],
+  });
+});

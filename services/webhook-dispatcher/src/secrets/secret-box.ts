@@ -1,0 +1,80 @@
+import { createCipheriv, createDecipheriv } from "node:crypto";
+import type { SecretKey } from "./secret-keys.ts";
+
+/**
+ * Customers' signing secrets as they are kept: encrypted with AES-256-GCM. The webhook's id goes in as
+ * additional data, so that a secret that is moved to another webhook's row does not open there. The
+ * key's id is kept beside it: the first key of the configuration seals, every one of them opens.
+ *
+ * `bytes` are the nonce, the authentication tag and the ciphertext, in this order. A nonce is random:
+ * at 96 bits one key may seal 2^32 secrets (NIST SP 800-38D, 8.3), which nobody's webhooks come near.
+ */
+export type SealedSecret = { bytes: Buffer; keyId: string };
+
+export type SecretBox = {
+  seal(webhookId: string, text: string): SealedSecret;
+  /** Throws an `UnknownSecretKeyError` or a `BrokenSecretError`. */
+  open(webhookId: string, sealed: SealedSecret): string;
+  currentKeyId: string;
+};
+
+/** A secret was sealed with a key that the configuration does not have (any more). */
+export class UnknownSecretKeyError extends Error {
+  override readonly name = "UnknownSecretKeyError";
+
+  constructor(webhookId: string, keyId: string) {
+    super(`The secret of webhook ${webhookId} needs the key ${keyId}, which is not configured.`);
+  }
+}
+
+/** What is kept is not what was sealed for this webhook with the key of this id. */
+export class BrokenSecretError extends Error {
+  override readonly name = "BrokenSecretError";
+
+  constructor(webhookId: string, keyId: string, cause?: unknown) {
+    super(`The secret of webhook ${webhookId} does not open with the key ${keyId}.`, { cause });
+  }
+}
+
+export const isUnreadable = (error: unknown): boolean =>
+  error instanceof UnknownSecretKeyError || error instanceof BrokenSecretError;
+
+const algorithm = "aes-256-gcm";
+const nonceBytes = 12;
+const tagBytes = 16;
+
+export function createSecretBox(options: {
+  keys: readonly [SecretKey, ...SecretKey[]];
+  randomBytes: (count: number) => Buffer;
+}): SecretBox {
+  const [current] = options.keys;
+  const keysById = new Map(options.keys.map((key) => [key.id, key]));
+  return {
+    currentKeyId: current.id,
+    seal(webhookId, text) {
+      const nonce = options.randomBytes(nonceBytes);
+      const cipher = createCipheriv(algorithm, current.key, nonce, { authTagLength: tagBytes });
+      cipher.setAAD(additionalData(webhookId));
+      const ciphertext = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+      return { bytes: Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]), keyId: current.id };
+    },
+    open(webhookId, { bytes, keyId }) {
+      const key = keysById.get(keyId);
+      if (key === undefined) throw new UnknownSecretKeyError(webhookId, keyId);
+      if (bytes.length < nonceBytes + tagBytes) throw new BrokenSecretError(webhookId, keyId);
+      const nonce = bytes.subarray(0, nonceBytes);
+      const decipher = createDecipheriv(algorithm, key.key, nonce, { authTagLength: tagBytes });
+      decipher.setAAD(additionalData(webhookId));
+      decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
+      const begun = decipher.update(bytes.subarray(nonceBytes + tagBytes));
+      try {
+        return Buffer.concat([begun, decipher.final()]).toString("utf8");
+      } catch (cause) {
+        throw new BrokenSecretError(webhookId, keyId, cause);
+      }
+    },
+  };
+}
+
+/** Says what it is the secret of, so that nothing else that is sealed with the key opens as one. */
+const additionalData = (webhookId: string): Buffer => Buffer.from(`webhook secret ${webhookId}`);

@@ -1,0 +1,207 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { cancelAll, cancelBatch, cancelSome } from "../deliveries/cancel-deliveries.ts";
+import type { Webhook } from "./webhook.ts";
+
+/**
+ * Webhooks in PostgreSQL. Whoever switches one off or deletes it first takes its row and then cancels
+ * its deliveries; whoever makes deliveries holds the row while it does. So no delivery slips through.
+ */
+
+/**
+ * Each event costs a delivery for each of them. Nobody's project has so many receivers; more than that
+ * are made by a program that has run wild.
+ */
+export const webhooksPerProject = 100;
+
+type Place = { projectId: string; webhookId: string };
+
+export async function insertWebhook(tx: Transaction, webhook: Webhook): Promise<Webhook | Refusal> {
+  await lockNames(tx, webhook.projectId);
+  const refusal = (await checkCount(tx, webhook)) ?? (await checkName(tx, webhook));
+  if (refusal !== undefined) return refusal;
+  const { secret, previousSecret } = webhook;
+  await tx`
+    insert into webhooks (id, organization_id, project_id, name, url, events, enabled, secret,
+      secret_key_id, previous_secret, previous_secret_key_id, previous_secret_ends_at, created_at,
+      updated_at)
+    values (${webhook.id}, ${webhook.organizationId}, ${webhook.projectId}, ${webhook.name},
+      ${webhook.url}, ${webhook.events}::text[], ${webhook.enabled}, ${secret?.bytes ?? null},
+      ${secret?.keyId ?? null}, ${previousSecret?.bytes ?? null}, ${previousSecret?.keyId ?? null},
+      ${previousSecret?.endsAt ?? null}, ${webhook.createdAt}, ${webhook.updatedAt})`;
+  await tx`
+    insert into lanes (webhook_id, organization_id)
+    values (${webhook.id}, ${webhook.organizationId})`;
+  return webhook;
+}
+
+/**
+ * Puts what `decide` makes of the webhook in its place; undefined when there is none. When it is switched
+ * off, what was open is cancelled; of a large backlog the rest soon after this has answered.
+ */
+export async function changeWebhook(
+  sql: Sql,
+  place: Place,
+  decide: (webhook: Webhook) => Webhook | Refusal,
+): Promise<Webhook | Refusal | undefined> {
+  await clearBeforeSwitchingOn(sql, place, decide);
+  const webhook = await replaceWebhook(sql, place, decide);
+  // Also when it was off before: whoever asks again may do so because the first time was not finished.
+  if (webhook !== undefined && !isRefusal(webhook) && !webhook.enabled)
+    await cancelSome(sql, webhook.id);
+  return webhook;
+}
+
+/** Outside of the transaction that holds the webhook, for which everybody's events would wait. */
+async function clearBeforeSwitchingOn(
+  sql: Sql,
+  place: Place,
+  decide: (webhook: Webhook) => Webhook | Refusal,
+): Promise<void> {
+  const webhook = await findWebhook(sql, place);
+  if (webhook === undefined || webhook.enabled) return;
+  const next = decide(webhook);
+  if (!isRefusal(next) && next.enabled) await cancelAll(sql, webhook.id);
+}
+
+async function replaceWebhook(
+  sql: Sql,
+  place: Place,
+  decide: (webhook: Webhook) => Webhook | Refusal,
+): Promise<Webhook | Refusal | undefined> {
+  return inTransaction(sql, async (tx) => {
+    await lockNames(tx, place.projectId);
+    const webhook = await lockWebhook(tx, place);
+    if (webhook === undefined) return undefined;
+    const next = decide(webhook);
+    if (isRefusal(next) || next === webhook) return next;
+    const refusal = next.name === webhook.name ? undefined : await checkName(tx, next);
+    if (refusal !== undefined) return refusal;
+    // What is left of before must not come back to life. Mostly nothing: it was cancelled before this.
+    if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
+    await updateWebhook(tx, next);
+    if (webhook.enabled && !next.enabled) await cancelBatch(tx, next.id);
+    return next;
+  });
+}
+
+async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<void> {
+  const { secret, previousSecret } = webhook;
+  await tx`
+    update webhooks set name = ${webhook.name}, url = ${webhook.url},
+      events = ${webhook.events}::text[], enabled = ${webhook.enabled},
+      secret = ${secret?.bytes ?? null}, secret_key_id = ${secret?.keyId ?? null},
+      previous_secret = ${previousSecret?.bytes ?? null},
+      previous_secret_key_id = ${previousSecret?.keyId ?? null},
+      previous_secret_ends_at = ${previousSecret?.endsAt ?? null},
+      updated_at = ${webhook.updatedAt}
+    where id = ${webhook.id}`;
+}
+
+/**
+ * Switches a webhook off that its target does not want any more. What is open is cancelled; of a large
+ * backlog the rest a little later.
+ */
+export async function disableWebhook(tx: Transaction, webhookId: string, at: Date): Promise<void> {
+  await tx`
+    update webhooks set enabled = false, updated_at = greatest(updated_at, ${at})
+    where id = ${webhookId} and enabled`;
+  await cancelBatch(tx, webhookId);
+}
+
+/**
+ * Answers whether there was one. It is switched off first, so that a large backlog is cancelled while
+ * nothing is added to it. Its deliveries stay until they are cleaned up; nobody sees them.
+ */
+export async function deleteWebhook(sql: Sql, place: Place, at: Date): Promise<boolean> {
+  const off = await changeWebhook(sql, place, (webhook) =>
+    webhook.enabled ? { ...webhook, enabled: false, updatedAt: at } : webhook,
+  );
+  if (off === undefined) return false;
+  await cancelAll(sql, place.webhookId);
+  return inTransaction(sql, async (tx) => {
+    const deleted = await tx`
+      delete from webhooks where id = ${place.webhookId} and project_id = ${place.projectId}`;
+    if (deleted.count === 0) return false;
+    // What people have asked for. And whatever came if somebody has just switched it on again.
+    await cancelAll(tx, place.webhookId);
+    return true;
+  });
+}
+
+export async function findWebhook(sql: Sql, place: Place): Promise<Webhook | undefined> {
+  const [row] = await sql<Row[]>`
+    select ${columns(sql)} from webhooks
+    where id = ${place.webhookId} and project_id = ${place.projectId}`;
+  return row && webhookOf(row);
+}
+
+/** In the order in which they were made. */
+export async function listWebhooks(sql: Sql, projectId: string): Promise<Webhook[]> {
+  const rows = await sql<Row[]>`
+    select ${columns(sql)} from webhooks where project_id = ${projectId} order by id`;
+  return rows.map(webhookOf);
+}
+
+async function lockWebhook(tx: Transaction, place: Place): Promise<Webhook | undefined> {
+  const [row] = await tx<Row[]>`
+    select ${columns(tx)} from webhooks
+    where id = ${place.webhookId} and project_id = ${place.projectId}
+    for update`;
+  return row && webhookOf(row);
+}
+
+/** Names and the number of webhooks of a project are looked at and altered by one at a time. */
+async function lockNames(tx: Transaction, projectId: string): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${projectId}`}, 0))`;
+}
+
+async function checkName(tx: Transaction, webhook: Webhook): Promise<Refusal | undefined> {
+  const [taken] = await tx`
+    select from webhooks
+    where project_id = ${webhook.projectId} and name = ${webhook.name} and id <> ${webhook.id}`;
+  if (taken === undefined) return undefined;
+  return refuse("CONFLICT_001", "The project has a webhook with this /name already.");
+}
+
+/** Time does not help against this limit, so the answer says no time to try again. */
+async function checkCount(tx: Transaction, webhook: Webhook): Promise<Refusal | undefined> {
+  const [{ count }] = await tx<[{ count: number }]>`
+    select count(*)::integer as count from webhooks where project_id = ${webhook.projectId}`;
+  if (count < webhooksPerProject) return undefined;
+  return refuse(
+    "RATE_001",
+    `A project can have ${webhooksPerProject} webhooks, and this one has ${count}. Delete one that is not needed any more.`,
+    { "ratelimit-policy": `"webhooks";q=${webhooksPerProject}`, ratelimit: '"webhooks";r=0' },
+  );
+}
+
+type Row = Omit<Webhook, "secret" | "previousSecret"> & {
+  secret: Buffer | null;
+  secretKeyId: string | null;
+  previousSecret: Buffer | null;
+  previousSecretKeyId: string | null;
+  previousSecretEndsAt: Date | null;
+};
+
+const columns = (sql: Sql | Transaction) => sql`
+  id, organization_id as "organizationId", project_id as "projectId", name, url,
+  to_jsonb(events) as events, enabled, secret, secret_key_id as "secretKeyId",
+  previous_secret as "previousSecret", previous_secret_key_id as "previousSecretKeyId",
+  previous_secret_ends_at as "previousSecretEndsAt", created_at as "createdAt",
+  updated_at as "updatedAt"`;
+
+function webhookOf(row: Row): Webhook {
+  const { secretKeyId, previousSecretKeyId, previousSecretEndsAt, ...fields } = row;
+  const secret =
+    row.secret === null || secretKeyId === null ? null : { bytes: row.secret, keyId: secretKeyId };
+  const previousSecret =
+    row.previousSecret === null || previousSecretKeyId === null || previousSecretEndsAt === null
+      ? null
+      : { bytes: row.previousSecret, keyId: previousSecretKeyId, endsAt: previousSecretEndsAt };
+  return { ...fields, secret, previousSecret };
+}
+
+function inTransaction<T>(sql: Sql, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return sql.begin((tx) => work(tx as unknown as Transaction)) as Promise<T>;
+}

@@ -1,0 +1,86 @@
+import { type Refusal, refuse, UnavailableError } from "@halyard/service";
+import type { Logger } from "pino";
+import type { SecretBox } from "../secrets/secret-box.ts";
+import { outgoing } from "../sending/deliver.ts";
+import type { Send, SendResult } from "../sending/send.ts";
+import { signingSecrets } from "./signing-secrets.ts";
+import { testPayload } from "./test-payload.ts";
+import type { Webhook } from "./webhook.ts";
+
+/**
+ * Sends test payloads, each once and at once, outside of all queues. A request is held for as long as its
+ * target takes, so an organization can have a few at a time; and when this service stops they are
+ * called off, because a silent target may take longer than a stop.
+ */
+export type WebhookTests = {
+  run(webhook: Webhook, userId: string): Promise<SendResult | Refusal>;
+  /** Calls off what is under way, and whatever comes. */
+  stop(): Promise<void>;
+};
+
+/**
+ * People try one webhook after another; a few colleagues may do so at the same time. Of each process: it
+ * keeps one caller from holding many requests open, and needs no more precision.
+ */
+export const testsAtOncePerOrganization = 5;
+
+const tooMany = refuse(
+  "RATE_001",
+  `An organization can run ${testsAtOncePerOrganization} webhook tests at once. Wait for one to end.`,
+  {
+    "retry-after": "1",
+    "ratelimit-policy": `"webhook-tests";q=${testsAtOncePerOrganization};qu="concurrent-requests"`,
+    ratelimit: '"webhook-tests";r=0',
+  },
+);
+
+export function createWebhookTests(options: {
+  send: Send;
+  secrets: SecretBox;
+  newId: () => string;
+  now: () => Date;
+  logger: Logger;
+}): WebhookTests {
+  const { send, secrets, newId, now, logger } = options;
+  const stopping = new AbortController();
+  const runningByOrganization = new Map<string, number>();
+
+  function count(organizationId: string, change: 1 | -1): void {
+    const running = (runningByOrganization.get(organizationId) ?? 0) + change;
+    if (running === 0) runningByOrganization.delete(organizationId);
+    else runningByOrganization.set(organizationId, running);
+  }
+
+  async function sendTest(webhook: Webhook, userId: string): Promise<SendResult> {
+    const at = now();
+    const payload = testPayload(webhook.events, { userId, at });
+    const result = await send({
+      url: webhook.url,
+      ...outgoing({
+        deliveryId: newId(),
+        event: payload.event,
+        payload: JSON.stringify(payload),
+        at,
+        secrets: signingSecrets(secrets, webhook, at, logger),
+      }),
+      signal: stopping.signal,
+    });
+    if (stopping.signal.aborted) throw new UnavailableError("This process is stopping. Try again.");
+    return result;
+  }
+
+  return {
+    async run(webhook, userId) {
+      const { organizationId } = webhook;
+      if ((runningByOrganization.get(organizationId) ?? 0) >= testsAtOncePerOrganization)
+        return tooMany;
+      count(organizationId, 1);
+      try {
+        return await sendTest(webhook, userId);
+      } finally {
+        count(organizationId, -1);
+      }
+    },
+    stop: async () => stopping.abort(),
+  };
+}

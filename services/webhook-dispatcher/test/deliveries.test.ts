@@ -1,0 +1,330 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { v4 as uuidv4, v7 as uuidv7 } from "uuid";
+import { cancelLeftovers } from "../src/deliveries/cancel-deliveries.ts";
+import {
+  type DeliveryRow,
+  type Dispatcher,
+  makeDelivery,
+  openDispatcher,
+  type Replica,
+  type Tenant,
+  waitsForLock,
+} from "./dispatcher-fixture.ts";
+
+/**
+ * Deliveries as people read them and ask for another attempt. They lie in the database as the test has
+ * put them, and nobody sends them.
+ */
+let dispatcher: Dispatcher;
+let replica: Replica;
+let tenant: Tenant;
+let webhook: { id: string; path: string };
+
+beforeAll(async () => {
+  dispatcher = await openDispatcher();
+  replica = await dispatcher.startReplica();
+  tenant = await dispatcher.newTenant(replica);
+});
+afterAll(() => dispatcher?.close());
+
+beforeEach(async () => {
+  webhook = await newWebhook();
+});
+
+async function newWebhook() {
+  const { body } = await replica.call(tenant.path, {
+    method: "POST",
+    key: tenant.serverKey,
+    body: { name: uuidv7(), url: "https://example.com/", events: ["flag.toggled"] },
+  });
+  return { id: body.id as string, path: `${tenant.path}/${body.id}` };
+}
+
+const get = (path: string) => replica.call(path, { key: tenant.serverKey });
+const redeliver = ({ id }: { id: string }) =>
+  replica.call(`${webhook.path}/deliveries/${id}/redeliver`, {
+    method: "POST",
+    key: tenant.serverKey,
+  });
+
+async function given(status: string, fields: Partial<DeliveryRow> = {}): Promise<DeliveryRow> {
+  const row = makeDelivery(tenant, webhook.id, status, fields);
+  await dispatcher.admin`insert into deliveries ${dispatcher.admin(row)}`;
+  return row;
+}
+
+async function rowOf({ id }: { id: string }) {
+  const [row] = await dispatcher.admin`select * from deliveries where id = ${id}`;
+  return row;
+}
+
+async function laneDueAt(): Promise<Date | null> {
+  const [lane] = await dispatcher.admin`
+    select due_at from lanes where webhook_id = ${webhook.id}`;
+  return lane?.due_at;
+}
+
+describe("the deliveries of a webhook", () => {
+  it("are listed with the newest first, and those of no other webhook", async () => {
+    const rows = [await given("delivered"), await given("retrying"), await given("pending")];
+    const other = await newWebhook();
+    await dispatcher.admin`
+      insert into deliveries ${dispatcher.admin(makeDelivery(tenant, other.id, "pending"))}`;
+    const { status, body } = await get(`${webhook.path}/deliveries`);
+    expect(status).toBe(200);
+    expect(body.next_cursor).toBeNull();
+    expect(body.deliveries).toEqual(
+      rows.reverse().map((row) => ({
+        id: row.id,
+        webhook_id: webhook.id,
+        event_id: row.event_id,
+        event: "flag.toggled",
+        status: row.status,
+        attempts_made: row.attempts_made,
+        created_at: row.created_at.toISOString(),
+        next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
+        delivered_at: row.delivered_at?.toISOString() ?? null,
+      })),
+    );
+  });
+
+  it("are listed page by page, each once, also when more come meanwhile", async () => {
+    const ids: string[] = [];
+    for (let made = 0; made < 7; made += 1) ids.unshift((await given("failed")).id);
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const after: string = cursor === null ? "" : `&cursor=${cursor}`;
+      const { body } = await get(`${webhook.path}/deliveries?limit=3${after}`);
+      seen.push(...body.deliveries.map((delivery: { id: string }) => delivery.id));
+      cursor = body.next_cursor;
+      await given("pending");
+    } while (cursor !== null);
+    expect(seen).toEqual(ids);
+  });
+
+  it("are 100 to a page, unless asked otherwise", async () => {
+    const rows = Array.from({ length: 101 }, () => makeDelivery(tenant, webhook.id, "failed"));
+    await dispatcher.admin`insert into deliveries ${dispatcher.admin(rows)}`;
+    expect((await get(`${webhook.path}/deliveries`)).body.deliveries).toHaveLength(100);
+    const whole = (await get(`${webhook.path}/deliveries?limit=101`)).body;
+    expect(whole.deliveries).toHaveLength(101);
+    expect(whole.next_cursor).toBeNull();
+  });
+
+  it.each(["pending", "delivering", "retrying", "delivered", "failed", "cancelled"])(
+    "are found by the status %s",
+    async (status) => {
+      const row = await given(status);
+      await given(status === "failed" ? "cancelled" : "failed");
+      const { body } = await get(`${webhook.path}/deliveries?status=${status}`);
+      expect(body.deliveries.map((delivery: { id: string }) => delivery.id)).toEqual([row.id]);
+    },
+  );
+
+  it.each([
+    "status=lost",
+    "status=",
+    "limit=0",
+    "limit=1001",
+    "limit=many",
+    "cursor=nonsense",
+    "cursor=",
+    "page=2",
+    "limit=1&limit=2",
+  ])("are not listed by %s", async (query) => {
+    const { status, body } = await get(`${webhook.path}/deliveries?${query}`);
+    expect(status).toBe(400);
+    expect(body.error.code).toBe("VALIDATION_001");
+  });
+});
+
+describe("a delivery", () => {
+  it("is read with its payload and its attempts, in the order in which they were made", async () => {
+    const row = await given("delivered", { attempts_made: 2 });
+    const attempts = [
+      {
+        id: uuidv7(),
+        delivery_id: row.id,
+        attempted_at: new Date("2027-01-01T00:00:00.123Z"),
+        status_code: null,
+        duration_ms: 30_000,
+        error: "no answer within 30 s",
+        response_body: null,
+      },
+      {
+        id: uuidv7(),
+        delivery_id: row.id,
+        attempted_at: new Date("2027-01-01T00:01:00.456Z"),
+        status_code: 200,
+        duration_ms: 12,
+        error: null,
+        response_body: "thank you ✓",
+      },
+    ];
+    await dispatcher.admin`insert into attempts ${dispatcher.admin(attempts.toReversed())}`;
+    const { status, body } = await get(`${webhook.path}/deliveries/${row.id}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ id: row.id, status: "delivered", attempts_made: 2 });
+    expect(body.payload).toEqual(JSON.parse(row.payload));
+    expect(body.attempts).toEqual(
+      attempts.map(({ id: _id, delivery_id: _delivery, ...attempt }) => ({
+        ...attempt,
+        attempted_at: attempt.attempted_at.toISOString(),
+      })),
+    );
+  });
+
+  it("shows the newest 100 of its attempts", async () => {
+    const row = await given("failed", { attempts_made: 105 });
+    const attempts = Array.from({ length: 105 }, (_, index) => ({
+      id: uuidv7(),
+      delivery_id: row.id,
+      attempted_at: new Date(),
+      duration_ms: index,
+    }));
+    await dispatcher.admin`insert into attempts ${dispatcher.admin(attempts)}`;
+    const { body } = await get(`${webhook.path}/deliveries/${row.id}`);
+    expect(body.attempts.map((attempt: { duration_ms: number }) => attempt.duration_ms)).toEqual(
+      attempts.slice(5).map((attempt) => attempt.duration_ms),
+    );
+  });
+
+  it("is not found by another webhook's path, by an unknown id, or by one that is none", async () => {
+    const row = await given("failed");
+    const other = await newWebhook();
+    for (const path of [
+      `${other.path}/deliveries/${row.id}`,
+      `${webhook.path}/deliveries/${uuidv4()}`,
+      `${webhook.path}/deliveries/nothing`,
+    ])
+      expect((await get(path)).body.error.code).toBe("NOT_FOUND_001");
+  });
+});
+
+describe("redelivering", () => {
+  it.each(["delivered", "failed", "cancelled"])(
+    "has one more attempt of what was %s made now, without retries",
+    async (status) => {
+      const row = await given(status);
+      const wokenBefore = replica.wokenTimes();
+      const answer = await redeliver(row);
+      expect(answer.status).toBe(202);
+      expect(answer.body).toMatchObject({
+        id: row.id,
+        event_id: row.event_id,
+        status: "pending",
+        attempts_made: row.attempts_made,
+        delivered_at: row.delivered_at?.toISOString() ?? null,
+      });
+      const dueAt = new Date(answer.body.next_attempt_at);
+      expect(dueAt.getTime()).toBeLessThanOrEqual(Date.now());
+      expect(await rowOf(row)).toMatchObject({
+        status: "pending",
+        redelivery: true,
+        finished_at: null,
+        payload: row.payload,
+      });
+      expect(await laneDueAt()).toEqual(dueAt);
+      expect(replica.wokenTimes()).toBe(wokenBefore + 1);
+    },
+  );
+
+  it.each(["pending", "retrying"])(
+    "brings forward what is %s, whose retries stay as they are",
+    async (status) => {
+      const row = await given(status);
+      const answer = await redeliver(row);
+      expect(answer).toMatchObject({ status: 202, body: { status: "pending" } });
+      expect(Date.parse(answer.body.next_attempt_at)).toBeLessThanOrEqual(Date.now());
+      expect(await rowOf(row)).toMatchObject({ redelivery: false });
+    },
+  );
+
+  it("leaves what is due already where it stands", async () => {
+    const due = new Date("2026-01-01T00:00:00Z");
+    const row = await given("pending", { next_attempt_at: due });
+    expect((await redeliver(row)).body.next_attempt_at).toBe(due.toISOString());
+  });
+
+  it("takes an attempt that is just being made for the one asked for", async () => {
+    const row = await given("delivering");
+    const before = await rowOf(row);
+    expect(await redeliver(row)).toMatchObject({
+      status: 202,
+      body: { status: "delivering", next_attempt_at: null },
+    });
+    expect(await rowOf(row)).toEqual(before);
+  });
+
+  it("never disturbs a claim that is made at the same moment", async () => {
+    const row = await given("pending");
+    const claimedBy = uuidv7();
+    let answer: ReturnType<typeof redeliver> | undefined;
+    await dispatcher.admin.begin(async (tx) => {
+      await tx`
+        update deliveries set status = 'delivering', next_attempt_at = null,
+          claimed_by = ${claimedBy}, claimed_until = now() + interval '1 minute'
+        where id = ${row.id}`;
+      answer = redeliver(row);
+      await eventually(() => waitsForLock(dispatcher), {
+        because: "the redelivery waits for the claim",
+      });
+    });
+    expect(await answer).toMatchObject({ status: 202, body: { status: "delivering" } });
+    expect(await rowOf(row)).toMatchObject({ status: "delivering", claimed_by: claimedBy });
+  });
+
+  it("makes one attempt of what many ask for at once", async () => {
+    const row = await given("failed");
+    const answers = await Promise.all(Array.from({ length: 8 }, () => redeliver(row)));
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 202, body: { status: "pending" } });
+    const listed = await get(`${webhook.path}/deliveries`);
+    expect(listed.body.deliveries).toHaveLength(1);
+  });
+
+  it("may be asked of a webhook that is switched off", async () => {
+    const row = await given("failed");
+    const body = { enabled: false };
+    await replica.call(webhook.path, { method: "PATCH", key: tenant.serverKey, body });
+    expect((await redeliver(row)).status).toBe(202);
+  });
+
+  it.each(["pending", "retrying"])(
+    "of what is %s yet is not called off by a webhook that was switched off before",
+    async (status) => {
+      const row = await given(status);
+      await dispatcher.admin`update webhooks set enabled = false where id = ${webhook.id}`;
+      expect((await redeliver(row)).body.status).toBe("pending");
+      await cancelLeftovers(replica.sql);
+      expect(await rowOf(row)).toMatchObject({ status: "pending", redelivery: true });
+    },
+  );
+
+  it("is called off with the webhook, also when both are asked for at once", async () => {
+    const row = await given("failed");
+    const [asked] = await Promise.all([
+      redeliver(row),
+      replica.call(webhook.path, { method: "DELETE", key: tenant.serverKey }),
+    ]);
+    expect([202, 404]).toContain(asked.status);
+    expect(["failed", "cancelled"]).toContain((await rowOf(row))?.status);
+    expect((await redeliver(row)).status).toBe(404);
+  });
+
+  it("finds nothing by another webhook's path, an unknown id, or one that is none", async () => {
+    const row = await given("failed");
+    const other = await newWebhook();
+    for (const path of [
+      `${other.path}/deliveries/${row.id}/redeliver`,
+      `${webhook.path}/deliveries/${uuidv4()}/redeliver`,
+      `${webhook.path}/deliveries/nothing/redeliver`,
+    ]) {
+      const { body } = await replica.call(path, { method: "POST", key: tenant.serverKey });
+      expect(body.error.code).toBe("NOT_FOUND_001");
+    }
+    expect((await rowOf(row))?.status).toBe("failed");
+  });
+});

@@ -1,0 +1,92 @@
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { giveUpOldDeliveries } from "../../src/deliveries/give-up-old-deliveries.ts";
+
+/** What has waited for longer than deliveries are kept. */
+let database: TestDatabase;
+let admin: postgres.Sql;
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
+  const url = database.runtimeUrls.webhooks;
+  const logger = pino({ level: "silent" });
+  sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
+});
+afterEach(() => admin`delete from deliveries`);
+afterAll(async () => {
+  await sql?.end();
+  await admin?.end();
+  await database?.drop();
+});
+
+const dayMs = 86_400_000;
+const daysAgo = (days: number) => new Date(Date.now() - days * dayMs);
+
+async function put(status: string, days: number, fields: Record<string, unknown> = {}) {
+  const created_at = daysAgo(days);
+  const id = uuidv7({ msecs: created_at.getTime() });
+  const [waits, isClaimed] = [["pending", "retrying"].includes(status), status === "delivering"];
+  const row = {
+    id,
+    webhook_id: uuidv7(),
+    organization_id: uuidv7(),
+    project_id: uuidv7(),
+    event_id: uuidv7(),
+    event: "flag.toggled",
+    payload: "{}",
+    status,
+    created_at,
+    next_attempt_at: waits ? created_at : null,
+    claimed_until: isClaimed ? new Date() : null,
+    finished_at: waits || isClaimed ? null : new Date(),
+    ...fields,
+  };
+  await admin`insert into deliveries ${admin(row)}`;
+  return id;
+}
+
+const stateOf = async (id: string) => {
+  const [row] = await admin`select * from deliveries where id = ${id}`;
+  return row;
+};
+
+const giveUp = (atMost = 1_000) => giveUpOldDeliveries(sql, { keptDays: 30, atMost });
+
+describe("giving up", () => {
+  it.each(["pending", "retrying"])("has failed what is %s for too long", async (status) => {
+    const old = await put(status, 31);
+    const younger = await put(status, 29);
+    expect(await giveUp()).toBe(1);
+    expect(await stateOf(old)).toMatchObject({ status: "failed", next_attempt_at: null });
+    expect((await stateOf(old))?.finished_at).not.toBeNull();
+    expect(await stateOf(younger)).toMatchObject({ status, finished_at: null });
+  });
+
+  it("leaves what is being sent, and what has ended", async () => {
+    for (const status of ["delivering", "delivered", "cancelled"]) await put(status, 31);
+    expect(await giveUp()).toBe(0);
+  });
+
+  it("leaves what a person has asked for, until it has waited for as long", async () => {
+    const asked = { redelivery: true };
+    await put("pending", 100, { ...asked, next_attempt_at: daysAgo(1) });
+    const forgotten = await put("pending", 100, { ...asked, next_attempt_at: daysAgo(31) });
+    expect(await giveUp()).toBe(1);
+    expect(await stateOf(forgotten)).toMatchObject({ status: "failed", redelivery: false });
+  });
+
+  it("goes in batches, the oldest first", async () => {
+    const [later, first] = [await put("pending", 40), await put("pending", 50)];
+    expect(await giveUp(1)).toBe(1);
+    expect(await stateOf(first)).toMatchObject({ status: "failed" });
+    expect(await stateOf(later)).toMatchObject({ status: "pending" });
+    expect(await giveUp(1)).toBe(1);
+    expect(await giveUp(1)).toBe(0);
+  });
+});

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import { type MadeAttempt, recordAttempt } from "../../src/dispatch/attempt-store.ts";
+import { claimDeliveries } from "../../src/dispatch/claim-store.ts";
+import { type Dispatch, openDispatch, type Replica, type TestWebhook } from "./dispatch-fixture.ts";
+
+/** What recording an attempt does to its delivery and its webhook. */
+let dispatch: Dispatch;
+let sql: Replica["sql"];
+
+beforeAll(async () => {
+  dispatch = await openDispatch();
+  const replica = await dispatch.startReplica();
+  sql = replica.sql;
+});
+afterAll(() => dispatch?.close());
+
+/** Its lane is not due, so nobody but the test takes it. */
+async function claimed(webhook: TestWebhook) {
+  await dispatch.putDeliveries(webhook, 1, { isFound: false });
+  return claimAgain(webhook);
+}
+
+async function claimAgain({ id }: TestWebhook) {
+  const planned = { webhookIds: [id], atMost: 1, claim: uuidv7(), claimedAtMs: 0 };
+  const [delivery] = await claimDeliveries(sql, planned);
+  if (delivery === undefined) throw new Error("There is nothing to claim");
+  return delivery;
+}
+
+const made = (
+  delivery: MadeAttempt["delivery"],
+  statusCode: number,
+  next: MadeAttempt["next"],
+): MadeAttempt => ({
+  delivery,
+  attempt: {
+    id: uuidv7(),
+    attemptedAt: new Date(),
+    statusCode,
+    durationMs: 1,
+    error: null,
+    responseBody: "",
+  },
+  next,
+  slow: false,
+});
+const delivered = { status: "delivered", goneOnly: false } as const;
+const retryingIn = (afterMs: number, goneOnly: boolean) =>
+  ({ status: "retrying", afterMs, goneOnly }) as const;
+const gone = { status: "failed", goneOnly: true } as const;
+const anHourMs = 3_600_000;
+
+const rowOf = async ({ id }: { id: string }) => {
+  const [row] = await dispatch.admin`select * from deliveries where id = ${id}`;
+  return row;
+};
+const isEnabled = async ({ id }: TestWebhook) => {
+  const [row] = await dispatch.admin`select enabled from webhooks where id = ${id}`;
+  return row?.enabled;
+};
+
+describe("an attempt that is recorded a second time, because the first answer was lost", () => {
+  it.each([delivered, retryingIn(anHourMs, false)])("changes nothing more: %j", async (next) => {
+    const delivery = await claimed(await dispatch.newWebhook());
+    const attempt = made(delivery, 200, next);
+    await recordAttempt(sql, attempt);
+    const before = await rowOf(delivery);
+    await recordAttempt(sql, attempt);
+    expect(await rowOf(delivery)).toEqual(before);
+    expect(before).toMatchObject({ status: next.status, attempts_made: 1 });
+    expect(await dispatch.attemptsAt(delivery)).toHaveLength(1);
+  });
+});
+
+describe("a target that says that it is gone", () => {
+  it("has its webhook switched off", async () => {
+    const webhook = await dispatch.newWebhook();
+    await recordAttempt(sql, made(await claimed(webhook), 410, gone));
+    expect(await isEnabled(webhook)).toBe(false);
+  });
+
+  it("but is not the webhook's any more leaves it on, and what waits for the new one", async () => {
+    const webhook = await dispatch.newWebhook();
+    const delivery = await claimed(webhook);
+    await dispatch.putDeliveries(webhook, 1, { isFound: false });
+    await dispatch.admin`
+      update webhooks set url = 'https://example.com/corrected' where id = ${webhook.id}`;
+    await recordAttempt(sql, made(delivery, 410, gone));
+    expect(await isEnabled(webhook)).toBe(true);
+    const statuses = (await dispatch.deliveriesTo(webhook)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual(["failed", "pending"]);
+  });
+});
+
+describe("an attempt whose claim was lost", () => {
+  it.each([
+    { statusCode: 500, goneOnly: false },
+    { statusCode: 410, goneOnly: true },
+  ])("counts for what the target says of itself: $statusCode", async ({ statusCode, goneOnly }) => {
+    const webhook = await dispatch.newWebhook();
+    const lost = await claimed(webhook);
+    await dispatch.admin`
+      update deliveries set status = 'pending', next_attempt_at = now(), claimed_by = null,
+        claimed_until = null
+      where id = ${lost.id}`;
+    const later = await claimAgain(webhook);
+    const late = made(lost, statusCode, retryingIn(anHourMs, goneOnly));
+    expect(await recordAttempt(sql, late)).toEqual({ status: "claim lost" });
+    expect(await rowOf(lost)).toMatchObject({ status: "delivering", gone_only: goneOnly });
+    await recordAttempt(sql, made(later, 410, gone));
+    expect(await rowOf(lost)).toMatchObject({ status: "failed", gone_only: goneOnly });
+    expect(await isEnabled(webhook)).toBe(!goneOnly);
+  });
+});
+
+describe("an attempt that took long", () => {
+  it.each([delivered, retryingIn(anHourMs, false)])("makes its webhook slow: %j", async (next) => {
+    const webhook = await dispatch.newWebhook();
+    await recordAttempt(sql, { ...made(await claimed(webhook), 200, next), slow: true });
+    const [lane] = await dispatch.admin`select slow from lanes where webhook_id = ${webhook.id}`;
+    expect(lane?.slow).toBe(true);
+  });
+});
+
+describe("a delivery that a person has made again and again", () => {
+  it.each([
+    { name: "delivered", next: delivered },
+    { name: "failed", next: { status: "failed", goneOnly: false } as const },
+  ])("keeps the newest 100 of its attempts when it is $name", async ({ next }) => {
+    const webhook = await dispatch.newWebhook();
+    const delivery = await claimed(webhook);
+    const before = Array.from({ length: 105 }, () => ({
+      id: uuidv7(),
+      delivery_id: delivery.id,
+      attempted_at: new Date(),
+      duration_ms: 1,
+    }));
+    await dispatch.admin`insert into attempts ${dispatch.admin(before)}`;
+    await dispatch.admin`update deliveries set attempts_made = 105 where id = ${delivery.id}`;
+    const attempt = made(delivery, 200, next);
+    await recordAttempt(sql, attempt);
+    const kept = await dispatch.attemptsAt(delivery);
+    const newest = [...before.slice(6), attempt.attempt].map(({ id }) => id);
+    expect(kept.map(({ id }) => id)).toEqual(newest);
+  });
+});

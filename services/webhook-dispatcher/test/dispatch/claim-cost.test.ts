@@ -1,0 +1,125 @@
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import {
+  claimDeliveries,
+  claimStatement,
+  expiredClaims,
+  findLanes,
+  settleStatement,
+} from "../../src/dispatch/claim-store.ts";
+
+/** What finding and claiming costs while 100,000 deliveries wait: the length of no backlog. */
+let database: TestDatabase;
+let sql: Sql;
+const webhookIds = Array.from({ length: 2_000 }, () => uuidv7());
+const [backlogged = "", ...others] = webhookIds;
+const organizationId = uuidv7();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const logger = pino({ level: "silent" });
+  const url = database.runtimeUrls.webhooks;
+  sql = connectPostgres({ url, name: "test", maxConnections: 2, logger });
+  const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
+  await admin`
+    insert into webhooks (id, organization_id, project_id, name, url, events, enabled, created_at,
+      updated_at)
+    select id, ${organizationId}, gen_random_uuid(), 'Webhook', 'http://localhost/', '{}', true,
+      now(), now()
+    from unnest(${webhookIds}::uuid[]) as made (id)`;
+  await admin`
+    insert into lanes (webhook_id, organization_id, slow, due_at)
+    select id, ${organizationId}, random() < 0.1, now() from webhooks`;
+  // Half of them wait for one webhook, the others for all the others.
+  await admin`
+    insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
+      status, created_at, next_attempt_at)
+    select gen_random_uuid(),
+      case when number % 2 = 0 then ${backlogged}::uuid
+        else (${others}::uuid[])[1 + number % ${others.length}] end,
+      ${organizationId}, ${organizationId}, gen_random_uuid(), 'flag.toggled', '{}', 'pending', now(),
+      now() - number * interval '1 ms'
+    from generate_series(1, 100000) as number`;
+  await admin`analyze webhooks, lanes, deliveries`;
+  await admin.end();
+});
+afterAll(async () => {
+  await sql?.end();
+  await database?.drop();
+});
+
+type Node = {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  Plans?: Node[];
+};
+/** Only explained, never awaited. */
+type Statement = (sql: Sql) => unknown;
+
+/** How the statement reads tables and indexes. */
+async function readsOf(statement: Statement): Promise<string[]> {
+  const [row] = await sql<[{ "QUERY PLAN": [{ Plan: Node }] }]>`
+    explain (format json) ${statement(sql) as ReturnType<Sql>}`;
+  const all = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(all)];
+  return all(row["QUERY PLAN"][0].Plan)
+    .filter((node) => node["Index Name"] !== undefined || node["Node Type"] === "Seq Scan")
+    .map((node) => `${node["Node Type"]}: ${node["Index Name"] ?? node["Relation Name"]}`);
+}
+
+/**
+ * An index of what is due is read from its beginning, in its order, for as many rows as are wanted. A bitmap
+ * would be made of all that is due: for lanes that is what it may cost, for deliveries it is the backlog.
+ */
+const mayRead = (read: string) =>
+  !read.startsWith("Seq Scan") && read !== "Bitmap Index Scan: deliveries_due";
+
+const search = { slow: false, limit: 512, exceptWebhooks: [], exceptOrganizations: [] };
+const statements: Record<string, Statement> = {
+  "finding lanes": (on) => findLanes(on, search, 1_000),
+  "finding lanes while many are left out": (on) =>
+    findLanes(on, { ...search, slow: true, exceptWebhooks: webhookIds.slice(0, 200) }, 1_000),
+  "claiming for the webhook with the backlog": (on) =>
+    claimStatement(on, { webhookIds: [backlogged], atMost: 16, claim: uuidv7() }),
+  "claiming for many": (on) =>
+    claimStatement(on, { webhookIds: webhookIds.slice(0, 192), atMost: 1, claim: uuidv7() }),
+  "settling lanes": (on) => settleStatement(on, webhookIds.slice(0, 192)),
+  "finding expired claims": (on) => expiredClaims(on, 500),
+};
+
+describe("while 100,000 deliveries wait", () => {
+  it.each(Object.keys(statements))("%s reads indexes only, none of them whole", async (name) => {
+    const statement = statements[name];
+    if (statement === undefined) throw new Error(`There is no ${name}`);
+    const reads = await readsOf(statement);
+    expect(reads.length).toBeGreaterThan(0);
+    expect(reads.filter((read) => !mayRead(read))).toEqual([]);
+  });
+
+  it("claiming is as fast for the webhook with the backlog as for one without, also many times", async () => {
+    const timeOf = async (webhookId: string | undefined) => {
+      const startedAt = performance.now();
+      for (let turn = 0; turn < 20; turn += 1)
+        await claimDeliveries(sql, {
+          webhookIds: [webhookId ?? ""],
+          atMost: 1,
+          claim: uuidv7(),
+          claimedAtMs: 0,
+        });
+      return performance.now() - startedAt;
+    };
+    await timeOf(others[0]);
+    const without = await timeOf(others[1]);
+    // The better of a few, since a busy machine may hold up one.
+    const with100000 = [
+      await timeOf(backlogged),
+      await timeOf(backlogged),
+      await timeOf(backlogged),
+    ];
+    expect(Math.min(...with100000)).toBeLessThan(10 * without + 50);
+  });
+});

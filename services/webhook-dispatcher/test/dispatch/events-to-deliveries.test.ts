@@ -1,0 +1,147 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { Webhook } from "standardwebhooks";
+import { v7 as uuidv7 } from "uuid";
+import { recordEvent } from "../../src/events/event-store.ts";
+import { payloadOf } from "../../src/events/payload.ts";
+import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
+
+/** What becomes of an event: who is told of it, and how often. */
+let dispatch: Dispatch;
+let replica: Replica;
+
+beforeAll(async () => {
+  dispatch = await openDispatch();
+  replica = await dispatch.startReplica();
+});
+afterEach(() => dispatch.receiver.reset());
+afterAll(() => dispatch?.close());
+
+describe("an event", () => {
+  it("is told to each webhook of its project that wants such events, and to nobody else", async () => {
+    const { newWebhook, received, deliveriesTo } = dispatch;
+    const one = await newWebhook();
+    const place = { projectId: one.projectId, organizationId: one.organizationId };
+    const two = await newWebhook({ ...place, events: ["flag.deleted", "flag.toggled"] });
+    const others = [
+      await newWebhook({ ...place, enabled: false }),
+      await newWebhook({ ...place, events: ["flag.deleted"] }),
+      await newWebhook({ organizationId: one.organizationId }),
+    ];
+    const event = makeEvent({ event: "flag.toggled" }, one);
+    await dispatch.log.publish(event);
+    for (const webhook of [one, two]) {
+      const delivery = await dispatch.deliveryWith(webhook, "delivered");
+      expect(delivery).toMatchObject({ event_id: event.id, attempts_made: 1 });
+      const [request] = received(webhook);
+      expect(request?.raw.toString()).toBe(JSON.stringify(payloadOf(event)));
+      expect(request?.headers).toMatchObject({
+        "content-type": "application/json",
+        "x-service-event": "flag.toggled",
+        "x-service-delivery": delivery.id,
+      });
+    }
+    for (const webhook of others) expect(await deliveriesTo(webhook)).toEqual([]);
+    expect(dispatch.receiver.requests).toHaveLength(2);
+  });
+
+  it("is signed with the webhook's secret", async () => {
+    const text = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
+    const webhook = await dispatch.newWebhook({ secret: text });
+    await dispatch.log.publish(makeEvent({}, webhook));
+    await dispatch.deliveryWith(webhook, "delivered");
+    const [request] = dispatch.received(webhook);
+    const headers = request?.headers as Record<string, string>;
+    expect(new Webhook(text).verify(request?.raw.toString() ?? "", headers)).toBeTruthy();
+  });
+
+  it("is on its way within milliseconds", async () => {
+    const webhook = await dispatch.newWebhook();
+    const latenciesMs: number[] = [];
+    for (let turn = 1; turn <= 10; turn += 1) {
+      const event = makeEvent({}, webhook);
+      const publishedAt = Date.now();
+      await dispatch.log.publish(event);
+      await eventually(() => dispatch.received(webhook).length === turn);
+      const received = dispatch.received(webhook).at(-1);
+      latenciesMs.push((received?.receivedAt.getTime() ?? 0) - publishedAt);
+    }
+    const [median] = latenciesMs.toSorted((one, other) => one - other).slice(5);
+    if (process.env.TEST_LOG_LEVEL)
+      process.stdout.write(`latencies: ${latenciesMs.join(" ")} ms\n`);
+    // An idle replica that was not told looks by itself, a second after it looked the last time.
+    expect(median).toBeLessThan(500);
+  });
+
+  it("that comes twenty times is told once", async () => {
+    const webhook = await dispatch.newWebhook();
+    const event = makeEvent({}, webhook);
+    await dispatch.log.publish(...Array.from({ length: 20 }, () => event));
+    await dispatch.log.isConsumed();
+    await dispatch.allEnded(webhook, 1);
+    expect(dispatch.received(webhook)).toHaveLength(1);
+  });
+
+  it("whose deliveries were committed by a process that died before it said so is told once", async () => {
+    const webhook = await dispatch.newWebhook();
+    const event = makeEvent({}, webhook);
+    // As that process left it: everything is in the database, and the log does not know.
+    expect(await recordEvent(replica.sql, event, uuidv7)).toBe(1);
+    await dispatch.log.publish(event);
+    await dispatch.log.isConsumed();
+    await dispatch.allEnded(webhook, 1);
+    expect(dispatch.received(webhook)).toHaveLength(1);
+  });
+
+  it("that came before there was a webhook is not told when it comes again", async () => {
+    const event = makeEvent();
+    await dispatch.log.publish(event);
+    await dispatch.log.isConsumed();
+    const { project_id: projectId, organization_id: organizationId } = event;
+    const webhook = await dispatch.newWebhook({ projectId, organizationId });
+    await dispatch.log.publish(event);
+    await dispatch.log.isConsumed();
+    expect(await dispatch.deliveriesTo(webhook)).toEqual([]);
+  });
+
+  it("that nobody can read is set aside and holds up nothing", async () => {
+    const webhook = await dispatch.newWebhook();
+    await dispatch.log.publishRaw("flag.toggled", "nonsense");
+    await dispatch.log.publishRaw("flag.toggled", JSON.stringify({ id: "no event" }));
+    await dispatch.log.publish(makeEvent({}, webhook));
+    await dispatch.deliveryWith(webhook, "delivered");
+    await dispatch.log.isConsumed();
+    expect(await replica.metrics.metrics()).toMatch(/messages_total\{[^}]*"set_aside"[^}]*\} 2/);
+  });
+
+  it("is told in the order of events, as far as they wait for a slot", async () => {
+    const webhook = await dispatch.newWebhook({ slow: true });
+    const ids: string[] = [];
+    for (let number = 0; number < 10; number += 1) {
+      const timestamp = new Date(Date.now() - 60_000 + number).toISOString();
+      const event = makeEvent({ timestamp }, webhook);
+      ids.push(event.id);
+      // Written in whatever order, and not to be claimed before all of them are there.
+      await recordEvent(replica.sql, event, uuidv7);
+    }
+    await eventually(() => dispatch.received(webhook).length === 10);
+    const sent = dispatch.received(webhook).map(({ headers }) => headers["x-service-delivery"]);
+    const deliveries = await dispatch.deliveriesTo(webhook);
+    const eventOf = (id: unknown) => deliveries.find((delivery) => delivery.id === id)?.event_id;
+    expect(sent.map(eventOf)).toEqual(ids);
+  });
+});
+
+describe("the log of events", () => {
+  it("that was deleted, made anew and filled again makes no delivery twice", async () => {
+    const webhook = await dispatch.newWebhook();
+    const events = Array.from({ length: 20 }, () => makeEvent({}, webhook));
+    await dispatch.log.publish(...events);
+    await dispatch.allEnded(webhook, 20);
+    await dispatch.log.makeAnew();
+    await dispatch.log.publish(...events, makeEvent({}, webhook));
+    await dispatch.log.isConsumed();
+    await dispatch.allEnded(webhook, 21);
+    expect(dispatch.received(webhook)).toHaveLength(21);
+  });
+});

@@ -1,0 +1,75 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import { recordEvent } from "../../src/events/event-store.ts";
+import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
+import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
+
+/** Webhooks that are switched off or deleted while something is on its way to them. */
+let dispatch: Dispatch;
+let replica: Replica;
+
+beforeAll(async () => {
+  dispatch = await openDispatch();
+  replica = await dispatch.startReplica({ plan: [50, 50, 50, 50, 50] });
+});
+afterEach(() => dispatch.receiver.reset());
+afterAll(() => dispatch?.close());
+
+type Place = { id: string; projectId: string };
+const ways = {
+  "switched off": ({ id, projectId }: Place) =>
+    changeWebhook(replica.sql, { projectId, webhookId: id }, (webhook) => ({
+      ...webhook,
+      enabled: false,
+      updatedAt: new Date(),
+    })),
+  deleted: ({ id, projectId }: Place) =>
+    deleteWebhook(replica.sql, { projectId, webhookId: id }, new Date()),
+};
+
+describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {
+  it("while an attempt is made gets no other one", async () => {
+    const webhook = await dispatch.newWebhook();
+    dispatch.receiver.answer({ kind: "answer", status: 500, delayMs: 200 }, webhook.path);
+    await dispatch.log.publish(makeEvent({}, webhook));
+    await eventually(() => dispatch.received(webhook).length === 1);
+    await end(webhook);
+    const delivery = await dispatch.deliveryWith(webhook, "cancelled");
+    expect(delivery).toMatchObject({ attempts_made: 1, next_attempt_at: null });
+    expect(await dispatch.attemptsAt(delivery)).toHaveLength(1);
+    expect(dispatch.received(webhook)).toHaveLength(1);
+  });
+
+  it("while an attempt is made that succeeds has it delivered", async () => {
+    const webhook = await dispatch.newWebhook();
+    dispatch.receiver.answer({ kind: "answer", status: 200, delayMs: 200 }, webhook.path);
+    await dispatch.log.publish(makeEvent({}, webhook));
+    await eventually(() => dispatch.received(webhook).length === 1);
+    await end(webhook);
+    await dispatch.deliveryWith(webhook, "delivered");
+  });
+
+  it("while events come and deliveries are sent leaves nothing open, and nothing stuck", async () => {
+    const webhooks = await Promise.all(Array.from({ length: 10 }, () => dispatch.newWebhook()));
+    await Promise.all(
+      webhooks.map(async (webhook, index) => {
+        if (index % 2 === 0)
+          dispatch.receiver.answer({ kind: "answer", status: 500 }, webhook.path);
+        const events = Array.from({ length: 20 }, () => makeEvent({}, webhook));
+        const recorded = events.map((event) => recordEvent(replica.sql, event, uuidv7));
+        replica.wake();
+        await Promise.race(recorded);
+        await end(webhook);
+        await Promise.all(recorded);
+        replica.wake();
+      }),
+    );
+    const isOpen = async () => {
+      const [row] = await dispatch.admin`
+        select count(*)::integer as open from deliveries where finished_at is null`;
+      return row?.open === 0;
+    };
+    await eventually(isOpen, { because: "nothing is open" });
+  });
+});

@@ -1,0 +1,285 @@
+import { randomBytes } from "node:crypto";
+import { Writable } from "node:stream";
+import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
+import type { EventName, KeyEntry } from "@halyard/contracts";
+import type { SnapshotEntry } from "@halyard/jetstream";
+import { connectPostgres } from "@halyard/postgres";
+import { createMetrics } from "@halyard/service";
+import {
+  type CallOptions,
+  call,
+  createTestDatabase,
+  eventually,
+  openSnapshotBucket,
+  startReceiver,
+  startTestNats,
+} from "@halyard/testing";
+import { pino } from "pino";
+import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { createWebhookApp } from "../src/app.ts";
+import { startBrokerSide } from "../src/broker-side.ts";
+import { createSecretBox } from "../src/secrets/secret-box.ts";
+import { readSecretKeys } from "../src/secrets/secret-keys.ts";
+import { createSend } from "../src/sending/send.ts";
+import type { TargetRules } from "../src/targets/target.ts";
+import { testPayload } from "../src/webhooks/test-payload.ts";
+import { createWebhookTests } from "../src/webhooks/webhook-tests.ts";
+
+/** As on one's own machine: the receiver of the tests is on loopback. */
+const privateTargets: TargetRules = { httpsOnly: false, allowPrivate: true };
+
+type ReplicaOptions = {
+  rules?: TargetRules;
+  /** As in `WEBHOOK_SECRET_KEYS`. */
+  secretKeys?: string;
+};
+
+/**
+ * The dispatcher's HTTP side as its main composes it, in this process, any number of replicas of it,
+ * over a database and a NATS server of the test file's own. Nobody dispatches: deliveries lie as the test
+ * has put them.
+ */
+export async function openDispatcher() {
+  const [database, nats, receiver] = await Promise.all([
+    createTestDatabase(),
+    startTestNats(),
+    startReceiver(),
+  ]);
+  const admin = postgres(database.adminUrl, {
+    max: 4,
+    connection: { search_path: "webhooks" },
+    onnotice: () => undefined,
+  });
+  const bucket = await openSnapshotBucket(nats.url);
+  const replicas: Replica[] = [];
+  await bucket.rewrite([]);
+
+  async function startReplica(options: ReplicaOptions = {}) {
+    const replica = await composeReplica(database.runtimeUrls.webhooks, nats.url, options);
+    replicas.push(replica);
+    return replica;
+  }
+
+  return {
+    /** As a superuser, in the dispatcher's schema. */
+    admin,
+    receiver,
+    natsUrl: nats.url,
+    postgresUrl: database.runtimeUrls.webhooks,
+    startReplica,
+    /** A tenant whose keys are in the snapshot, and work on these replicas. */
+    async newTenant(...known: Replica[]) {
+      const tenant = makeTenant();
+      await bucket.put(...tenant.entries);
+      for (const replica of known) await eventually(() => replica.knowsKeysOf(tenant));
+      return tenant;
+    },
+    async close() {
+      // Whatever still waits for the receiver ends with it.
+      await receiver.close();
+      await Promise.all(replicas.map((replica) => replica.stop()));
+      await bucket.close();
+      await admin.end();
+      await Promise.all([database.drop(), nats.stop()]);
+    },
+  };
+}
+
+export type Dispatcher = Awaited<ReturnType<typeof openDispatcher>>;
+export type Replica = Awaited<ReturnType<typeof composeReplica>>;
+
+async function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOptions) {
+  const { rules = privateTargets } = options;
+  const log = createLog();
+  const { logger } = log;
+  const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
+  const keys = createKeyDirectory();
+  const lastUsed = createLastUsed();
+  const secrets = createSecretBox({ keys: keysOf(options.secretKeys), randomBytes });
+  const sender = createSend({ rules, logger });
+  const metrics = createMetrics({ service: "webhook-dispatcher" });
+  const ids = { newId: uuidv7, now: () => new Date() };
+  const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };
+  const broker = startBrokerSide({
+    ...shared,
+    natsUrl,
+    replicas: 1,
+    keys,
+    lastUsed,
+    onDeliveries: () => undefined,
+  });
+  const tests = createWebhookTests(shared);
+  let wokenTimes = 0;
+  const app = createWebhookApp({
+    ...shared,
+    rules,
+    tests,
+    onDue: () => {
+      wokenTimes += 1;
+    },
+    verifyKey: keys.verify,
+    keyLimits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
+    lastUsed,
+    trustedProxies: [],
+    checkAnswers: true,
+  });
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  await eventually(() => broker.knowsKeys(), { because: "the dispatcher follows the snapshot" });
+  return {
+    ...shared,
+    url,
+    tests,
+    log: log.text,
+    wokenTimes: () => wokenTimes,
+    knowsKeysOf: (tenant: Tenant) =>
+      [tenant.serverKey, tenant.otherServerKey, tenant.clientKey, tenant.environmentOnlyKey].every(
+        (key) => keys.verify(key, Date.now()) !== undefined,
+      ),
+    call: (path: string, callOptions?: CallOptions) => call(url + path, callOptions),
+    stop: once(async () => {
+      await app.close();
+      await broker.stop();
+      await sender.close();
+      await sql.end();
+    }),
+  };
+}
+
+/** Every line that a replica writes, of every severity, for whoever looks for what must not be there. */
+function createLog() {
+  const lines: string[] = [];
+  const destination = new Writable({
+    write(line: Buffer, _encoding, done) {
+      lines.push(line.toString());
+      done();
+    },
+  });
+  return { logger: pino({ level: "trace" }, destination), text: () => lines.join("") };
+}
+
+export const secretKey = (id: string, byte: number) =>
+  `${id}:${Buffer.alloc(32, byte).toString("base64")}`;
+
+function keysOf(text = secretKey("first", 1)) {
+  const keys = readSecretKeys(text);
+  if (keys === undefined) throw new Error("These are no keys for secrets");
+  return keys;
+}
+
+/** A replica that a test has stopped is not stopped again at the end. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}
+
+/** A tenant's ids and keys, and the entries by which the snapshot tells of them. */
+function makeTenant() {
+  const ids = {
+    organizationId: uuidv7(),
+    projectId: uuidv7(),
+    environmentId: uuidv7(),
+    userId: uuidv7(),
+  };
+  const server = makeKey(ids, { key_kind: "server" });
+  const otherServer = makeKey(ids, { key_kind: "server" });
+  const client = makeKey(ids, { key_kind: "client" });
+  const bound = makeKey(ids, { key_kind: "server", environment_only: true });
+  return {
+    ...ids,
+    path: `/api/v1/projects/${ids.projectId}/webhooks`,
+    serverKey: server.text,
+    otherServerKey: otherServer.text,
+    clientKey: client.text,
+    environmentOnlyKey: bound.text,
+    entries: [server.entry, otherServer.entry, client.entry, bound.entry],
+  };
+}
+
+export type Tenant = ReturnType<typeof makeTenant>;
+type Ids = Pick<Tenant, "organizationId" | "projectId" | "environmentId" | "userId">;
+
+function makeKey(ids: Ids, fields: Partial<KeyEntry>): { text: string; entry: SnapshotEntry } {
+  const made = makeApiKey(fields.key_kind ?? "server", randomBytes);
+  return {
+    text: made.key,
+    entry: {
+      address: { kind: "key", organizationId: ids.organizationId, keyId: made.id },
+      value: {
+        kind: "key",
+        key_id: made.id,
+        secret_sha256: made.secretSha256,
+        key_kind: "server",
+        organization_id: ids.organizationId,
+        project_id: ids.projectId,
+        environment_id: ids.environmentId,
+        user_id: ids.userId,
+        environment_only: false,
+        expires_at: null,
+        version: 1,
+        committed_at: new Date().toISOString(),
+        ...fields,
+      },
+    },
+  };
+}
+
+/** Whether a statement of somebody's waits for another's. */
+export async function waitsForLock({ admin }: Dispatcher): Promise<boolean> {
+  const [waiting] = await admin`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  return waiting !== undefined;
+}
+
+export type DeliveryRow = {
+  id: string;
+  webhook_id: string;
+  organization_id: string;
+  project_id: string;
+  event_id: string;
+  event: EventName;
+  payload: string;
+  status: string;
+  attempts_made: number;
+  redelivery: boolean;
+  created_at: Date;
+  next_attempt_at: Date | null;
+  delivered_at: Date | null;
+  finished_at: Date | null;
+  claimed_by: string | null;
+  claimed_until: Date | null;
+};
+
+/** A delivery as the database has it in a state of its life, put there without any event. */
+export function makeDelivery(
+  tenant: Tenant,
+  webhookId: string,
+  status: string,
+  fields: Partial<DeliveryRow> = {},
+): DeliveryRow {
+  const now = new Date();
+  const inAnHour = new Date(now.getTime() + 3_600_000);
+  return {
+    id: uuidv7(),
+    webhook_id: webhookId,
+    organization_id: tenant.organizationId,
+    project_id: tenant.projectId,
+    event_id: uuidv7(),
+    event: "flag.toggled",
+    payload: JSON.stringify(testPayload(["flag.toggled"], { userId: tenant.userId, at: now })),
+    status,
+    attempts_made: ["pending", "delivering"].includes(status) ? 0 : 1,
+    redelivery: false,
+    created_at: now,
+    next_attempt_at: ["pending", "retrying"].includes(status) ? inAnHour : null,
+    delivered_at: status === "delivered" ? now : null,
+    finished_at: ["delivered", "failed", "cancelled"].includes(status) ? now : null,
+    claimed_by: status === "delivering" ? uuidv7() : null,
+    claimed_until: status === "delivering" ? inAnHour : null,
+    ...fields,
+  };
+}

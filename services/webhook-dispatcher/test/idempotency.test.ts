@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { cleanUp } from "../src/clean-up.ts";
+import {
+  type Dispatcher,
+  openDispatcher,
+  type Replica,
+  type Tenant,
+} from "./dispatcher-fixture.ts";
+
+/** Webhooks that are made with an `Idempotency-Key`, by somebody who may not have got the answer. */
+let dispatcher: Dispatcher;
+let replica: Replica;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  dispatcher = await openDispatcher();
+  replica = await dispatcher.startReplica();
+  tenant = await dispatcher.newTenant(replica);
+});
+afterAll(() => dispatcher?.close());
+afterEach(async () => {
+  await dispatcher.admin`delete from webhooks`;
+  await dispatcher.admin`delete from idempotency_keys`;
+});
+
+const aWebhook = (fields: object = {}) => ({
+  name: "Chat",
+  url: "https://example.com/hooks",
+  events: ["flag.toggled"],
+  ...fields,
+});
+
+const post = (body: unknown, idempotencyKey: string, key = tenant.serverKey) =>
+  replica.call(tenant.path, {
+    method: "POST",
+    key,
+    body,
+    headers: { "idempotency-key": idempotencyKey },
+  });
+
+const rowsOf = (table: string) => dispatcher.admin`select * from ${dispatcher.admin(table)}`;
+
+describe("a request that is repeated with its Idempotency-Key", () => {
+  it("is answered as the first time, and makes nothing", async () => {
+    const body = aWebhook({ secret: "whisper" });
+    const first = await post(body, "once");
+    const second = await post(body, "once");
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(second.body).toEqual(first.body);
+    expect(second.headers.get("location")).toBe(`${tenant.path}/${first.body.id}`);
+    expect(await rowsOf("webhooks")).toHaveLength(1);
+  });
+
+  it("is one webhook when many of them come at once", async () => {
+    const answers = await Promise.all([1, 2, 3, 4].map(() => post(aWebhook(), "at once")));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  it.each([
+    ["another name", { name: "Mail" }],
+    ["another secret", { name: "Chat", secret: "shout" }],
+    ["no secret", { name: "Chat", secret: null }],
+  ])("is refused with %s", async (_, fields) => {
+    await post(aWebhook({ secret: "whisper" }), "taken");
+    const refused = await post(aWebhook({ secret: "whisper", ...fields }), "taken");
+    expect(refused).toMatchObject({ status: 409, body: { error: { code: "CONFLICT_001" } } });
+    expect(await rowsOf("webhooks")).toHaveLength(1);
+  });
+
+  it("remembers no refusal", async () => {
+    expect((await post(aWebhook({ url: "ftp://example.com/" }), "again")).status).toBe(400);
+    expect((await post(aWebhook(), "again")).status).toBe(201);
+    expect((await post(aWebhook(), "name is taken")).status).toBe(409);
+    await dispatcher.admin`delete from webhooks`;
+    expect((await post(aWebhook(), "name is taken")).status).toBe(201);
+  });
+
+  it("is each API key's own", async () => {
+    const mine = await post(aWebhook(), "shared");
+    const theirs = await post(aWebhook({ name: "Mail" }), "shared", tenant.otherServerKey);
+    expect([mine.status, theirs.status]).toEqual([201, 201]);
+  });
+
+  it("keeps nothing by which a secret could be read, or tried out", async () => {
+    await post(aWebhook({ secret: "whisper" }), "sealed");
+    await dispatcher.admin`delete from webhooks`;
+    await post(aWebhook({ secret: "whisper" }), "sealed", tenant.otherServerKey);
+    const kept = await rowsOf("idempotency_keys");
+    // The same request, twice: a hash that everybody can make would be the same.
+    expect(new Set(kept.map((row) => row.request_sha256)).size).toBe(2);
+    for (const row of kept) {
+      expect(row.answer.length).toBeGreaterThan(100);
+      expect(row.answer.toString("latin1")).not.toContain("Chat");
+    }
+  });
+
+  it("is free again after a day, and its row goes", async () => {
+    await post(aWebhook(), "yesterday");
+    await dispatcher.admin`
+      update idempotency_keys set created_at = created_at - interval '25 hours'`;
+    await post(aWebhook({ name: "Mail" }), "today");
+    await cleanUp(replica.sql, { keptDays: 30, mayGoOn: () => true });
+    expect(await rowsOf("idempotency_keys")).toMatchObject([{ idempotency_key: "today" }]);
+  });
+});

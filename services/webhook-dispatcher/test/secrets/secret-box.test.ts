@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto";
+import { inspect } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { reseal } from "../../src/secrets/reseal.ts";
+import {
+  BrokenSecretError,
+  createSecretBox,
+  type SealedSecret,
+  UnknownSecretKeyError,
+} from "../../src/secrets/secret-box.ts";
+import { readSecretKeys } from "../../src/secrets/secret-keys.ts";
+
+const secret = "hunter2 with a snowman ☃";
+const webhook = "0199c7a0-0000-7000-8000-000000000001";
+const otherWebhook = "0199c7a0-0000-7000-8000-000000000002";
+
+function boxWith(...ids: string[]) {
+  const keys = readSecretKeys(ids.map((id) => `${id}:${keyTexts[id]}`).join());
+  if (keys === undefined) throw new Error("no keys");
+  return createSecretBox({ keys, randomBytes });
+}
+const newKey = () => randomBytes(32).toString("base64");
+const keyTexts: Record<string, string> = { old: newKey(), new: newKey() };
+
+const alter = ({ bytes, keyId }: SealedSecret, at: number): SealedSecret => {
+  const altered = Buffer.from(bytes);
+  altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
+  return { bytes: altered, keyId };
+};
+
+describe("a sealed secret", () => {
+  const box = boxWith("old");
+  const sealed = box.seal(webhook, secret);
+
+  it("opens for its webhook", () => {
+    expect(box.open(webhook, sealed)).toBe(secret);
+  });
+
+  it("names its key and shows nothing of its text", () => {
+    expect(sealed.keyId).toBe("old");
+    expect(sealed.bytes.includes("hunter2")).toBe(false);
+  });
+
+  it("is another one each time, so that equal secrets do not look equal", () => {
+    expect(box.seal(webhook, secret).bytes).not.toEqual(sealed.bytes);
+  });
+
+  it.each([1, 256])("holds %i bytes of text", (length) => {
+    const text = "x".repeat(length);
+    expect(box.open(webhook, box.seal(webhook, text))).toBe(text);
+  });
+
+  it("does not open for another webhook", () => {
+    expect(() => box.open(otherWebhook, sealed)).toThrow(BrokenSecretError);
+  });
+
+  it("does not open with another key of the same name", () => {
+    const keys = readSecretKeys(`old:${newKey()}`);
+    if (keys === undefined) throw new Error("no keys");
+    const other = createSecretBox({ keys, randomBytes });
+    expect(() => other.open(webhook, sealed)).toThrow(BrokenSecretError);
+  });
+
+  it("does not open, and says which key it needs, when that is not configured", () => {
+    expect(() => boxWith("new").open(webhook, sealed)).toThrow(UnknownSecretKeyError);
+    expect(() => boxWith("new").open(webhook, sealed)).toThrow(/key old/);
+  });
+
+  it("does not open when any of its bytes was changed", () => {
+    for (let at = 0; at < sealed.bytes.length; at += 1)
+      expect(() => box.open(webhook, alter(sealed, at))).toThrow(BrokenSecretError);
+  });
+
+  it("does not open when it was cut anywhere", () => {
+    for (let length = 0; length < sealed.bytes.length; length += 1) {
+      const cut = { bytes: sealed.bytes.subarray(0, length), keyId: "old" };
+      expect(() => box.open(webhook, cut)).toThrow(BrokenSecretError);
+    }
+  });
+
+  it("is not told by the error that it does not open with", () => {
+    const told = inspect(
+      errorOf(() => box.open(otherWebhook, sealed)),
+      { depth: null },
+    );
+    expect(told).not.toContain("hunter2");
+    expect(told).not.toContain(keyTexts.old);
+    expect(told).toContain(otherWebhook);
+  });
+});
+
+describe("when the key is replaced", () => {
+  const sealedBefore = boxWith("old").seal(webhook, secret);
+  const during = boxWith("new", "old");
+
+  it("what was sealed before opens, and the new key seals", () => {
+    expect(during.open(webhook, sealedBefore)).toBe(secret);
+    expect(during.currentKeyId).toBe("new");
+    expect(during.seal(webhook, secret).keyId).toBe("new");
+  });
+
+  it("what was sealed before is sealed again, and then opens without the old key", () => {
+    const resealed = reseal(during, webhook, sealedBefore);
+    if (resealed === undefined) throw new Error("not sealed again");
+    expect(boxWith("new").open(webhook, resealed)).toBe(secret);
+  });
+
+  it("what the new key has sealed stays as it is", () => {
+    expect(reseal(during, webhook, during.seal(webhook, secret))).toBeUndefined();
+  });
+
+  it("what does not open is not sealed again", () => {
+    expect(() => reseal(during, otherWebhook, sealedBefore)).toThrow(BrokenSecretError);
+    expect(() => reseal(boxWith("new"), webhook, sealedBefore)).toThrow(UnknownSecretKeyError);
+  });
+});
+
+function errorOf(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}

@@ -1,0 +1,252 @@
+import type { LookupAddress } from "node:dns";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { createAgents } from "../../src/sending/agents.ts";
+import { createCheckedLookup } from "../../src/sending/checked-lookup.ts";
+import { exchange } from "../../src/sending/exchange.ts";
+import { createPublicResolver, type ResolveName } from "../../src/sending/resolve-name.ts";
+import { createSend } from "../../src/sending/send.ts";
+import { startNameServer } from "./name-server.ts";
+import { answerOk, createClosing, logger, startRawTarget } from "./raw-target.ts";
+
+/** Where requests go: which address a name leads to, and that no other one is connected to. */
+const { closing, closeAll } = createClosing();
+afterEach(closeAll);
+
+const addresses = (...list: string[]): LookupAddress[] =>
+  list.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+const failing = (code: string): ResolveName => {
+  return () => Promise.reject(Object.assign(new Error("no"), { code }));
+};
+/** The same, whether there is such a name in the network around or not. */
+const nowhere = "the name does not lead to a public address";
+const refused = { kind: "failed", error: "address not allowed", timedOut: false };
+
+/** The quickest of a few times, since a busy machine may hold up one; no more once it was quick enough. */
+async function quickestMs(work: () => Promise<unknown>, enoughMs: number): Promise<number> {
+  let quickest = Number.POSITIVE_INFINITY;
+  for (let time = 0; time < 3 && quickest >= enoughMs; time += 1) {
+    const begunAt = performance.now();
+    await work();
+    quickest = Math.min(quickest, performance.now() - begunAt);
+  }
+  return quickest;
+}
+
+async function sendWith(options: { resolve?: ResolveName; allowPrivate?: boolean }) {
+  const target = closing(await startRawTarget({ onRequest: answerOk }));
+  const { resolve, allowPrivate = false } = options;
+  const sender = closing(
+    createSend({
+      logger,
+      rules: { httpsOnly: false, allowPrivate },
+      timeoutMs: 1_000,
+      ...(resolve && { resolve }),
+    }),
+  );
+  const send = (host = "receiver.test") =>
+    sender.send({ url: `http://${host}:${target.port}/`, headers: {}, body: "{}" });
+  return { send, target };
+}
+
+describe("a name", () => {
+  it.each([
+    ["a private address", ["127.0.0.1"]],
+    ["a public and a private address", ["93.184.215.14", "127.0.0.1"]],
+    ["a private and a public address", ["127.0.0.1", "93.184.215.14"]],
+    ["a public address and a private one of IPv6", ["93.184.215.14", "::1"]],
+    ["an IPv4-mapped address", ["::ffff:127.0.0.1"]],
+    ["a cloud's metadata", ["169.254.169.254"]],
+  ])("that leads to %s is refused", async (_, found) => {
+    const { send, target } = await sendWith({ resolve: async () => addresses(...found) });
+    expect(await send()).toMatchObject({ kind: "failed", error: nowhere, timedOut: false });
+    expect(target.connections).toHaveLength(0);
+  });
+
+  it("that leads to a private address is sent to where that is allowed", async () => {
+    const resolve = async () => addresses("127.0.0.1");
+    const { send } = await sendWith({ resolve, allowPrivate: true });
+    expect(await send()).toMatchObject({ kind: "answered", status: 200 });
+  });
+
+  it("of this machine is known in development", async () => {
+    const { send } = await sendWith({ allowPrivate: true });
+    expect(await send("localhost")).toMatchObject({ kind: "answered", status: 200 });
+  });
+
+  it.each([
+    ["ENOTFOUND", nowhere, false],
+    ["ENODATA", nowhere, false],
+    ["ESERVFAIL", "name look-up failed", false],
+    ["EAI_AGAIN", "name look-up failed", false],
+    // Of a name server, not of the target.
+    ["ECONNREFUSED", "name look-up failed", false],
+    ["ETIMEOUT", "name look-up timed out", true],
+  ])("whose look-up ends with %s fails: %s", async (code, error, timedOut) => {
+    const { send } = await sendWith({ resolve: failing(code) });
+    expect(await send()).toMatchObject({ kind: "failed", error, timedOut });
+  });
+
+  it("without addresses is not found", async () => {
+    const { send } = await sendWith({ resolve: async () => [] });
+    expect(await send()).toMatchObject({ error: nowhere });
+  });
+
+  it("whose look-up does not end fails when the time is over", async () => {
+    const { send } = await sendWith({ resolve: () => new Promise(() => undefined) });
+    expect(await send()).toMatchObject({ error: "time-out after 1 s", timedOut: true });
+  });
+});
+
+describe("an address in the URL", () => {
+  it.each(["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:7f00:1]"])(
+    "is refused without a look-up or a connection when it is %s",
+    async (host) => {
+      const lookUps: string[] = [];
+      const { send, target } = await sendWith({
+        async resolve(name) {
+          lookUps.push(name);
+          return addresses("93.184.215.14");
+        },
+      });
+      expect(await send(host)).toMatchObject(refused);
+      expect(lookUps).toEqual([]);
+      expect(target.connections).toEqual([]);
+    },
+  );
+
+  it("is refused when only https may be used and it is http", async () => {
+    const sender = closing(createSend({ logger, rules: { httpsOnly: true, allowPrivate: true } }));
+    const url = "http://127.0.0.1:1/";
+    expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject(refused);
+  });
+
+  it("is not a path of the file system, though got has a spelling for that", async () => {
+    const path = join(tmpdir(), `halyard-${process.pid}.sock`);
+    const inside = closing(await startRawTarget({ onRequest: answerOk, path }));
+    const sender = closing(createSend({ logger, rules: { httpsOnly: false, allowPrivate: true } }));
+    const url = `http://unix${path}:/`;
+    expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject({ kind: "failed" });
+    expect(inside.connections).toEqual([]);
+  });
+});
+
+/** Every address of 127.0.0.0/8 is this machine; one of them is in the place of a public address here. */
+describe("a name that changes between two look-ups", () => {
+  const publicOne = "127.0.0.1";
+  const privateOne = "127.0.0.2";
+
+  async function rebinding() {
+    const [target, inside] = await startAtBoth(publicOne, privateOne);
+    let lookUps = 0;
+    const lookup = createCheckedLookup({
+      resolve: async () => addresses(lookUps++ === 0 ? publicOne : privateOne),
+      isAllowed: (address) => address === publicOne,
+    });
+    const url = new URL(`http://changing.test:${target.port}/`);
+    const send = (agents: ReturnType<typeof createAgents>) =>
+      exchange({ url, headers: {}, body: "{}" }, { agents, lookup, signal: neverAborted });
+    return { send, target, inside, lookUps: () => lookUps };
+  }
+  const neverAborted = new AbortController().signal;
+
+  async function startAtBoth(...hosts: [string, string]) {
+    const first = closing(await startRawTarget({ onRequest: answerOk, host: hosts[0] }));
+    const { port } = first;
+    const second = closing(await startRawTarget({ onRequest: answerOk, host: hosts[1], port }));
+    return [first, second] as const;
+  }
+  function agentsOfTest() {
+    const agents = createAgents();
+    closing({
+      async close() {
+        agents.destroy();
+      },
+    });
+    return agents;
+  }
+
+  it("is connected to at the address that was checked", async () => {
+    const { send, target, inside, lookUps } = await rebinding();
+    expect(await send(agentsOfTest())).toMatchObject({ status: 200 });
+    expect(lookUps()).toBe(1);
+    expect(target.connections).toHaveLength(1);
+    expect(inside.connections).toHaveLength(0);
+  });
+
+  it("is checked again for the next connection", async () => {
+    const { send, inside } = await rebinding();
+    await send(agentsOfTest());
+    await expect(send(agentsOfTest())).rejects.toMatchObject({ code: "ERR_ADDRESS_NOT_ALLOWED" });
+    expect(inside.connections).toHaveLength(0);
+  });
+
+  it("is still served over the connection to the address that was checked", async () => {
+    const { send, target, lookUps } = await rebinding();
+    const agents = agentsOfTest();
+    await send(agents);
+    await send(agents);
+    expect(lookUps()).toBe(1);
+    expect(target.connections).toHaveLength(1);
+  });
+});
+
+function namesOf(server: { address: string }) {
+  const names = createPublicResolver([server.address]);
+  closing({ close: async () => names.close() });
+  return names;
+}
+
+describe("the name servers", () => {
+  it("are asked for the addresses of names", async () => {
+    const server = closing(
+      await startNameServer({ "receiver.test": ["93.184.215.14", "127.0.0.1"] }),
+    );
+    const names = namesOf(server);
+    const found = await names.resolve("receiver.test");
+    expect(found.map(({ address }) => address).sort()).toEqual(["127.0.0.1", "93.184.215.14"]);
+    expect(server.questions.sort()).toEqual(["receiver.test 1", "receiver.test 28"]);
+  });
+
+  it("say that there is no such name, or no address", async () => {
+    const server = closing(await startNameServer({ "empty.test": [] }));
+    const names = namesOf(server);
+    await expect(names.resolve("absent.test")).rejects.toMatchObject({ code: "ENOTFOUND" });
+    await expect(names.resolve("empty.test")).rejects.toMatchObject({ code: "ENODATA" });
+  });
+
+  it("may never answer questions for IPv6, and names are found all the same, soon", async () => {
+    const server = closing(await startNameServer({ "receiver.test": ["93.184.215.14"] }));
+    server.ignore(28);
+    const names = namesOf(server);
+    const resolve = async () =>
+      expect(await names.resolve("receiver.test")).toEqual(addresses("93.184.215.14"));
+    expect(await quickestMs(resolve, 1_500)).toBeLessThan(1_500);
+  });
+
+  it("may keep silent about many names, and the others are found all the same", async () => {
+    const server = closing(
+      await startNameServer({ "dead.test": "hangs", "receiver.test": ["93.184.215.14"] }),
+    );
+    const names = namesOf(server);
+    const dead = Array.from({ length: 50 }, () => names.resolve("dead.test"));
+    const ended = Promise.allSettled(dead);
+    const resolve = async () => expect(await names.resolve("receiver.test")).toHaveLength(1);
+    expect(await quickestMs(resolve, 1_000)).toBeLessThan(1_000);
+    names.close();
+    await ended;
+  });
+});
+
+describe("a name server that is quick", () => {
+  it("is given time all the same for a name whose own servers are slow", async () => {
+    const server = closing(
+      await startNameServer({ "near.test": ["93.184.215.14"], "far.test": ["93.184.215.14"] }),
+    );
+    const names = namesOf(server);
+    for (let count = 0; count < 10; count += 1) await names.resolve("near.test");
+    server.delay("far.test", 3_000);
+    expect(await names.resolve("far.test")).toHaveLength(1);
+  });
+});

@@ -1,0 +1,326 @@
+import type { Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { eventually } from "@halyard/testing";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { createSend } from "../../src/sending/send.ts";
+import { answerOk, createClosing, logger, startRawTarget } from "./raw-target.ts";
+
+/** What targets do with a request, over real connections of this machine. */
+const { closing, closeAll } = createClosing();
+afterEach(closeAll);
+
+/** Much sooner than in production, and late enough for a busy machine to answer before. */
+const timeoutMs = 1_000;
+const timeOut = { kind: "failed", error: "time-out after 1 s", timedOut: true };
+const closedEarly = { kind: "failed", error: "connection closed early", timedOut: false };
+
+async function sendTo(onRequest: (socket: Socket) => void) {
+  const target = closing(await startRawTarget({ onRequest }));
+  const sender = closing(
+    createSend({ logger, rules: { httpsOnly: false, allowPrivate: true }, timeoutMs }),
+  );
+  const send = (options: { signal?: AbortSignal; body?: string; path?: string } = {}) => {
+    const { signal, body = "{}", path = "/" } = options;
+    return sender.send({
+      url: `http://127.0.0.1:${target.port}${path}`,
+      headers: { "Content-Type": "application/json", "X-Service-Event": "flag.toggled" },
+      body,
+      ...(signal && { signal }),
+    });
+  };
+  return { send, target };
+}
+
+const answering = (status: string, headers: readonly string[] = [], body = "") => {
+  const lines = [`HTTP/1.1 ${status}`, `Content-Length: ${Buffer.byteLength(body)}`, ...headers];
+  return (socket: Socket) => void socket.write(`${lines.join("\r\n")}\r\n\r\n${body}`);
+};
+
+describe("a request", () => {
+  it("is a POST of the body, byte for byte, with the headers given and none that was not asked for", async () => {
+    const { send, target } = await sendTo(answerOk);
+    await send({ body: '{"name":"Größe ☃"}', path: "/hooks?a=b" });
+    const [head, body] = target.requests.join("").split("\r\n\r\n");
+    expect(body).toBe('{"name":"Größe ☃"}');
+    expect(head?.toLowerCase().split("\r\n").sort()).toEqual([
+      "connection: keep-alive",
+      "content-length: 22",
+      "content-type: application/json",
+      `host: 127.0.0.1:${target.port}`,
+      "post /hooks?a=b http/1.1",
+      "user-agent: got (https://github.com/sindresorhus/got)",
+      "x-service-event: flag.toggled",
+    ]);
+  });
+
+  it("goes over the connection of the one before", async () => {
+    const { send, target } = await sendTo(answerOk);
+    for (let count = 0; count < 5; count += 1)
+      expect(await send()).toMatchObject({ kind: "answered", status: 200, body: "ok" });
+    expect(target.requests).toHaveLength(5);
+    expect(target.connections).toHaveLength(1);
+  });
+
+  it("goes over another connection when the target has closed that one", async () => {
+    const { send, target } = await sendTo((socket) => {
+      socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    await send();
+    await eventually(() => target.connections[0]?.destroyed);
+    expect(await send()).toMatchObject({ kind: "answered", status: 200 });
+  });
+});
+
+describe("a connection that was kept and is closed just as the next request is sent", () => {
+  /** Answers the first request of a connection; then does something else with the next. */
+  const answeringOnce = (then: (socket: Socket) => void) => {
+    const answered = new WeakSet<Socket>();
+    return (socket: Socket) => {
+      if (answered.has(socket)) return then(socket);
+      answered.add(socket);
+      answerOk(socket);
+    };
+  };
+
+  it.each([
+    ["closed", (socket: Socket) => void socket.end()],
+    ["reset", (socket: Socket) => void socket.resetAndDestroy()],
+  ])("has the request sent again on a new one, when it is %s", async (_, close) => {
+    const { send, target } = await sendTo(answeringOnce(close));
+    for (let count = 0; count < 6; count += 1)
+      expect(await send()).toMatchObject({ kind: "answered", status: 200 });
+    // Each second request goes twice. A new connection is not kept.
+    expect(target.requests).toHaveLength(9);
+  });
+
+  it("has the request sent again once only, within the same time", async () => {
+    let requests = 0;
+    const { send, target } = await sendTo((socket) => {
+      requests += 1;
+      if (requests === 1) answerOk(socket);
+      else socket.destroy();
+    });
+    await send();
+    expect(await send()).toMatchObject(closedEarly);
+    expect(target.requests).toHaveLength(3);
+  });
+
+  it("has nothing sent again when an answer has begun", async () => {
+    const { send, target } = await sendTo(
+      answeringOnce((socket) => void socket.end("HTTP/1.1 200 O")),
+    );
+    await send();
+    expect(await send()).toMatchObject(closedEarly);
+    expect(target.requests).toHaveLength(2);
+  });
+});
+
+describe("a connection that was just made", () => {
+  it.each([
+    ["closed", (socket: Socket) => void socket.end()],
+    ["reset", (socket: Socket) => void socket.resetAndDestroy()],
+  ])("has nothing sent again when it is %s without an answer", async (_, close) => {
+    const { send, target } = await sendTo(close);
+    expect(await send()).toMatchObject(closedEarly);
+    expect(target.requests).toHaveLength(1);
+  });
+});
+
+describe("an answer", () => {
+  it.each([200, 204, 301, 400, 404, 410, 429, 500, 503])(
+    "of %i is told as it is",
+    async (status) => {
+      const { send } = await sendTo(answering(`${status} Whatever`));
+      expect(await send()).toMatchObject({ kind: "answered", status });
+    },
+  );
+
+  it.each([301, 302, 303, 307, 308])("of %i leads nowhere else", async (status) => {
+    const elsewhere = closing(await startRawTarget({ onRequest: answerOk }));
+    const location = `Location: http://127.0.0.1:${elsewhere.port}/`;
+    const { send } = await sendTo(answering(`${status} Elsewhere`, [location]));
+    expect(await send()).toMatchObject({ kind: "answered", status });
+    expect(elsewhere.connections).toHaveLength(0);
+  });
+
+  it("is asked for how long it wants to be left alone", async () => {
+    const { send } = await sendTo(answering("429 Slowly", ["Retry-After: 7"]));
+    expect(await send()).toMatchObject({ status: 429, retryAfterMs: 7_000 });
+    const at = new Date(Date.now() + 60_000).toUTCString();
+    const dated = await sendTo(answering("503 Away", [`Retry-After: ${at}`]));
+    const { retryAfterMs } = (await dated.send()) as { retryAfterMs?: number };
+    expect(retryAfterMs).toBeGreaterThan(50_000);
+    expect(retryAfterMs).toBeLessThanOrEqual(60_000);
+  });
+
+  it("says nothing of waiting when it does not", async () => {
+    const { send } = await sendTo(answerOk);
+    expect(await send()).not.toHaveProperty("retryAfterMs");
+  });
+
+  it("is kept up to 2 KiB, and cut there between two characters", async () => {
+    const { send } = await sendTo(answering("200 OK", [], `x${"é".repeat(2_000)}`));
+    expect(await send()).toMatchObject({ status: 200, body: `x${"é".repeat(1_023)}` });
+  });
+
+  it("without an end is cut off, and its connection closed", async () => {
+    let written = 0;
+    const { send, target } = await sendTo((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+      const goOn = () => {
+        while (!socket.destroyed && socket.write(`400\r\n${"x".repeat(1024)}\r\n`)) written += 1;
+      };
+      socket.on("drain", goOn);
+      goOn();
+    });
+    expect(await send()).toMatchObject({ kind: "answered", status: 200, body: "x".repeat(2_048) });
+    await eventually(() => target.connections[0]?.destroyed);
+    // What the buffers of both sides take, and far from what would flow in a second.
+    expect(written).toBeLessThan(16 * 1_024);
+  });
+
+  it("that is packed is not unpacked", async () => {
+    const packed = gzipSync(Buffer.alloc(100_000_000));
+    const { send } = await sendTo((socket) => {
+      const head = `Content-Encoding: gzip\r\nContent-Length: ${packed.length}`;
+      socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n`);
+      socket.write(packed);
+    });
+    const result = (await send()) as { status: number; body: string };
+    expect(result.status).toBe(200);
+    expect(result.body.length).toBeLessThanOrEqual(2_048);
+  });
+
+  it("of any bytes becomes text that PostgreSQL can keep", async () => {
+    const { send } = await sendTo((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n");
+      socket.write(Buffer.from([0x61, 0x00, 0xff, 0x62]));
+    });
+    expect(await send()).toMatchObject({ body: "a\u{FFFD}\u{FFFD}b" });
+  });
+
+  it("of HTTP/1.0 ends with its connection", async () => {
+    const { send } = await sendTo((socket) => void socket.end("HTTP/1.0 200 OK\r\n\r\nok"));
+    expect(await send()).toMatchObject({ kind: "answered", status: 200, body: "ok" });
+  });
+
+  it("may come before the body was sent whole", async () => {
+    const refuse = answering("413 Too Large", ["Connection: close"]);
+    const { send, target } = await sendTo((socket) => {
+      if (target.requests.length === 1) refuse(socket);
+    });
+    const body = "x".repeat(10_000_000);
+    expect(await send({ body })).toMatchObject({ kind: "answered", status: 413 });
+  });
+
+  it("may come after others that are preliminary", async () => {
+    const { send } = await sendTo((socket) => {
+      socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+      answerOk(socket);
+    });
+    expect(await send()).toMatchObject({ kind: "answered", status: 200 });
+  });
+});
+
+describe("an attempt fails", () => {
+  it("when nothing is answered in time", async () => {
+    const { send, target } = await sendTo(() => undefined);
+    const result = await send();
+    expect(result).toMatchObject(timeOut);
+    expect(result.durationMs).toBeGreaterThanOrEqual(timeoutMs - 5);
+    // A busy machine is late, but by no other time-out's length.
+    expect(result.durationMs).toBeLessThan(5 * timeoutMs);
+    await eventually(() => target.connections[0]?.destroyed);
+  });
+
+  it.each([
+    ["headers drip", "HTTP/1.1 200 OK\r\n", "X-Slow: 1\r\n"],
+    ["a body drips", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"],
+    [
+      "preliminary answers drip",
+      "HTTP/1.1 103 Early Hints\r\n\r\n",
+      "HTTP/1.1 103 Early Hints\r\n\r\n",
+    ],
+  ])("when %s for longer than there is time", async (_, head, drop) => {
+    const { send, target } = await sendTo((socket) => {
+      socket.write(head);
+      const dripping = setInterval(() => socket.write(drop), 50);
+      socket.once("close", () => clearInterval(dripping));
+    });
+    expect(await send()).toMatchObject(timeOut);
+    await eventually(() => target.connections[0]?.destroyed);
+  });
+
+  it("when the body stops before its end", async () => {
+    const { send } = await sendTo((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+    });
+    expect(await send()).toMatchObject(timeOut);
+  });
+
+  it.each([
+    ["before it answers", ""],
+    ["in the headers", "HTTP/1.1 200 OK\r\nX-Half: "],
+    ["in a body of known length", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"],
+    ["in a body of chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf"],
+  ])("when the target closes the connection %s", async (_, beginning) => {
+    const { send, target } = await sendTo((socket) => void socket.end(beginning));
+    expect(await send()).toMatchObject(closedEarly);
+    expect(target.requests).toHaveLength(1);
+  });
+
+  it("when nobody listens", async () => {
+    const { send, target } = await sendTo(answerOk);
+    await target.close();
+    expect(await send()).toMatchObject({ error: "connection refused", timedOut: false });
+  });
+
+  it.each([
+    ["is not HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
+    ["has a status that is none", "HTTP/1.1 abc OK\r\n\r\n"],
+    [
+      "has headers without bound",
+      `HTTP/1.1 200 OK\r\n${`X-More: ${"x".repeat(1_000)}\r\n`.repeat(100)}`,
+    ],
+    ["has two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"],
+  ])("when the answer %s", async (_, answer) => {
+    const { send } = await sendTo((socket) => void socket.write(answer));
+    expect(await send()).toMatchObject({ kind: "failed", error: "answer is not HTTP" });
+  });
+
+  it("when the target wants to speak another protocol", async () => {
+    const { send, target } = await sendTo((socket) => {
+      socket.write("HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+    });
+    expect(await send()).toMatchObject({ error: "target switched to another protocol" });
+    await eventually(() => target.connections[0]?.destroyed);
+  });
+
+  it("when it is called off", async () => {
+    const callOff = new AbortController();
+    const { send, target } = await sendTo(() => callOff.abort());
+    const result = await send({ signal: callOff.signal });
+    expect(result).toMatchObject({ kind: "failed", error: "called off", timedOut: false });
+    await eventually(() => target.connections[0]?.destroyed);
+  });
+
+  it("when it was called off before it began, without a connection", async () => {
+    const { send, target } = await sendTo(answerOk);
+    expect(await send({ signal: AbortSignal.abort() })).toMatchObject({ error: "called off" });
+    expect(target.connections).toHaveLength(0);
+  });
+});
+
+describe("a target that is slow, but in time", () => {
+  it("is waited for longer than an idle connection is kept", async () => {
+    const target = closing(
+      await startRawTarget({
+        onRequest: (socket) => void setTimeout(() => answerOk(socket), 4_500),
+      }),
+    );
+    const sender = closing(createSend({ logger, rules: { httpsOnly: false, allowPrivate: true } }));
+    const url = `http://127.0.0.1:${target.port}/`;
+    const result = await sender.send({ url, headers: {}, body: "{}" });
+    expect(result).toMatchObject({ kind: "answered", status: 200 });
+  });
+});

@@ -1,0 +1,126 @@
+import { createHmac } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import { keepSecrets } from "../src/webhooks/keep-secrets.ts";
+import {
+  type Dispatcher,
+  openDispatcher,
+  type Replica,
+  secretKey,
+  type Tenant,
+} from "./dispatcher-fixture.ts";
+
+/** Secrets while the keys that they are sealed with are replaced. */
+const [oldKey, newKey] = [secretKey("old", 1), secretKey("new", 2)];
+
+let dispatcher: Dispatcher;
+/** Before the change of keys, while it goes on, and after it. */
+let before: Replica;
+let during: Replica;
+let after: Replica;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  dispatcher = await openDispatcher();
+  before = await dispatcher.startReplica({ secretKeys: oldKey });
+  during = await dispatcher.startReplica({ secretKeys: `${newKey},${oldKey}` });
+  after = await dispatcher.startReplica({ secretKeys: newKey });
+  tenant = await dispatcher.newTenant(before, during, after);
+});
+afterAll(() => dispatcher?.close());
+afterEach(async () => {
+  dispatcher.receiver.reset();
+  await dispatcher.admin`delete from webhooks`;
+});
+
+async function newWebhook() {
+  const { body } = await before.call(tenant.path, {
+    method: "POST",
+    key: tenant.serverKey,
+    body: {
+      name: uuidv7(),
+      url: dispatcher.receiver.url,
+      events: ["flag.toggled"],
+      secret: "whisper",
+    },
+  });
+  return { id: body.id as string, path: `${tenant.path}/${body.id}` };
+}
+
+const patch = (replica: Replica, { path }: { path: string }, body: object) =>
+  replica.call(path, { method: "PATCH", key: tenant.serverKey, body });
+
+async function signsWith(replica: Replica, { path }: { path: string }, secret: string) {
+  const { status } = await replica.call(`${path}/test`, { method: "POST", key: tenant.serverKey });
+  if (status !== 200) return false;
+  const { raw = "", headers } = dispatcher.receiver.requests.at(-1) ?? {};
+  const expected = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`;
+  return headers?.["x-service-signature"] === expected;
+}
+
+async function rowOf({ id }: { id: string }) {
+  const [row] = await dispatcher.admin`select * from webhooks where id = ${id}`;
+  return row;
+}
+
+describe("a change of keys", () => {
+  it("can be made without a gap: both are known, then all is sealed anew, then one goes", async () => {
+    const webhook = await newWebhook();
+    expect(await signsWith(during, webhook, "whisper")).toBe(true);
+    expect(await signsWith(after, webhook, "whisper")).toBe(false);
+    await keepSecrets(during);
+    expect(await rowOf(webhook)).toMatchObject({ secret_key_id: "new" });
+    expect(await signsWith(after, webhook, "whisper")).toBe(true);
+  });
+
+  it("seals the secret before anew too, and a change of keys is no change of the webhook", async () => {
+    const webhook = await newWebhook();
+    await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
+    const { updated_at: updatedAt } = (await rowOf(webhook)) ?? {};
+    await keepSecrets(during);
+    expect(await rowOf(webhook)).toMatchObject({
+      secret_key_id: "new",
+      previous_secret_key_id: "new",
+      updated_at: updatedAt,
+    });
+  });
+
+  it("goes through all of more webhooks than are taken at once, past what nobody can read", async () => {
+    const webhook = await newWebhook();
+    const { admin } = dispatcher;
+    // Their ids come before that of the webhook.
+    await admin`
+      insert into webhooks (id, organization_id, project_id, name, url, events, enabled, secret,
+        secret_key_id, created_at, updated_at)
+      select ('00000000-0000-4000-8000-' || lpad(number::text, 12, '0'))::uuid, organization_id,
+        gen_random_uuid(), name, url, events, enabled, secret, 'lost', created_at, updated_at
+      from webhooks, generate_series(1, 250) as number where id = ${webhook.id}`;
+    await keepSecrets(during);
+    expect(await rowOf(webhook)).toMatchObject({ secret_key_id: "new" });
+    const [lost] = await admin`
+      select count(*)::integer from webhooks where secret_key_id = 'lost'`;
+    expect(lost?.count).toBe(250);
+  });
+
+  it("lets a webhook have another secret although the one it has cannot be read", async () => {
+    const webhook = await newWebhook();
+    const body = { secret: "shout", secret_overlap_seconds: 3_600 };
+    expect((await patch(after, webhook, body)).status).toBe(200);
+    expect(await rowOf(webhook)).toMatchObject({ secret_key_id: "new", previous_secret: null });
+    expect(await signsWith(after, webhook, "shout")).toBe(true);
+  });
+});
+
+describe("the secret before", () => {
+  it("is forgotten when its overlap has ended, and not sooner", async () => {
+    const [ended, open] = [await newWebhook(), await newWebhook()];
+    for (const webhook of [ended, open])
+      await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
+    await dispatcher.admin`
+      update webhooks set previous_secret_ends_at = now() - interval '1 second'
+      where id = ${ended.id}`;
+    await keepSecrets(before);
+    expect(await rowOf(ended)).toMatchObject({ previous_secret: null });
+    expect(await rowOf(open)).toMatchObject({ previous_secret_key_id: "old" });
+  });
+});

@@ -1,0 +1,212 @@
+import { createHmac } from "node:crypto";
+import { compileCheck, WebhookPayload } from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { Webhook as StandardWebhook } from "standardwebhooks";
+import { v7 as uuidv7 } from "uuid";
+import { testsAtOncePerOrganization } from "../src/webhooks/webhook-tests.ts";
+import {
+  type Dispatcher,
+  openDispatcher,
+  type Replica,
+  type Tenant,
+} from "./dispatcher-fixture.ts";
+
+/** Test payloads, really sent to a receiver that answers in every way. */
+let dispatcher: Dispatcher;
+let replica: Replica;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  dispatcher = await openDispatcher();
+  replica = await dispatcher.startReplica();
+  tenant = await dispatcher.newTenant(replica);
+});
+afterAll(() => dispatcher?.close());
+afterEach(() => dispatcher.receiver.reset());
+
+async function newWebhook(fields: object = {}, owner = tenant) {
+  const { status, body } = await replica.call(owner.path, {
+    method: "POST",
+    key: owner.serverKey,
+    body: {
+      name: uuidv7(),
+      url: `${dispatcher.receiver.url}/hooks`,
+      events: ["flag.toggled"],
+      ...fields,
+    },
+  });
+  expect(status).toBe(201);
+  return { id: body.id as string, path: `${owner.path}/${body.id}` };
+}
+
+const test = ({ path }: { path: string }, key = tenant.serverKey, by = replica) =>
+  by.call(`${path}/test`, { method: "POST", key });
+
+const checkPayload = compileCheck(WebhookPayload);
+
+describe("testing a webhook", () => {
+  it("sends what a delivery looks like, signed as one", async () => {
+    const webhook = await newWebhook({ secret: "whisper" });
+    const { status, body } = await test(webhook);
+    expect(status).toBe(200);
+    expect(body).toEqual({ success: true, status_code: 200, response_time_ms: expect.any(Number) });
+    const [request, ...others] = dispatcher.receiver.requests;
+    expect(others).toEqual([]);
+    const raw = request?.raw ?? Buffer.alloc(0);
+    expect(request).toMatchObject({
+      method: "POST",
+      path: "/hooks",
+      headers: {
+        "content-type": "application/json",
+        "user-agent": expect.stringMatching(/^Halyard\//),
+        "x-service-event": "flag.toggled",
+        "x-service-delivery": expect.any(String),
+        "x-service-signature": `sha256=${createHmac("sha256", "whisper").update(raw).digest("hex")}`,
+      },
+    });
+    expect(request?.headers["webhook-id"]).toBe(request?.headers["x-service-delivery"]);
+    const verifier = new StandardWebhook("whisper", { format: "raw" });
+    const headers = request?.headers as Record<string, string>;
+    expect(verifier.verify(raw.toString(), headers)).toMatchObject({
+      event: "flag.toggled",
+      triggered_by: { id: tenant.userId },
+    });
+  });
+
+  it.each(["flag.created", "flag.updated", "flag.deleted", "flag.toggled", "flag_state.updated"])(
+    "sends a whole payload of %s to a webhook that listens to it",
+    async (event) => {
+      await test(await newWebhook({ events: [event] }));
+      const payload = JSON.parse(`${dispatcher.receiver.requests[0]?.raw}`);
+      expect(checkPayload(payload)).toMatchObject({ ok: true });
+      expect(payload.event).toBe(event);
+      expect("state" in payload).toBe(event === "flag_state.updated");
+      expect("changes" in payload).toBe(event === "flag.updated");
+    },
+  );
+
+  it("signs nothing without a secret", async () => {
+    await test(await newWebhook());
+    const headers = dispatcher.receiver.requests[0]?.headers ?? {};
+    expect(headers).not.toHaveProperty("x-service-signature");
+    expect(headers).not.toHaveProperty("webhook-signature");
+  });
+
+  it("signs with both secrets while they overlap, and with the new one alone afterwards", async () => {
+    const webhook = await newWebhook({ secret: "old" });
+    const body = { secret: "new", secret_overlap_seconds: 3_600 };
+    await replica.call(webhook.path, { method: "PATCH", key: tenant.serverKey, body });
+    await test(webhook);
+    await dispatcher.admin`
+      update webhooks set previous_secret_ends_at = now() - interval '1 second'
+      where id = ${webhook.id}`;
+    await test(webhook);
+    const accepted = (index: number, secret: string) => {
+      const { raw, headers } = dispatcher.receiver.requests[index] ?? {};
+      const verifier = new StandardWebhook(secret, { format: "raw" });
+      return () => verifier.verify(`${raw}`, headers as Record<string, string>);
+    };
+    expect(accepted(0, "old")).not.toThrow();
+    expect(accepted(0, "new")).not.toThrow();
+    expect(accepted(1, "old")).toThrow();
+    expect(accepted(1, "new")).not.toThrow();
+  });
+
+  it.each([204, 299])("counts %d as a success", async (status) => {
+    dispatcher.receiver.answer({ kind: "answer", status });
+    const { body } = await test(await newWebhook());
+    expect(body).toMatchObject({ success: true, status_code: status });
+  });
+
+  it.each([
+    { status: 301, headers: { location: "/elsewhere" } },
+    { status: 400 },
+    { status: 410 },
+    { status: 429, headers: { "retry-after": "60" } },
+    { status: 500 },
+  ])("says that $status is none, and follows nothing", async (given) => {
+    dispatcher.receiver.answer({ kind: "answer", ...given });
+    const webhook = await newWebhook();
+    expect(await test(webhook)).toMatchObject({
+      status: 200,
+      body: { success: false, status_code: given.status },
+    });
+    expect(dispatcher.receiver.requests).toHaveLength(1);
+    const { body } = await replica.call(webhook.path, { key: tenant.serverKey });
+    expect(body.enabled).toBe(true);
+  });
+
+  it("says 0 when the target closes without an answer, or is not there", async () => {
+    dispatcher.receiver.answer({ kind: "close", when: "at once" });
+    const failed = { status: 200, body: { success: false, status_code: 0 } };
+    expect(await test(await newWebhook())).toMatchObject(failed);
+    expect(await test(await newWebhook({ url: "http://127.0.0.1:1/" }))).toMatchObject(failed);
+  });
+
+  it("is not held up by a body without an end", async () => {
+    dispatcher.receiver.answer({ kind: "endless body" });
+    const { body } = await test(await newWebhook());
+    expect(body).toMatchObject({ success: true, status_code: 200 });
+  });
+
+  it("tells how long the target took", async () => {
+    dispatcher.receiver.answer({ kind: "answer", status: 200, delayMs: 120 });
+    const { body } = await test(await newWebhook());
+    expect(body.response_time_ms).toBeGreaterThanOrEqual(119);
+  });
+
+  it("is no delivery, and may be made of a webhook that is switched off", async () => {
+    const webhook = await newWebhook({ enabled: false });
+    expect((await test(webhook)).body.success).toBe(true);
+    const listed = await replica.call(`${webhook.path}/deliveries`, { key: tenant.serverKey });
+    expect(listed.body.deliveries).toEqual([]);
+  });
+
+  it("goes nowhere private that was allowed earlier", async () => {
+    const webhook = await newWebhook();
+    const strict = await dispatcher.startReplica({
+      rules: { httpsOnly: false, allowPrivate: false },
+    });
+    expect((await test(webhook, tenant.serverKey, strict)).body).toMatchObject({
+      success: false,
+      status_code: 0,
+    });
+    expect(dispatcher.receiver.requests).toEqual([]);
+    await strict.stop();
+  });
+});
+
+describe("tests that hang", () => {
+  it("are bounded for each organization, and take nothing from the others", async () => {
+    const mine = await dispatcher.newTenant(replica);
+    const silent = await newWebhook({ url: `${dispatcher.receiver.url}/silent` }, mine);
+    let answerNow = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answerNow = resolve;
+    });
+    dispatcher.receiver.answer({ kind: "answer", status: 200, after: answered }, "/silent");
+    const held = Array.from({ length: testsAtOncePerOrganization }, () =>
+      test(silent, mine.serverKey),
+    );
+    await eventually(() => dispatcher.receiver.requests.length === testsAtOncePerOrganization);
+    const refused = await test(silent, mine.serverKey);
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: "RATE_001" } } });
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect((await test(await newWebhook())).body.success).toBe(true);
+    answerNow();
+    for (const { body } of await Promise.all(held)) expect(body.success).toBe(true);
+    expect((await test(silent, mine.serverKey)).body.success).toBe(true);
+  });
+
+  it("are called off when the service stops, and the caller is asked to come back", async () => {
+    dispatcher.receiver.answer({ kind: "hang" });
+    const webhook = await newWebhook();
+    const stopping = await dispatcher.startReplica();
+    const held = test(webhook, tenant.serverKey, stopping);
+    await eventually(() => dispatcher.receiver.hanging() === 1);
+    await stopping.tests.stop();
+    expect(await held).toMatchObject({ status: 503, body: { error: { code: "SERVER_002" } } });
+    await stopping.stop();
+  });
+});
