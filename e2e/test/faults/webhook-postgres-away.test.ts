@@ -20,20 +20,36 @@ describe("given PostgreSQL that fails while changes are told", () => {
   });
   afterAll(() => system?.close());
 
-  /** Has commits wait for a copy that nobody makes: they are made, and nobody is told of it. */
-  async function keepCommitsUnanswered(): Promise<void> {
+  /**
+   * Has commits wait for a copy that nobody makes: they are made, and nobody is told of it. PostgreSQL
+   * takes a setting over in its own time, so commits of ours go on until one of them waits. Answers how
+   * to have them answered again.
+   */
+  async function keepCommitsUnanswered(): Promise<() => Promise<void>> {
+    const ours = await system.sql.reserve();
+    const [self] = await ours<[{ pid: number }]>`select pg_backend_pid() as pid`;
+    let answered = false;
+    const commitOnAndOn = async () => {
+      while (!answered) await ours`select pg_logical_emit_message(true, 'test', '')`;
+      ours.release();
+    };
     await system.sql`alter system set synchronous_standby_names = 'nobody'`;
     await system.sql`select pg_reload_conf()`;
+    const committing = commitOnAndOn();
+    await eventually(async () => (await unansweredCommits()).some(({ pid }) => pid === self.pid));
+    return async () => {
+      answered = true;
+      await system.sql`alter system reset synchronous_standby_names`;
+      await system.sql`select pg_reload_conf()`;
+      await committing;
+    };
   }
 
-  async function answerCommits(): Promise<void> {
-    await system.sql`alter system reset synchronous_standby_names`;
-    await system.sql`select pg_reload_conf()`;
-  }
+  const unansweredCommits = () => system.sql<{ pid: number; user: string }[]>`
+    select pid, usename as user from pg_stat_activity where wait_event = 'SyncRep'`;
 
-  const commitsUnanswered = () => system.sql<{ pid: number }[]>`
-    select pid from pg_stat_activity
-    where usename = 'webhooks_runtime' and wait_event = 'SyncRep'`;
+  const unansweredDispatchers = async () =>
+    (await unansweredCommits()).filter(({ user }) => user === "webhooks_runtime");
 
   it("loses nothing when it is killed, and sends nothing again that it could not record meanwhile", async () => {
     const story = await beginWebhookStory(system, { name: "PostgreSQL killed", flags });
@@ -61,10 +77,10 @@ describe("given PostgreSQL that fails while changes are told", () => {
     await story.switchByHand(flag, true);
     await story.deliveryThatIs("delivering");
     await eventually(() => story.receiver.requests.length === 1);
-    await keepCommitsUnanswered();
+    const answerCommits = await keepCommitsUnanswered();
     release.resolve();
-    await eventually(async () => (await commitsUnanswered()).length > 0);
-    for (const { pid } of await commitsUnanswered())
+    await eventually(async () => (await unansweredDispatchers()).length > 0);
+    for (const { pid } of await unansweredDispatchers())
       await system.sql`select pg_terminate_backend(${pid})`;
     await answerCommits();
     // Whoever was not answered asks again, and survives what it finds.

@@ -302,6 +302,16 @@ describe("given a lease", () => {
     await expect(one.recordAsLeader(async () => "recorded")).rejects.toThrow("has ended");
   });
 
+  it("is free again soon after its holder began to record something and got no further", async () => {
+    const [one, two] = [leaseNamed("held-up"), leaseNamed("held-up")];
+    await one.acquire();
+    const recording = one.recordAsLeader((tx) => tx`select pg_sleep(60)`);
+    await expect(recording).rejects.toMatchObject({ code: queryCanceled });
+    expect(await two.acquire()).toBe(true);
+  });
+
+  const queryCanceled = "57014";
+
   const endLease = (name: string) =>
     management.sql`update leases set expires_at = clock_timestamp() where name = ${name}`;
 });

@@ -31,6 +31,11 @@ export const leaseMs = 3_000;
 export const renewEveryMs = 1_000;
 /** A process that is stopped while it records must not hold the lease's row for longer than the lease. */
 const recordingPatienceMs = 2_000;
+/**
+ * One that is stopped between the parts of a statement, which come one by one, counts as executing it.
+ * What is recorded in one takes milliseconds; this leaves room for a disk that is slow.
+ */
+const statementPatienceMs = 4_000;
 
 export function createLease(options: {
   sql: Sql;
@@ -74,7 +79,8 @@ export function createLease(options: {
       sql.begin(async (plainTransaction) => {
         const tx = plainTransaction as unknown as Transaction;
         const rows = await tx`
-          select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true)
+          select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true),
+                 set_config('statement_timeout', ${String(statementPatienceMs)}, true)
           from leases
           where name = ${name} and holder = ${holder} and expires_at > clock_timestamp()
           for share`;
