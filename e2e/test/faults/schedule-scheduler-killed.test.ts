@@ -5,10 +5,12 @@ import { holdRow } from "../../src/held-rows.ts";
 import { killOne, startReadyScheduler } from "../../src/replicas.ts";
 import { readQueue } from "../../src/schedule-agreement.ts";
 import { beginScheduleStory } from "../../src/schedule-story.ts";
+import { stepClock } from "../../src/scheduler-clock.ts";
 import { type Scheduler, type System, startSystem } from "../../src/system.ts";
 
 /** Time to set a schedule, and to come to what is to go wrong with it. */
 const soonMs = 600;
+const hourMs = 60 * 60_000;
 
 describe("given a scheduler that is killed with a due change in its hands", () => {
   let system: System;
@@ -86,14 +88,16 @@ describe("given a scheduler that is killed with a due change in its hands", () =
     const { story, flag } = await begin("Settled, not acknowledged");
     const { gate } = only();
     gate.shutBefore("+ACK");
-    await story.schedule(flag, { enableInMs: soonMs, disableInMs: soonMs + 2_000 });
+    await story.schedule(flag, { enableInMs: soonMs, disableInMs: hourMs });
     await eventually(() => gate.holds("+ACK"));
     expect(await story.states(flag)).toEqual(["applied", "armed"]);
     await kill();
     await gate.close();
     expect((await readQueue(system.nats.url)).waiting).toBe(1);
     const next = await replace();
+    await stepClock(system.sql, hourMs);
     await story.applied(flag);
+    await stepClock(system.sql, 0);
     expect(await story.faults()).toEqual([]);
     // The second change, and not the first one again, which the one before had settled.
     expect(await countSettled(next)).toBe(1);
