@@ -8,7 +8,7 @@ import { type System, startSystem } from "../../src/system.ts";
 import { beginWebhookStory } from "../../src/webhook-story.ts";
 
 /** Long enough to lock a table before the retry, and waited for by nobody else. */
-const retryDelay = "1s";
+const retryDelay = "3s";
 
 describe("given a dispatcher that is killed with a delivery in its hands", () => {
   let system: System;
