@@ -1,3 +1,4 @@
+export { createAlarm } from "./alarm.ts";
 export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.ts";
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
