@@ -71,7 +71,7 @@ async function prepareSchema(
     runtimePassword: "bench-runtime",
   });
   const directory = migrationsDirOf(service);
-  await migrate({ ownerUrl, schema, directory, log: () => undefined });
+  await migrate({ ownerUrl, schema, directory });
   return runtimeUrl;
 }
 

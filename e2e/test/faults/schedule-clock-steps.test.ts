@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CreatedFlag } from "../../src/changes.ts";
 import { holdRow } from "../../src/held-rows.ts";
 import { killOne, startReadyScheduler } from "../../src/replicas.ts";
 import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { stepClock } from "../../src/scheduler-clock.ts";
 import { type System, startSystem } from "../../src/system.ts";
 
 const minuteMs = 60_000;
@@ -20,7 +20,7 @@ describe("given schedulers whose clock is set by an hour", () => {
   });
   afterAll(() => system?.close());
 
-  const step = (byMs: number) => stepClock(system.sql, byMs);
+  const step = (byMs: number) => stepClock(system.sql, "scheduler", byMs);
 
   it("makes everything that comes due by a step forwards, in order, and nothing of it again", async () => {
     const story = await beginScheduleStory(system, { name: "Forwards", flags: 10 });

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { eventually, type ServiceProcess } from "@halyard/testing";
+import { eventually, type ServiceProcess, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CreatedFlag } from "../../src/changes.ts";
 import { holdRow } from "../../src/held-rows.ts";
 import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { stepClock } from "../../src/scheduler-clock.ts";
 import { type System, startSystem } from "../../src/system.ts";
 
 const hourMs = 60 * 60_000;
@@ -32,9 +31,9 @@ describe("given people who change flags while their schedules come due", () => {
     await story.remove(deleted);
     await eventually(async () => (await story.states(deleted)).join() === "cancelled");
     story.expectMade(deleted, []);
-    await stepClock(system.sql, hourMs);
+    await stepClock(system.sql, "scheduler", hourMs);
     await story.applied(other);
-    await stepClock(system.sql, 0);
+    await stepClock(system.sql, "scheduler", 0);
     expect(await story.faults()).toEqual([]);
   });
 

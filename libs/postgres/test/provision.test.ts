@@ -45,7 +45,6 @@ describe("given a role that may create roles and databases, but is no superuser"
       ownerUrl: first.ownerUrl,
       schema: service,
       directory: migrations,
-      log: () => undefined,
     };
     expect(await migrate(migration)).toEqual(["0001_things"]);
     const runtime = postgres(first.runtimeUrl, { max: 1, onnotice: () => undefined });

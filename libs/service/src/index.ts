@@ -1,3 +1,4 @@
+export { createAlarm } from "./alarm.ts";
 export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.ts";
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
@@ -18,6 +19,7 @@ export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
+export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
 export { periodically } from "./periodically.ts";
 export { isWellEncoded } from "./query-values.ts";
 export { type BodyReading, readJsonBody } from "./read-json-body.ts";
@@ -40,8 +42,8 @@ export {
   natsUrlVariable,
   portVariable,
   postgresMaxConnectionsVariable,
-  postgresOwnerUrlVariable,
   postgresUrlVariable,
+  readPostgresOwnerUrl,
   sharedVariables,
   trustedProxiesVariable,
   urlOf,

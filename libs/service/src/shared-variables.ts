@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { variable } from "./environment.ts";
+import { readEnvironment, variable } from "./environment.ts";
 
 /** Environment variables that every service has, to be spread into its own schema. */
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -94,13 +94,17 @@ export function postgresUrlVariable(schema: string) {
   });
 }
 
-/** `POSTGRES_OWNER_URL` of a service's migrations. */
-export function postgresOwnerUrlVariable(schema: string) {
-  return variable(urlOf("postgres:", "postgresql:"), {
+/** `POSTGRES_OWNER_URL`, the only variable that the migrations of a schema read. */
+export function readPostgresOwnerUrl(
+  schema: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  const ownerUrl = variable(urlOf("postgres:", "postgresql:"), {
     description: `The database, as the role \`${schema}_owner\`; used by migrations only.`,
     expects: `an address such as postgres://${schema}_owner:secret@host:5432/halyard`,
     secret: true,
   });
+  return readEnvironment(z.object({ POSTGRES_OWNER_URL: ownerUrl }), env).POSTGRES_OWNER_URL;
 }
 
 /** `POSTGRES_MAX_CONNECTIONS` with the default of a service. */

@@ -20,7 +20,6 @@ export async function prepareTemplate(adminUrl: string, database: string): Promi
       ownerUrl,
       schema,
       directory: migrationsDirOf(service),
-      log: () => undefined,
     });
     urls[schema] = runtimeUrl;
   }

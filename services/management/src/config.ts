@@ -3,9 +3,9 @@ import {
   keyRateVariables,
   portVariable,
   postgresMaxConnectionsVariable,
-  postgresOwnerUrlVariable,
   postgresUrlVariable,
   readEnvironment,
+  readPostgresOwnerUrl,
   sharedVariables,
   variable,
 } from "@halyard/service";
@@ -53,12 +53,7 @@ const readSchema = configSchema.extend({ PLANS: Plans });
 
 export const readConfig = (): Config => readEnvironment(readSchema, process.env);
 
-export const migrateConfigSchema = z.object({
-  POSTGRES_OWNER_URL: postgresOwnerUrlVariable("management"),
-});
-
-export const readMigrateConfig = (): z.output<typeof migrateConfigSchema> =>
-  readEnvironment(migrateConfigSchema, process.env);
+export const readOwnerUrl = (): string => readPostgresOwnerUrl("management", process.env);
 
 /** Verification reads only, so the service's own role will do, or any other that may select. */
 export const readVerifyConfig = (): Pick<Config, "POSTGRES_URL"> =>

@@ -1,19 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { migrate } from "@halyard/postgres";
 import { startOrExit } from "@halyard/service";
-import { readMigrateConfig } from "./config.ts";
+import { readOwnerUrl } from "./config.ts";
 
-/** `npm run migrate`: brings the schema `management` up to date, then ends. */
-const directory = fileURLToPath(new URL("../migrations", import.meta.url));
-
+/** Brings the schema `management` up to date, then ends. */
 await startOrExit(async () => {
-  const { POSTGRES_OWNER_URL } = readMigrateConfig();
   const applied = await migrate({
-    ownerUrl: POSTGRES_OWNER_URL,
+    ownerUrl: readOwnerUrl(),
     schema: "management",
-    directory,
-    log: () => undefined,
+    directory: fileURLToPath(new URL("../migrations", import.meta.url)),
   });
-  const names = applied.length === 0 ? "nothing to do" : applied.join(", ");
-  process.stdout.write(`management: ${names}\n`);
+  process.stdout.write(`management: ${applied.join(", ") || "nothing to do"}\n`);
 });

@@ -80,7 +80,7 @@ describe("given a database from before there were hashes", () => {
   });
 
   const upTo = (directory: string) =>
-    migrate({ ownerUrl: adminUrl, schema: "management", directory, log: () => undefined });
+    migrate({ ownerUrl: adminUrl, schema: "management", directory });
 
   it("links what is there, each flag and environment for itself, and what comes after", async () => {
     const written = { [production]: [] as string[], [staging]: [] as string[] };

@@ -1,16 +1,18 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
+import { randomUUID } from "node:crypto";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import { defaultPlans, type PlanLimits } from "@halyard/contracts";
-import { connectPostgres, type Sql } from "@halyard/postgres";
+import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
   type CallOptions,
   call,
   createTestDatabase,
   eventually,
+  once,
   startTestNats,
   type TestDatabase,
   type TestNats,
+  tenantInSnapshot,
 } from "@halyard/testing";
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
@@ -122,67 +124,27 @@ async function openBackends(): Promise<Backends> {
   return { database, nats };
 }
 
-/** What a test has stopped is not stopped again at the end. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
-}
-
 export type Management = Awaited<ReturnType<typeof openManagement>>;
 
 /** A project with two environments and a user, written straight into the tables. */
-export async function seedProject(management: Management) {
-  const { sql, directory } = management;
-  const ids = {
-    organizationId: uuidv7(),
-    projectId: uuidv7(),
-    userId: uuidv7(),
-    environmentId: uuidv7(),
-    otherEnvironmentId: uuidv7(),
-  };
+export async function seedProject({ sql, directory }: Management) {
+  const { keyEntries, ...tenant } = tenantInSnapshot();
+  const { organizationId, projectId, userId, environmentId, otherEnvironmentId } = tenant;
   const now = new Date();
   await sql`insert into organizations
-    values (${ids.organizationId}, 'Acme', 'pro', 1, ${now}, ${now}, ${sql.json(defaultPlans.pro ?? null)})`;
-  await sql`insert into users values (${ids.userId}, ${ids.organizationId}, 'ada@example.com', 'Ada', ${now})`;
-  await sql`insert into projects values (${ids.projectId}, ${ids.organizationId}, 'Web', ${now})`;
+    values (${organizationId}, 'Acme', 'pro', 1, ${now}, ${now}, ${sql.json(defaultPlans.pro ?? null)})`;
+  await sql`insert into users values (${userId}, ${organizationId}, 'ada@example.com', 'Ada', ${now})`;
+  await sql`insert into projects values (${projectId}, ${organizationId}, 'Web', ${now})`;
   await sql`insert into environments values
-    (${ids.environmentId}, ${ids.projectId}, 'production', ${now}),
-    (${ids.otherEnvironmentId}, ${ids.projectId}, 'staging', ${now})`;
-  const server = await seedKey(sql, directory, ids, { kind: "server" });
-  const client = await seedKey(sql, directory, ids, { kind: "client" });
-  const bound = await seedKey(sql, directory, ids, { kind: "server", environmentOnly: true });
-  return { ...ids, serverKey: server, clientKey: client, environmentOnlyKey: bound };
-}
-
-async function seedKey(
-  sql: Sql,
-  directory: Management["directory"],
-  ids: { organizationId: string; projectId: string; environmentId: string; userId: string },
-  options: { kind: "client" | "server"; environmentOnly?: boolean },
-): Promise<string> {
-  const made = makeApiKey(options.kind, randomBytes);
-  const environmentOnly = options.environmentOnly ?? false;
-  await sql`
-    insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
-      environment_only, version, created_at)
-    values (${made.id}, ${made.secretSha256}, ${options.kind}, 'seeded', ${ids.environmentId},
-      ${ids.userId}, ${environmentOnly}, 1, now())`;
-  directory.apply(made.id, {
-    kind: "key",
-    key_id: made.id,
-    secret_sha256: made.secretSha256,
-    key_kind: options.kind,
-    organization_id: ids.organizationId,
-    project_id: ids.projectId,
-    environment_id: ids.environmentId,
-    user_id: ids.userId,
-    environment_only: environmentOnly,
-    expires_at: null,
-    version: 1,
-    committed_at: new Date().toISOString(),
-  });
-  return made.key;
+    (${environmentId}, ${projectId}, 'production', ${now}),
+    (${otherEnvironmentId}, ${projectId}, 'staging', ${now})`;
+  for (const { value: key } of keyEntries) {
+    await sql`
+      insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
+        environment_only, version, created_at)
+      values (${key.key_id}, ${key.secret_sha256}, ${key.key_kind}, 'seeded', ${environmentId},
+        ${userId}, ${key.environment_only}, 1, now())`;
+    directory.apply(key.key_id, key);
+  }
+  return tenant;
 }

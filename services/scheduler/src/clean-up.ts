@@ -16,17 +16,10 @@ const batchSize = 1_000;
 export function startCleanUp({ sql, logger }: { sql: Sql; logger: Logger }): {
   stop(): Promise<void>;
 } {
-  let stopping = false;
-  const cleaning = periodically(cleanUpEveryMs, () => cleanUp(sql, () => !stopping), {
+  return periodically(cleanUpEveryMs, (mayGoOn) => cleanUp(sql, mayGoOn), {
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "what is old is not cleaned up now"),
   });
-  return {
-    async stop() {
-      stopping = true;
-      await cleaning.stop();
-    },
-  };
 }
 
 export async function cleanUp(sql: Sql, mayGoOn: () => boolean): Promise<void> {

@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
-import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
-import type { FlagEntry, KeyEntry } from "@halyard/contracts";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import type { FlagEntry } from "@halyard/contracts";
 import type { SnapshotEntry } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
@@ -9,8 +8,13 @@ import {
   call,
   createTestDatabase,
   eventually,
+  flagInSnapshot,
+  once,
   openSnapshotBucket,
   startTestNats,
+  stepClock,
+  type TenantIds,
+  tenantInSnapshot,
 } from "@halyard/testing";
 import { pino } from "pino";
 import postgres from "postgres";
@@ -50,12 +54,7 @@ export async function openScheduler() {
     admin,
     startReplica,
     /** Sets the clock of all replicas, forwards or backwards from what it really is. */
-    async stepClock(byMs: number) {
-      await admin.unsafe(
-        `create or replace function present_time() returns timestamptz language sql volatile
-         as 'select clock_timestamp() + interval ''${byMs} milliseconds'''`,
-      );
-    },
+    stepClock: (byMs: number) => stepClock(admin, "scheduler", byMs),
     async close() {
       await Promise.all(replicas.map((replica) => replica.stop()));
       await bucket.close();
@@ -121,94 +120,24 @@ async function composeReplica(postgresUrl: string, natsUrl: string) {
   };
 }
 
-/** A replica that a test has stopped is not stopped again at the end. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
-}
-
-/** A tenant's ids and keys, and the entries by which the snapshot tells of them. */
+/** A tenant of whom the snapshot tells, and its flags with their schedules' paths. */
 export function makeTenant() {
-  const ids = {
-    organizationId: uuidv7(),
-    projectId: uuidv7(),
-    environmentId: uuidv7(),
-    otherEnvironmentId: uuidv7(),
-    userId: uuidv7(),
-  };
-  const server = makeKey(ids, { key_kind: "server" });
-  const client = makeKey(ids, { key_kind: "client" });
-  const bound = makeKey(ids, { key_kind: "server", environment_only: true });
+  const { keyEntries, ...tenant } = tenantInSnapshot();
   return {
-    ...ids,
-    serverKey: server.text,
-    clientKey: client.text,
-    environmentOnlyKey: bound.text,
-    entries: [server.entry, client.entry, bound.entry],
+    ...tenant,
+    entries: keyEntries,
     /** A flag in one of the tenant's environments. */
-    flag: (fields: Partial<FlagEntry> = {}) => makeFlag(ids, fields),
+    flag: (fields: Partial<FlagEntry> = {}) => makeFlag(tenant, fields),
   };
 }
 
 export type Tenant = ReturnType<typeof makeTenant>;
-type Ids = Pick<Tenant, "organizationId" | "projectId" | "environmentId" | "userId">;
 
-function makeKey(ids: Ids, fields: Partial<KeyEntry>): { text: string; entry: SnapshotEntry } {
-  const made = makeApiKey(fields.key_kind ?? "server", randomBytes);
-  return {
-    text: made.key,
-    entry: {
-      address: { kind: "key", organizationId: ids.organizationId, keyId: made.id },
-      value: {
-        kind: "key",
-        key_id: made.id,
-        secret_sha256: made.secretSha256,
-        key_kind: "server",
-        organization_id: ids.organizationId,
-        project_id: ids.projectId,
-        environment_id: ids.environmentId,
-        user_id: ids.userId,
-        environment_only: false,
-        expires_at: null,
-        version: 1,
-        committed_at: new Date().toISOString(),
-        ...fields,
-      },
-    },
-  };
-}
-
-function makeFlag(ids: Ids, fields: Partial<FlagEntry>) {
-  const flagId = fields.flag_id ?? uuidv7();
-  const environmentId = fields.environment_id ?? ids.environmentId;
-  const address = {
-    kind: "flag",
-    organizationId: ids.organizationId,
-    environmentId,
-    flagId,
-  } as const;
-  const entry: SnapshotEntry = {
-    address,
-    value: {
-      kind: "flag",
-      organization_id: ids.organizationId,
-      project_id: ids.projectId,
-      environment_id: environmentId,
-      flag_id: flagId,
-      key: `flag-${flagId}`,
-      enabled: false,
-      rollout_percentage: 100,
-      targeting_rules: [],
-      version: 1,
-      committed_at: new Date().toISOString(),
-      ...fields,
-    },
-  };
+function makeFlag(ids: TenantIds, fields: Partial<FlagEntry>) {
+  const entry = flagInSnapshot(ids, fields);
+  const { flagId, environmentId } = entry.address;
   const deleted: SnapshotEntry = {
-    address,
+    address: entry.address,
     value: { deleted: true, version: 2, committed_at: new Date().toISOString() },
   };
   return {

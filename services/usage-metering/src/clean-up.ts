@@ -23,19 +23,17 @@ export function startCleanUp(options: CleanUpOptions & { existing: Existing; log
   stop(): Promise<void>;
 } {
   const { sql, existing, logger } = options;
-  let stopping = false;
-  const mayGoOn = () => !stopping;
-  const cleaning = periodically(cleanUpEveryMs, () => cleanUp(options, mayGoOn), {
+  const cleaning = periodically(cleanUpEveryMs, (mayGoOn) => cleanUp(options, mayGoOn), {
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "old hours are not rolled up now"),
   });
-  const forgetting = periodically(forgetEveryMs, () => forgetGone(sql, { existing, mayGoOn }), {
+  const forget = (mayGoOn: () => boolean) => forgetGone(sql, { existing, mayGoOn });
+  const forgetting = periodically(forgetEveryMs, forget, {
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "flags and keys that are gone are not forgotten now"),
   });
   return {
     async stop() {
-      stopping = true;
       await Promise.all([cleaning.stop(), forgetting.stop()]);
     },
   };

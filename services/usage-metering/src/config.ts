@@ -3,9 +3,9 @@ import {
   keyRateVariables,
   portVariable,
   postgresMaxConnectionsVariable,
-  postgresOwnerUrlVariable,
   postgresUrlVariable,
   readEnvironment,
+  readPostgresOwnerUrl,
   sharedVariables,
 } from "@halyard/service";
 import { z } from "zod";
@@ -23,9 +23,4 @@ export type Config = z.output<typeof configSchema>;
 
 export const readConfig = (): Config => readEnvironment(configSchema, process.env);
 
-export const migrateConfigSchema = z.object({
-  POSTGRES_OWNER_URL: postgresOwnerUrlVariable("usage"),
-});
-
-export const readMigrateConfig = (): z.output<typeof migrateConfigSchema> =>
-  readEnvironment(migrateConfigSchema, process.env);
+export const readOwnerUrl = (): string => readPostgresOwnerUrl("usage", process.env);

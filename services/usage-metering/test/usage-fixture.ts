@@ -1,13 +1,7 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import {
-  createKeyLimits,
-  createLastUsed,
-  createServerKeyAuthentication,
-  makeApiKey,
-} from "@halyard/api-keys";
+import { randomUUID } from "node:crypto";
+import { createKeyLimits, createLastUsed, createServerKeyAuthentication } from "@halyard/api-keys";
 import {
   type EnvironmentUsage,
-  type KeyEntry,
   type OrganizationEntry,
   type QuotaEntry,
   quotaBucket,
@@ -22,8 +16,12 @@ import {
   call,
   createTestDatabase,
   eventually,
+  flagInSnapshot,
+  once,
   openSnapshotBucket,
   startTestNats,
+  stepClock,
+  tenantInSnapshot,
 } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -102,12 +100,7 @@ export async function openMetering(backends: { database?: Database } = {}) {
       return message === null ? undefined : message.json<QuotaEntry>();
     },
     /** Sets the clock of all replicas, forwards or backwards from what it really is. */
-    async stepClock(byMs: number) {
-      await admin.unsafe(
-        `create or replace function present_time() returns timestamptz language sql volatile
-         as 'select clock_timestamp() + interval ''${byMs} milliseconds'''`,
-      );
-    },
+    stepClock: (byMs: number) => stepClock(admin, "usage", byMs),
     /** Requests in hours and days, by organization. */
     async countedFor(organizationId: string): Promise<number> {
       const [row] = await admin<[{ requests: string }]>`
@@ -186,15 +179,6 @@ async function composeReplica(
   };
 }
 
-/** A replica that a test has stopped is not stopped again at the end. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
-}
-
 export const hourMs = 3_600_000;
 
 /** The beginning of an hour so many before the present one. */
@@ -204,18 +188,9 @@ export function hourAgo(hours: number, nowMs = Date.now()): string {
 
 /** An organization with a project, as edges and the snapshot tell of it. */
 export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
-  const ids = {
-    organizationId: uuidv7(),
-    projectId: uuidv7(),
-    environmentId: uuidv7(),
-    otherEnvironmentId: uuidv7(),
-    userId: uuidv7(),
-  };
+  const { keyEntries, ...tenant } = tenantInSnapshot();
+  const { organizationId, projectId, environmentId, otherEnvironmentId } = tenant;
   const stamp = { version: 1, committed_at: new Date().toISOString() };
-  const { organizationId, projectId } = ids;
-  const server = makeKey(ids, { key_kind: "server" });
-  const client = makeKey(ids, { key_kind: "client" });
-  const bound = makeKey(ids, { key_kind: "server", environment_only: true });
   const environment = (environmentId: string, name: string): SnapshotEntry => ({
     address: { kind: "environment", organizationId, environmentId },
     value: {
@@ -241,25 +216,18 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
     },
   };
   return {
-    ...ids,
-    serverKey: server.text,
-    clientKey: client.text,
-    environmentOnlyKey: bound.text,
-    serverKeyId: server.id,
-    clientKeyId: client.id,
+    ...tenant,
     entries: [
       organization,
-      environment(ids.environmentId, "production"),
-      environment(ids.otherEnvironmentId, "staging"),
-      server.entry,
-      client.entry,
-      bound.entry,
+      environment(environmentId, "production"),
+      environment(otherEnvironmentId, "staging"),
+      ...keyEntries,
     ],
     /** A flag, with its entries in both environments. */
     flag: (flagId = uuidv7()) => ({
       flagId,
-      entries: [ids.environmentId, ids.otherEnvironmentId].map((environmentId) =>
-        makeFlag({ ...ids, environmentId }, flagId),
+      entries: [environmentId, otherEnvironmentId].map((environment) =>
+        flagInSnapshot(tenant, { flag_id: flagId, environment_id: environment }),
       ),
     }),
     /** What happened in its first environment within the present hour, unless told otherwise. */
@@ -267,7 +235,7 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
       hour: hourAgo(0),
       organization_id: organizationId,
       project_id: projectId,
-      environment_id: ids.environmentId,
+      environment_id: environmentId,
       requests: { flags: 1 },
       bulk_answers: 0,
       bulk_answered_at: null,
@@ -278,7 +246,6 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
 }
 
 export type Tenant = ReturnType<typeof makeTenant>;
-type Ids = Pick<Tenant, "organizationId" | "projectId" | "environmentId" | "userId">;
 
 /** One life of an edge, which numbers what it tells. */
 export function makeEdge(edge = randomUUID()) {
@@ -288,49 +255,6 @@ export function makeEdge(edge = randomUUID()) {
     message(environments: EnvironmentUsage[], keys: UsageRecorded["keys"] = []): UsageRecorded {
       sequence += 1;
       return { edge, sequence, environments, keys };
-    },
-  };
-}
-
-function makeKey(ids: Ids, fields: Partial<KeyEntry>) {
-  const made = makeApiKey(fields.key_kind ?? "server", randomBytes);
-  const entry: SnapshotEntry = {
-    address: { kind: "key", organizationId: ids.organizationId, keyId: made.id },
-    value: {
-      kind: "key",
-      key_id: made.id,
-      secret_sha256: made.secretSha256,
-      key_kind: "server",
-      organization_id: ids.organizationId,
-      project_id: ids.projectId,
-      environment_id: ids.environmentId,
-      user_id: ids.userId,
-      environment_only: false,
-      expires_at: null,
-      version: 1,
-      committed_at: new Date().toISOString(),
-      ...fields,
-    },
-  };
-  return { id: made.id, text: made.key, entry };
-}
-
-function makeFlag(ids: Ids, flagId: string): SnapshotEntry {
-  const { organizationId, environmentId } = ids;
-  return {
-    address: { kind: "flag", organizationId, environmentId, flagId },
-    value: {
-      kind: "flag",
-      organization_id: organizationId,
-      project_id: ids.projectId,
-      environment_id: environmentId,
-      flag_id: flagId,
-      key: `flag-${flagId}`,
-      enabled: false,
-      rollout_percentage: 100,
-      targeting_rules: [],
-      version: 1,
-      committed_at: new Date().toISOString(),
     },
   };
 }

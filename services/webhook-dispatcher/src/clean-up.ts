@@ -21,22 +21,11 @@ export function startCleanUp(options: {
   keptDays: number;
   logger: Logger;
 }): { stop(): Promise<void> } {
-  const { sql, keptDays } = options;
-  let stopping = false;
-  const cleaning = periodically(
-    cleanUpEveryMs,
-    () => cleanUp(sql, { keptDays, mayGoOn: () => !stopping }),
-    {
-      isExpected: isOutage,
-      onFailure: (err) => options.logger.warn({ err }, "old deliveries are not cleaned up now"),
-    },
-  );
-  return {
-    async stop() {
-      stopping = true;
-      await cleaning.stop();
-    },
-  };
+  const { sql, keptDays, logger } = options;
+  return periodically(cleanUpEveryMs, (mayGoOn) => cleanUp(sql, { keptDays, mayGoOn }), {
+    isExpected: isOutage,
+    onFailure: (err) => logger.warn({ err }, "old deliveries are not cleaned up now"),
+  });
 }
 
 export async function cleanUp(

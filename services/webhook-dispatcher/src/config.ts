@@ -4,9 +4,9 @@ import {
   keyRateVariables,
   portVariable,
   postgresMaxConnectionsVariable,
-  postgresOwnerUrlVariable,
   postgresUrlVariable,
   readEnvironment,
+  readPostgresOwnerUrl,
   sharedVariables,
   variable,
 } from "@halyard/service";
@@ -84,9 +84,4 @@ export type Config = z.output<typeof configSchema>;
 
 export const readConfig = (): Config => readEnvironment(configSchema, process.env);
 
-export const migrateConfigSchema = z.object({
-  POSTGRES_OWNER_URL: postgresOwnerUrlVariable("webhooks"),
-});
-
-export const readMigrateConfig = (): z.output<typeof migrateConfigSchema> =>
-  readEnvironment(migrateConfigSchema, process.env);
+export const readOwnerUrl = (): string => readPostgresOwnerUrl("webhooks", process.env);

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
-import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
-import type { EventName, KeyEntry } from "@halyard/contracts";
-import type { SnapshotEntry } from "@halyard/jetstream";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import type { EventName } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -10,9 +9,12 @@ import {
   call,
   createTestDatabase,
   eventually,
+  keyInSnapshot,
+  once,
   openSnapshotBucket,
   startReceiver,
   startTestNats,
+  tenantInSnapshot,
 } from "@halyard/testing";
 import { pino } from "pino";
 import postgres from "postgres";
@@ -167,65 +169,19 @@ function keysOf(text = secretKey("first", 1)) {
   return keys;
 }
 
-/** A replica that a test has stopped is not stopped again at the end. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
-}
-
-/** A tenant's ids and keys, and the entries by which the snapshot tells of them. */
+/** A tenant of whom the snapshot tells, with two server keys. */
 function makeTenant() {
-  const ids = {
-    organizationId: uuidv7(),
-    projectId: uuidv7(),
-    environmentId: uuidv7(),
-    userId: uuidv7(),
-  };
-  const server = makeKey(ids, { key_kind: "server" });
-  const otherServer = makeKey(ids, { key_kind: "server" });
-  const client = makeKey(ids, { key_kind: "client" });
-  const bound = makeKey(ids, { key_kind: "server", environment_only: true });
+  const { keyEntries, ...tenant } = tenantInSnapshot();
+  const otherServer = keyInSnapshot(tenant);
   return {
-    ...ids,
-    path: `/api/v1/projects/${ids.projectId}/webhooks`,
-    serverKey: server.text,
+    ...tenant,
+    path: `/api/v1/projects/${tenant.projectId}/webhooks`,
     otherServerKey: otherServer.text,
-    clientKey: client.text,
-    environmentOnlyKey: bound.text,
-    entries: [server.entry, otherServer.entry, client.entry, bound.entry],
+    entries: [...keyEntries, otherServer.entry],
   };
 }
 
 export type Tenant = ReturnType<typeof makeTenant>;
-type Ids = Pick<Tenant, "organizationId" | "projectId" | "environmentId" | "userId">;
-
-function makeKey(ids: Ids, fields: Partial<KeyEntry>): { text: string; entry: SnapshotEntry } {
-  const made = makeApiKey(fields.key_kind ?? "server", randomBytes);
-  return {
-    text: made.key,
-    entry: {
-      address: { kind: "key", organizationId: ids.organizationId, keyId: made.id },
-      value: {
-        kind: "key",
-        key_id: made.id,
-        secret_sha256: made.secretSha256,
-        key_kind: "server",
-        organization_id: ids.organizationId,
-        project_id: ids.projectId,
-        environment_id: ids.environmentId,
-        user_id: ids.userId,
-        environment_only: false,
-        expires_at: null,
-        version: 1,
-        committed_at: new Date().toISOString(),
-        ...fields,
-      },
-    },
-  };
-}
 
 /** Whether a statement of somebody's waits for another's. */
 export async function waitsForLock({ admin }: Dispatcher): Promise<boolean> {

@@ -1,6 +1,6 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, refuse, registerRoute } from "@halyard/service";
+import { type App, answer, cursorOf, readCursor, refuse, registerRoute } from "@halyard/service";
 import { validate as isUuid } from "uuid";
 import type { Authenticate, Principal } from "../access/principal.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
@@ -60,17 +60,12 @@ function onlyEnvironmentOf(principal: Principal): string | undefined {
   return principal.key.environmentId;
 }
 
-/** A cursor is the id of the last change of a page; base64url keeps callers from building their own. */
-function cursorOf(changeId: string): string {
-  return Buffer.from(changeId).toString("base64url");
-}
-
 async function sequenceOfCursor(
   sql: Sql,
   projectId: string,
   cursor: string,
 ): Promise<number | undefined> {
-  const changeId = Buffer.from(cursor, "base64url").toString();
-  if (cursorOf(changeId) !== cursor || !isUuid(changeId)) return undefined;
+  const changeId = readCursor(cursor, isUuid);
+  if (changeId === undefined) return undefined;
   return findChangeSequence(sql, { projectId, changeId });
 }

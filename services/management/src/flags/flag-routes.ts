@@ -5,8 +5,10 @@ import {
   type App,
   answer,
   isRefusal,
+  noSuchCursor,
+  pageOf,
   type Refusal,
-  refuse,
+  readCursor,
   registerRoute,
 } from "@halyard/service";
 import type { AuthenticateKey } from "../access/principal.ts";
@@ -51,17 +53,13 @@ export function registerFlagRoutes(
   registerRoute(app, contract.listFlags, {
     authenticate,
     handle: async ({ query }, { key }) => {
-      const afterKey = query.cursor === undefined ? "" : keyOfCursor(query.cursor);
-      if (afterKey === undefined)
-        return refuse("VALIDATION_001", "/cursor must be the `next_cursor` of an earlier answer.");
-      const limit = query.limit ?? null;
-      // One more than asked for tells whether there is another page.
+      const { cursor, limit = null } = query;
+      const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
+      if (afterKey === undefined) return noSuchCursor;
       const found = await listFlags(sql, { ...key, afterKey, limit: limit && limit + 1 });
-      const page = limit === null ? found : found.slice(0, limit);
-      const flags = page.map(resourceOf);
-      if (limit === null) return answer.ok({ flags });
-      const last = found.length > limit ? page.at(-1) : undefined;
-      return answer.ok({ flags, next_cursor: last ? cursorOfKey(last.flag.key) : null });
+      if (limit === null) return answer.ok({ flags: found.map(resourceOf) });
+      const page = pageOf(found, limit, ({ flag }) => flag.key);
+      return answer.ok({ flags: page.items.map(resourceOf), next_cursor: page.nextCursor });
     },
   });
 
@@ -113,12 +111,6 @@ function resourceOf(found: Omit<FlagInEnvironment, "environment">): contract.Fla
   return flagResource(found.flag, found.state, found.lastEvaluatedAt);
 }
 
-/** A cursor is the key of the last flag of a page; base64url keeps callers from building their own. */
-function cursorOfKey(key: string): string {
-  return Buffer.from(key).toString("base64url");
-}
-
-function keyOfCursor(cursor: string): string | undefined {
-  const key = Buffer.from(cursor, "base64url").toString();
-  return cursorOfKey(key) === cursor && contract.FlagKey.safeParse(key).success ? key : undefined;
+function isFlagKey(text: string): boolean {
+  return contract.FlagKey.safeParse(text).success;
 }

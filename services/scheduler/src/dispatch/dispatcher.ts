@@ -1,4 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import { createAlarm } from "@halyard/service";
 import type { Logger } from "pino";
 import { claimDue, msUntilNextDue } from "./dispatch-store.ts";
 import type { SendDue } from "./send-due.ts";
@@ -34,10 +35,10 @@ export function startDispatcher(options: {
 }): Dispatcher {
   const { sql, canSend, send, logger } = options;
   let stopping = false;
-  let alarm = Promise.withResolvers<void>();
+  const alarm = createAlarm();
 
   async function run(): Promise<void> {
-    while (!stopping) await sleep(await dispatch());
+    while (!stopping) await alarm.sleep(await dispatch());
   }
 
   /** Sends what is due; answers how long there is nothing to do. */
@@ -58,20 +59,12 @@ export function startDispatcher(options: {
     }
   }
 
-  async function sleep(ms: number): Promise<void> {
-    // What was asked for while it was dispatching has been looked for too late.
-    const timer = setTimeout(() => alarm.resolve(), Math.max(0, Math.ceil(ms)));
-    await alarm.promise;
-    clearTimeout(timer);
-    alarm = Promise.withResolvers();
-  }
-
   const running = run();
   return {
-    wake: () => alarm.resolve(),
+    wake: alarm.wake,
     async stop() {
       stopping = true;
-      alarm.resolve();
+      alarm.wake();
       await running;
     },
   };

@@ -6,7 +6,17 @@ import {
 import * as contract from "@halyard/contracts";
 import type { AnswerOnce } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, isRefusal, type Refusal, refuse, registerRoute } from "@halyard/service";
+import {
+  type App,
+  answer,
+  idOfCursor,
+  isRefusal,
+  noSuchCursor,
+  pageOf,
+  type Refusal,
+  refuse,
+  registerRoute,
+} from "@halyard/service";
 import type { FindFlag } from "../directory/flag-directory.ts";
 import type { SchedulePlace } from "./schedule.ts";
 import type { ScheduleChanges } from "./schedule-changes.ts";
@@ -90,14 +100,12 @@ export function registerScheduleRoutes(
     authenticate,
     handle: async ({ query }, key) => {
       const beforeId = query.cursor === undefined ? undefined : idOfCursor(query.cursor);
-      if (query.cursor !== undefined && beforeId === undefined)
-        return refuse("VALIDATION_001", "/cursor must be the `next_cursor` of an earlier answer.");
+      if (query.cursor !== undefined && beforeId === undefined) return noSuchCursor;
       const environmentId =
         query.environment_id ?? (key.environmentOnly ? key.environmentId : undefined);
       const refusal = environmentId && checkKeyEnvironment(key, environmentId.toLowerCase());
       if (refusal) return refusal;
       const limit = query.limit ?? defaultPageSize;
-      // One more than asked for tells whether there is another page.
       const found = await listSchedules(sql, {
         projectId: key.projectId,
         status: query.status,
@@ -106,26 +114,11 @@ export function registerScheduleRoutes(
         beforeId,
         limit: limit + 1,
       });
-      const page = found.slice(0, limit);
-      const last = found.length > limit ? page.at(-1) : undefined;
+      const page = pageOf(found, limit, ({ id }) => id);
       return answer.ok({
-        schedules: page.map(scheduleResource),
-        next_cursor: last === undefined ? null : cursorOfId(last.id),
+        schedules: page.items.map(scheduleResource),
+        next_cursor: page.nextCursor,
       });
     },
   });
-}
-
-/** A cursor is the id of the last schedule of a page; base64url keeps callers from building their own. */
-function cursorOfId(id: string): string {
-  return Buffer.from(id).toString("base64url");
-}
-
-function idOfCursor(cursor: string): string | undefined {
-  const id = Buffer.from(cursor, "base64url").toString();
-  return cursorOfId(id) === cursor && isId(id) ? id : undefined;
-}
-
-function isId(text: string): boolean {
-  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }

@@ -1,4 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import { createAlarm } from "@halyard/service";
 import type { Logger } from "pino";
 import type { FlagDirectory, FlagPlace } from "../directory/flag-directory.ts";
 import type { OnFlagsGone } from "../directory/follow-directory.ts";
@@ -28,7 +29,7 @@ export function createSchedulesOfDeletedFlags(options: {
   logger: Logger;
 }): SchedulesOfDeletedFlags {
   const { sql, flags, directoryIsCurrent, logger } = options;
-  const stopping = Promise.withResolvers<void>();
+  const alarm = createAlarm();
   let stopped = false;
   let deleted: FlagPlace[] = [];
   let sweepAsked = false;
@@ -53,7 +54,7 @@ export function createSchedulesOfDeletedFlags(options: {
         if (!isOutage(error)) throw error;
         sweepAsked ||= sweep;
         logger.warn({ err: error }, "schedules of deleted flags are not cancelled yet");
-        await pause();
+        await alarm.sleep(retryAfterMs);
       }
     }
     working = undefined;
@@ -76,13 +77,6 @@ export function createSchedulesOfDeletedFlags(options: {
     return standing === "deleted" || (standing === "unknown" && !flag.isNew);
   }
 
-  async function pause(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, retryAfterMs);
-    await Promise.race([promise, stopping.promise]);
-    clearTimeout(timer);
-  }
-
   function sweep(): void {
     sweepAsked = true;
     start();
@@ -101,7 +95,7 @@ export function createSchedulesOfDeletedFlags(options: {
     async stop() {
       stopped = true;
       clearTimeout(lookingAgain);
-      stopping.resolve();
+      alarm.wake();
       await working;
     },
   };

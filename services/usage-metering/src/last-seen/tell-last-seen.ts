@@ -30,12 +30,11 @@ export function tellLastSeen(options: {
   const { sql, client, canSend, logger } = options;
   let looks = 0;
   let isLeftForLater = false;
-  let stopping = false;
 
-  async function tell(): Promise<void> {
+  async function tell(mayGoOn: () => boolean): Promise<void> {
     looks += 1;
     const kinds: News[] = looks % looksUntilLater === 0 ? ["first", "later"] : ["first"];
-    while (!stopping && canSend() && (await tellSome(kinds)) === "there is more");
+    while (mayGoOn() && canSend() && (await tellSome(kinds)) === "there is more");
   }
 
   async function tellSome(
@@ -61,16 +60,10 @@ export function tellLastSeen(options: {
     return "left for later";
   }
 
-  const telling = periodically(lookEveryMs, tell, {
+  return periodically(lookEveryMs, tell, {
     isExpected: (error) => isOutage(error) || isBrokerAway(error),
     onFailure: (err) => logger.warn({ err }, "what was last seen is not told now"),
   });
-  return {
-    async stop() {
-      stopping = true;
-      await telling.stop();
-    },
-  };
 }
 
 function largestPart({ keys, environments, flags }: UsageLastSeen): number {

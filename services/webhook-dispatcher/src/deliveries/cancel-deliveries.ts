@@ -37,13 +37,13 @@ export async function cancelSome(sql: Sql, webhookId: string): Promise<void> {
 export async function cancelAll(
   sql: Sql | Transaction,
   webhookId: string,
-  stopping?: AbortSignal,
+  mayGoOn = () => true,
 ): Promise<void> {
   for (;;) {
     const found = await findOpen(sql, webhookId, foundAtOnce);
     if (found.length === 0) return;
     for (let from = 0; from < found.length; from += cancelledAtOnce) {
-      if (stopping?.aborted === true) return;
+      if (!mayGoOn()) return;
       await cancelThese(sql, webhookId, found.slice(from, from + cancelledAtOnce));
     }
   }
@@ -91,24 +91,17 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
   stop(): Promise<void>;
 } {
   const { sql, logger } = options;
-  const stopping = new AbortController();
-  const cancelling = periodically(lookEveryMs, () => cancelLeftovers(sql, stopping.signal), {
+  return periodically(lookEveryMs, (mayGoOn) => cancelLeftovers(sql, mayGoOn), {
     isExpected: isOutage,
     onFailure: (err) =>
       logger.warn({ err }, "deliveries of webhooks that are off are not cancelled now"),
   });
-  return {
-    async stop() {
-      stopping.abort();
-      await cancelling.stop();
-    },
-  };
 }
 
 /** The next look takes the next so many webhooks, if there are more. */
 const webhooksAtOnce = 100;
 
-export async function cancelLeftovers(sql: Sql, stopping?: AbortSignal): Promise<void> {
+export async function cancelLeftovers(sql: Sql, mayGoOn = () => true): Promise<void> {
   const webhooks = await sql<{ id: string }[]>`
     select id from webhooks
     where not enabled and exists (
@@ -116,5 +109,5 @@ export async function cancelLeftovers(sql: Sql, stopping?: AbortSignal): Promise
       where webhook_id = webhooks.id and status in ('pending', 'retrying') and not redelivery
     )
     limit ${webhooksAtOnce}`;
-  for (const { id } of webhooks) await cancelAll(sql, id, stopping);
+  for (const { id } of webhooks) await cancelAll(sql, id, mayGoOn);
 }

@@ -1,7 +1,16 @@
 import type { AuthenticateServerKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, isRefusal, refuse, registerRoute } from "@halyard/service";
+import {
+  type App,
+  answer,
+  idOfCursor,
+  isRefusal,
+  noSuchCursor,
+  pageOf,
+  refuse,
+  registerRoute,
+} from "@halyard/service";
 import { noSuchWebhook, placeOf } from "../webhooks/webhook-place.ts";
 import { findWebhook } from "../webhooks/webhook-store.ts";
 import { deliveryResource, deliveryWithAttemptsResource } from "./delivery-resource.ts";
@@ -30,17 +39,14 @@ export function registerDeliveryRoutes(
       if (isRefusal(place)) return place;
       const { status, cursor, limit = defaultPageSize } = query;
       const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
-      if (cursor !== undefined && beforeId === undefined)
-        return refuse("VALIDATION_001", "/cursor must be the `next_cursor` of an earlier answer.");
+      if (cursor !== undefined && beforeId === undefined) return noSuchCursor;
       if ((await findWebhook(sql, place)) === undefined) return noSuchWebhook;
-      // One more than asked for tells whether there is another page.
       const { webhookId } = place;
       const found = await listDeliveries(sql, { webhookId, status, beforeId, limit: limit + 1 });
-      const page = found.slice(0, limit);
-      const last = found.length > limit ? page.at(-1) : undefined;
+      const page = pageOf(found, limit, ({ id }) => id);
       return answer.ok({
-        deliveries: page.map(deliveryResource),
-        next_cursor: last === undefined ? null : cursorOfId(last.id),
+        deliveries: page.items.map(deliveryResource),
+        next_cursor: page.nextCursor,
       });
     },
   });
@@ -71,18 +77,4 @@ export function registerDeliveryRoutes(
       return answer.accepted(deliveryResource(delivery));
     },
   });
-}
-
-/** A cursor is the id of the last delivery of a page; base64url keeps callers from building their own. */
-function cursorOfId(id: string): string {
-  return Buffer.from(id).toString("base64url");
-}
-
-function idOfCursor(cursor: string): string | undefined {
-  const id = Buffer.from(cursor, "base64url").toString();
-  return cursorOfId(id) === cursor && isId(id) ? id : undefined;
-}
-
-function isId(text: string): boolean {
-  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }

@@ -1,4 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import { createAlarm } from "@halyard/service";
 import type { Logger } from "pino";
 import { createAttemptsUnderWay } from "./attempts-under-way.ts";
 import { claimDeliveries, findLanes, settleLanes } from "./claim-store.ts";
@@ -37,18 +38,18 @@ export function startDispatcher(options: {
 }): Dispatcher {
   const { sql, bounds, logger } = options;
   let stopping = false;
-  let alarm = Promise.withResolvers<void>();
+  const alarm = createAlarm();
   const underWay = createAttemptsUnderWay({
     makeAttempt: options.makeAttempt,
     bounds,
     onRoom: () => {
       options.metrics.underWay(underWay.slots());
-      alarm.resolve();
+      alarm.wake();
     },
   });
 
   async function run(): Promise<void> {
-    while (!stopping) await sleep(await dispatch());
+    while (!stopping) await alarm.sleep(await dispatch());
   }
 
   /** Begins what can begin; answers how long there is nothing to do. */
@@ -93,20 +94,12 @@ export function startDispatcher(options: {
     return count;
   }
 
-  async function sleep(ms: number): Promise<void> {
-    // What was asked for while it was dispatching has been looked for too late.
-    const timer = setTimeout(() => alarm.resolve(), Math.max(0, Math.ceil(ms)));
-    await alarm.promise;
-    clearTimeout(timer);
-    alarm = Promise.withResolvers();
-  }
-
   const running = run();
   return {
-    wake: () => alarm.resolve(),
+    wake: alarm.wake,
     async stop() {
       stopping = true;
-      alarm.resolve();
+      alarm.wake();
       await running;
       await underWay.finish();
     },

@@ -17,26 +17,19 @@ export function watchForExpiredClaims(options: {
   logger: Logger;
 }): ExpiredClaims {
   const { sql, logger } = options;
-  let stopping = false;
 
-  async function look(): Promise<void> {
+  async function look(mayGoOn: () => boolean): Promise<void> {
     let freed: number;
     do {
       freed = await freeExpiredClaims(sql, batchSize);
       if (freed === 0) return;
       logger.warn({ deliveries: freed }, "claims have run out; the attempts are made again");
       options.onFreed();
-    } while (freed === batchSize && !stopping);
+    } while (freed === batchSize && mayGoOn());
   }
 
-  const looking = periodically(lookEveryMs, look, {
+  return periodically(lookEveryMs, look, {
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "not looking for expired claims now"),
   });
-  return {
-    async stop() {
-      stopping = true;
-      await looking.stop();
-    },
-  };
 }

@@ -1,4 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import { periodically } from "@halyard/service";
 import type { Logger } from "pino";
 import { reseal } from "../secrets/reseal.ts";
 import {
@@ -20,32 +21,14 @@ const batchSize = 100;
 type Options = { sql: Sql; secrets: SecretBox; logger: Logger };
 
 export function startKeepingSecrets(options: Options): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  let keeping: Promise<void> | undefined;
-
-  function look(): void {
-    keeping ??= keepSecrets(options, stopping.signal)
-      .catch((error: unknown) => {
-        if (!isOutage(error)) throw error;
-        options.logger.warn({ err: error }, "secrets are not sealed anew now");
-      })
-      .finally(() => {
-        keeping = undefined;
-      });
-  }
-
-  look();
-  const timer = setInterval(look, lookEveryMs);
-  return {
-    async stop() {
-      stopping.abort();
-      clearInterval(timer);
-      await keeping;
-    },
-  };
+  return periodically(lookEveryMs, (mayGoOn) => keepSecrets(options, mayGoOn), {
+    beginsAtOnce: true,
+    isExpected: isOutage,
+    onFailure: (err) => options.logger.warn({ err }, "secrets are not sealed anew now"),
+  });
 }
 
-export async function keepSecrets(options: Options, stopping?: AbortSignal): Promise<void> {
+export async function keepSecrets(options: Options, mayGoOn = () => true): Promise<void> {
   await forgetEnded(options.sql);
   // By the order of ids, so that one that cannot be opened is passed over and not found again.
   let afterId: string | undefined;
@@ -53,7 +36,7 @@ export async function keepSecrets(options: Options, stopping?: AbortSignal): Pro
     const found = await findUnderOtherKeys(options, afterId);
     for (const webhook of found) await sealAnew(options, webhook);
     afterId = found.length === batchSize ? found.at(-1)?.id : undefined;
-  } while (afterId !== undefined && stopping?.aborted !== true);
+  } while (afterId !== undefined && mayGoOn());
 }
 
 async function forgetEnded(sql: Sql): Promise<void> {

@@ -7,6 +7,7 @@ import { createMetrics } from "@halyard/service";
 import {
   createTestDatabase,
   eventually,
+  once,
   openSnapshotBucket,
   type Receiver,
   startReceiver,
@@ -136,15 +137,6 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
       await sender.close();
       await sql.end();
     }),
-  };
-}
-
-/** A replica that a test has stopped is not stopped again at the end. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
   };
 }
 

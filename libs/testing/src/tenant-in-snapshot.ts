@@ -1,0 +1,88 @@
+import { randomBytes } from "node:crypto";
+import { makeApiKey } from "@halyard/api-keys";
+import type { EntryAddress, FlagEntry, KeyEntry } from "@halyard/contracts";
+import { v7 as uuidv7 } from "uuid";
+
+/** Whose keys and flags they are, and where. */
+export type TenantIds = {
+  organizationId: string;
+  projectId: string;
+  environmentId: string;
+  userId: string;
+};
+
+type Entry<Value extends { kind: string }> = {
+  address: Extract<EntryAddress, { kind: Value["kind"] }>;
+  value: Value;
+};
+
+/** A tenant of whom only the snapshot tells: ids, keys that work, and the entries of the keys. */
+export function tenantInSnapshot() {
+  const ids = {
+    organizationId: uuidv7(),
+    projectId: uuidv7(),
+    environmentId: uuidv7(),
+    otherEnvironmentId: uuidv7(),
+    userId: uuidv7(),
+  };
+  const server = keyInSnapshot(ids);
+  const client = keyInSnapshot(ids, { key_kind: "client" });
+  const bound = keyInSnapshot(ids, { environment_only: true });
+  return {
+    ...ids,
+    serverKey: server.text,
+    serverKeyId: server.id,
+    clientKey: client.text,
+    clientKeyId: client.id,
+    environmentOnlyKey: bound.text,
+    keyEntries: [server.entry, client.entry, bound.entry],
+  };
+}
+
+/** A key that works, a server key unless told, as its text and as its entry. */
+export function keyInSnapshot(
+  ids: TenantIds,
+  fields: Partial<KeyEntry> = {},
+): { id: string; text: string; entry: Entry<KeyEntry> } {
+  const made = makeApiKey(fields.key_kind ?? "server", randomBytes);
+  const value: KeyEntry = {
+    kind: "key",
+    key_id: made.id,
+    secret_sha256: made.secretSha256,
+    key_kind: "server",
+    organization_id: ids.organizationId,
+    project_id: ids.projectId,
+    environment_id: ids.environmentId,
+    user_id: ids.userId,
+    environment_only: false,
+    expires_at: null,
+    version: 1,
+    committed_at: new Date().toISOString(),
+    ...fields,
+  };
+  const address = { kind: "key", organizationId: ids.organizationId, keyId: made.id } as const;
+  return { id: made.id, text: made.key, entry: { address, value } };
+}
+
+/** A flag in an environment, off unless told. */
+export function flagInSnapshot(ids: TenantIds, fields: Partial<FlagEntry> = {}): Entry<FlagEntry> {
+  const { organizationId } = ids;
+  const { flag_id: flagId = uuidv7(), environment_id: environmentId = ids.environmentId } = fields;
+  return {
+    address: { kind: "flag", organizationId, environmentId, flagId },
+    value: {
+      kind: "flag",
+      organization_id: organizationId,
+      project_id: ids.projectId,
+      environment_id: environmentId,
+      flag_id: flagId,
+      key: `flag-${flagId}`,
+      enabled: false,
+      rollout_percentage: 100,
+      targeting_rules: [],
+      version: 1,
+      committed_at: new Date().toISOString(),
+      ...fields,
+    },
+  };
+}
