@@ -251,9 +251,8 @@ describe("what a server key may do to other keys", () => {
 
   it("is to revoke itself", async () => {
     const { first, serverKey } = await given.place();
-    const id = serverKey.split("_")[1] ?? "";
-    expect((await revoke(first, serverKey, id)).status).toBe(204);
-    await eventually(async () => (await statusWith(serverKey)) === 401, { withinMs: 1_000 });
+    expect((await revoke(first, serverKey, serverKey.split("_")[1] ?? "")).status).toBe(204);
+    await eventually(async () => (await statusWith(serverKey)) === 401);
   });
 
   it("is nothing for a client key", async () => {
@@ -285,7 +284,7 @@ describe("rotating a key", () => {
       created_at: instant,
     });
     expect(answer.body.id).not.toBe(old.id);
-    await eventually(async () => (await statusWith(old.key)) === 401, { withinMs: 1_000 });
+    await eventually(async () => (await statusWith(old.key)) === 401);
     expect(await statusWith(answer.body.key)).toBe(200);
     expect((await list(first)).find((key: { id: string }) => key.id === old.id)).toMatchObject({
       revoked_at: answer.body.created_at,

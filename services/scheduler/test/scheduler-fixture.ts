@@ -40,8 +40,9 @@ export async function openScheduler() {
   const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
   await bucket.rewrite([]);
 
-  async function startReplica() {
-    const replica = await composeReplica(database.runtimeUrls.scheduler, nats.url);
+  /** `patienceMs`: how long a flag that was just created is waited for. */
+  async function startReplica(options: { patienceMs?: number } = {}) {
+    const replica = await composeReplica(database.runtimeUrls.scheduler, nats.url, options);
     replicas.push(replica);
     return replica;
   }
@@ -67,12 +68,16 @@ export async function openScheduler() {
 export type Scheduler = Awaited<ReturnType<typeof openScheduler>>;
 export type Replica = Awaited<ReturnType<Scheduler["startReplica"]>>;
 
-async function composeReplica(postgresUrl: string, natsUrl: string) {
+async function composeReplica(
+  postgresUrl: string,
+  natsUrl: string,
+  options: { patienceMs?: number },
+) {
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "scheduler" });
   const keys = createKeyDirectory();
-  const flags = createFlagDirectory({ now: Date.now });
+  const flags = createFlagDirectory({ now: Date.now, ...options });
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({
     natsUrl,

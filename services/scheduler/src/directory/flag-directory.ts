@@ -39,7 +39,11 @@ const newPatienceMs = 1_000;
 /** Without a flag: it was deleted. */
 type Stored = { version: number; flag: KnownFlag | undefined };
 
-export function createFlagDirectory(options: { now: () => number }): FlagDirectory {
+export function createFlagDirectory(options: {
+  now: () => number;
+  patienceMs?: number;
+}): FlagDirectory {
+  const { patienceMs = newPatienceMs } = options;
   let stored = new Map<string, Stored>();
   /** Flags that were heard of, in whatever environment. */
   let heardOf = new Set<string>();
@@ -62,7 +66,7 @@ export function createFlagDirectory(options: { now: () => number }): FlagDirecto
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiters = awaited.get(key) ?? new Set();
     awaited.set(key, waiters.add(resolve));
-    const timer = setTimeout(resolve, newPatienceMs);
+    const timer = setTimeout(resolve, patienceMs);
     return promise.finally(() => {
       clearTimeout(timer);
       waiters.delete(resolve);

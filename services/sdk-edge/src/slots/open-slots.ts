@@ -4,7 +4,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Registry } from "prom-client";
 import { isDeleted } from "../snapshot/snapshot.ts";
 import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
-import { processClock } from "./clock.ts";
+import { type Clock, processClock } from "./clock.ts";
 import { createLeaseSlots } from "./lease-slots.ts";
 import { createNatsLeaseStore } from "./nats-lease-store.ts";
 import { registerSlotMetrics } from "./slot-metrics.ts";
@@ -26,13 +26,14 @@ export function openSlots(options: {
   logger: Logger;
   random: () => number;
   times?: SlotTimes;
+  clock?: Clock;
 }): OpenedSlots {
-  const { holder, times = slotTimes } = options;
+  const { holder, times = slotTimes, clock = processClock } = options;
   const store = createNatsLeaseStore(options);
   const slots = createLeaseSlots({
     ...options,
     store,
-    clock: processClock,
+    clock,
     times,
     limitOf: (organizationId) => streamLimit(holder, organizationId),
     newId: randomUUID,

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { leaseKey } from "@halyard/contracts";
 import {
   eventually,
@@ -7,9 +6,13 @@ import {
   startRestartableNats,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { type BenchEdge, createSlotBench, type SlotBench } from "./slot-bench.ts";
+import { slotTimes } from "../../src/slots/slot-times.ts";
+import { type BenchEdge, benchTimes, createSlotBench, type SlotBench } from "./slot-bench.ts";
 
-/** Edges that end, and NATS that goes and comes: as it really does. In simulated time it is told to the second. */
+/**
+ * Edges that end, and NATS that goes and comes: as it really does, and only the edges' clocks leap. In
+ * simulated time it is told to the second.
+ */
 const limit = 20;
 let nats: RestartableNats;
 let bench: SlotBench;
@@ -21,19 +24,7 @@ afterAll(() => nats.stop());
 beforeEach(async () => {
   bench = await createSlotBench(nats.url, limit);
 });
-afterEach(async () => {
-  await bench.deleteBucket();
-  await bench.close();
-});
-
-/** So that a killed edge is noticed soon; long enough for a busy machine to renew in time. */
-const shortLived = {
-  renewEveryMs: 200,
-  retryAfterMs: 50,
-  validForMs: 1_500,
-  endAfterMs: 2_000,
-  watchEveryMs: 200,
-};
+afterEach(() => bench.close());
 
 describe("given an edge that ends", () => {
   it("leaves its slots to the others, at once when it is stopped", async () => {
@@ -41,17 +32,22 @@ describe("given an edge that ends", () => {
     const staying = await bench.openEdge();
     await ending.takeMany(limit);
     await ending.stop();
-    await eventually(async () => (await staying.take()) === "opened", { withinMs: 2_000 });
+    // Long before silence alone would have ended the lease.
+    const withinMs = slotTimes.endAfterMs / 2;
+    await eventually(async () => (await staying.take()) === "opened", { withinMs });
   });
 
   it("leaves its slots to the others when it is killed, not before its lease can have ended", async () => {
-    const ending = await bench.openEdge(shortLived);
-    const staying = await bench.openEdge(shortLived);
+    const ending = await bench.openEdge();
+    const staying = await bench.openEdge();
+    const begunMs = staying.clock.elapsed();
     await ending.takeMany(limit);
     await ending.kill();
-    const killedAtMs = performance.now();
-    await eventually(async () => (await staying.take()) === "opened");
-    expect(performance.now() - killedAtMs).toBeGreaterThan(shortLived.validForMs);
+    await eventually(async () => {
+      staying.clock.leap(slotTimes.watchEveryMs);
+      return (await staying.take()) === "opened";
+    });
+    expect(staying.clock.elapsed() - begunMs).toBeGreaterThan(slotTimes.validForMs);
   });
 });
 
@@ -61,7 +57,8 @@ describe("given NATS that does not answer", () => {
     await one.takeMany(limit - 10);
     nats.signal("SIGSTOP");
     const asked = [one.takeMany(30), other.takeMany(30)];
-    await delay(2_000);
+    for (const edge of [one, other])
+      await eventually(() => edge.log().includes("the leases for streams cannot be asked for"));
     nats.signal("SIGCONT");
     const outcomes = (await Promise.all(asked)).flat();
     expect(outcomes.filter((outcome) => outcome === "opened").length).toBeLessThanOrEqual(10);
@@ -73,13 +70,19 @@ describe("given NATS that does not answer", () => {
   });
 
   it("gives slots that are held, refuses others, and admits again when it is back", async () => {
-    const edge = await bench.openEdge({ ...shortLived, validForMs: 3_000, endAfterMs: 4_000 });
-    await edge.takeMany(5);
+    const edge = await bench.openEdge({ validForMs: 2 * benchTimes.patienceMs });
+    expect(await edge.takeMany(5)).toEqual(Array(5).fill("opened"));
+    edge.clock.stop();
     await nats.kill();
     edge.closeOne();
     expect(await edge.take()).toBe("opened");
-    expect(await edge.take()).toBe("SERVER_002");
-    await eventually(() => edge.open === 0);
+    const refused = edge.take();
+    edge.clock.leap(benchTimes.patienceMs);
+    expect(await refused).toBe("SERVER_002");
+    expect(edge.open).toBe(5);
+    edge.clock.leap(benchTimes.patienceMs);
+    expect(edge.open).toBe(0);
+    edge.clock.run();
     await nats.start();
     await eventually(async () => (await edge.take()) === "opened");
     await eventually(async () => (await writtenSum()) === edge.open);
@@ -88,10 +91,13 @@ describe("given NATS that does not answer", () => {
 
 describe("given a bucket that is deleted", () => {
   it("loses all slots, makes another one, and admits as many again", async () => {
-    const edges = [await bench.openEdge(shortLived), await bench.openEdge(shortLived)];
+    const edges = [await bench.openEdge(), await bench.openEdge()];
     await edges[0]?.takeMany(limit);
     await bench.deleteBucket();
-    await eventually(() => sumOpen(edges) === 0);
+    await eventually(() => {
+      for (const { clock } of edges) clock.leap(slotTimes.watchEveryMs);
+      return sumOpen(edges) === 0;
+    });
     await eventually(async () => {
       await Promise.all(edges.map((edge) => edge.takeMany(limit)));
       return sumOpen(edges) === limit;
@@ -103,7 +109,7 @@ describe("given a bucket that is deleted", () => {
 describe("given a lease that somebody has ended", () => {
   it("takes another lease when its own was ended, and its streams are closed", async () => {
     const edge = await bench.openEdge();
-    await edge.takeMany(3);
+    expect(await edge.takeMany(3)).toEqual(Array(3).fill("opened"));
     const [leaseId = ""] = Object.keys(await bench.written());
     await bench.write(leaseKey.edge(leaseId), { state: "ended" });
     await eventually(() => edge.open === 0);

@@ -113,13 +113,12 @@ describe("while 100,000 deliveries wait", () => {
       return performance.now() - startedAt;
     };
     await timeOf(others[0]);
-    const without = await timeOf(others[1]);
-    // The better of a few, since a busy machine may hold up one.
-    const with100000 = [
-      await timeOf(backlogged),
-      await timeOf(backlogged),
-      await timeOf(backlogged),
-    ];
-    expect(Math.min(...with100000)).toBeLessThan(10 * without + 50);
+    // The best of a few in turn, since a busy machine may hold up some.
+    let [without, with100000] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    for (let turn = 0; turn < 5; turn += 1) {
+      without = Math.min(without, await timeOf(others[1]));
+      with100000 = Math.min(with100000, await timeOf(backlogged));
+    }
+    expect(with100000).toBeLessThan(10 * without + 50);
   });
 });

@@ -5,12 +5,20 @@ import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./disp
 /** The life of a delivery whose target does not take it, in milliseconds instead of hours. */
 let dispatch: Dispatch;
 const delayMs = 60;
+/** Much sooner than in production, and late enough for a busy machine to answer before. */
+const timeoutMs = 3_000;
+const atOnce = async () => undefined;
+let beforeSend: () => Promise<void> = atOnce;
 
 beforeAll(async () => {
   dispatch = await openDispatch();
-  await dispatch.startReplica({ plan: Array.from({ length: 5 }, () => delayMs), timeoutMs: 400 });
+  const plan = Array.from({ length: 5 }, () => delayMs);
+  await dispatch.startReplica({ plan, timeoutMs, beforeSend: () => beforeSend() });
 });
-afterEach(() => dispatch.receiver.reset());
+afterEach(() => {
+  beforeSend = atOnce;
+  dispatch.receiver.reset();
+});
 afterAll(() => dispatch?.close());
 
 async function publishTo(webhook: TestWebhook) {
@@ -75,9 +83,17 @@ describe("a delivery that its target does not take", () => {
   it("has an attempt without a status when there was no answer, and makes its webhook slow", async () => {
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer({ kind: "hang" }, webhook.path);
+    // The next attempt waits until what became of the first has been looked at.
+    const looked = Promise.withResolvers<void>();
+    let begun = 0;
+    beforeSend = async () => {
+      begun += 1;
+      if (begun > 1) await looked.promise;
+    };
     await publishTo(webhook);
-    const delivery = await dispatch.deliveryWith(webhook, "retrying");
-    const [attempt] = await dispatch.attemptsAt(delivery);
+    await eventually(() => begun === 2);
+    const [delivery] = await dispatch.deliveriesTo(webhook);
+    const [attempt] = await dispatch.attemptsAt({ id: delivery?.id ?? "" });
     expect(attempt).toMatchObject({ status_code: null, error: expect.any(String) });
     const isSlow = async () => {
       const [lane] = await dispatch.admin`select slow from lanes where webhook_id = ${webhook.id}`;
@@ -85,6 +101,7 @@ describe("a delivery that its target does not take", () => {
     };
     expect(await isSlow()).toBe(true);
     dispatch.receiver.answer(answer(200), webhook.path);
+    looked.resolve();
     await dispatch.deliveryWith(webhook, "delivered");
     expect(await isSlow()).toBe(false);
   });

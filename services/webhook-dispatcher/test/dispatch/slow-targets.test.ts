@@ -1,14 +1,21 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
+import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
+
+/** Longer than it really is, and not as long as a claim: none that hangs ends while a test looks on. */
+const timeoutMs = 50_000;
 
 /** Targets that hang, and how little the others notice of them. */
 let dispatch: Dispatch;
+/** How long it takes while nothing hangs, on this machine as it is now. */
+let aloneMs: number;
 
 beforeAll(async () => {
   dispatch = await openDispatch();
-  await dispatch.startReplica();
+  await dispatch.startReplica({ timeoutMs });
+  aloneMs = await quickestDeliveryMs(await dispatch.newWebhook(), 0);
 });
 afterEach(async () => {
   // What hangs is over when its webhooks are switched off and the receiver lets go of it.
@@ -28,6 +35,20 @@ async function timeToDeliver(webhook: TestWebhook): Promise<number> {
   return performance.now() - startedAt;
 }
 
+/**
+ * Who has to wait for a slot waits each time, and a busy machine does not hold up all of them. No more
+ * once one was quick enough.
+ */
+async function quickestDeliveryMs(webhook: TestWebhook, enoughMs: number): Promise<number> {
+  let quickestMs = Number.POSITIVE_INFINITY;
+  for (let turn = 0; turn < 8 && quickestMs >= enoughMs; turn += 1)
+    quickestMs = Math.min(quickestMs, await timeToDeliver(webhook));
+  return quickestMs;
+}
+
+/** An attempt that takes longer lingers; who is held up by one is so for this time at least. */
+const lingersAfterMs = 500;
+
 async function hangingWebhooks(count: number, fields: Parameters<Dispatch["newWebhook"]>[0]) {
   const webhooks = await Promise.all(
     Array.from({ length: count }, () =>
@@ -41,45 +62,50 @@ async function hangingWebhooks(count: number, fields: Parameters<Dispatch["newWe
 describe("a good target beside 200 that hang", () => {
   it("is told at once when they are known to be slow, and they get their share of slots", async () => {
     const hanging = await hangingWebhooks(200, { slow: true });
-    for (const webhook of hanging) await dispatch.putDeliveries(webhook, 5);
+    await Promise.all(hanging.map((webhook) => dispatch.putDeliveries(webhook, 5)));
     await eventually(() => dispatch.receiver.hanging() >= 64);
     const good = await dispatch.newWebhook();
-    for (let turn = 0; turn < 5; turn += 1) expect(await timeToDeliver(good)).toBeLessThan(700);
+    const enoughMs = aloneMs + lingersAfterMs;
+    expect(await quickestDeliveryMs(good, enoughMs)).toBeLessThan(enoughMs);
     expect(dispatch.receiver.hanging()).toBe(64);
   });
 
   it("is told in a moment when all of them begin to hang just now, and at once after that", async () => {
     const hangingBefore = dispatch.receiver.hanging();
     const hanging = await hangingWebhooks(200, {});
-    for (const webhook of hanging) await dispatch.putDeliveries(webhook, 5);
+    await Promise.all(hanging.map((webhook) => dispatch.putDeliveries(webhook, 5)));
     await eventually(() => dispatch.receiver.hanging() >= hangingBefore + 192);
     const good = await dispatch.newWebhook();
-    expect(await timeToDeliver(good)).toBeLessThan(2_500);
+    // Half a second is due. None of those that hang has ended then, which really they would do after 30 s.
+    expect(await timeToDeliver(good)).toBeLessThan(10_000);
+    expect(dispatch.receiver.hanging()).toBeGreaterThanOrEqual(hangingBefore + 192);
     await eventually(() => dispatch.receiver.hanging() >= hangingBefore + 200);
-    for (let turn = 0; turn < 5; turn += 1) expect(await timeToDeliver(good)).toBeLessThan(700);
+    const enoughMs = aloneMs + lingersAfterMs;
+    expect(await quickestDeliveryMs(good, enoughMs)).toBeLessThan(enoughMs);
   });
 });
 
 describe("an organization", () => {
   it("that has a lot to send takes its part of the slots and no more", async () => {
-    const hangingBefore = dispatch.receiver.hanging();
     const organizationId = uuidv7();
     const busy = await Promise.all(
       Array.from({ length: 8 }, () => dispatch.newWebhook({ organizationId })),
     );
-    let underWay = 0;
-    let most = 0;
+    const release = Promise.withResolvers<void>();
     for (const webhook of busy)
-      dispatch.receiver.answer(() => {
-        underWay += 1;
-        most = Math.max(most, underWay);
-        setTimeout(() => (underWay -= 1), 200);
-        return { kind: "answer", status: 200, delayMs: 200 };
-      }, webhook.path);
+      dispatch.receiver.answer(
+        { kind: "answer", status: 200, after: release.promise },
+        webhook.path,
+      );
     for (const webhook of busy) await dispatch.putDeliveries(webhook, 40);
+    const underWay = () =>
+      busy.reduce((sum, webhook) => sum + dispatch.received(webhook).length, 0);
+    const { organization: part } = defaultBounds.quick;
+    await eventually(() => underWay() >= part);
+    // Whoever may claim more does so in the turn in which another organization has its delivery.
+    await timeToDeliver(await dispatch.newWebhook());
+    expect(underWay()).toBe(part);
+    release.resolve();
     for (const webhook of busy) await dispatch.allEnded(webhook, 40);
-    expect(most).toBeLessThanOrEqual(64);
-    expect(most).toBeGreaterThan(32);
-    expect(dispatch.receiver.hanging()).toBe(hangingBefore);
   });
 });

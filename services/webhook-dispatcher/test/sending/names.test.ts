@@ -23,10 +23,10 @@ const failing = (code: string): ResolveName => {
 const nowhere = "the name does not lead to a public address";
 const refused = { kind: "failed", error: "address not allowed", timedOut: false };
 
-/** The quickest of a few times, since a busy machine may hold up one; no more once it was quick enough. */
+/** The quickest of some times, since a busy machine may hold up a few; no more once it was quick enough. */
 async function quickestMs(work: () => Promise<unknown>, enoughMs: number): Promise<number> {
   let quickest = Number.POSITIVE_INFINITY;
-  for (let time = 0; time < 3 && quickest >= enoughMs; time += 1) {
+  for (let time = 0; time < 10 && quickest >= enoughMs; time += 1) {
     const begunAt = performance.now();
     await work();
     quickest = Math.min(quickest, performance.now() - begunAt);
@@ -34,15 +34,18 @@ async function quickestMs(work: () => Promise<unknown>, enoughMs: number): Promi
   return quickest;
 }
 
-async function sendWith(options: { resolve?: ResolveName; allowPrivate?: boolean }) {
+async function sendWith(options: {
+  resolve?: ResolveName;
+  allowPrivate?: boolean;
+  timeoutMs?: number;
+}) {
   const target = closing(await startRawTarget({ onRequest: answerOk }));
-  const { resolve, allowPrivate = false } = options;
+  const { allowPrivate = false, ...others } = options;
   const sender = closing(
     createSend({
       logger,
       rules: { httpsOnly: false, allowPrivate },
-      timeoutMs: 1_000,
-      ...(resolve && { resolve }),
+      ...others,
     }),
   );
   const send = (host = "receiver.test") =>
@@ -94,7 +97,8 @@ describe("a name", () => {
   });
 
   it("whose look-up does not end fails when the time is over", async () => {
-    const { send } = await sendWith({ resolve: () => new Promise(() => undefined) });
+    const resolve = () => new Promise<never>(() => undefined);
+    const { send } = await sendWith({ resolve, timeoutMs: 1_000 });
     expect(await send()).toMatchObject({ error: "time-out after 1 s", timedOut: true });
   });
 });
