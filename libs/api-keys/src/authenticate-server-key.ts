@@ -24,11 +24,11 @@ export function createServerKeyAuthentication(options: {
     const nowMs = options.nowMs();
     const key = options.verify(token, nowMs);
     if (key === undefined) return limits.refuseWrongKey(ip, nowMs);
+    // Also when it is refused: whoever still has it in use must not find it revoked as unneeded.
+    lastUsed.note(key.id, nowMs);
     const refusal = limits.checkKey(key, nowMs);
     if (refusal !== undefined) return refusal;
-    if (key.kind !== "server") return keyRefusals.notServer;
-    lastUsed.note(key.id, nowMs);
-    return key;
+    return key.kind === "server" ? key : keyRefusals.notServer;
   };
 }
 

@@ -6,6 +6,7 @@ export * from "./http/errors.ts";
 export * from "./http/flags.ts";
 export * from "./http/history.ts";
 export * from "./http/keys.ts";
+export * from "./http/limit-fields.ts";
 export * from "./http/ofrep.ts";
 export * from "./http/operators.ts";
 export * from "./http/route.ts";

@@ -172,16 +172,22 @@ describe("given a key", () => {
     expect(keys.find((key: { id: string }) => key.id === id).last_used_at).toBe(used_at);
   });
 
-  it("shows its use here within a few seconds, without anybody else", async () => {
-    const path = `/api/v1/projects/${project.projectId}/environments/${project.environmentId}/keys`;
-    const begunMs = Date.now();
-    await call("/api/v1/flags");
-    const used = await eventually(
-      async () =>
-        (await shownBy(`${path}/${keyIdIn(project.serverKey)}`)).last_used_at ?? undefined,
-    );
-    expect(Date.parse(used)).toBeGreaterThanOrEqual(begunMs);
-  });
+  it.each([
+    { which: "serverKey", status: 200 },
+    { which: "clientKey", status: 403 },
+  ] as const)(
+    "shows its use here within a few seconds, whatever was answered: $which, $status",
+    async ({ which, status }) => {
+      const path = `/api/v1/projects/${project.projectId}/environments/${project.environmentId}/keys`;
+      const begunMs = Date.now();
+      const key = project[which];
+      expect((await management.call("/api/v1/flags", { key })).status).toBe(status);
+      const used = await eventually(
+        async () => (await shownBy(`${path}/${keyIdIn(key)}`)).last_used_at ?? undefined,
+      );
+      expect(Date.parse(used)).toBeGreaterThanOrEqual(begunMs);
+    },
+  );
 });
 
 describe("given messages that are not what they should be", () => {

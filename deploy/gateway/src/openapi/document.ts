@@ -66,7 +66,7 @@ export function buildDocument(contracts: readonly RouteContract[] = routes): Jso
     if (contract.alsoMethod !== undefined)
       operations[contract.alsoMethod.toLowerCase()] = describeAlias(contract, components);
   }
-  const responses = errorResponses(components);
+  const responses = errorResponses(contracts, components);
   return {
     openapi: "3.1.0",
     info,

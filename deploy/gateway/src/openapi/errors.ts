@@ -4,7 +4,9 @@ import {
   errorBody,
   errorCodes,
   type RouteContract,
+  tellsWhatIsLeft,
 } from "@halyard/contracts";
+import { answerableErrors } from "@halyard/service";
 import type { Components, JsonObject } from "./components.ts";
 import { headerRef, limitHeaders } from "./headers.ts";
 
@@ -27,26 +29,47 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   AUTH_001: { "WWW-Authenticate": headerRef("WWW-Authenticate") },
   CONFLICT_003: { ETag: headerRef("ETag") },
-  RATE_001: {
-    "Retry-After": headerRef("Retry-After"),
-    ...limitHeaders,
-  },
+  RATE_001: { "Retry-After": headerRef("Retry-After") },
   SERVER_002: { "Retry-After": headerRef("Retry-After") },
 };
 
-/** One reusable response for each error code. */
-export function errorResponses(components: Components): JsonObject {
-  return Object.fromEntries(
-    (Object.keys(errorCodes) as ErrorCode[]).map((code) => [code, response([code], components)]),
-  );
+/**
+ * The reusable responses: one for each error code, and a second one where some routes answer it with what
+ * the caller has left, and others without.
+ */
+export function errorResponses(
+  contracts: readonly RouteContract[],
+  components: Components,
+): JsonObject {
+  const responses: JsonObject = {};
+  for (const code of Object.keys(errorCodes) as ErrorCode[]) {
+    const answering = contracts.filter((contract) => answerableErrors(contract).includes(code));
+    const ways = new Set(answering.map((contract) => tellsWhatIsLeft(contract, code)));
+    for (const tellsLimits of [...ways].toSorted())
+      responses[nameOf(code, tellsLimits)] = response([code], tellsLimits, components);
+  }
+  return responses;
 }
 
-function response(codes: readonly ErrorCode[], components: Components): JsonObject {
+/** A refusal by a limit always tells what is left, so there is one response for it. */
+function nameOf(code: ErrorCode, tellsLimits: boolean): string {
+  return tellsLimits && code !== "RATE_001" ? `${code}_with_limits` : code;
+}
+
+function response(
+  codes: readonly ErrorCode[],
+  tellsLimits: boolean,
+  components: Components,
+): JsonObject {
   const headers = Object.assign({}, ...codes.map((code) => extraHeaders[code] ?? {}));
   const examples = codes.map((code) => [code, { value: errorBody(code, explanations[code]) }]);
   return {
     description: codes.map((code) => `${code}: ${explanations[code]}`).join(". "),
-    headers: { "X-Request-Id": headerRef("X-Request-Id"), ...headers },
+    headers: {
+      "X-Request-Id": headerRef("X-Request-Id"),
+      ...headers,
+      ...(tellsLimits ? limitHeaders : {}),
+    },
     content: {
       "application/json": {
         schema: components.refer(ErrorBody),
@@ -57,27 +80,32 @@ function response(codes: readonly ErrorCode[], components: Components): JsonObje
 }
 
 /** The error responses of an operation, by status; codes that share a status share a response. */
-export function errorsByStatus(codes: readonly ErrorCode[], components: Components): JsonObject {
-  const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
+export function errorsByStatus(contract: RouteContract, components: Components): JsonObject {
+  const byStatus = Map.groupBy(answerableErrors(contract), (code) => errorCodes[code].status);
   const responses: JsonObject = {};
-  for (const [status, ofStatus] of byStatus) {
-    const [only, ...others] = ofStatus;
+  for (const [status, codes] of byStatus) {
+    const [first, ...others] = codes as [ErrorCode, ...ErrorCode[]];
+    const tellsLimits = codes.some((code) => tellsWhatIsLeft(contract, code));
     responses[String(status)] =
       others.length === 0
-        ? { $ref: `#/components/responses/${only}` }
-        : response(ofStatus, components);
+        ? { $ref: `#/components/responses/${nameOf(first, tellsLimits)}` }
+        : response(codes, tellsLimits, components);
   }
   return responses;
 }
 
 /** The error responses of an operation that have a shape of their own, by status. */
-export function ownErrorsOf({ ownErrors = {} }: RouteContract, components: Components): JsonObject {
+export function ownErrorsOf(contract: RouteContract, components: Components): JsonObject {
+  const headers = {
+    "X-Request-Id": headerRef("X-Request-Id"),
+    ...(tellsWhatIsLeft(contract) ? limitHeaders : {}),
+  };
   return Object.fromEntries(
-    Object.entries(ownErrors).map(([status, { description, body, example }]) => [
+    Object.entries(contract.ownErrors ?? {}).map(([status, { description, body, example }]) => [
       status,
       {
         description,
-        headers: { "X-Request-Id": headerRef("X-Request-Id") },
+        headers,
         content: { "application/json": { schema: components.refer(body), example } },
       },
     ]),

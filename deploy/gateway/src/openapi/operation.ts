@@ -1,5 +1,4 @@
-import type { Access, RouteContract } from "@halyard/contracts";
-import { answerableErrors } from "@halyard/service";
+import { type Access, type RouteContract, tellsWhatIsLeft } from "@halyard/contracts";
 import type { z } from "zod";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
@@ -28,7 +27,7 @@ export function describeOperation(contract: RouteContract, components: Component
     ...requestBodyOf(contract, components),
     responses: {
       ...successOf(contract, components),
-      ...errorsByStatus(answerableErrors(contract), components),
+      ...errorsByStatus(contract, components),
       ...ownErrorsOf(contract, components),
     },
   };
@@ -90,11 +89,6 @@ function isTagged(contract: RouteContract, components: Components): boolean {
   if (success.body === undefined) return false;
   if (conditional === true) return true;
   return "version" in ((components.define(success.body).properties ?? {}) as JsonObject);
-}
-
-/** What counts as a request of the month says what is left of it, unless the plan has no limit. */
-function tellsWhatIsLeft({ service }: RouteContract): boolean {
-  return service === "sdk-edge";
 }
 
 function isStream({ success }: RouteContract): boolean {

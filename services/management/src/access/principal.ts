@@ -68,10 +68,9 @@ export function createAuthentication(options: {
   ): Principal | Refusal {
     if (principal.kind === "operator") return permitted(principal, access) ?? principal;
     const { key } = principal;
-    const refusal = limits.checkKey(key, nowMs) ?? permitted(principal, access);
-    if (refusal !== undefined) return refusal;
+    // Also when it is refused: whoever still has it in use must not find it revoked as unneeded.
     lastUsed.note(key.id, nowMs);
-    return principal;
+    return limits.checkKey(key, nowMs) ?? permitted(principal, access) ?? principal;
   }
 
   return (access) => async (request) => {

@@ -36,7 +36,10 @@ export function createLimits(options: {
   return {
     check(key, nowMs) {
       const tooOften = admit(key, nowMs);
-      if (tooOften !== undefined) return nameFurtherLimits(tooOften, monthly(key, nowMs));
+      if (tooOften !== undefined) {
+        usage?.used(key, nowMs);
+        return nameFurtherLimits(tooOften, monthly(key, nowMs));
+      }
       const usedUp = usage?.check(key, nowMs);
       return usedUp === undefined
         ? undefined

@@ -69,20 +69,22 @@ export function createCounting(options: {
   });
 
   const usage: Usage = {
+    used(key, nowMs) {
+      uses.of(key, nowMs).usedAtMs = nowMs;
+    },
     check(key, nowMs) {
       const use = uses.of(key, nowMs);
+      // Also when it is refused, now or later: it must not look like a key that nobody needs.
+      use.usedAtMs = nowMs;
       const { organization } = use;
       if (usedOf(organization) < organization.limit) return undefined;
       sums.refused += 1;
-      // Somebody depends on the key all the same: it must not look like one that nobody needs.
-      use.usedAtMs = nowMs;
       return months.refusal(organization, nowMs);
     },
     count(key, endpoint, nowMs) {
-      const use = uses.of(key, nowMs);
-      use.usedAtMs = nowMs;
-      use.environment.requests[endpoint] += 1;
-      use.organization.fresh += 1;
+      const { environment, organization } = uses.of(key, nowMs);
+      environment.requests[endpoint] += 1;
+      organization.fresh += 1;
     },
     answeredAll(key, nowMs) {
       const { environment } = uses.of(key, nowMs);

@@ -10,7 +10,7 @@ import type { EnvironmentHour } from "./tally.ts";
  * Each instant that comes with a request may begin another hour, and with it another month.
  */
 export type KeyUse = {
-  /** 0: what it asks for is not decided yet. */
+  /** 0: nobody has asked with it since the last time; what asked before that is being answered. */
   usedAtMs: number;
   environment: EnvironmentHour;
   readonly organization: OrganizationMonth;

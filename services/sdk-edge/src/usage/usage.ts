@@ -7,7 +7,12 @@ import type { Refusal } from "@halyard/service";
  * keys, environments and flags are counted.
  */
 export type Usage = {
-  /** Refuses a request whose organization has used up its month; it counts nothing yet. */
+  /** Somebody asks with the key and is refused without a `check`. */
+  used(key: DirectoryKey, nowMs: number): void;
+  /**
+   * Refuses a request whose organization has used up its month. The key is used, whatever becomes of the
+   * request; nothing else is counted yet.
+   */
   check(key: DirectoryKey, nowMs: number): Refusal | undefined;
   /** Counts one request that was admitted. */
   count(key: DirectoryKey, endpoint: UsageEndpoint, nowMs: number): void;

@@ -185,14 +185,15 @@ describe("given an organization that has used up its month", () => {
   });
 });
 
+// What the broker has to do with it is tried elsewhere.
+const slots: StreamSlots = {
+  take: (_organizationId, decided) => decided(noSlotFree(25)),
+  release: () => undefined,
+  losses: 0,
+  onLost: () => undefined,
+};
+
 describe("given an organization whose streams are all open", () => {
-  // What the broker has to do with it is tried elsewhere.
-  const slots: StreamSlots = {
-    take: (_organizationId, decided) => decided(noSlotFree(25)),
-    release: () => undefined,
-    losses: 0,
-    onLost: () => undefined,
-  };
   const streams: [string, () => Promise<Called>][] = [
     ["of values", () => ask("/api/v1/sdk/stream")],
     ["of OpenFeature", async () => call(await streamAddress(edge, client.text))],
@@ -264,6 +265,47 @@ describe("given a limit for each key beside that of the month", () => {
     const { headers } = await poll();
     expect(headers.get("ratelimit-policy")).toBe('"requests";q=5;w=1');
     expect(headers.get("ratelimit")).toBe('"requests";r=4;t=1');
+  });
+});
+
+describe("a key is used", () => {
+  const usedKeys = () => {
+    const keys = [...(edge.counting?.take()?.keys ?? [])];
+    return keys.filter(([, { usedAtMs }]) => usedAtMs > 0).map(([keyId]) => keyId);
+  };
+  const open = () => ask("/api/v1/sdk/stream");
+
+  it.each([
+    { by: "nobody", status: 200, limit: 1_000, requestsPerSecond: 5, send: () => poll() },
+    {
+      by: "the endpoint",
+      status: 404,
+      limit: 1_000,
+      requestsPerSecond: 5,
+      send: () => ask("/api/v1/sdk/evaluate?key=no"),
+    },
+    { by: "the month", status: 429, limit: 0, requestsPerSecond: 5, send: () => poll() },
+    { by: "the slots for streams", status: 429, limit: 1_000, requestsPerSecond: 5, send: open },
+    {
+      by: "the key's rate",
+      status: 429,
+      limit: 1_000,
+      requestsPerSecond: 0.001,
+      send: () => poll(),
+    },
+  ])("when a request with it is refused by $by ($status)", async (given) => {
+    const { limit, requestsPerSecond, send } = given;
+    await start(limit, { slots, requestsPerSecond });
+    if (requestsPerSecond < 1) expect((await poll()).status).toBe(200);
+    usedKeys();
+    expect((await send()).status).toBe(given.status);
+    expect(usedKeys()).toEqual([client.keyId]);
+  });
+
+  it("not when a request has another", async () => {
+    await start(1_000);
+    expect((await call(`${edge.url}/api/v1/sdk/flags`, { key: apiKey().text })).status).toBe(401);
+    expect(usedKeys()).toEqual([]);
   });
 });
 

@@ -61,13 +61,17 @@ describe("given requests of several keys", () => {
 
   it("knows when each key was last used, also one that is only refused, and counts nothing of it", () => {
     const { counting, usage } = given([organizationEntry(1, { requests_per_month: 2 })]);
-    usage.count(key(1), "flags", nine);
-    usage.count(key(1), "flags", nine + 5);
+    for (const at of [nine, nine + 5]) {
+      usage.check(key(1), at);
+      usage.count(key(1), "flags", at);
+    }
     usage.check(key(2), nine + 6);
+    usage.used(key(3), nine + 7);
     const used = [...(counting.take()?.keys ?? [])];
     expect(used.map(([keyId, { usedAtMs }]) => [keyId, usedAtMs])).toEqual([
       ["key1", nine + 5],
       ["key2", nine + 6],
+      ["key3", nine + 7],
     ]);
     usage.check(key(2), nine + 7);
     expect(counting.take()).toMatchObject({ environments: [] });
