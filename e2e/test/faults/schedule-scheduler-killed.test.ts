@@ -1,11 +1,10 @@
-import { eventually } from "@halyard/testing";
+import { eventually, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { awaitForgotten } from "../../src/disturbances.ts";
 import { holdRow } from "../../src/held-rows.ts";
 import { killOne, startReadyScheduler } from "../../src/replicas.ts";
 import { readQueue } from "../../src/schedule-agreement.ts";
 import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { stepClock } from "../../src/scheduler-clock.ts";
 import { type Scheduler, type System, startSystem } from "../../src/system.ts";
 
 /** Time to set a schedule, and to come to what is to go wrong with it. */
@@ -95,9 +94,9 @@ describe("given a scheduler that is killed with a due change in its hands", () =
     await gate.close();
     expect((await readQueue(system.nats.url)).waiting).toBe(1);
     const next = await replace();
-    await stepClock(system.sql, hourMs);
+    await stepClock(system.sql, "scheduler", hourMs);
     await story.applied(flag);
-    await stepClock(system.sql, 0);
+    await stepClock(system.sql, "scheduler", 0);
     expect(await story.faults()).toEqual([]);
     // The second change, and not the first one again, which the one before had settled.
     expect(await countSettled(next)).toBe(1);

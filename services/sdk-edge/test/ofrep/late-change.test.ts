@@ -38,7 +38,7 @@ let late: EdgeServer;
 let version = 1;
 
 beforeAll(async () => {
-  jest.useFakeTimers({ doNotFake: allButTimeouts });
+  jest.useFakeTimers({ doNotFake: [...allButTimeouts] });
   [early, late] = await Promise.all([
     startEdgeServer([key.entry, state(1)]),
     startEdgeServer([key.entry, state(1)]),
