@@ -32,10 +32,11 @@ export const renewEveryMs = 1_000;
 /** A process that is stopped while it records must not hold the lease's row for longer than the lease. */
 const recordingPatienceMs = 2_000;
 /**
- * One that is stopped between the parts of a statement, which come one by one, counts as executing it.
- * What is recorded in one takes milliseconds; this leaves room for a disk that is slow.
+ * One that is stopped between the messages of one statement counts neither as idle nor as executing, and
+ * no other bound would ever end it. What a leader records takes milliseconds; this leaves room for a disk
+ * that is slow. PostgreSQL has the setting since version 17.
  */
-const statementPatienceMs = 4_000;
+const transactionPatienceMs = 5_000;
 
 export function createLease(options: {
   sql: Sql;
@@ -80,7 +81,9 @@ export function createLease(options: {
         const tx = plainTransaction as unknown as Transaction;
         const rows = await tx`
           select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true),
-                 set_config('statement_timeout', ${String(statementPatienceMs)}, true)
+                 case when current_setting('transaction_timeout', true) is not null then
+                   set_config('transaction_timeout', ${String(transactionPatienceMs)}, true)
+                 end
           from leases
           where name = ${name} and holder = ${holder} and expires_at > clock_timestamp()
           for share`;
