@@ -36,6 +36,8 @@ export type Queue = {
   left(): Promise<number>;
   /** How many deliveries there were, repeated ones too. */
   delivered(): Promise<number>;
+  /** How many messages somebody has still to take care of, as far as the consumer knows. */
+  waiting(): Promise<number>;
 };
 
 export type Replica = {
@@ -129,6 +131,10 @@ function createQueue(client: JetStreamClient, manager: JetStreamManager, name: s
     },
     left: async () => (await manager.streams.info(stream)).state.messages,
     delivered: async () => (await manager.consumers.info(stream, consumer)).delivered.consumer_seq,
+    waiting: async () => {
+      const info = await manager.consumers.info(stream, consumer);
+      return info.num_pending + info.num_ack_pending;
+    },
   };
 }
 
