@@ -60,7 +60,7 @@ const logger = pino({ level: "silent" });
 export async function createQueueBench(url: string) {
   const connection = await connectNats({ url, name: "test", logger });
   // What is asked of a server that is just coming back gets no answer, and is asked again.
-  const manager = await jetstreamManager(connection, { timeout: 500 });
+  const manager = await jetstreamManager(connection, { timeout: 2_000 });
   const client = jetstream(connection);
   const replicas: Replica[] = [];
   let isAway = false;
@@ -74,7 +74,7 @@ export async function createQueueBench(url: string) {
   async function openQueue(): Promise<Queue> {
     const name = randomUUID();
     const queue = createQueue(client, manager, name);
-    await ensure(manager, queue);
+    await eventually(() => ensure(manager, queue).then(() => true));
     return queue;
   }
 
