@@ -71,17 +71,31 @@ export async function startOpenFeatureSystem(options: {
 /** What a provider asked over HTTP, and what it was answered. */
 export type Traffic = {
   fetch: typeof fetch;
-  requests: readonly { url: URL; ifNoneMatch: string | null; status: number }[];
+  requests: readonly Exchange[];
+};
+
+export type Exchange = {
+  url: URL;
+  ifNoneMatch: string | null;
+  status: number;
+  /** How long the provider was told to ask nothing. */
+  retryAfterMs: number;
+  askedAtMs: number;
+  answeredAtMs: number;
 };
 
 export function watchTraffic(): Traffic {
-  const requests: { url: URL; ifNoneMatch: string | null; status: number }[] = [];
+  const requests: Exchange[] = [];
   return {
     requests,
     async fetch(input, init) {
       const request = new Request(input, init);
+      const askedAtMs = performance.now();
       const response = await fetch(request);
       requests.push({
+        askedAtMs,
+        answeredAtMs: performance.now(),
+        retryAfterMs: Number(response.headers.get("retry-after")) * 1_000,
         url: new URL(request.url),
         ifNoneMatch: request.headers.get("if-none-match"),
         status: response.status,

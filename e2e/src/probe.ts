@@ -7,7 +7,7 @@ import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
  */
 export type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
 
-const mostTries = 5;
+const mostTries = 10;
 
 export async function disturb(
   url: string,

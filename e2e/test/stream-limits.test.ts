@@ -43,10 +43,23 @@ describe("given four edges and a plan of 25 streams", () => {
       ),
     );
 
+  /**
+   * The same, until everybody was told whether there is a slot: a machine that takes longer for that than
+   * edges wait leaves some without an answer, and then nothing is said of how many are admitted.
+   */
+  async function answeredStorm(streams: TenantStreams, key: string) {
+    return eventually(async () => {
+      streams.close(streams.opened);
+      await eventually(async () => (await usedSlots(key)) === 0);
+      const asked = await storm(streams);
+      return asked.every(({ status }) => status !== 503) && asked;
+    });
+  }
+
   it("admits exactly so many of hundreds that come at once, and as many as become free", async () => {
     const { tenant } = await beginUsageStory(system, { name: "Storm", plan: "some" });
     const streams = await followStreams(system, tenant);
-    const asked = await storm(streams);
+    const asked = await answeredStorm(streams, tenant.serverKey);
     expect(byStatus(asked)).toEqual({ 200: slots, 429: 4 * atEachEdge - slots });
     const refused = asked.find(({ status }) => status === 429);
     expect(refused?.headers).toMatchObject({
@@ -97,7 +110,7 @@ describe("given four edges and a plan of 25 streams", () => {
   it("closes nothing when the plan is lowered below what is open, and opens nothing new", async () => {
     const story = await beginUsageStory(system, { name: "Lowered", plan: "some" });
     const streams = await followStreams(system, story.tenant);
-    await storm(streams);
+    await answeredStorm(streams, story.tenant.serverKey);
     expect(streams.opened.size).toBe(slots);
     const [first, second] = system.edges as [Edge, Edge];
     await story.changePlan("fewer");

@@ -5,6 +5,7 @@ import {
   type ServiceProcess,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { onThisMachine } from "../src/promised-time.ts";
 import { type Edge, type System, startSystem } from "../src/system.ts";
 import { createTenant, must, type Tenant } from "../src/tenancy.ts";
 import {
@@ -214,10 +215,13 @@ describe("given a management and two edges behind a gateway", () => {
       await change(tenant, flag, {
         targeting_rules: [{ conditions: [{ ...germans, value: "FR" }] }],
       });
+      const withinMs = await onThisMachine(promisedMs, () =>
+        valueAt(addresses()[0] as string, tenant.clientKey, flag.key, french),
+      );
       await Promise.all(
         addresses().map((url) =>
           eventually(() => valueAt(url, tenant.clientKey, flag.key, french), {
-            withinMs: promisedMs,
+            withinMs,
             because: `${url} has the new rules`,
           }),
         ),

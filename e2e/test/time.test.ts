@@ -11,10 +11,10 @@ import { type System, startSystem } from "../src/system.ts";
 import { createTenant, must, type Tenant } from "../src/tenancy.ts";
 
 /** Changes that somebody schedules, and the way back, as they look through the gateway. */
-const soonMs = 1_200;
+const soonMs = 3_000;
 
 /** Time enough to take it back before it comes, on a busy machine too. */
-const inTimeMs = 2_500;
+const inTimeMs = 7_000;
 
 describe("given two managements, two schedulers and an edge behind a gateway", () => {
   let system: System;

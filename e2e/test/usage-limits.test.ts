@@ -55,7 +55,7 @@ describe("given three edges, a metering, and a plan of a few requests", () => {
     const traffic = story.ask({ alsoExpected: [429] });
     await eventually(
       () => traffic.sent.length > limit && counted(traffic.sent.slice(-inARow)).length === 0,
-      { withinMs: 30_000, because: "nothing is admitted any more" },
+      { withinMs: 60_000, because: "nothing is admitted any more" },
     );
     await traffic.stop();
     const admitted = counted([...story.before, ...traffic.sent]).toSorted(
@@ -65,13 +65,19 @@ describe("given three edges, a metering, and a plan of a few requests", () => {
     expect(admitted.length).toBeGreaterThanOrEqual(limit - 1);
     const usedUpMs = admitted[limit - 1]?.endedMs ?? 0;
     const lastMs = Math.max(...admitted.map(({ startedMs }) => startedMs));
-    expect(lastMs - usedUpMs).toBeLessThan(overshootMs);
+    // What is counted takes a few steps to where it is asked for, each as long as a request on a busy machine.
+    const took = traffic.sent.map(({ startedMs, endedMs }) => endedMs - startedMs);
+    const ordinaryMs = took.toSorted((left, right) => left - right)[took.length >> 1] ?? 0;
+    expect(lastMs - usedUpMs).toBeLessThan(overshootMs + 20 * ordinaryMs);
 
+    const askedMs = Date.now();
     const refused = await flagsAt(first, tenant.clientKey);
+    const answeredMs = Date.now();
     expect(refused.body.error).toMatchObject({ code: "RATE_001", status: 429 });
     const { start, end } = monthOf(new Date());
     const seconds = Number(refused.headers.get("retry-after"));
-    expect(Math.abs(seconds - (end - Date.now()) / 1_000)).toBeLessThan(5);
+    expect(seconds).toBeGreaterThanOrEqual(Math.floor((end - answeredMs) / 1_000));
+    expect(seconds).toBeLessThanOrEqual(Math.ceil((end - askedMs) / 1_000));
     expect(refused.headers.get("ratelimit-policy")).toBe(
       `"monthly";q=${limit};w=${(end - start) / 1_000}`,
     );

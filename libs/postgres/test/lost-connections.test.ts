@@ -102,10 +102,11 @@ describe("given connections that are ended again and again", () => {
 
   it("ends a transaction that was waiting for something else, and goes on with the others", async () => {
     const nextStatements: Promise<unknown>[] = [];
+    const over = Promise.withResolvers<void>();
     const lost = Array.from({ length: maxConnections }, () =>
       sql.begin(async (tx) => {
         await tx`select 1`;
-        await delay(longerThanClosingMs);
+        await over.promise;
         const next = Promise.resolve().then(() => tx`select 2`);
         nextStatements.push(next.catch((error: unknown) => error));
         await next;
@@ -119,6 +120,8 @@ describe("given connections that are ended again and again", () => {
       return idle.length === maxConnections;
     });
     await endAll();
+    await delay(longerThanClosingMs);
+    over.resolve();
     for (const outcome of await ended)
       expect(outcome.status === "rejected" && isOutage(outcome.reason)).toBe(true);
     expect(await askAlone(1)).toBe(true);

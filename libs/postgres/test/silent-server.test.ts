@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { isOutage } from "../src/failures.ts";
 import { SteadySocket } from "../src/steady-socket.ts";
 
@@ -15,6 +15,7 @@ beforeEach(async () => {
   await once(server, "listening");
 });
 afterEach(() => {
+  jest.useRealTimers();
   for (const socket of accepted) socket.destroy();
   server.close();
 });
@@ -35,6 +36,7 @@ describe("a connection to a server that has fallen silent", () => {
   });
 
   it("stays when every write is answered, however long nothing is asked", async () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
     const socket = open(500);
     let failed = false;
     socket.on("error", () => {
@@ -43,9 +45,10 @@ describe("a connection to a server that has fallen silent", () => {
     for (let round = 0; round < 3; round += 1) {
       socket.write(Buffer.from("select"));
       const [heard] = round === 0 ? ((await once(server, "connection")) as [Socket]) : accepted;
+      jest.advanceTimersByTime(499);
       heard?.write("row");
       await once(socket, "data");
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      jest.advanceTimersByTime(600);
     }
     expect(failed).toBe(false);
     socket.destroy();

@@ -18,6 +18,8 @@ let replicas: Replica[];
 let tenant: Tenant;
 let management: FakeManagement;
 let takesMs = () => 0;
+/** Until then management does nothing with what it is told. */
+let held: Promise<void> | undefined;
 
 beforeAll(async () => {
   scheduler = await openScheduler();
@@ -25,7 +27,10 @@ beforeAll(async () => {
   await scheduler.bucket.rewrite(tenant.entries);
   replicas = [await scheduler.startReplica(), await scheduler.startReplica()];
   management = await startFakeManagement(scheduler.natsUrl, () => ({
-    before: () => new Promise((resolve) => setTimeout(resolve, takesMs())),
+    async before() {
+      await held;
+      await new Promise((resolve) => setTimeout(resolve, takesMs()));
+    },
   }));
 });
 afterAll(async () => {
@@ -144,15 +149,17 @@ describe("a schedule that comes due while it is", () => {
   );
 
   it("is waited for, and after five seconds of that the answer is 503 and nothing is altered", async () => {
-    takesMs = () => 6_000;
+    const refusedBefore = Promise.withResolvers<void>();
+    held = refusedBefore.promise;
     const [flag] = (await newFlags()) as [Flag];
-    const set = await post(flag, { enable_at: new Date(Date.now() + 600).toISOString() });
+    const set = await post(flag, { enable_at: new Date(Date.now() + 3_000).toISOString() });
     await eventually(() => management.received.some(({ flag_id }) => flag_id === flag.flagId));
     const refused = await post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() });
+    const { body } = await someReplica().call(flag.path, { key: tenant.serverKey });
+    refusedBefore.resolve();
     expect(refused.status).toBe(503);
     expect(refused.body.error.code).toBe("SERVER_002");
     expect(refused.headers.get("retry-after")).toBe("1");
-    const { body } = await someReplica().call(flag.path, { key: tenant.serverKey });
     expect(body.id).toBe(set.body.id);
     await eventually(async () => {
       const read = await someReplica().call(flag.path, { key: tenant.serverKey });

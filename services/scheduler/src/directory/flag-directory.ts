@@ -41,6 +41,7 @@ type Stored = { version: number; flag: KnownFlag | undefined };
 
 export function createFlagDirectory(options: {
   now: () => number;
+  /** How long what is new is waited for. */
   patienceMs?: number;
 }): FlagDirectory {
   const { patienceMs = newPatienceMs } = options;

@@ -46,7 +46,7 @@ beforeAll(async () => {
     maxReconnectAttempts: -1,
     reconnectTimeWait: 50,
   });
-  manager = await jetstreamManager(connection, { timeout: 1_000 });
+  manager = await jetstreamManager(connection, { timeout: 3_000 });
   await ensureUsage(manager, 1);
   await ensureQuota(manager, 1);
   await bucket.rewrite([key.entry, organization, flagEntry({ enabled: true })]);

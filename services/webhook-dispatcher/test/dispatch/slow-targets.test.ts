@@ -4,13 +4,12 @@ import { v7 as uuidv7 } from "uuid";
 import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** Longer than it really is, and not as long as a claim: none that hangs ends while a test looks on. */
-const timeoutMs = 50_000;
-
 /** Targets that hang, and how little the others notice of them. */
 let dispatch: Dispatch;
 /** How long it takes while nothing hangs, on this machine as it is now. */
 let aloneMs: number;
+/** Longer than it really is, and not as long as a claim: none that hangs ends while a test looks on. */
+const timeoutMs = 50_000;
 
 beforeAll(async () => {
   dispatch = await openDispatch();

@@ -1,0 +1,13 @@
+import { expect } from "@jest/globals";
+import type { Exchange } from "../../src/openfeature.ts";
+
+/** Timers are a little early at times. */
+const earlyMs = 5;
+
+/** That a provider which was refused asked nothing for as long as it was told to. */
+export function expectPatience(refused: Exchange | undefined, next: Exchange | undefined): void {
+  const toldMs = refused?.retryAfterMs ?? 0;
+  expect(toldMs).toBeGreaterThan(0);
+  const waitedMs = (next?.askedAtMs ?? 0) - (refused?.answeredAtMs ?? 0);
+  expect(waitedMs).toBeGreaterThanOrEqual(toldMs - earlyMs);
+}
