@@ -138,16 +138,20 @@ export function makeTenant() {
     environmentId: uuidv7(),
     otherEnvironmentId: uuidv7(),
     userId: uuidv7(),
+    colleagueId: uuidv7(),
   };
   const server = makeKey(ids, { key_kind: "server" });
   const client = makeKey(ids, { key_kind: "client" });
+  const colleague = makeKey(ids, { user_id: ids.colleagueId });
   const bound = makeKey(ids, { key_kind: "server", environment_only: true });
   return {
     ...ids,
     serverKey: server.text,
     clientKey: client.text,
+    /** Another user's server key. */
+    colleagueKey: colleague.text,
     environmentOnlyKey: bound.text,
-    entries: [server.entry, client.entry, bound.entry],
+    entries: [server.entry, client.entry, colleague.entry, bound.entry],
     /** A flag in one of the tenant's environments. */
     flag: (fields: Partial<FlagEntry> = {}) => makeFlag(ids, fields),
   };
