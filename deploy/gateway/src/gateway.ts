@@ -17,8 +17,8 @@ export type GatewayOptions = {
   metrics: Metrics;
   trustedProxies: readonly string[];
   upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
-  /** After how long an upstream that sends nothing counts as stuck. */
-  silenceMs?: number;
+  /** For tests: instead of what each service is given. */
+  answerWithinMs?: number;
 };
 
 export type Gateway = {
@@ -37,6 +37,20 @@ const anyOriginHeaders = {
   "access-control-expose-headers": "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id",
 };
 
+/**
+ * How long a service may be silent before its answer begins. All but edges wait for PostgreSQL themselves,
+ * and say after 20 s that it is away; webhook dispatchers give the target of a test 30 s. Edges answer from
+ * memory, or when they have found out whether there is a slot for a stream. Who is silent for longer is
+ * stuck.
+ */
+const answerWithinMs: Readonly<Record<ServiceName, number>> = {
+  management: 25_000,
+  scheduler: 25_000,
+  "usage-metering": 25_000,
+  "webhook-dispatcher": 40_000,
+  "sdk-edge": 10_000,
+};
+
 /** One base address: what the route table names is passed on, the documentation is served here. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { logger, metrics, trustedProxies } = options;
@@ -48,7 +62,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     requestLog: false,
   });
   await registerDocs(app);
-  const proxy = createProxy(options);
+  const proxy = createProxy();
   const isTrustedPeer = createTrustedPeers(trustedProxies);
   const services = {
     management: createUpstreams(options.upstreams.management),
@@ -62,6 +76,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       upstreams: services[service],
       isTrustedPeer,
       ownHeaders: anyOrigin ? anyOriginHeaders : {},
+      answerWithinMs: options.answerWithinMs ?? answerWithinMs[service],
     });
     app.all(pattern, {
       // Before the body would be read, and without telling the framework to go on.

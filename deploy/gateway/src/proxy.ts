@@ -17,9 +17,9 @@ import type { Upstream, Upstreams } from "./upstreams.ts";
  * neither can we; only its own `Idempotency-Key` or `If-Match` makes a repetition safe. A read without
  * a body is sent a second time, over a new connection, when the kept connection that it took broke
  * off without an answer: as a rule its upstream was just closing it. A read that got no answer in time
- * is not, because whoever is too slow is not helped by being asked again. What met no connection at
- * all was not sent, so it goes to the next upstream, whatever it is; for that its body is not touched
- * before there is one.
+ * is not, because whoever is too slow is not helped by being asked again, nor is what it waits for, which
+ * its replicas wait for too. What met no connection at all was not sent, so it goes to the next upstream,
+ * whatever it is; for that its body is not touched before there is one.
  *
  * When either side goes, so does the other: a caller that leaves ends the upstream's work, an upstream
  * that breaks off in the middle of an answer breaks off the caller's connection, because the end of a
@@ -30,11 +30,13 @@ export type ProxyOptions = {
   isTrustedPeer: (address: string) => boolean;
   /** Headers of the answers that the gateway gives itself on these routes. */
   ownHeaders: Readonly<Record<string, string>>;
+  /** How long an upstream that has the whole request may be silent before its answer begins. */
+  answerWithinMs: number;
 };
 
 export type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Four heartbeats of a stream; whoever is silent for longer is gone, or stuck. */
+/** Four heartbeats of a stream; whoever is silent for longer in a body or an answer is gone, or stuck. */
 const longestSilenceMs = 60_000;
 
 /** Idle connections that are kept to each upstream; enough for bursts, few enough to forget. */
@@ -50,14 +52,14 @@ export type Proxy = {
   close: () => void;
 };
 
-export function createProxy({ silenceMs = longestSilenceMs }: { silenceMs?: number } = {}): Proxy {
+export function createProxy(): Proxy {
   const agent = new Agent({
     keepAlive: true,
     maxSockets: Number.POSITIVE_INFINITY,
     maxFreeSockets: keptConnections,
-    timeout: silenceMs,
+    timeout: longestSilenceMs,
   });
-  const newConnections = new Agent({ keepAlive: false, timeout: silenceMs });
+  const newConnections = new Agent({ keepAlive: false, timeout: longestSilenceMs });
   const streams = createOpenStreams();
   return {
     createForward: (options) => (request, reply) => {
@@ -103,6 +105,7 @@ function forward(exchange: Exchange, turnsLeft: number): void {
   let answered = false;
   outgoing.once("response", (incoming) => {
     answered = true;
+    incoming.setTimeout(longestSilenceMs);
     passBack(exchange, incoming);
   });
   outgoing.on("error", (error: NodeJS.ErrnoException) => {
@@ -118,7 +121,24 @@ function forward(exchange: Exchange, turnsLeft: number): void {
       forward({ ...exchange, agent: exchange.newConnections }, turnsLeft);
     else giveUp(exchange, upstream, error);
   });
+  const sent = () => {
+    if (!answered) awaitAnswer(exchange, upstream, outgoing);
+  };
+  // A caller may take its time to send a body; that says nothing of the upstream.
+  if (hasBody(caller)) outgoing.once("finish", sent);
+  else sent();
   sendBody(caller, outgoing);
+}
+
+function awaitAnswer(
+  { upstreams, answerWithinMs }: Exchange,
+  upstream: Upstream,
+  outgoing: ClientRequest,
+): void {
+  outgoing.setTimeout(answerWithinMs);
+  const waiting = upstreams.waits(upstream, Date.now());
+  outgoing.once("response", () => waiting.answered(Date.now()));
+  outgoing.once("close", () => waiting.ended(Date.now()));
 }
 
 /** Whether a connection that had been kept ended, as opposed to a new one, or to a long silence. */
@@ -147,6 +167,12 @@ const upstreamAway: Refusal = refuse("SERVER_002", "The service is away for a mo
   "retry-after": "1",
 });
 
+const upstreamSilent: Refusal = refuse(
+  "SERVER_002",
+  "The service did not answer in time; if this was to change something, see whether it has before you try again",
+  { "retry-after": "1" },
+);
+
 function giveUp(exchange: Exchange, upstream: Upstream, error: NodeJS.ErrnoException): void {
   const { request, reply } = exchange;
   request.log.warn({ err: error, upstream: upstream.origin.origin }, "upstream away");
@@ -154,7 +180,7 @@ function giveUp(exchange: Exchange, upstream: Upstream, error: NodeJS.ErrnoExcep
     reply.raw.destroy();
     return;
   }
-  writeRefusal(reply.raw, upstreamAway, {
+  writeRefusal(reply.raw, error instanceof UpstreamSilent ? upstreamSilent : upstreamAway, {
     ...exchange.ownHeaders,
     ...(reply.getHeaders() as Record<string, string>),
   });

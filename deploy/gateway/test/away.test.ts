@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
   bodyOf,
@@ -199,7 +200,7 @@ describe("given a service that breaks off before it answers", () => {
       else response.end("fine");
     });
     const origins = { management: [service.origin], edges: [service.origin] };
-    const gateway = await gatewayOf({ ...origins, silenceMs: 200 });
+    const gateway = await gatewayOf({ ...origins, answerWithinMs: 200 });
     await (await fetch(`${gateway.url}/api/v1/flags`)).text();
     expect(await errorOf(`${gateway.url}/api/v1/flags?silent`)).toMatchObject({ status: 503 });
     expect(reads).toBe(1);
@@ -214,6 +215,61 @@ describe("given a service that breaks off before it answers", () => {
     expect(await errorOf(`${gateway.url}/api/v1/flags`, { method: "POST", body })).toMatchObject({
       status: 503,
     });
+  });
+});
+
+describe("given a process that takes requests and answers none", () => {
+  const stuck = () => upstreamOf((incoming) => void incoming.resume());
+
+  it.each(["GET", "POST", "DELETE"])(
+    "gives a %s up in time, and says that it may have been done",
+    async (method) => {
+      const { origin } = await stuck();
+      const gateway = await gatewayOf({ management: [origin], edges: [], answerWithinMs: 200 });
+      const body = method === "POST" ? '{"key":"a"}' : null;
+      const error = await errorOf(`${gateway.url}/api/v1/flags`, { method, body });
+      expect(error).toMatchObject({
+        code: "SERVER_002",
+        status: 503,
+        message: expect.stringContaining("see whether it has"),
+      });
+      expect(error.headers.get("retry-after")).toBe("1");
+    },
+  );
+
+  it("bounds neither a stream that is silent after its beginning nor a body that comes slowly", async () => {
+    const silent = await stuck();
+    const opened = promised<ServerResponse>();
+    const edge = await upstreamOf((incoming, response) => {
+      if (incoming.method === "POST")
+        void bodyOf(incoming).then((body) => response.end(`all of ${body}`));
+      else {
+        response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+        opened.resolve(response);
+      }
+    });
+    const gateway = await gatewayOf({
+      management: [silent.origin],
+      edges: [edge.origin],
+      // Enough for what is answered at once, also on a machine that is busy.
+      answerWithinMs: 1_000,
+    });
+    const stream = await fetch(`${gateway.url}/api/v1/sdk/stream`);
+    const body = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = body.writable.getWriter();
+    const sent = fetch(`${gateway.url}/api/v1/sdk/flags`, {
+      method: "POST",
+      body: body.readable,
+      duplex: "half",
+    });
+    await writer.write(Buffer.from("one"));
+    // Who waits for an answer from now on is given up, twice over.
+    for (let time = 0; time < 2; time++) await errorOf(`${gateway.url}/api/v1/flags`);
+    (await opened.promise).end("still there");
+    expect(await stream.text()).toBe("still there");
+    await writer.write(Buffer.from(" and two"));
+    await writer.close();
+    expect(await (await sent).text()).toBe("all of one and two");
   });
 });
 

@@ -37,7 +37,7 @@ export async function givenGateway(options: {
   dispatchers?: readonly URL[];
   meterings?: readonly URL[];
   trustedProxies?: readonly string[];
-  silenceMs?: number;
+  answerWithinMs?: number;
 }): Promise<GivenGateway> {
   const gateway = await createGateway({
     logger: createLogger({ service: "gateway", level: "silent" }),
@@ -50,7 +50,7 @@ export async function givenGateway(options: {
       "usage-metering": options.meterings ?? [],
       "webhook-dispatcher": options.dispatchers ?? [],
     },
-    ...(options.silenceMs === undefined ? {} : { silenceMs: options.silenceMs }),
+    ...(options.answerWithinMs === undefined ? {} : { answerWithinMs: options.answerWithinMs }),
   });
   const url = await gateway.app.listen({ host: "127.0.0.1", port: 0 });
   const stop = async () => {

@@ -9,6 +9,7 @@ import {
   createTestDatabase,
   eventually,
   flagInSnapshot,
+  keyInSnapshot,
   once,
   openSnapshotBucket,
   startTestNats,
@@ -128,9 +129,14 @@ async function composeReplica(
 /** A tenant of whom the snapshot tells, and its flags with their schedules' paths. */
 export function makeTenant() {
   const { keyEntries, ...tenant } = tenantInSnapshot();
+  const colleagueId = uuidv7();
+  const colleague = keyInSnapshot(tenant, { user_id: colleagueId });
   return {
     ...tenant,
-    entries: keyEntries,
+    colleagueId,
+    /** Another user's server key. */
+    colleagueKey: colleague.text,
+    entries: [...keyEntries, colleague.entry],
     /** A flag in one of the tenant's environments. */
     flag: (fields: Partial<FlagEntry> = {}) => makeFlag(tenant, fields),
   };

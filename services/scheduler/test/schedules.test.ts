@@ -65,6 +65,8 @@ describe("setting a schedule", () => {
       ],
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
       created_by: tenant.userId,
+      cancelled_at: null,
+      cancelled_by: null,
     });
     expect(await get(flag.path)).toMatchObject({ status: 200, body: set.body });
   });
@@ -72,7 +74,7 @@ describe("setting a schedule", () => {
   it("replaces the one before, whose changes are cancelled", async () => {
     const flag = await newFlag();
     const first = await post(flag.path, { enable_at: inHours(1), disable_at: inHours(2) });
-    const second = await post(flag.path, { disable_at: inHours(3) });
+    const second = await post(flag.path, { disable_at: inHours(3) }, tenant.colleagueKey);
     expect((await get(flag.path)).body.id).toBe(second.body.id);
     const { body } = await get(`/api/v1/schedules?flag_id=${flag.flagId}`);
     expect(body.schedules).toEqual([
@@ -81,8 +83,12 @@ describe("setting a schedule", () => {
         ...first.body,
         status: "cancelled",
         changes: first.body.changes.map((change: object) => ({ ...change, state: "cancelled" })),
+        cancelled_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        cancelled_by: tenant.colleagueId,
       },
     ]);
+    const cancelledAt = Date.parse(body.schedules[1].cancelled_at);
+    expect(cancelledAt).toBeGreaterThanOrEqual(Date.parse(second.body.created_at));
   });
 
   it("leaves the one before as it was when it is refused", async () => {
@@ -254,12 +260,16 @@ describe("clearing a schedule", () => {
     const flag = await newFlag();
     expect((await remove(flag.path)).status).toBe(204);
     await post(flag.path, { enable_at: inHours(1) });
-    expect((await remove(flag.path)).status).toBe(204);
-    expect((await get(flag.path)).body).toMatchObject({
+    expect((await remove(flag.path, tenant.colleagueKey)).status).toBe(204);
+    const { body: cleared } = await get(flag.path);
+    expect(cleared).toMatchObject({
       status: "cancelled",
       changes: [{ state: "cancelled", applied_at: null }],
+      created_by: tenant.userId,
+      cancelled_by: tenant.colleagueId,
     });
     expect((await remove(flag.path)).status).toBe(204);
+    expect((await get(flag.path)).body).toEqual(cleared);
   });
 });
 
@@ -270,6 +280,10 @@ describe("a flag that is deleted", () => {
     await scheduler.bucket.put(flag.deleted);
     const path = `/api/v1/schedules?flag_id=${flag.flagId}`;
     await eventually(async () => (await get(path)).body.schedules[0].status === "cancelled");
+    const { body } = await get(path);
+    expect(body.schedules).toMatchObject([
+      { cancelled_at: expect.any(String), cancelled_by: null },
+    ]);
     expect((await get(flag.path)).status).toBe(404);
   });
 

@@ -30,6 +30,12 @@ export const Schedule = z.strictObject({
   changes: z.array(ScheduledChange).describe("In the order of their times"),
   created_at: InstantOut,
   created_by: Id,
+  cancelled_at: InstantOut.nullable().describe(
+    "When the schedule became `cancelled`; null unless it is",
+  ),
+  cancelled_by: Id.nullable().describe(
+    "Who cleared or replaced it. Null when it is not cancelled, or its flag was deleted",
+  ),
 });
 export type Schedule = z.infer<typeof Schedule>;
 

@@ -37,6 +37,8 @@ export function decideSchedule(
     status: "pending",
     createdAt: occasion.now,
     createdBy: occasion.userId,
+    cancelledAt: null,
+    cancelledBy: null,
     changes: times.map(
       ({ action, at }, index): ScheduledChange => ({
         id: occasion.newId(),

@@ -25,7 +25,7 @@ export type ScheduleChanges = {
       make: () => Promise<Schedule | Refusal>,
     ) => Promise<Answer | Refusal>,
   ): Promise<Answer | Refusal>;
-  clear(place: SchedulePlace): Promise<"cleared" | Refusal>;
+  clear(place: SchedulePlace, userId: string): Promise<"cleared" | Refusal>;
 };
 
 /** How long a change that is under way is waited for; a healthy system takes milliseconds. */
@@ -88,7 +88,7 @@ export function createScheduleChanges(options: {
       const answered = await whenNothingIsUnderWay((tx) =>
         answering(tx, async () => {
           if (isRefusal(schedule)) return schedule;
-          const replaced = await replaceOpen(tx, schedule, schedule);
+          const replaced = await replaceOpen(tx, schedule, { next: schedule, userId });
           return replaced === "under way" ? stillUnderWay : schedule;
         }),
       );
@@ -96,9 +96,9 @@ export function createScheduleChanges(options: {
       return answered;
     },
 
-    async clear(place) {
+    async clear(place, userId) {
       const done = await whenNothingIsUnderWay(async (tx) => {
-        const replaced = await replaceOpen(tx, place, undefined);
+        const replaced = await replaceOpen(tx, place, { next: undefined, userId });
         return replaced === "under way" ? stillUnderWay : { cleared: true };
       });
       return isRefusal(done) ? done : "cleared";

@@ -19,6 +19,8 @@ export function scheduleResource(schedule: Schedule): contract.Schedule {
     })),
     created_at: schedule.createdAt.toISOString(),
     created_by: schedule.createdBy,
+    cancelled_at: schedule.cancelledAt?.toISOString() ?? null,
+    cancelled_by: schedule.cancelledBy,
   };
 }
 

@@ -91,7 +91,7 @@ export function registerScheduleRoutes(
     handle: async ({ params }, key) => {
       const place = await placeOf(key, params);
       if (isRefusal(place)) return place;
-      const cleared = await changes.clear(place);
+      const cleared = await changes.clear(place, key.userId);
       return cleared === "cleared" ? answer.noContent() : cleared;
     },
   });

@@ -19,7 +19,7 @@ export async function readPresentTime(sql: Sql): Promise<Date> {
 export async function replaceOpen(
   tx: Transaction,
   place: Place,
-  next: Schedule | undefined,
+  { next, userId }: { next: Schedule | undefined; userId: string },
 ): Promise<"replaced" | "under way"> {
   // Two that replace at once would both find nothing to wait for.
   await tx`
@@ -32,7 +32,7 @@ export async function replaceOpen(
     order by due_at
     for update`;
   if (open.some(({ state }) => state === "sent")) return "under way";
-  if (open.length > 0) await cancel(tx, open);
+  if (open.length > 0) await cancel(tx, open, userId);
   if (next !== undefined) await insertSchedule(tx, next);
   return "replaced";
 }
@@ -40,12 +40,13 @@ export async function replaceOpen(
 async function cancel(
   tx: Transaction,
   open: readonly { id: string; scheduleId: string }[],
+  userId: string,
 ): Promise<void> {
   await tx`
     update scheduled_changes set state = 'cancelled'
     where id = any(${open.map(({ id }) => id)}::uuid[])`;
   await tx`
-    update schedules set status = 'cancelled', finished_at = present_time()
+    update schedules set status = 'cancelled', finished_at = present_time(), cancelled_by = ${userId}
     where id = any(${open.map(({ scheduleId }) => scheduleId)}::uuid[])`;
 }
 
@@ -106,6 +107,7 @@ const columns = (sql: Sql) => sql`
   id, organization_id as "organizationId", project_id as "projectId",
   environment_id as "environmentId", flag_id as "flagId", enable_at as "enableAt",
   disable_at as "disableAt", status, created_at as "createdAt", created_by as "createdBy",
+  case status when 'cancelled' then finished_at end as "cancelledAt", cancelled_by as "cancelledBy",
   (
     select jsonb_agg(jsonb_build_object('id', change.id, 'action', action, 'dueAt', due_at,
       'state', state, 'appliedAt', applied_at) order by due_at)

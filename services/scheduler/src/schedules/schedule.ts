@@ -17,6 +17,10 @@ export type Schedule = SchedulePlace & {
   createdAt: Date;
   /** The user on whose behalf the changes will be made. */
   createdBy: string;
+  /** When its last change was cancelled, if it was. */
+  cancelledAt: Date | null;
+  /** Who cleared or replaced it; null also where its flag was deleted. */
+  cancelledBy: string | null;
   /** In the order of their times. */
   changes: readonly ScheduledChange[];
 };
