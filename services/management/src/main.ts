@@ -2,14 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import { defaultPlans } from "@halyard/contracts";
 import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
-import {
-  createLogger,
-  createMetrics,
-  keyRate,
-  listenHost,
-  runService,
-  startOrExit,
-} from "@halyard/service";
+import { createLogger, createMetrics, keyRate, runService, startOrExit } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
@@ -69,13 +62,11 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
-  const host = listenHost(config);
   await runService({
-    name: "management",
+    config,
     logger,
     app,
-    listen: { host, port: config.PORT },
-    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    metrics,
     readiness: () => ({ ready: database.isUp(), ...broker.details() }),
     close: [() => sql.end({ timeout: 5 }), database.stop, broker.stop],
   });

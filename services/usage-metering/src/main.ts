@@ -4,7 +4,6 @@ import {
   createLogger,
   createMetrics,
   keyRate,
-  listenHost,
   runService,
   startOrExit,
   UnavailableError,
@@ -72,13 +71,11 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
-  const host = listenHost(config);
   await runService({
-    name: service,
+    config,
     logger,
     app,
-    listen: { host, port: config.PORT },
-    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    metrics,
     readiness: () => ({ ready: database.isUp() && broker.knowsSnapshot(), ...broker.details() }),
     close: [() => sql.end({ timeout: 5 }), database.stop, cleanUp.stop, broker.stop],
   });

@@ -5,7 +5,6 @@ import {
   createLogger,
   createMetrics,
   keyRate,
-  listenHost,
   runService,
   startOrExit,
   UnavailableError,
@@ -78,13 +77,11 @@ await startOrExit(async () => {
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: !isProduction,
   });
-  const host = listenHost(config);
   await runService({
-    name: service,
+    config,
     logger,
     app,
-    listen: { host, port: config.PORT },
-    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    metrics,
     readiness: () => ({ ready: database.isUp() && broker.knowsKeys(), ...broker.details() }),
     drain: tests.stop,
     close: [
