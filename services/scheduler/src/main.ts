@@ -1,5 +1,5 @@
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
   createMetrics,
@@ -21,16 +21,16 @@ await startOrExit(async () => {
   const service = "scheduler";
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const metrics = createMetrics({ service });
-  const sql = connectPostgres({
+  const database = openDatabase({
     url: config.POSTGRES_URL,
     name: service,
     maxConnections: config.POSTGRES_MAX_CONNECTIONS,
     logger,
   });
+  const { sql } = database;
   const keys = createKeyDirectory();
   const flags = createFlagDirectory({ now: Date.now });
   const lastUsed = createLastUsed();
-  const database = createDatabaseHealth(sql);
   const broker = startBrokerSide({
     natsUrl: config.NATS_URL,
     replicas: config.JETSTREAM_REPLICAS,
@@ -69,6 +69,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: () => ({ ready: database.isUp() && broker.knowsFlags(), ...broker.details() }),
-    close: [() => sql.end({ timeout: 5 }), database.stop, cleanUp.stop, broker.stop],
+    close: [database.close, cleanUp.stop, broker.stop],
   });
 });

@@ -1,5 +1,5 @@
 import { createKeyLimits, createLastUsed, createServerKeyAuthentication } from "@halyard/api-keys";
-import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
   createMetrics,
@@ -21,17 +21,17 @@ await startOrExit(async () => {
   const service = "usage-metering";
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const metrics = createMetrics({ service });
-  const sql = connectPostgres({
+  const database = openDatabase({
     url: config.POSTGRES_URL,
     name: service,
     maxConnections: config.POSTGRES_MAX_CONNECTIONS,
     logger,
   });
+  const { sql } = database;
   const directory = createDirectory();
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
   const usageMetrics = createUsageMetrics(metrics);
-  const database = createDatabaseHealth(sql);
   const broker = startBrokerSide({
     natsUrl: config.NATS_URL,
     replicas: config.JETSTREAM_REPLICAS,
@@ -77,6 +77,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: () => ({ ready: database.isUp() && broker.knowsSnapshot(), ...broker.details() }),
-    close: [() => sql.end({ timeout: 5 }), database.stop, cleanUp.stop, broker.stop],
+    close: [database.close, cleanUp.stop, broker.stop],
   });
 });
