@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   call,
+  connectAsSuperuser,
   createTestDatabase,
   eventually,
   natsServerBinary,
@@ -13,7 +14,7 @@ import {
   startRestartablePostgres,
   startServiceProcess,
 } from "@halyard/testing";
-import postgres from "postgres";
+import type postgres from "postgres";
 import "./patience.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
 import { plansText } from "./plans.ts";
@@ -104,11 +105,7 @@ export async function startSystem(options: {
   ]);
   const directory = mkdtempSync(join(tmpdir(), "halyard-e2e-"));
   const settings = options.settings?.(directory) ?? {};
-  const sql = postgres(store.adminUrl, {
-    max: 4,
-    connection: { search_path: "management" },
-    onnotice: () => undefined,
-  });
+  const sql = connectAsSuperuser(store.adminUrl, "management");
   const managements: Management[] = [];
   const schedulers: Scheduler[] = [];
   const dispatchers: Dispatcher[] = [];

@@ -30,11 +30,10 @@ await startOrExit(async () => {
     random: Math.random,
   });
   await runService({
-    name: service,
+    config,
     logger,
     app: edge.app,
-    listen: { host: config.host, port: config.PORT },
-    metrics: { host: config.host, port: config.METRICS_PORT, registry },
+    metrics: registry,
     readiness: edge.readiness,
     drain: edge.drain,
     close: [connection.close, nats.stop, edge.close],

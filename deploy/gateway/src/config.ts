@@ -1,8 +1,6 @@
 import type { ServiceName } from "@halyard/contracts";
 import {
   hostVariable,
-  type LogLevel,
-  listenHost,
   logLevelVariable,
   metricsPortVariable,
   modeVariable,
@@ -54,25 +52,14 @@ export const configSchema = z.object({
   }),
 });
 
-export type GatewayConfig = {
-  host: string;
-  port: number;
-  metricsPort: number;
-  logLevel: LogLevel;
-  trustedProxies: readonly string[];
+type Config = z.output<typeof configSchema> & {
   upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
 };
 
-export function readConfig(
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): GatewayConfig {
-  const read = readEnvironment(configSchema, env);
+export function readConfig(): Config {
+  const read = readEnvironment(configSchema, process.env);
   return {
-    host: listenHost(read),
-    port: read.PORT,
-    metricsPort: read.METRICS_PORT,
-    logLevel: read.LOG_LEVEL,
-    trustedProxies: read.TRUSTED_PROXIES,
+    ...read,
     upstreams: {
       management: read.UPSTREAM_MANAGEMENT_URL,
       scheduler: read.UPSTREAM_SCHEDULER_URL,

@@ -5,20 +5,19 @@ import { createGateway } from "./gateway.ts";
 await startOrExit(async () => {
   const config = readConfig();
   const service = "gateway";
-  const logger = createLogger({ service, level: config.logLevel });
+  const logger = createLogger({ service, level: config.LOG_LEVEL });
   const metrics = createMetrics({ service });
   const gateway = await createGateway({
     logger,
     metrics,
-    trustedProxies: config.trustedProxies,
+    trustedProxies: config.TRUSTED_PROXIES,
     upstreams: config.upstreams,
   });
   await runService({
-    name: service,
+    config,
     logger,
     app: gateway.app,
-    listen: { host: config.host, port: config.port },
-    metrics: { host: config.host, port: config.metricsPort, registry: metrics },
+    metrics,
     readiness: gateway.readiness,
     drain: gateway.drain,
     close: [gateway.close],

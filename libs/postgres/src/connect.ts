@@ -29,12 +29,14 @@ const statementTimeoutMs = 15_000;
 /** A transaction whose process was stopped in the middle must not block the others for long. */
 const idleTransactionTimeoutMs = 10_000;
 
-export function connectPostgres(options: {
+export type ConnectOptions = {
   url: string;
   name: string;
   maxConnections: number;
   logger: Logger;
-}): Sql {
+};
+
+export function connectPostgres(options: ConnectOptions): Sql {
   const tls = tlsModeOf(options.url);
   const settings = {
     // The types leave this one out: how a connection gets its socket.

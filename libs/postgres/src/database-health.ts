@@ -5,7 +5,7 @@ const askEveryMs = 1_000;
 /** A server that says nothing for so long cannot be worked with, whatever becomes of the connection. */
 const patienceMs = 2_000;
 
-export type DatabaseHealth = { isUp: () => boolean; stop: () => Promise<void> };
+export type DatabaseHealth = { isUp: () => boolean; stop: () => void };
 
 export function createDatabaseHealth(sql: Sql): DatabaseHealth {
   let up = false;
@@ -31,6 +31,6 @@ export function createDatabaseHealth(sql: Sql): DatabaseHealth {
   const timer = setInterval(() => void ask(), askEveryMs);
   return {
     isUp: () => up,
-    stop: async () => clearInterval(timer),
+    stop: () => clearInterval(timer),
   };
 }

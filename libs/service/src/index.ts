@@ -19,6 +19,7 @@ export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
+export { onceConnected } from "./once-connected.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
 export { periodically } from "./periodically.ts";
 export { isWellEncoded } from "./query-values.ts";

@@ -3,9 +3,10 @@ import type { Registry } from "prom-client";
 import type { App } from "./app.ts";
 import { appSettings } from "./app-settings.ts";
 import { type ReadReadiness, registerHealth } from "./health.ts";
-import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
+import { explainListenError, urlOfServer } from "./listen.ts";
 import { startMetricsServer } from "./metrics-server.ts";
 import { releaseAll } from "./release.ts";
+import { type ListenConfig, listenHost } from "./shared-variables.ts";
 
 /**
  * A service's life. It listens, says where, and serves until it is told to stop: by SIGTERM or SIGINT,
@@ -17,11 +18,11 @@ import { releaseAll } from "./release.ts";
  * with exit 1.
  */
 export type ServiceOptions = {
-  name: string;
+  /** Says where to listen. */
+  config: ListenConfig;
   logger: Logger;
   app: App;
-  listen: ListenAddress;
-  metrics: ListenAddress & { registry: Registry };
+  metrics: Registry;
   readiness: ReadReadiness;
   drain?: () => Promise<void>;
   /** What to release at the end; in the order in which it was acquired. */
@@ -37,7 +38,9 @@ const longestStopMs = 18_000;
 const idleSweepIntervalMs = 50;
 
 export async function runService(options: ServiceOptions): Promise<RunningService> {
-  const { app, logger } = options;
+  const { app, config, logger } = options;
+  const host = listenHost(config);
+  const address = { host, port: config.PORT };
   const settings = appSettings(app);
   const readiness: ReadReadiness = () =>
     settings.draining
@@ -45,12 +48,17 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
       : options.readiness();
   registerHealth(app, readiness);
   exitOnFaults(logger);
-  const metricsServer = await startMetricsServer({ ...options.metrics, readiness });
+  const metricsServer = await startMetricsServer({
+    host,
+    port: config.METRICS_PORT,
+    registry: options.metrics,
+    readiness,
+  });
   try {
-    await app.listen(options.listen);
+    await app.listen(address);
   } catch (error) {
     await metricsServer.close();
-    throw explainListenError(error, "PORT", options.listen);
+    throw explainListenError(error, "PORT", address);
   }
   const url = urlOfServer(app.server);
   const metricsUrl = metricsServer.url;

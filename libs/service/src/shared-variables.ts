@@ -181,7 +181,15 @@ export const sharedVariables = {
   TRUSTED_PROXIES: trustedProxiesVariable,
 };
 
-/** Where to listen: everywhere in production, on this machine alone in development. */
-export function listenHost(config: { HALYARD_MODE: Mode; HOST?: string | undefined }): string {
+/** What of a configuration says where to listen. */
+export type ListenConfig = {
+  HALYARD_MODE: Mode;
+  HOST?: string | undefined;
+  PORT: number;
+  METRICS_PORT: number;
+};
+
+/** Everywhere in production, on this machine alone in development, unless told. */
+export function listenHost(config: Pick<ListenConfig, "HALYARD_MODE" | "HOST">): string {
   return config.HOST ?? (config.HALYARD_MODE === "production" ? "0.0.0.0" : "127.0.0.1");
 }

@@ -36,11 +36,10 @@ await startOrExit(async () => {
     if (behaviour === "fails-to-close") throw new Error(`${name} does not close`);
   };
   await runService({
-    name: "under-test",
+    config: { HALYARD_MODE: "development", PORT: port, METRICS_PORT: 0 },
     logger,
     app,
-    listen: { host: "127.0.0.1", port },
-    metrics: { host: "127.0.0.1", port: 0, registry: metrics },
+    metrics,
     readiness: () => ({ ready: behaviour !== "unready", waiting_for: "nothing" }),
     drain: async () => {
       logger.info("draining");

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { urlFor } from "@halyard/postgres";
 import postgres from "postgres";
 import { testBackends } from "./backends.ts";
-import { roles, schemas } from "./roles.ts";
+import { roles, type Schema, schemas } from "./roles.ts";
 import type { RuntimeUrls } from "./template-database.ts";
 
 /** A database of a test file's own, with every service's schema, as fresh as after the migrations. */
@@ -35,6 +35,16 @@ export async function createTestDatabase(): Promise<TestDatabase> {
         await sql`drop database if exists ${sql(database)} with (force)`;
       }),
   };
+}
+
+/** A superuser's connections that find a service's tables by their names alone, as the service does. */
+export function connectAsSuperuser(adminUrl: string, schema: Schema): postgres.Sql {
+  return postgres(adminUrl, {
+    max: 4,
+    // Instants inside of JSON come as text in the session's zone.
+    connection: { search_path: schema, TimeZone: "UTC" },
+    onnotice: () => undefined,
+  });
 }
 
 async function asAdmin(url: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {

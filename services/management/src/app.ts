@@ -41,14 +41,7 @@ export function createManagementApp(options: {
   logger: Logger;
 }): App {
   const { sql, writer, plans, now, newId } = options;
-  const app = createApp({
-    logger: options.logger,
-    bodyLimitBytes,
-    trustedProxies: options.trustedProxies,
-    metrics: options.metrics,
-    checkAnswers: options.checkAnswers,
-    isOutage,
-  });
+  const app = createApp({ ...options, bodyLimitBytes, isOutage });
   const authenticationFor = createAuthentication({
     ...options,
     limits: options.keyLimits,

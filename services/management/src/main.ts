@@ -1,15 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import { defaultPlans } from "@halyard/contracts";
-import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
-import {
-  createLogger,
-  createMetrics,
-  keyRate,
-  listenHost,
-  runService,
-  startOrExit,
-} from "@halyard/service";
+import { openDatabase } from "@halyard/postgres";
+import { createLogger, createMetrics, keyRate, runService, startOrExit } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
@@ -22,18 +15,18 @@ await startOrExit(async () => {
   const config = readConfig();
   const logger = createLogger({ service: "management", level: config.LOG_LEVEL });
   const metrics = createMetrics({ service: "management" });
-  const sql = connectPostgres({
+  const database = openDatabase({
     url: config.POSTGRES_URL,
     name: "management",
     maxConnections: config.POSTGRES_MAX_CONNECTIONS,
     logger,
   });
+  const { sql } = database;
   const publications = createPublications();
   const directory = createKeyDirectory();
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
   const now = () => new Date();
-  const database = createDatabaseHealth(sql);
   const broker = startBrokerSide({
     natsUrl: config.NATS_URL,
     replicas: config.JETSTREAM_REPLICAS,
@@ -69,14 +62,12 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
-  const host = listenHost(config);
   await runService({
-    name: "management",
+    config,
     logger,
     app,
-    listen: { host, port: config.PORT },
-    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    metrics,
     readiness: () => ({ ready: database.isUp(), ...broker.details() }),
-    close: [() => sql.end({ timeout: 5 }), database.stop, broker.stop],
+    close: [database.close, broker.stop],
   });
 });

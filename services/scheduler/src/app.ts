@@ -32,18 +32,9 @@ export function createSchedulerApp(options: {
   metrics: Registry;
   logger: Logger;
 }): App {
-  const app = createApp({
-    logger: options.logger,
-    bodyLimitBytes,
-    trustedProxies: options.trustedProxies,
-    metrics: options.metrics,
-    checkAnswers: options.checkAnswers,
-    isOutage,
-  });
+  const app = createApp({ ...options, bodyLimitBytes, isOutage });
   registerScheduleRoutes(app, {
-    sql: options.sql,
-    changes: options.changes,
-    findFlag: options.findFlag,
+    ...options,
     answerOnce: createAnswerOnce(randomBytes),
     authenticate: createServerKeyAuthentication({
       verify: options.verifyKey,

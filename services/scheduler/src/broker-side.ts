@@ -9,7 +9,7 @@ import {
   isBrokerAway,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { releaseAll } from "@halyard/service";
+import { onceConnected, releaseAll } from "@halyard/service";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -59,18 +59,12 @@ export function startBrokerSide(options: {
   });
   const scheduleMetrics = createScheduleMetrics(options.metrics);
   const overdue = watchOverdue({ sql, metrics: scheduleMetrics, logger });
-  const releases: (() => Promise<void>)[] = [gone.stop, overdue.stop];
   let dispatcher: Dispatcher | undefined;
   let knowsFlags = false;
   let isCurrent = () => false;
-  let connected = false;
-  let stopping = false;
 
-  async function start(): Promise<void> {
-    const connection = await connectNats({ url: options.natsUrl, name: "scheduler", logger });
-    connected = true;
-    releases.push(() => connection.close());
-    if (stopping) return;
+  const connecting = connectNats({ url: options.natsUrl, name: "scheduler", logger });
+  const working = onceConnected(connecting, async (connection) => {
     const client = jetstream(connection);
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const followed = followDirectory({
@@ -112,11 +106,9 @@ export function startBrokerSide(options: {
       logger,
     });
     const telling = tellLastUsed({ ...options, client, monotonicMs: () => performance.now() });
-    releases.push(telling.stop, followed.stop, answers.stop, lost.stop, dispatcher.stop);
-  }
+    return [telling.stop, followed.stop, answers.stop, lost.stop, dispatcher.stop];
+  });
 
-  // While NATS is away this goes on trying. What it throws is beyond mending and ends the process.
-  const started = start();
   return {
     knowsFlags: () => knowsFlags,
     onSet(place) {
@@ -125,10 +117,6 @@ export function startBrokerSide(options: {
       dispatcher?.wake();
     },
     details: () => ({ nats: isCurrent() ? "connected" : "away" }),
-    async stop() {
-      stopping = true;
-      if (connected) await started;
-      await releaseAll(releases);
-    },
+    stop: () => releaseAll([gone.stop, overdue.stop, working.stop]),
   };
 }

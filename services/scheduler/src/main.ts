@@ -1,10 +1,9 @@
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
   createMetrics,
   keyRate,
-  listenHost,
   runService,
   startOrExit,
   UnavailableError,
@@ -22,16 +21,16 @@ await startOrExit(async () => {
   const service = "scheduler";
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const metrics = createMetrics({ service });
-  const sql = connectPostgres({
+  const database = openDatabase({
     url: config.POSTGRES_URL,
     name: service,
     maxConnections: config.POSTGRES_MAX_CONNECTIONS,
     logger,
   });
+  const { sql } = database;
   const keys = createKeyDirectory();
   const flags = createFlagDirectory({ now: Date.now });
   const lastUsed = createLastUsed();
-  const database = createDatabaseHealth(sql);
   const broker = startBrokerSide({
     natsUrl: config.NATS_URL,
     replicas: config.JETSTREAM_REPLICAS,
@@ -64,14 +63,12 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
-  const host = listenHost(config);
   await runService({
-    name: service,
+    config,
     logger,
     app,
-    listen: { host, port: config.PORT },
-    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    metrics,
     readiness: () => ({ ready: database.isUp() && broker.knowsFlags(), ...broker.details() }),
-    close: [() => sql.end({ timeout: 5 }), database.stop, cleanUp.stop, broker.stop],
+    close: [database.close, cleanUp.stop, broker.stop],
   });
 });

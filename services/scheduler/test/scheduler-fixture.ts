@@ -6,6 +6,7 @@ import { createMetrics } from "@halyard/service";
 import {
   type CallOptions,
   call,
+  connectAsSuperuser,
   createTestDatabase,
   eventually,
   flagInSnapshot,
@@ -18,7 +19,6 @@ import {
   tenantInSnapshot,
 } from "@halyard/testing";
 import { pino } from "pino";
-import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { createSchedulerApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
@@ -32,11 +32,7 @@ import { createScheduleChanges } from "../src/schedules/schedule-changes.ts";
  */
 export async function openScheduler() {
   const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  const admin = postgres(database.adminUrl, {
-    max: 4,
-    connection: { search_path: "scheduler" },
-    onnotice: () => undefined,
-  });
+  const admin = connectAsSuperuser(database.adminUrl, "scheduler");
   const bucket = await openSnapshotBucket(nats.url);
   const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
   await bucket.rewrite([]);

@@ -1,6 +1,5 @@
 import {
   jetstreamReplicasVariable,
-  listenHost,
   readEnvironment,
   sharedVariables,
   variable,
@@ -40,9 +39,6 @@ export const configSchema = z.object({
   ),
 });
 
-export type Config = z.infer<typeof configSchema> & { host: string };
+export type Config = z.output<typeof configSchema>;
 
-export function readConfig(): Config {
-  const config = readEnvironment(configSchema, process.env);
-  return { ...config, host: listenHost(config) };
-}
+export const readConfig = (): Config => readEnvironment(configSchema, process.env);

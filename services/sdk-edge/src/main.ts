@@ -52,11 +52,10 @@ await startOrExit(async () => {
   });
 
   await runService({
-    name: service,
+    config,
     logger,
     app: edge.app,
-    listen: { host: config.host, port: config.PORT },
-    metrics: { host: config.host, port: config.METRICS_PORT, registry },
+    metrics: registry,
     readiness: edge.readiness,
     drain: edge.drain,
     // From the last to the first: when no stream is open any more, the slots are given back and what is

@@ -21,14 +21,7 @@ export function createUsageApp(options: {
   metrics: Registry;
   logger: Logger;
 }): App {
-  const app = createApp({
-    logger: options.logger,
-    bodyLimitBytes,
-    trustedProxies: options.trustedProxies,
-    metrics: options.metrics,
-    checkAnswers: options.checkAnswers,
-    isOutage,
-  });
+  const app = createApp({ ...options, bodyLimitBytes, isOutage });
   registerReportRoutes(app, options);
   return app;
 }

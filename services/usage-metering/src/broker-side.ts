@@ -1,7 +1,7 @@
 import { type LastUsed, tellLastUsed } from "@halyard/api-keys";
 import { apiTimeoutMs, connectNats, ensureLeases, isBrokerAway } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import { periodically, releaseAll } from "@halyard/service";
+import { onceConnected, periodically } from "@halyard/service";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -43,16 +43,12 @@ export function startBrokerSide(options: {
   logger: Logger;
 }): BrokerSide {
   const { sql, logger, replicas } = options;
-  const releases: (() => Promise<void>)[] = [];
   let knowsSnapshot = false;
   let isCurrent = () => false;
   let isCounting = () => false;
-  let stopping = false;
 
-  async function start(): Promise<void> {
-    const connection = await connectNats({ url: options.natsUrl, name: "usage-metering", logger });
-    releases.push(() => connection.close());
-    if (stopping) return;
+  const connecting = connectNats({ url: options.natsUrl, name: "usage-metering", logger });
+  const working = onceConnected(connecting, async (connection) => {
     const followed = followDirectory({
       connection,
       directory: options.directory,
@@ -84,12 +80,10 @@ export function startBrokerSide(options: {
       monotonicMs: () => performance.now(),
       logger,
     });
-    releases.push(lastSeen.stop, lastUsed.stop);
-    releases.push(followed.stop, quota.stop, openStreams.stop, bucket.stop, consumption.stop);
-  }
+    const told = [lastSeen.stop, lastUsed.stop];
+    return [...told, followed.stop, quota.stop, openStreams.stop, bucket.stop, consumption.stop];
+  });
 
-  // While NATS is away this goes on trying. What it throws is beyond mending and ends the process.
-  const started = start();
   return {
     knowsSnapshot: () => knowsSnapshot,
     isCurrent: () => isCurrent(),
@@ -97,11 +91,7 @@ export function startBrokerSide(options: {
       nats: isCurrent() ? "connected" : "away",
       messages: isCounting() ? "counted" : "left",
     }),
-    async stop() {
-      stopping = true;
-      if (releases.length > 0) await started;
-      await releaseAll(releases);
-    },
+    stop: working.stop,
   };
 }
 

@@ -14,6 +14,7 @@ import { createMetrics } from "@halyard/service";
 import {
   type CallOptions,
   call,
+  connectAsSuperuser,
   createTestDatabase,
   eventually,
   flagInSnapshot,
@@ -26,7 +27,6 @@ import {
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
-import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { createUsageApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
@@ -44,11 +44,7 @@ export async function openMetering(backends: { database?: Database } = {}) {
     backends.database ?? createTestDatabase(),
     startTestNats(),
   ]);
-  const admin = postgres(database.adminUrl, {
-    max: 4,
-    connection: { search_path: "usage", TimeZone: "UTC" },
-    onnotice: () => undefined,
-  });
+  const admin = connectAsSuperuser(database.adminUrl, "usage");
   const bucket = await openSnapshotBucket(nats.url);
   const connection = await connect({ servers: nats.url });
   const client = jetstream(connection);

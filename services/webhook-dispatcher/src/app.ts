@@ -39,14 +39,7 @@ export function createWebhookApp(options: {
   metrics: Registry;
   logger: Logger;
 }): App {
-  const app = createApp({
-    logger: options.logger,
-    bodyLimitBytes,
-    trustedProxies: options.trustedProxies,
-    metrics: options.metrics,
-    checkAnswers: options.checkAnswers,
-    isOutage,
-  });
+  const app = createApp({ ...options, bodyLimitBytes, isOutage });
   const nowMs = () => options.now().getTime();
   const routes = {
     ...options,

@@ -1,7 +1,7 @@
 import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
 import { connectNats } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import { releaseAll } from "@halyard/service";
+import { onceConnected } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -32,20 +32,12 @@ export function startBrokerSide(options: {
   logger: Logger;
 }): BrokerSide {
   const { logger } = options;
-  const releases: (() => Promise<void>)[] = [];
   let knowsKeys = false;
   let isCurrent = () => false;
   let isConsuming = () => false;
-  let stopping = false;
 
-  async function start(): Promise<void> {
-    const connection = await connectNats({
-      url: options.natsUrl,
-      name: "webhook-dispatcher",
-      logger,
-    });
-    releases.push(() => connection.close());
-    if (stopping) return;
+  const connecting = connectNats({ url: options.natsUrl, name: "webhook-dispatcher", logger });
+  const working = onceConnected(connecting, async (connection) => {
     const followed = followKeys({
       connection,
       keys: options.keys,
@@ -62,21 +54,15 @@ export function startBrokerSide(options: {
       client: jetstream(connection),
       monotonicMs: () => performance.now(),
     });
-    releases.push(telling.stop, followed.stop, events.stop);
-  }
+    return [telling.stop, followed.stop, events.stop];
+  });
 
-  // While NATS is away this goes on trying. What it throws is beyond mending and ends the process.
-  const started = start();
   return {
     knowsKeys: () => knowsKeys,
     details: () => ({
       nats: isCurrent() ? "connected" : "away",
       events: isConsuming() ? "consumed" : "left",
     }),
-    async stop() {
-      stopping = true;
-      if (releases.length > 0) await started;
-      await releaseAll(releases);
-    },
+    stop: working.stop,
   };
 }

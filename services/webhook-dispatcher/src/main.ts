@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import { connectPostgres, createDatabaseHealth } from "@halyard/postgres";
+import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
   createMetrics,
   keyRate,
-  listenHost,
   runService,
   startOrExit,
   UnavailableError,
@@ -27,19 +26,19 @@ await startOrExit(async () => {
   const service = "webhook-dispatcher";
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const metrics = createMetrics({ service });
-  const sql = connectPostgres({
+  const database = openDatabase({
     url: config.POSTGRES_URL,
     name: service,
     maxConnections: config.POSTGRES_MAX_CONNECTIONS,
     logger,
   });
+  const { sql } = database;
   const isProduction = config.HALYARD_MODE === "production";
   const rules = { httpsOnly: isProduction, allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_TARGETS };
   const secrets = createSecretBox({ keys: config.WEBHOOK_SECRET_KEYS, randomBytes });
   const sender = createSend({ rules, logger });
   const keys = createKeyDirectory();
   const lastUsed = createLastUsed();
-  const database = createDatabaseHealth(sql);
   const ids = { newId: () => uuidv7(), now: () => new Date() };
   const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };
   const dispatch = startDispatch({
@@ -78,18 +77,15 @@ await startOrExit(async () => {
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: !isProduction,
   });
-  const host = listenHost(config);
   await runService({
-    name: service,
+    config,
     logger,
     app,
-    listen: { host, port: config.PORT },
-    metrics: { host, port: config.METRICS_PORT, registry: metrics },
+    metrics,
     readiness: () => ({ ready: database.isUp() && broker.knowsKeys(), ...broker.details() }),
     drain: tests.stop,
     close: [
-      () => sql.end({ timeout: 5 }),
-      database.stop,
+      database.close,
       sender.close,
       cleanUp.stop,
       keeping.stop,

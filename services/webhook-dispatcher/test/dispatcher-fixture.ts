@@ -7,6 +7,7 @@ import { createMetrics } from "@halyard/service";
 import {
   type CallOptions,
   call,
+  connectAsSuperuser,
   createTestDatabase,
   eventually,
   keyInSnapshot,
@@ -17,7 +18,6 @@ import {
   tenantInSnapshot,
 } from "@halyard/testing";
 import { pino } from "pino";
-import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { createWebhookApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
@@ -48,11 +48,7 @@ export async function openDispatcher() {
     startTestNats(),
     startReceiver(),
   ]);
-  const admin = postgres(database.adminUrl, {
-    max: 4,
-    connection: { search_path: "webhooks" },
-    onnotice: () => undefined,
-  });
+  const admin = connectAsSuperuser(database.adminUrl, "webhooks");
   const bucket = await openSnapshotBucket(nats.url);
   const replicas: Replica[] = [];
   await bucket.rewrite([]);

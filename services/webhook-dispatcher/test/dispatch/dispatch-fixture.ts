@@ -5,6 +5,7 @@ import { ensureFlagEvents } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
+  connectAsSuperuser,
   createTestDatabase,
   eventually,
   once,
@@ -16,7 +17,7 @@ import {
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { startBrokerSide } from "../../src/broker-side.ts";
 import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
@@ -36,11 +37,7 @@ export async function openDispatch() {
     startTestNats(),
     startReceiver(),
   ]);
-  const admin = postgres(database.adminUrl, {
-    max: 4,
-    connection: { search_path: "webhooks" },
-    onnotice: () => undefined,
-  });
+  const admin = connectAsSuperuser(database.adminUrl, "webhooks");
   const bucket = await openSnapshotBucket(nats.url);
   await bucket.rewrite([]);
   const log = await openEventLog(nats.url);
