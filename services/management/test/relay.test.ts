@@ -68,7 +68,12 @@ async function connectDeafly(url: string) {
   const between = createServer((client) => {
     const server = connectTcp(Number(port), hostname);
     client.pipe(server).pipe(client);
-    for (const socket of [client, server]) socket.on("error", () => undefined);
+    // What breaks one half breaks the other.
+    for (const [one, other] of [
+      [client, server],
+      [server, client],
+    ] as const)
+      one.on("error", () => undefined).on("close", () => other.destroy());
     answers.push({ from: server, to: client });
   });
   await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
