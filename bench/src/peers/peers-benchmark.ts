@@ -2,12 +2,12 @@ import { compile, createContext, readAttributes } from "@halyard/evaluation";
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
 import { type Polling, percent, type Sample, sample, type Target } from "../http/beside-bare.ts";
 import { captureAnswer } from "../http/capture-answer.ts";
-import { numbered, type RequestPlan, startLoad } from "../http/load.ts";
+import { type Load, numbered, type RequestPlan, startLoad } from "../http/load.ts";
 import { startBaseline } from "../http/start-baseline.ts";
 import type { Figure } from "../reporting/figure.ts";
 import { number } from "../reporting/table.ts";
 import { alternate } from "../rounds.ts";
-import { startPostgres } from "../system/backends.ts";
+import { type Postgres, startPostgres } from "../system/backends.ts";
 import { assertTargeted } from "../targeting/assert-targeted.ts";
 import { startTargetedEdge } from "../targeting/targeted-edge.ts";
 import { flagState, type TargetedFlag, targetedFlags } from "../targeting/targeted-flags.ts";
@@ -24,12 +24,40 @@ export const peersBenchmark: Benchmark = {
   run,
 };
 
-const flags = 100;
+const sizes: readonly number[] = [100, 1_000];
+const quickSizes: readonly number[] = [30];
 
 async function run(bench: Bench): Promise<Outcome> {
-  const targeted = targetedFlags(flags);
   const postgres = await startPostgres(bench);
-  bench.say("unleash-server: its migrations, flags and strategies");
+  const load = await startLoad(bench);
+  const figures: Figure[] = [];
+  const notes: string[] = [];
+  let natsVersion = "";
+  for (const flags of bench.quick ? quickSizes : sizes) {
+    const measured = await beside(bench, { postgres, load, flags });
+    natsVersion = measured.natsVersion;
+    const size = `${number(flags)} flags, `;
+    figures.push(...figuresOf(measured.samples, size));
+    notes.push(...[...notesOf(measured.samples), measured.sizesNote].map((note) => size + note));
+  }
+  return {
+    figures,
+    notes,
+    servers: {
+      "unleash-server": peerVersion("unleash-server"),
+      PostgreSQL: postgres.version,
+      NATS: natsVersion,
+    },
+  };
+}
+
+/** Measures all sides with so many flags, and ends what it started for it. */
+async function beside(
+  bench: Bench,
+  { postgres, load, flags }: { postgres: Postgres; load: Load; flags: number },
+) {
+  const targeted = targetedFlags(flags);
+  bench.say(`unleash-server: its migrations, ${number(flags)} flags and their strategies`);
   const unleash = await startUnleash(bench, { postgres, flags: targeted });
   const { edge, clientKey: key, natsVersion } = await startTargetedEdge(bench, targeted);
   await assertTargeted(edge.url, { way: contextHeader, key, flags: targeted });
@@ -39,25 +67,21 @@ async function run(bench: Bench): Promise<Outcome> {
   const halyardPlans = plansOf(contextHeader, key);
   const first = numbered(halyardPlans[0] as RequestPlan, 0);
   const bare = await startBaseline(bench, edge.url, first, { bodyAs: "text" });
-  bench.say("our edge, unleash-server and bare node:http in turn");
-  const samples = await measure(bench, {
+  bench.say(`${number(flags)} flags: our edge, unleash-server and bare node:http in turn`);
+  const samples = await measure(bench, load, {
     halyard: { target: edge, plans: halyardPlans },
     unleash: { target: unleash, plans: plansOf(way, "") },
     bare: { target: bare, plans: halyardPlans },
   });
+  const ourBytes = (await captureAnswer(edge.url, first)).body.length;
+  await Promise.all([edge, unleash, bare].map(({ child }) => child.stop()));
   return {
-    figures: figuresOf(samples),
-    notes: [
-      ...notesOf(samples),
-      `An answer of Unleash names the flags that are on, with a variant each, in ` +
-        `${number(answerBytes)} bytes on average; one of ours holds the values of all flags in ` +
-        `${number((await captureAnswer(edge.url, first)).body.length)} bytes.`,
-    ],
-    servers: {
-      "unleash-server": peerVersion("unleash-server"),
-      PostgreSQL: postgres.version,
-      NATS: natsVersion,
-    },
+    samples,
+    natsVersion,
+    sizesNote:
+      `an answer of Unleash names the flags that are on, with a variant each, in ` +
+      `${number(answerBytes)} bytes on average; one of ours holds the values of all flags in ` +
+      `${number(ourBytes)} bytes.`,
   };
 }
 
@@ -111,8 +135,7 @@ function isOn(flag: TargetedFlag, user: User): boolean {
 type Side = { target: Target; plans: readonly RequestPlan[] };
 type Sides<T> = Record<"halyard" | "unleash" | "bare", T>;
 
-async function measure(bench: Bench, sides: Sides<Side>): Promise<Sides<Sample>> {
-  const load = await startLoad(bench);
+async function measure(bench: Bench, load: Load, sides: Sides<Side>): Promise<Sides<Sample>> {
   const round = ({ target, plans }: Side, measureMs: number) => {
     const polling: Polling = { name: "", status: 200, plans };
     return () => sample(load, { target, polling, measureMs });
@@ -126,13 +149,13 @@ async function measure(bench: Bench, sides: Sides<Side>): Promise<Sides<Sample>>
   });
 }
 
-function figuresOf({ halyard, unleash, bare }: Sides<Sample>): Figure[] {
+function figuresOf({ halyard, unleash, bare }: Sides<Sample>, size: string): Figure[] {
   const speed = (
     what: string,
     { perSecond: measured }: Sample,
     { perSecond: baseline }: Sample,
   ) => ({
-    what: `${what}: requests a second`,
+    what: `${size}${what}: requests a second`,
     unit: "/s",
     measured,
     baseline,
@@ -141,7 +164,7 @@ function figuresOf({ halyard, unleash, bare }: Sides<Sample>): Figure[] {
     what: string,
     { cpuMicroseconds: measured }: Sample,
     { cpuMicroseconds: baseline }: Sample,
-  ) => ({ what: `${what}: CPU a request`, unit: "µs", measured, baseline });
+  ) => ({ what: `${size}${what}: CPU a request`, unit: "µs", measured, baseline });
   return [
     speed("our edge beside unleash-server", halyard, unleash),
     speed("our edge beside node:http", halyard, bare),

@@ -11,7 +11,6 @@ import { type UnleashFeature, unleashFeature, unleashStrategy } from "./unleash-
 /** An Unleash server of its own process with some flags, all of which its frontend API knows. */
 export type Unleash = { url: string; child: Child; frontendToken: string };
 
-const database = "unleash";
 const environment = "development";
 
 export async function startUnleash(
@@ -28,7 +27,7 @@ export async function startUnleash(
     environment: {
       NODE_ENV: "production",
       TZ: "UTC",
-      DATABASE_URL: await createDatabase(server),
+      DATABASE_URL: await createDatabase(server, `unleash_${flags.length}`),
       DATABASE_SSL: "false",
       INIT_ADMIN_API_TOKENS: adminToken,
       INIT_FRONTEND_API_TOKENS: frontendToken,
@@ -41,7 +40,7 @@ export async function startUnleash(
   return unleash;
 }
 
-async function createDatabase({ adminUrl }: Postgres): Promise<string> {
+async function createDatabase({ adminUrl }: Postgres, database: string): Promise<string> {
   const sql = postgres(adminUrl, { max: 1, onnotice: () => undefined });
   await sql`create database ${sql(database)}`;
   await sql.end();

@@ -1,7 +1,5 @@
 import type { Bench } from "../benchmark.ts";
-import { residentBytes } from "../processes/process-usage.ts";
 import { quantile } from "../statistics.ts";
-import type { Service } from "../system/services.ts";
 import { assertIndexed } from "./assert-indexed.ts";
 import { fillPending } from "./fill-pending.ts";
 import { openProductStatements, type Plan, type ProductStatements } from "./product-statements.ts";
@@ -16,7 +14,6 @@ export type Costs = {
   setMedianMs: number;
   setP99Ms: number;
   walkMs: number;
-  schedulerBytes: number;
 };
 
 export const few = 1_000;
@@ -61,6 +58,5 @@ async function measureCosts(
     setMedianMs: quantile(setsMs, 0.5),
     setP99Ms: quantile(setsMs, 0.99),
     walkMs: await statements.timeWalk(),
-    schedulerBytes: residentBytes((system.schedulers[0] as Service).child.pid),
   };
 }

@@ -122,7 +122,6 @@ function pendingFigures({ few: withFew, many, manyCount }: Pending): Figure[] {
     figure("setting one, median", "ms", many.setMedianMs, withFew.setMedianMs),
     figure("setting one, p99", "ms", many.setP99Ms, withFew.setP99Ms),
     figure("looking for deleted flags at a start", "s", many.walkMs / 1e3, withFew.walkMs / 1e3),
-    figure("a scheduler's memory", "MB", many.schedulerBytes / 1e6, withFew.schedulerBytes / 1e6),
   ];
 }
 
