@@ -1,6 +1,7 @@
 import { call, eventually, openEventStream, type ServiceProcess } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { plansText } from "../src/plans.ts";
+import { onThisMachine } from "../src/promised-time.ts";
 import { killOne, startReadyMetering } from "../src/replicas.ts";
 import { type Edge, type System, startSystem } from "../src/system.ts";
 import { createTenant, must, operatorToken } from "../src/tenancy.ts";
@@ -13,6 +14,8 @@ const limit = 300;
 const inARow = 100;
 /** The contract's: what several edges admit beyond the limit is no more than flows in this time. */
 const overshootMs = 2_000;
+/** The contract's: so soon every edge goes by another plan, up or down. */
+const planHeardWithinMs = 1_000;
 const plans = plansText({
   small: { requests_per_month: limit },
   larger: { requests_per_month: 1_000_000 },
@@ -38,9 +41,10 @@ describe("given three edges, a metering, and a plan of a few requests", () => {
   const flagsAt = (edge: Edge, key: string) => call(`${edge.url}/api/v1/sdk/flags`, { key });
   const statusesAt = async (key: string) =>
     Promise.all(system.edges.map(async (edge) => (await flagsAt(edge, key)).status));
-  const everywhere = (status: number, key: string) =>
+  const everywhere = (status: number, key: string, withinMs?: number) =>
     eventually(async () => (await statusesAt(key)).every((each) => each === status), {
       because: `every edge answers ${status}`,
+      ...(withinMs === undefined ? {} : { withinMs }),
     });
 
   it("ends a month that is used up on every edge, and nothing else", async () => {
@@ -160,12 +164,13 @@ describe("given three edges, a metering, and a plan of a few requests", () => {
     const traffic = story.ask({ alsoExpected: [429] });
     await everywhere(429, key);
     await traffic.stop();
+    const heardMs = await onThisMachine(planHeardWithinMs, () => statusesAt(key));
     await story.changePlan("larger");
-    await everywhere(200, key);
+    await everywhere(200, key, heardMs);
     const { headers } = await flagsAt(system.edges[0] as Edge, key);
     expect(headers.get("ratelimit-policy")).toMatch(/^"monthly";q=1000000;/);
     await story.changePlan("small");
-    await everywhere(429, key);
+    await everywhere(429, key, heardMs);
 
     await killOne(system.meterings);
     const edge = system.edges.at(-1) as Edge;
