@@ -3,13 +3,13 @@ import { eventually, type ServiceProcess, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CreatedFlag } from "../../src/changes.ts";
 import { holdRow } from "../../src/held-rows.ts";
-import { beginScheduleStory } from "../../src/schedule-story.ts";
+import { beginScheduleStory, type ScheduleStory } from "../../src/schedule-story.ts";
 import { type System, startSystem } from "../../src/system.ts";
 
 const hourMs = 60 * 60_000;
 /** Time to set a schedule, and to come to what happens beside it. */
 const soonMs = 600;
-/** Changes that are cleared at about the moment that they come due. */
+/** Changes that are taken back at about the moment that they come due. */
 const raced = 96;
 const racedAtOnce = 8;
 const raceInMs = 250;
@@ -82,28 +82,40 @@ describe("given people who change flags while their schedules come due", () => {
     expect(await story.made(flag)).toEqual([true]);
   });
 
-  it("makes nothing after it has answered that the schedule is cleared", async () => {
-    const story = await beginScheduleStory(system, { name: "Cleared", flags: raced });
-    const left = [...story.flags];
-    const outcomes = new Set<number>();
-    const race = async () => {
-      let clearAfterMs = raceInMs;
-      for (let flag = left.pop(); flag !== undefined; flag = left.pop()) {
-        const setAt = await story.schedule(flag, { enableInMs: raceInMs });
-        // On a busy machine the moment may have passed before the schedule was set.
-        await delay(Math.max(0, setAt.getTime() + clearAfterMs - Date.now()));
-        await eventually(async () => (await story.clear(flag, gateway)) === 204);
-        const made = await story.made(flag);
-        story.expectMade(flag, made);
-        outcomes.add(made.length);
-        // Whichever comes first this time, it is to be a close race the next time.
-        clearAfterMs += made.length === 0 ? closerByMs : -closerByMs;
-      }
-    };
-    const races = Array.from({ length: racedAtOnce }, race);
-    system.endsWithSystem(async () => void (await Promise.allSettled(races)));
-    await Promise.all(races);
-    expect(await story.faults()).toEqual([]);
-    expect(outcomes).toEqual(new Set([0, 1]));
-  });
+  type Ending = { how: string; end: (story: ScheduleStory, flag: CreatedFlag) => Promise<unknown> };
+  const endings: Ending[] = [
+    {
+      how: "cleared",
+      end: (story, flag) => eventually(async () => (await story.clear(flag, gateway)) === 204),
+    },
+    { how: "replaced", end: (story, flag) => story.schedule(flag, { enableInMs: hourMs }) },
+  ];
+
+  it.each(endings)(
+    "makes nothing of a schedule once it was answered that it is $how",
+    async ({ how, end }) => {
+      const story = await beginScheduleStory(system, { name: how, flags: raced });
+      const left = [...story.flags];
+      const outcomes = new Set<number>();
+      const race = async () => {
+        let endAfterMs = raceInMs;
+        for (let flag = left.pop(); flag !== undefined; flag = left.pop()) {
+          const setAt = await story.schedule(flag, { enableInMs: raceInMs });
+          // On a busy machine the moment may have passed before the schedule was set.
+          await delay(Math.max(0, setAt.getTime() + endAfterMs - Date.now()));
+          await end(story, flag);
+          const made = await story.made(flag);
+          story.expectMade(flag, made);
+          outcomes.add(made.length);
+          // Whichever comes first this time, it is to be a close race the next time.
+          endAfterMs += made.length === 0 ? closerByMs : -closerByMs;
+        }
+      };
+      const races = Array.from({ length: racedAtOnce }, race);
+      system.endsWithSystem(async () => void (await Promise.allSettled(races)));
+      await Promise.all(races);
+      expect(await story.faults()).toEqual([]);
+      expect(outcomes).toEqual(new Set([0, 1]));
+    },
+  );
 });
