@@ -21,7 +21,7 @@ const Events = z
 const Secret = z
   .string()
   .describe(
-    "1 to 256 bytes of UTF-8 with which deliveries are signed. One that begins with `whsec_` goes on with the key in base64, as Standard Webhooks says. It never comes back in an answer",
+    "1 to 256 bytes of UTF-8 with which deliveries are signed. It never comes back in an answer",
   );
 
 export const Webhook = z.strictObject({
@@ -50,9 +50,7 @@ export const UpdateWebhook = z.strictObject({
   name: Name.optional(),
   url: Url.optional(),
   events: Events.optional(),
-  secret: Secret.nullable()
-    .optional()
-    .describe("Another secret, in the form that creating takes, or null for none"),
+  secret: Secret.nullable().optional().describe("Another secret, or null for none"),
   secret_overlap_seconds: z
     .int()
     .min(0)

@@ -1,5 +1,4 @@
 import { createHmac } from "node:crypto";
-import { standardKey } from "./standard-key.ts";
 
 /** The secrets that a delivery is signed with; the previous one only while it overlaps. */
 export type SigningSecrets = { current: string | null; previous: string | null };
@@ -33,3 +32,16 @@ export function signatureHeaders(input: {
 
 const standardSignature = (secret: string, content: string): string =>
   `v1,${createHmac("sha256", standardKey(secret)).update(content).digest("base64")}`;
+
+const standardPrefix = "whsec_";
+/** Base64 of at least one byte, padded or not: Node.js's own decoder would take any text. */
+const base64Pattern = /^(?=.)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+/**
+ * The key of a Standard Webhooks signature. That specification writes secrets as `whsec_` and the key in
+ * base64; what does not have this form is the customer's own text and is taken as it is.
+ */
+function standardKey(secret: string): Buffer {
+  const encoded = secret.startsWith(standardPrefix) ? secret.slice(standardPrefix.length) : "";
+  return base64Pattern.test(encoded) ? Buffer.from(encoded, "base64") : Buffer.from(secret, "utf8");
+}

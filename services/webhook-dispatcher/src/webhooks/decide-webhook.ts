@@ -1,7 +1,6 @@
 import type { CreateWebhook, UpdateWebhook } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { SecretBox } from "../secrets/secret-box.ts";
-import { lacksStandardKey } from "../signing/standard-key.ts";
 import { readTarget, type TargetRules } from "../targets/target.ts";
 import type { Webhook } from "./webhook.ts";
 
@@ -44,7 +43,7 @@ export function decideUpdate(
   const { name = webhook.name, url = webhook.url, enabled = webhook.enabled } = request;
   const refusal =
     (request.url === undefined ? undefined : checkUrl(url, occasion.rules)) ??
-    checkOtherSecret(webhook, request.secret, occasion) ??
+    checkSecret(request.secret) ??
     checkOverlap(request);
   if (refusal !== undefined) return refusal;
   const events = sameEvents(webhook, request) ? webhook.events : (request.events ?? webhook.events);
@@ -97,16 +96,6 @@ function checkUrl(url: string, rules: TargetRules): Refusal | undefined {
   return problem === undefined ? undefined : refuse("VALIDATION_001", `/url ${problem}.`);
 }
 
-/** The secret that a webhook has already is no new one: whoever sends it along changes nothing. */
-function checkOtherSecret(
-  webhook: Webhook,
-  secret: string | null | undefined,
-  { presentSecret }: PresentSecret,
-): Refusal | undefined {
-  const refusal = checkSecret(secret);
-  return refusal !== undefined && secret === presentSecret(webhook) ? undefined : refusal;
-}
-
 function checkSecret(secret: string | null | undefined): Refusal | undefined {
   if (secret === undefined || secret === null) return undefined;
   if (!secret.isWellFormed())
@@ -115,15 +104,10 @@ function checkSecret(secret: string | null | undefined): Refusal | undefined {
       "/secret must be well-formed Unicode, without lone surrogates.",
     );
   const bytes = Buffer.byteLength(secret);
-  if (bytes < 1 || bytes > longestSecretBytes)
-    return refuse(
-      "VALIDATION_001",
-      `/secret must be 1 to ${longestSecretBytes} bytes of UTF-8, or null for none; it has ${bytes} bytes.`,
-    );
-  if (!lacksStandardKey(secret)) return undefined;
+  if (bytes >= 1 && bytes <= longestSecretBytes) return undefined;
   return refuse(
     "VALIDATION_001",
-    "/secret must go on with a key in base64 where it begins with whsec_, such as the output of `openssl rand -base64 32`; or begin otherwise.",
+    `/secret must be 1 to ${longestSecretBytes} bytes of UTF-8, or null for none; it has ${bytes} bytes.`,
   );
 }
 

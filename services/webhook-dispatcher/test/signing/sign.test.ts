@@ -57,7 +57,6 @@ describe("the signature of Standard Webhooks, read by that project's own library
     ["a text beyond ASCII", "Schlüssel 🔑"],
     ["one character", "x"],
     ["256 bytes", "y".repeat(256)],
-    // Nobody can set these any more, but some may be stored.
     ["a prefix with nothing behind it", "whsec_"],
     ["a prefix with no base64 behind it", "whsec_not-base64!"],
     ["a prefix with base64 of an impossible length", "whsec_abcde"],
