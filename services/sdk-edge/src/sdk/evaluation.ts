@@ -3,12 +3,12 @@ import {
   type EvaluationContext,
   emptyContext,
   evaluateInSteps,
-  numberOfOutcome,
   type Outcome,
 } from "@halyard/evaluation";
 import { type Refusal, refuse } from "@halyard/service";
 import type { EnvironmentView } from "../environment/environment-view.ts";
-import { contextBytes } from "./context-bytes.ts";
+import { outcomesInSteps } from "../environment/outcomes-in-steps.ts";
+import { isLargeContext } from "./context-bytes.ts";
 import type { Exchange } from "./endpoint.ts";
 import type { PatientWork } from "./patient-work.ts";
 
@@ -31,9 +31,6 @@ export type Subject = {
   view: EnvironmentView;
   refuse: (refusal: Refusal) => void;
 };
-
-/** Many times what an ordinary context has. */
-const largeContextBytes = 4 * 1024;
 
 export function createEvaluation(patient: PatientWork): Evaluation {
   function begin(subject: Subject, work: Generator<undefined, void>): void {
@@ -60,18 +57,15 @@ const tooMuch = refuse("SERVER_002", "Too many large requests at once; try again
 
 function isQuick({ exchange: { request, query }, context, view }: Subject): boolean {
   if (context === emptyContext) return true;
-  return !view.isCostly && contextBytes(request, query) <= largeContextBytes;
+  return !view.isCostly && !isLargeContext(request, query);
 }
 
 function* allInSteps(
-  { flags }: EnvironmentView,
+  view: EnvironmentView,
   context: EvaluationContext,
   use: (outcomeNumbers: Uint8Array) => void,
 ): Generator<undefined, void> {
-  const outcomeNumbers = new Uint8Array(flags.length);
-  for (const [index, flag] of flags.entries())
-    outcomeNumbers[index] = numberOfOutcome(yield* evaluateInSteps(flag, context));
-  use(outcomeNumbers);
+  use(yield* outcomesInSteps(view, context));
 }
 
 function* oneInSteps(
