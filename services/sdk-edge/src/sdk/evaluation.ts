@@ -1,8 +1,12 @@
 import {
   type CompiledFlag,
   type EvaluationContext,
+  type Explanation,
   emptyContext,
   evaluateInSteps,
+  explain,
+  explainInSteps,
+  type FlagState,
   type Outcome,
 } from "@halyard/evaluation";
 import { type Refusal, refuse } from "@halyard/service";
@@ -22,6 +26,8 @@ export type Evaluation = {
   /** The number of each flag's outcome, which `use` reads at once and does not keep. */
   all(subject: Subject, use: (outcomeNumbers: Uint8Array) => void): void;
   one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
+  /** One flag's outcome with the way to it, from the flag as it is set. */
+  explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;
 };
 
 /** Who asks about which flags, and how to say that it is too much at present. */
@@ -43,12 +49,17 @@ export function createEvaluation(patient: PatientWork): Evaluation {
     all(subject, use) {
       const { context, view } = subject;
       if (isQuick(subject)) use(view.outcomesFor(context));
-      else begin(subject, allInSteps(view, context, use));
+      else begin(subject, finish(outcomesInSteps(view, context), use));
     },
     one(subject, flag, use) {
       const { context } = subject;
       if (isQuick(subject)) use(flag.evaluate(context));
-      else begin(subject, oneInSteps(flag, context, use));
+      else begin(subject, finish(evaluateInSteps(flag, context), use));
+    },
+    explained(subject, flag, use) {
+      const { context } = subject;
+      if (isQuick(subject)) use(explain(flag, context));
+      else begin(subject, finish(explainInSteps(flag, context), use));
     },
   };
 }
@@ -60,20 +71,11 @@ function isQuick({ exchange: { request, query }, context, view }: Subject): bool
   return !view.isCostly && !isLargeContext(request, query);
 }
 
-function* allInSteps(
-  view: EnvironmentView,
-  context: EvaluationContext,
-  use: (outcomeNumbers: Uint8Array) => void,
+function* finish<T>(
+  work: Generator<undefined, T>,
+  use: (result: T) => void,
 ): Generator<undefined, void> {
-  use(yield* outcomesInSteps(view, context));
-}
-
-function* oneInSteps(
-  flag: CompiledFlag,
-  context: EvaluationContext,
-  use: (outcome: Outcome) => void,
-): Generator<undefined, void> {
-  use(yield* evaluateInSteps(flag, context));
+  use(yield* work);
 }
 
 /** A fault in a later step ends this one answer, as one in the first would. */
