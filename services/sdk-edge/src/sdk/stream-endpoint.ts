@@ -43,7 +43,6 @@ function respond(parts: SdkParts, exchange: Exchange): void {
   takeSlot(exchange, parts, {
     refuse,
     given(open) {
-      usage?.count(key, name, nowMs);
       const view = views.of(key.environmentId);
       const begin = (values: FlagValues) =>
         open(() => beginValues(parts, exchange, { context, view, values }));
@@ -60,6 +59,7 @@ type Evaluated = Pick<Listener, "context" | "view" | "values">;
 
 function beginValues({ hub, counts, usage }: SdkParts, exchange: Exchange, told: Evaluated): void {
   const { request, response, key, query, nowMs } = exchange;
+  usage?.count(key, name, nowMs);
   beginStream(exchange);
   const given = request.headers["last-event-id"];
   const lastEventId = typeof given === "string" ? given : undefined;
