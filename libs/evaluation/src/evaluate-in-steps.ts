@@ -1,6 +1,7 @@
 import type { CompiledFlag } from "./compile-flag.ts";
 import type { EvaluationContext } from "./context.ts";
 import type { Outcome } from "./outcome.ts";
+import { outcomeOf } from "./rollout.ts";
 
 /**
  * The same as `evaluate`, one condition after the other. It yields before each, so that whoever serves
@@ -19,11 +20,7 @@ export function* evaluateInSteps(
       matches = holds(context);
       if (!matches) break;
     }
-    if (matches) return resolve(result, context);
+    if (matches) return outcomeOf(result, context);
   }
-  return resolve(plan.otherwise, context);
-}
-
-function resolve(result: CompiledFlag["plan"]["otherwise"], context: EvaluationContext): Outcome {
-  return "decide" in result ? result.decide(context) : result;
+  return outcomeOf(plan.otherwise, context);
 }

@@ -4,6 +4,7 @@ import type { EvaluationContext } from "./context.ts";
 import type { Condition, FlagState, TargetingRule } from "./flag-state.ts";
 import type { Obstacle } from "./operators/operator.ts";
 import type { Outcome } from "./outcome.ts";
+import { outcomeOf } from "./rollout.ts";
 
 export type ConditionTrace = {
   attribute: string;
@@ -31,27 +32,42 @@ export type Explanation = Outcome & { rules: RuleTrace[] };
 
 /** The outcome and how it came about, from the very conditions that `evaluate` asks. */
 export function explain(flag: FlagState, context: EvaluationContext): Explanation {
+  const steps = explainInSteps(flag, context);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** The same, one condition after the other: see `evaluateInSteps`. */
+export function* explainInSteps(
+  flag: FlagState,
+  context: EvaluationContext,
+): Generator<undefined, Explanation> {
   const compiled = compileRules(flag);
-  const outcome = compileWith(flag, compiled).evaluate(context);
-  const matching = compiled.findIndex((rule) => rule.matches(context));
-  const last = matching === -1 ? compiled.length - 1 : matching;
-  const rules = (Array.isArray(flag?.targeting_rules) ? flag.targeting_rules : []).map(
-    (rule: TargetingRule, index: number): RuleTrace => {
-      const label = labelOf(rule, index);
-      const compiledRule = compiled[index];
-      if (compiledRule === undefined || index > last) {
-        return { ...label, reached: false, matched: false, conditions: [] };
-      }
-      const conditions = traceConditions(rule, compiledRule, context);
-      if (index !== matching) return { ...label, reached: true, matched: false, conditions };
-      const inside =
-        "decide" in compiledRule.result
-          ? { inside_percentage: compiledRule.result.decide(context).value }
-          : {};
-      return { ...label, reached: true, matched: true, ...inside, conditions };
-    },
-  );
-  return { ...outcome, rules };
+  const rules: RuleTrace[] = [];
+  let matching: CompiledRule | undefined;
+  for (const [index, rule] of rulesOf(flag).entries()) {
+    const label = labelOf(rule, index);
+    const compiledRule = compiled[index];
+    if (compiledRule === undefined || matching !== undefined) {
+      rules.push({ ...label, reached: false, matched: false, conditions: [] });
+      continue;
+    }
+    const conditions = yield* traceConditions(rule, compiledRule, context);
+    const matched = conditions.every(({ held }) => held);
+    if (matched) matching = compiledRule;
+    const inside =
+      matched && "decide" in compiledRule.result
+        ? { inside_percentage: compiledRule.result.decide(context).value }
+        : {};
+    rules.push({ ...label, reached: true, matched, ...inside, conditions });
+  }
+  const result = matching?.result ?? compileWith(flag, compiled).plan.otherwise;
+  return { ...outcomeOf(result, context), rules };
+}
+
+function rulesOf(flag: FlagState): readonly TargetingRule[] {
+  return Array.isArray(flag?.targeting_rules) ? flag.targeting_rules : [];
 }
 
 function labelOf(rule: TargetingRule, index: number): Pick<RuleTrace, "index" | "id" | "name"> {
@@ -63,17 +79,20 @@ function labelOf(rule: TargetingRule, index: number): Pick<RuleTrace, "index" | 
   };
 }
 
-function traceConditions(
+function* traceConditions(
   rule: TargetingRule,
   { conditions }: CompiledRule,
   context: EvaluationContext,
-): ConditionTrace[] {
-  return conditions.map(({ holds, obstacle }, index) => {
-    const { attribute, operator } = labelOfCondition(rule?.conditions?.[index]);
-    if (holds(context)) return { attribute, operator, held: true };
-    const why = obstacle(context);
-    return { attribute, operator, held: false, ...(why === undefined ? {} : { obstacle: why }) };
-  });
+): Generator<undefined, ConditionTrace[]> {
+  const traces: ConditionTrace[] = [];
+  for (const [index, { holds, obstacle }] of conditions.entries()) {
+    yield;
+    const asked = labelOfCondition(rule?.conditions?.[index]);
+    const held = holds(context);
+    const why = held ? undefined : obstacle(context);
+    traces.push({ ...asked, held, ...(why === undefined ? {} : { obstacle: why }) });
+  }
+  return traces;
 }
 
 /** Stored data may hold anything where a name should be; only texts are shown. */

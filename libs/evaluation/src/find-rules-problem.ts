@@ -75,5 +75,5 @@ function checkRegex(pattern: string, left: number): Checked {
 const tooMuchTogether: Checked = {
   at: "value",
   problem:
-    "fewer or smaller regular expressions in all rules together; in, contains, starts_with or ends_with may do instead",
+    "fewer or smaller regular expressions in all rules together: classes such as \\pL, and wide ranges such as [\\x{80}-\\x{ffff}] under (?i), count most; in, contains, starts_with or ends_with may do instead",
 };

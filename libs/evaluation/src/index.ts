@@ -4,7 +4,7 @@ export { compileAll } from "./compile-all.ts";
 export { type CompiledFlag, compile } from "./compile-flag.ts";
 export { createContext, type EvaluationContext, emptyContext } from "./context.ts";
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
-export { explain } from "./explain.ts";
+export { type Explanation, explain, explainInSteps } from "./explain.ts";
 export { findRulesProblem } from "./find-rules-problem.ts";
 export type { Condition, FlagState, Scalar, TargetingRule } from "./flag-state.ts";
 export { parseInstant } from "./instant.ts";

@@ -26,3 +26,8 @@ export function compileRollout(flagKey: string, percentage: number): Rollout | u
         : outcomes.splitOff,
   };
 }
+
+/** What somebody gets who gets the same as all others, or what his bucket says. */
+export function outcomeOf(result: Outcome | Rollout, context: EvaluationContext): Outcome {
+  return "decide" in result ? result.decide(context) : result;
+}

@@ -48,6 +48,11 @@ describe("given a condition that cannot mean anything", () => {
     [condition("a", "matches_regex", "a".repeat(501)), "value", "longer than 500"],
     [condition("a", "matches_regex", "(?:a{900}b{900})"), "value", "too large"],
     [condition("a", "matches_regex", "\\pL{500}"), "value", "too large"],
+    [
+      condition("a", "matches_regex", `(?i)[${"ɐ-\u{10ffff}".repeat(9)}]`),
+      "value",
+      "narrower ranges",
+    ],
   ])("names the place and says what is right: %j", (meaningless, field, words) => {
     const problem = problemOf(condition("fine", "equals", "x"), meaningless);
     expect(problem?.pointer).toBe(`/1/conditions/1/${field}`);
@@ -65,6 +70,27 @@ describe("given expressions that are only together too large", () => {
     const large = condition("a", "matches_regex", "[a-z]{900}");
     expect(problemOf(large, large, large, large, large)).toBeUndefined();
     expect(problemOf(...Array(6).fill(large))?.pointer).toBe("/1/conditions/5/value");
+  });
+
+  it("counts classes by the work of compiling them, and says what counts most", () => {
+    const wide = condition("a", "matches_regex", `(?i)[${"B-ϧ".repeat(160)}]`);
+    expect(problemOf(wide)).toBeUndefined();
+    const problem = problemOf(wide, wide);
+    expect(problem?.pointer).toBe("/1/conditions/1/value");
+    expect(problem?.expected).toContain("wide ranges such as [\\x{80}-\\x{ffff}] under (?i)");
+  });
+
+  it.each([
+    ["e-mail addresses", 70, "(?i)^[a-z0-9._%+-]+@team\\.[a-z0-9.-]+\\.[a-z]{2,}$"],
+    ["names in any script", 30, "^[\\pL\\pM][\\pL\\pM' -]*$"],
+    ["names with accents", 35, "(?i)^[a-zà-öø-ÿ' -]{2,20}$"],
+    ["Cyrillic and Greek words", 60, "(?i)^[а-яёα-ω]+(?: [а-яёα-ω]+)*$"],
+    ["Chinese and Japanese words", 20, "(?i)^[a-z一-鿿ぁ-んァ-ヶ]+$"],
+    ["words", 75, "one|two|three|four|five|six|seven"],
+  ])("lets expressions of ordinary size in: %s, %i times", (_what, times, pattern) => {
+    expect(
+      problemOf(...Array(times).fill(condition("a", "matches_regex", pattern))),
+    ).toBeUndefined();
   });
 });
 

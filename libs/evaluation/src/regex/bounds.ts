@@ -31,15 +31,18 @@ export const searchMemoryBytes = {
   togetherBytes: 32 * 1024 * 1024,
 };
 
-/** Of all expressions in the rules of one state, by `countExpression`. */
+/**
+ * Of all expressions in the rules of one state, by `countExpression`: some thirty milliseconds of
+ * compiling, which management spends on every change of rules and every edge after it.
+ */
 export const largestTogether = 5_000;
 
 /** What one more expression counts, however small: it has its own start, memory and text. */
 const perExpression = 30;
 
 /**
- * What an expression counts towards `largestTogether`. The work of its classes counts as well, since the
- * time that rules take to compile is bounded by this.
+ * What an expression counts towards `largestTogether`. The work of its classes, in steps of 5 µs, counts as
+ * well, since the time that rules take to compile is bounded by this.
  */
 export function countExpression(programSize: number, classWork: number): number {
   return perExpression + programSize + classWork;

@@ -20,7 +20,7 @@ const memory = createSearchMemory(searchMemoryBytes);
 const tooLarge: CompiledRegex = {
   ok: false,
   problem:
-    "it is too large: a repetition such as {1,63} counts as often as it may repeat, and one within another multiplies; write + or * for one of them, or fewer classes such as \\pL",
+    "it is too large: a repetition such as {1,63} counts as often as it may repeat, and one within another multiplies; write + or * for one of them, or fewer classes such as \\pL and, under (?i), fewer or narrower ranges",
 };
 
 /** An expression in RE2 syntax, to be searched for anywhere in a text, in linear time. */

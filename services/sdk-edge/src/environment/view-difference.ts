@@ -1,4 +1,4 @@
-import type { CompiledFlag, EvaluationContext } from "@halyard/evaluation";
+import { type CompiledFlag, type EvaluationContext, evaluateInSteps } from "@halyard/evaluation";
 import type { EnvironmentView } from "./environment-view.ts";
 
 /** A flag that is not what it was. Absent on one side: it came, or it is no more. */
@@ -33,6 +33,27 @@ export function differenceFor(
   context: EvaluationContext,
   changes: readonly FlagChange[],
 ): ValuesDifference | undefined {
+  return differenceOf((flag) => flag.evaluate(context).value, changes);
+}
+
+/** The same, one condition after the other: for those who stop in between to serve others. */
+export function* differenceInSteps(
+  context: EvaluationContext,
+  changes: readonly FlagChange[],
+): Generator<undefined, ValuesDifference | undefined> {
+  const values = new Map<CompiledFlag, boolean>();
+  for (const { before, after } of changes) {
+    if (after === undefined) continue;
+    for (const flag of before === undefined ? [after] : [after, before])
+      values.set(flag, (yield* evaluateInSteps(flag, context)).value);
+  }
+  return differenceOf((flag) => values.get(flag) === true, changes);
+}
+
+function differenceOf(
+  valueFor: (flag: CompiledFlag) => boolean,
+  changes: readonly FlagChange[],
+): ValuesDifference | undefined {
   const changed: [string, boolean][] = [];
   const removed: string[] = [];
   for (const { key, before, after } of changes) {
@@ -40,8 +61,8 @@ export function differenceFor(
       removed.push(key);
       continue;
     }
-    const { value } = after.evaluate(context);
-    if (before?.evaluate(context).value !== value) changed.push([key, value]);
+    const value = valueFor(after);
+    if (before === undefined || valueFor(before) !== value) changed.push([key, value]);
   }
   return changed.length === 0 && removed.length === 0 ? undefined : { changed, removed };
 }

@@ -46,7 +46,7 @@ function respond(parts: OfrepParts, exchange: Exchange): void {
 /** Waits a moment for the change that a refetch is about, where it has not arrived here yet. */
 function answerWhenKnown(parts: OfrepParts, exchange: Exchange, context: EvaluationContext): void {
   const { holder, waiting, recentTags, directory, now, counts } = parts;
-  const { key, query, response } = exchange;
+  const { key, query, response, guarded } = exchange;
   const told = parseConfigurationTag(new URLSearchParams(query).get("flagConfigEtag") ?? "");
   const isKnown = () => {
     if (told === undefined) return true;
@@ -61,15 +61,17 @@ function answerWhenKnown(parts: OfrepParts, exchange: Exchange, context: Evaluat
   const leave = () => giveUp?.();
   const giveUp = waiting.wait(key.environmentId, {
     isKnown,
-    resume() {
-      response.off("close", leave);
-      if (directory.isLive(key.id, now())) {
-        answer(parts, exchange, context);
-        return;
-      }
-      refuseBulk(exchange, unknownKey);
-      counts.count(name, response.statusCode);
-    },
+    // It is called by a timer, or by what takes a change, and a fault in it must not reach those.
+    resume: () =>
+      guarded(() => {
+        response.off("close", leave);
+        if (directory.isLive(key.id, now())) {
+          answer(parts, exchange, context);
+          return;
+        }
+        refuseBulk(exchange, unknownKey);
+        counts.count(name, response.statusCode);
+      }),
   });
   if (giveUp === undefined) answer(parts, exchange, context);
   else response.once("close", leave);

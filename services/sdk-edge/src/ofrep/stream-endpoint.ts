@@ -43,9 +43,9 @@ function respond(parts: OfrepParts, exchange: Exchange): void {
       refuseInOneShape(exchange, refusal);
       counts.count(name, response.statusCode);
     },
-    given(open) {
-      usage?.count(key, name, nowMs);
+    given: (open) =>
       open(() => {
+        usage?.count(key, name, nowMs);
         beginStream(exchange);
         const lastEventId = request.headers["last-event-id"];
         refetchHub.open(response, {
@@ -53,7 +53,6 @@ function respond(parts: OfrepParts, exchange: Exchange): void {
           lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
         });
         counts.count(name, response.statusCode);
-      });
-    },
+      }),
   });
 }

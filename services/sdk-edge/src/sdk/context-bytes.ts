@@ -1,7 +1,15 @@
 import type { IncomingMessage } from "node:http";
 
+/** Many times what an ordinary context has. */
+const largeContextBytes = 4 * 1024;
+
+/** Whether a request's context may be so large that comparing with it takes long. */
+export function isLargeContext(request: IncomingMessage, query: string): boolean {
+  return contextBytes(request, query) > largeContextBytes;
+}
+
 /** How many bytes of a request may be about its user, at most. */
-export function contextBytes({ headers, method }: IncomingMessage, query: string): number {
+function contextBytes({ headers, method }: IncomingMessage, query: string): number {
   const inHeaders =
     lengthOf(headers["x-user-context"]) +
     lengthOf(headers["x-user-id"]) +

@@ -2,10 +2,11 @@ import {
   compileCheck,
   EvaluateQuery,
   type EvaluationResult,
+  type FlagEntry,
   sdkGetEvaluate,
   sdkPostEvaluate,
 } from "@halyard/contracts";
-import { type EvaluationContext, explain } from "@halyard/evaluation";
+import type { EvaluationContext, Explanation } from "@halyard/evaluation";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
 import { findFlag } from "../environment/compiled-flags.ts";
@@ -49,14 +50,20 @@ function respond(parts: SdkParts, exchange: Exchange): void {
     answer(noSuchFlag);
     return;
   }
-  const answerEvaluated = (result: EvaluationResult | Refusal) => {
+  const answerEvaluated = (result: EvaluationResult) => {
     parts.usage?.answeredOne(exchange.key, flagId, exchange.nowMs);
     answer(result);
   };
-  if (question.isExplained) answerEvaluated(explainFlag(parts, exchange, question));
+  const subject = { exchange, context, view, refuse: answer };
+  if (!question.isExplained) {
+    parts.evaluation.one(subject, flag, (outcome) => answerEvaluated({ key, ...outcome }));
+    return;
+  }
+  const entry = findFlag(parts.holder.snapshot?.environments.get(exchange.key.environmentId), key);
+  if (entry === undefined) answer(noSuchFlag);
   else
-    parts.evaluation.one({ exchange, context, view, refuse: answer }, flag, (outcome) =>
-      answerEvaluated({ key, ...outcome }),
+    parts.evaluation.explained(subject, entry, (explanation) =>
+      answerEvaluated(explanationResult(entry, explanation)),
     );
 }
 
@@ -84,16 +91,10 @@ const booleans = new Map([
   ["false", false],
 ]);
 
-/** The outcome with the way to it, from the flag as it is set. */
-function explainFlag(
-  { holder }: SdkParts,
-  { key: { environmentId } }: Exchange,
-  { key, context }: Question,
-): EvaluationResult | Refusal {
-  const flag = findFlag(holder.snapshot?.environments.get(environmentId), key);
-  if (flag === undefined) return noSuchFlag;
-  const { rules, ...outcome } = explain(flag, context);
-  const { enabled, rollout_percentage } = flag;
+function explanationResult(
+  { key, enabled, rollout_percentage }: FlagEntry,
+  { rules, ...outcome }: Explanation,
+): EvaluationResult {
   return { key, ...outcome, trace: { enabled, rollout_percentage, rules } };
 }
 

@@ -1,14 +1,18 @@
 import {
   type CompiledFlag,
   type EvaluationContext,
+  type Explanation,
   emptyContext,
   evaluateInSteps,
-  numberOfOutcome,
+  explain,
+  explainInSteps,
+  type FlagState,
   type Outcome,
 } from "@halyard/evaluation";
 import { type Refusal, refuse } from "@halyard/service";
 import type { EnvironmentView } from "../environment/environment-view.ts";
-import { contextBytes } from "./context-bytes.ts";
+import { outcomesInSteps } from "../environment/outcomes-in-steps.ts";
+import { isLargeContext } from "./context-bytes.ts";
 import type { Exchange } from "./endpoint.ts";
 import type { PatientWork } from "./patient-work.ts";
 
@@ -22,6 +26,8 @@ export type Evaluation = {
   /** The number of each flag's outcome, which `use` reads at once and does not keep. */
   all(subject: Subject, use: (outcomeNumbers: Uint8Array) => void): void;
   one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
+  /** One flag's outcome with the way to it, from the flag as it is set. */
+  explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;
 };
 
 /** Who asks about which flags, and how to say that it is too much at present. */
@@ -31,9 +37,6 @@ export type Subject = {
   view: EnvironmentView;
   refuse: (refusal: Refusal) => void;
 };
-
-/** Many times what an ordinary context has. */
-const largeContextBytes = 4 * 1024;
 
 export function createEvaluation(patient: PatientWork): Evaluation {
   function begin(subject: Subject, work: Generator<undefined, void>): void {
@@ -46,12 +49,17 @@ export function createEvaluation(patient: PatientWork): Evaluation {
     all(subject, use) {
       const { context, view } = subject;
       if (isQuick(subject)) use(view.outcomesFor(context));
-      else begin(subject, allInSteps(view, context, use));
+      else begin(subject, finish(outcomesInSteps(view, context), use));
     },
     one(subject, flag, use) {
       const { context } = subject;
       if (isQuick(subject)) use(flag.evaluate(context));
-      else begin(subject, oneInSteps(flag, context, use));
+      else begin(subject, finish(evaluateInSteps(flag, context), use));
+    },
+    explained(subject, flag, use) {
+      const { context } = subject;
+      if (isQuick(subject)) use(explain(flag, context));
+      else begin(subject, finish(explainInSteps(flag, context), use));
     },
   };
 }
@@ -60,26 +68,14 @@ const tooMuch = refuse("SERVER_002", "Too many large requests at once; try again
 
 function isQuick({ exchange: { request, query }, context, view }: Subject): boolean {
   if (context === emptyContext) return true;
-  return !view.isCostly && contextBytes(request, query) <= largeContextBytes;
+  return !view.isCostly && !isLargeContext(request, query);
 }
 
-function* allInSteps(
-  { flags }: EnvironmentView,
-  context: EvaluationContext,
-  use: (outcomeNumbers: Uint8Array) => void,
+function* finish<T>(
+  work: Generator<undefined, T>,
+  use: (result: T) => void,
 ): Generator<undefined, void> {
-  const outcomeNumbers = new Uint8Array(flags.length);
-  for (const [index, flag] of flags.entries())
-    outcomeNumbers[index] = numberOfOutcome(yield* evaluateInSteps(flag, context));
-  use(outcomeNumbers);
-}
-
-function* oneInSteps(
-  flag: CompiledFlag,
-  context: EvaluationContext,
-  use: (outcome: Outcome) => void,
-): Generator<undefined, void> {
-  use(yield* evaluateInSteps(flag, context));
+  use(yield* work);
 }
 
 /** A fault in a later step ends this one answer, as one in the first would. */

@@ -7,6 +7,7 @@ import { takeSlot } from "../slots/take-slot.ts";
 import type { Listener } from "../streams/stream-hub.ts";
 import { beginStream, elsewhere } from "./begin-stream.ts";
 import { byBearer } from "./by-bearer.ts";
+import { isLargeContext } from "./context-bytes.ts";
 import { type Endpoint, type Exchange, refuseInOneShape } from "./endpoint.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 
@@ -42,7 +43,6 @@ function respond(parts: SdkParts, exchange: Exchange): void {
   takeSlot(exchange, parts, {
     refuse,
     given(open) {
-      usage?.count(key, name, nowMs);
       const view = views.of(key.environmentId);
       const begin = (values: FlagValues) =>
         open(() => beginValues(parts, exchange, { context, view, values }));
@@ -58,11 +58,13 @@ function respond(parts: SdkParts, exchange: Exchange): void {
 type Evaluated = Pick<Listener, "context" | "view" | "values">;
 
 function beginValues({ hub, counts, usage }: SdkParts, exchange: Exchange, told: Evaluated): void {
-  const { request, response, key, nowMs } = exchange;
+  const { request, response, key, query, nowMs } = exchange;
+  usage?.count(key, name, nowMs);
   beginStream(exchange);
   const given = request.headers["last-event-id"];
   const lastEventId = typeof given === "string" ? given : undefined;
-  hub.open(response, { key, ...told, lastEventId });
+  const hasLargeContext = isLargeContext(request, query);
+  hub.open(response, { key, ...told, hasLargeContext, lastEventId });
   usage?.answeredAll(key, nowMs);
   counts.count(name, response.statusCode);
 }

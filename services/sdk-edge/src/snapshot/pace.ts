@@ -13,8 +13,13 @@ export type Pace = {
 
 /** Working a quarter of the time leaves the rest for those who ask. */
 const restsPerWork = 3;
-/** A change is to be seen within moments, whatever the number of flags. */
-const longestRestMs = 100;
+
+/**
+ * A change is to be seen within a second, the end of a key as well, and it waits for the work before it,
+ * the rest, and its own work. So the quarter holds for work of up to a sixth of a second; longer work
+ * gets more than its share.
+ */
+const longestRestMs = 500;
 
 export function createPace(elapsed: () => number): Pace {
   let restUntilMs = 0;

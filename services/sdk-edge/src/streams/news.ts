@@ -1,6 +1,13 @@
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import type { EnvironmentView } from "../environment/environment-view.ts";
-import { differenceFor, type FlagChange, flagChanges } from "../environment/view-difference.ts";
+import { valuesInSteps } from "../environment/outcomes-in-steps.ts";
+import {
+  differenceFor,
+  differenceInSteps,
+  type FlagChange,
+  flagChanges,
+  type ValuesDifference,
+} from "../environment/view-difference.ts";
 import { changeEvent } from "./stream-events.ts";
 
 /**
@@ -12,11 +19,19 @@ import { changeEvent } from "./stream-events.ts";
  * are told the same share the bytes; those of whom nothing is known share the work, too. What is shared
  * is kept for as long as somebody listens to whom the same change is still to be told.
  */
-export type News = (
-  heard: EnvironmentView,
-  present: EnvironmentView,
-  context: EvaluationContext,
-) => Buffer | undefined;
+export type News = {
+  atOnce(
+    heard: EnvironmentView,
+    present: EnvironmentView,
+    context: EvaluationContext,
+  ): Buffer | undefined;
+  /** The same, one condition after the other: for those who stop in between to serve others. */
+  inSteps(
+    heard: EnvironmentView,
+    present: EnvironmentView,
+    context: EvaluationContext,
+  ): Generator<undefined, Buffer | undefined>;
+};
 
 type Change = {
   /** Held weakly: a slow reader's view would otherwise keep all later ones, each by the one before. */
@@ -39,22 +54,36 @@ export function createNews(): News {
     return change;
   }
 
-  return (heard, present, context) => {
-    const change = changeFrom(heard, present);
-    if (context !== emptyContext) return eventFor(change, present, context);
-    change.forNobody ??= { event: eventFor(change, present, context) };
-    return change.forNobody.event;
+  return {
+    atOnce(heard, present, context) {
+      const change = changeFrom(heard, present);
+      if (context !== emptyContext) return eventFor(change, present, context);
+      change.forNobody ??= { event: eventFor(change, present, context) };
+      return change.forNobody.event;
+    },
+
+    *inSteps(heard, present, context) {
+      const change = changeFrom(heard, present);
+      const difference = yield* differenceInSteps(context, change.flags);
+      if (difference === undefined) return undefined;
+      const { etag } = yield* valuesInSteps(present, context);
+      return sharedEvent(change, etag, difference);
+    },
   };
 }
 
 function eventFor(
-  { flags, byText }: Change,
+  change: Change,
   present: EnvironmentView,
   context: EvaluationContext,
 ): Buffer | undefined {
-  const difference = differenceFor(context, flags);
+  const difference = differenceFor(context, change.flags);
   if (difference === undefined) return undefined;
-  const text = changeEvent(present.valuesFor(context).etag, difference);
+  return sharedEvent(change, present.valuesFor(context).etag, difference);
+}
+
+function sharedEvent({ byText }: Change, etag: string, difference: ValuesDifference): Buffer {
+  const text = changeEvent(etag, difference);
   let event = byText.get(text);
   if (event === undefined) {
     event = Buffer.from(text);

@@ -31,8 +31,12 @@ export type FlagsStream = AnyStream & {
   readonly kind: "flags";
   /** Who listens, for as long as the stream is open; `emptyContext` itself when nothing was said. */
   readonly context: EvaluationContext;
+  /** Whether comparing with the context may take long. */
+  readonly hasLargeContext: boolean;
   /** The view whose values it was told last. */
   heard: EnvironmentView;
+  /** Its reader was behind, and has not been put right yet. */
+  hasMissed: boolean;
 };
 
 export type RefetchStream = AnyStream & { readonly kind: "refetch" };

@@ -5,6 +5,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { configurationTagOf } from "../../src/environment/configuration-tag.ts";
 import { mostWaitingPerEnvironment } from "../../src/ofrep/waiting-refetches.ts";
+import type { Usage } from "../../src/usage/usage.ts";
 import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { askAll } from "./asking.ts";
@@ -43,7 +44,7 @@ beforeAll(async () => {
   });
   [early, late] = await Promise.all([
     startEdgeServer([key.entry, state(1)]),
-    startEdgeServer([key.entry, state(1)]),
+    startEdgeServer([key.entry, state(1)], { countsUsage: true }),
   ]);
 });
 afterAll(async () => {
@@ -136,6 +137,28 @@ describe("given a client that was told of a change by another edge", () => {
     await arrived;
     leave.abort();
     await expect(left).rejects.toThrow();
+    await late.feed(state(version));
+    expect((await askAll(late, key.text)).status).toBe(200);
+  });
+});
+
+describe("given a fault in the answer to a client that has waited", () => {
+  it.each([
+    ["the change comes", () => late.feed(state(version))],
+    ["it does not", () => jest.advanceTimersByTime(1_000)],
+  ])("ends that answer alone when %s", async (_when, happens) => {
+    const arrived = arrival();
+    const refetched = refetch(await changeHere());
+    await arrived;
+    const usage = late.counting?.usage as Usage;
+    const counting = jest.spyOn(usage, "answeredAll").mockImplementationOnce(() => {
+      throw new Error("a fault");
+    });
+    await happens();
+    const { status, body } = await refetched;
+    counting.mockRestore();
+    expect(status).toBe(500);
+    expect(body.errorCode).toBe("GENERAL");
     await late.feed(state(version));
     expect((await askAll(late, key.text)).status).toBe(200);
   });

@@ -8,7 +8,7 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
  * Rules as many as there may be, and a context as large as it may be: together they take seconds. They
  * belong to one customer, the edge to all.
  */
-const slow = apiKey();
+const slow = apiKey({ key_kind: "server" });
 const other = apiKey({ environment_id: id("env", 2) });
 const longText = "a".repeat(60_000);
 let edge: EdgeServer;
@@ -43,6 +43,12 @@ describe.each([
   {
     endpoint: "one flag",
     path: "/api/v1/sdk/evaluate?key=slow",
+    body: (user: object) => ({ user: { attributes: user } }),
+    value: (answered: { value: boolean }) => answered.value,
+  },
+  {
+    endpoint: "one flag with the way to its value",
+    path: "/api/v1/sdk/evaluate?key=slow&explain=true",
     body: (user: object) => ({ user: { attributes: user } }),
     value: (answered: { value: boolean }) => answered.value,
   },

@@ -12,7 +12,9 @@ describe("the pace at which changes are taken", () => {
     expect(pace.restMs()).toBe(10);
     elapsedMs += 20;
     expect(pace.restMs()).toBe(0);
+    pace.worked(150);
+    expect(pace.restMs()).toBe(450);
     pace.worked(5_000);
-    expect(pace.restMs()).toBe(100);
+    expect(pace.restMs()).toBe(500);
   });
 });

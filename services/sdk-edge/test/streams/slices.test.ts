@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
-import { createSlices, sliceMs } from "../../src/streams/slices.ts";
+import { createSlices, type Steps, sliceMs } from "../../src/streams/slices.ts";
 
 /** Each visit takes as long as the test says, by a clock of the test. */
 function given({ visitMs }: { visitMs: number }) {
@@ -10,6 +10,7 @@ function given({ visitMs }: { visitMs: number }) {
     visit: (one) => {
       visited.push(one);
       clockMs += visitMs;
+      return undefined;
     },
     elapsed: () => clockMs,
   });
@@ -55,3 +56,56 @@ describe("given many who are to be visited", () => {
     expect(visited).toEqual(["1", "3", "4"]);
   });
 });
+
+describe("given one whose turn takes several slices", () => {
+  it("goes on with it in turns of its queue, before the next of that queue", async () => {
+    const { slices, done } = givenSteps(["long", "other"]);
+    slices.add("a", ["long", "after"]);
+    slices.add("b", ["other"]);
+    for (let turn = 0; turn < 8; turn += 1) await nextTurn();
+    const inTurn = ["long", "long", "other", "long", "other", "long!", "after", "other", "other!"];
+    expect(done).toEqual(inTurn);
+  });
+
+  it("gives it another turn when it is added meanwhile", async () => {
+    const { slices, done } = givenSteps(["long"]);
+    slices.add("a", ["long"]);
+    slices.add("a", ["long"]);
+    for (let turn = 0; turn < 6; turn += 1) await nextTurn();
+    expect(done).toEqual([...oneTurn("long"), ...oneTurn("long")]);
+  });
+
+  it("drops it when it leaves", async () => {
+    const { slices, done } = givenSteps(["long"]);
+    slices.add("a", ["long", "after"]);
+    await nextTurn();
+    slices.remove("a", "long");
+    for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+    expect(done).toEqual(["long", "long", "after"]);
+  });
+});
+
+const oneTurn = (one: string) => [one, one, one, `${one}!`];
+
+/** Each step takes a whole slice; those that are not long are done without any. */
+function givenSteps(long: readonly string[]) {
+  const done: string[] = [];
+  let clockMs = 0;
+  function* steps(one: string): Steps {
+    for (let step = 0; step < 3; step += 1) {
+      done.push(one);
+      clockMs += sliceMs;
+      yield;
+    }
+    done.push(`${one}!`);
+  }
+  const slices = createSlices<string>({
+    visit(one) {
+      if (long.includes(one)) return steps(one);
+      done.push(one);
+      return undefined;
+    },
+    elapsed: () => clockMs,
+  });
+  return { slices, done };
+}

@@ -114,7 +114,9 @@ function streamInSlot(
     environmentId: "environment",
     slot,
     behind: undefined,
+    hasLargeContext: false,
     heard: deriveView(undefined),
+    hasMissed: false,
     cause: "client",
   };
   return Object.assign(seen, { stream });

@@ -1,0 +1,25 @@
+import { type EvaluationContext, evaluateInSteps, numberOfOutcome } from "@halyard/evaluation";
+import type { EnvironmentView } from "./environment-view.ts";
+import type { FlagValues } from "./flag-values.ts";
+
+/**
+ * The same as a view's `outcomesFor`, one condition after the other: for those who stop in between to
+ * serve others. The bytes are the caller's own.
+ */
+export function* outcomesInSteps(
+  { flags }: EnvironmentView,
+  context: EvaluationContext,
+): Generator<undefined, Uint8Array> {
+  const outcomeNumbers = new Uint8Array(flags.length);
+  for (const [index, flag] of flags.entries())
+    outcomeNumbers[index] = numberOfOutcome(yield* evaluateInSteps(flag, context));
+  return outcomeNumbers;
+}
+
+/** The same as a view's `valuesFor`. */
+export function* valuesInSteps(
+  view: EnvironmentView,
+  context: EvaluationContext,
+): Generator<undefined, FlagValues> {
+  return view.valuesOf(yield* outcomesInSteps(view, context));
+}

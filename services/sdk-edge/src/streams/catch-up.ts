@@ -1,0 +1,23 @@
+import { valuesInSteps } from "../environment/outcomes-in-steps.ts";
+import { removedKeys } from "../environment/view-difference.ts";
+import type { News } from "./news.ts";
+import { catchUpEvent } from "./stream-events.ts";
+
+/**
+ * What is said to somebody who has missed what came between the two views: all values, and the flags
+ * that went meanwhile; undefined when all values are the same in both.
+ */
+export const catchUp: News = {
+  atOnce(heard, present, context) {
+    const values = present.valuesFor(context);
+    if (values.etag === heard.valuesFor(context).etag) return undefined;
+    return catchUpEvent(values, removedKeys(heard, present));
+  },
+
+  *inSteps(heard, present, context) {
+    const values = yield* valuesInSteps(present, context);
+    const before = yield* valuesInSteps(heard, context);
+    if (values.etag === before.etag) return undefined;
+    return catchUpEvent(values, removedKeys(heard, present));
+  },
+};
