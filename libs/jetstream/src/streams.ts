@@ -19,8 +19,11 @@ import {
 import { nanos } from "@nats-io/transport-node";
 
 const streamNotFound = 10059;
-/** Another process created the same stream a moment before (JetStream error "stream name already in use"). */
-const streamNameInUse = 10058;
+/**
+ * What the broker says to the later one of two who make a stream at once: that the name is in use, or, when
+ * it has got that far with the first, that the subjects are.
+ */
+const saidToTheLater: ReadonlySet<number> = new Set([10058, 10065]);
 
 /** What a stream is, in the two figures by which a change of identity shows. */
 export type StreamPosition = {
@@ -188,8 +191,10 @@ async function create(manager: JetStreamManager, config: NewStream): Promise<Str
   try {
     return positionOf(await manager.streams.add(config));
   } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== streamNameInUse) throw error;
-    return positionOf(await manager.streams.info(config.name));
+    if (!(error instanceof JetStreamApiError) || !saidToTheLater.has(error.code)) throw error;
+    const made = await findStream(manager, config.name);
+    if (made === undefined) throw error;
+    return positionOf(made);
   }
 }
 
