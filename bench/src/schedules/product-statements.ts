@@ -194,6 +194,20 @@ const statements: readonly Statement[] = [
         limit: pageSize,
       }),
   },
+  {
+    purpose: "the list of an environment's schedules, where it has none",
+    indexes: ["schedules_of_environment"],
+    prepare: findArmed,
+    run: (tx, { projectId }) =>
+      listSchedules(tx, {
+        projectId,
+        status: undefined,
+        flagId: undefined,
+        environmentId: zeroId,
+        beforeId: undefined,
+        limit: pageSize,
+      }),
+  },
 ];
 
 /** Some change that is armed. */

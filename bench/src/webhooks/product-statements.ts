@@ -9,11 +9,16 @@ import { listDeliveries } from "../../../services/webhook-dispatcher/src/deliver
 import { recordAttempt } from "../../../services/webhook-dispatcher/src/dispatch/attempt-store.ts";
 import {
   claimDeliveries,
+  expiredClaims,
   findLanes,
   freeExpiredClaims,
+  renewClaims,
   settleLanes,
 } from "../../../services/webhook-dispatcher/src/dispatch/claim-store.ts";
-import type { ClaimedDelivery } from "../../../services/webhook-dispatcher/src/dispatch/claimed-delivery.ts";
+import {
+  type ClaimedDelivery,
+  defaultClaimTimes,
+} from "../../../services/webhook-dispatcher/src/dispatch/claimed-delivery.ts";
 import {
   defaultBounds,
   planClaims,
@@ -169,12 +174,14 @@ const statements: readonly Statements[] = [
   },
   {
     purpose: "freeing claims that have run out",
-    async prepare(tx) {
-      const found = await claimOne(tx);
-      await tx`update deliveries set claimed_until = now() - interval '1 s' where claimed_by = ${claim}`;
-      return found;
-    },
-    run: (tx) => freeExpiredClaims(tx, batch),
+    prepare: claimOneThatRunsOut,
+    run: async (tx) => freeExpiredClaims(tx, await expiredClaims(tx, batch)),
+  },
+  {
+    purpose: "renewing claims that have run out",
+    prepare: claimOneThatRunsOut,
+    run: (tx, { delivery }) =>
+      renewClaims(tx, [delivery ?? nothingClaimed()], defaultClaimTimes.lastsMs),
   },
   {
     purpose: "deleting old deliveries",
@@ -200,6 +207,16 @@ async function claimOne(tx: Sql): Promise<Found> {
   return { webhookId, delivery };
 }
 
+async function claimOneThatRunsOut(tx: Sql): Promise<Found> {
+  const found = await claimOne(tx);
+  await tx`update deliveries set claimed_until = now() - interval '1 s' where claimed_by = ${claim}`;
+  return found;
+}
+
+function nothingClaimed(): never {
+  throw new Error("nothing was claimed");
+}
+
 async function findLargest(tx: Sql): Promise<string> {
   const [largest] = await tx<[{ id: string }]>`
     select id from webhooks where name = 'webhook 0'`;
@@ -207,7 +224,7 @@ async function findLargest(tx: Sql): Promise<string> {
 }
 
 function madeAttempt(delivery: ClaimedDelivery | undefined, succeeded: boolean) {
-  if (delivery === undefined) throw new Error("nothing was claimed");
+  if (delivery === undefined) return nothingClaimed();
   const attempt = {
     id: crypto.randomUUID(),
     attemptedAt: new Date(),

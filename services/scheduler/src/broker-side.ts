@@ -17,7 +17,7 @@ import type { FlagDirectory } from "./directory/flag-directory.ts";
 import { followDirectory } from "./directory/follow-directory.ts";
 import { type Dispatcher, startDispatcher } from "./dispatch/dispatcher.ts";
 import { watchForLostMessages } from "./dispatch/lost-messages.ts";
-import { countQueued } from "./dispatch/queue.ts";
+import { readQueue } from "./dispatch/queue.ts";
 import { createSendDue } from "./dispatch/send-due.ts";
 import { createSettleChanges } from "./dispatch/settle-changes.ts";
 import { watchOverdue } from "./dispatch/watch-overdue.ts";
@@ -85,7 +85,7 @@ export function startBrokerSide(options: {
     dispatcher = startDispatcher(sending);
     const lost = watchForLostMessages({
       ...sending,
-      countQueued: () => countQueued(manager),
+      readQueue: () => readQueue(manager),
       isBrokerAway,
     });
     const answers = consumeQueue({

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { ScheduleDue } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { connect } from "@nats-io/transport-node";
+import { v7 as uuidv7 } from "uuid";
 import { type Behaviour, type FakeManagement, startFakeManagement } from "./fake-management.ts";
 import {
   makeTenant,
@@ -227,6 +229,17 @@ describe("a message that is lost", () => {
     expect(actionsFor(flag, management.received).length).toBeGreaterThan(1);
   });
 
+  it("is sent again while others keep the queue from ever being empty", async () => {
+    const flag = await newFlag();
+    const stopFilling = await keepQueueFilled();
+    await schedule(flag, { enable: hourMs });
+    await scheduler.admin`
+      update scheduled_changes set state = 'sent' where flag_id = ${flag.flagId}`;
+    await ended(flag);
+    expect(actionsFor(flag, management.received)).toEqual(["enable"]);
+    await stopFilling();
+  });
+
   it("is not sent again while management only takes long", async () => {
     const held = Promise.withResolvers<void>();
     behaviour = { before: () => held.promise };
@@ -249,6 +262,45 @@ describe("a message that is lost", () => {
     };
     const before = await reads();
     await eventually(async () => (await reads()) >= before + times, { withinMs: 20_000 });
+  }
+
+  /** As a steady load does: none of these changes ends before there is another one in the queue. */
+  async function keepQueueFilled() {
+    const connection = await connect({ servers: scheduler.natsUrl });
+    const { organizationId, projectId, userId } = tenant;
+    const mine = uuidv7();
+    let goesOn = true;
+    const put = () => {
+      const due: ScheduleDue = {
+        id: uuidv7(),
+        schedule_id: mine,
+        organization_id: organizationId,
+        project_id: projectId,
+        flag_id: mine,
+        environment_id: mine,
+        action: "enable",
+        due_at: new Date().toISOString(),
+        user_id: userId,
+      };
+      return connection.request("schedule.due", JSON.stringify(due));
+    };
+    behaviour = {
+      async before({ schedule_id }) {
+        if (schedule_id !== mine || !goesOn) return;
+        // A pace that leaves time for everything else.
+        await delay(20);
+        await put();
+      },
+    };
+    await put();
+    return async () => {
+      goesOn = false;
+      await eventually(async () => {
+        const answer = await connection.request("$JS.API.STREAM.INFO.SCHEDULE");
+        return answer.json<{ state: { messages: number } }>().state.messages === 0;
+      });
+      await connection.close();
+    };
   }
 
   async function deleteStream(name: string) {

@@ -50,7 +50,7 @@ export const configSchema = z.object({
       .transform((text) => text === "true"),
     {
       description:
-        "Lets webhooks go to addresses that are not public: loopback, private networks, metadata services.",
+        "Lets webhooks go to addresses that are not public: loopback, private networks, metadata services. For development; in production only where all customers are your own people, and with a warning at each start.",
       expects: "true or false",
     },
   ),

@@ -18,6 +18,7 @@ import { startCancellingLeftovers } from "./deliveries/cancel-deliveries.ts";
 import { startDispatch } from "./dispatch/start-dispatch.ts";
 import { createSecretBox } from "./secrets/secret-box.ts";
 import { createSend } from "./sending/send.ts";
+import { chooseTargetRules } from "./targets/choose-target-rules.ts";
 import { startKeepingSecrets } from "./webhooks/keep-secrets.ts";
 import { createWebhookTests } from "./webhooks/webhook-tests.ts";
 
@@ -34,7 +35,8 @@ await startOrExit(async () => {
   });
   const { sql } = database;
   const isProduction = config.HALYARD_MODE === "production";
-  const rules = { httpsOnly: isProduction, allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_TARGETS };
+  const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE_TARGETS;
+  const rules = chooseTargetRules({ isProduction, allowPrivate, logger });
   const secrets = createSecretBox({ keys: config.WEBHOOK_SECRET_KEYS, randomBytes });
   const sender = createSend({ rules, logger });
   const keys = createKeyDirectory();

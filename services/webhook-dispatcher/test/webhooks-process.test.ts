@@ -189,3 +189,21 @@ describe("given keys that are used", () => {
     }
   });
 });
+
+describe("private targets", () => {
+  const warning = "WEBHOOK_ALLOW_PRIVATE_TARGETS is on in production";
+  const production = { HALYARD_MODE: "production", HOST: "127.0.0.1" };
+
+  it.each([
+    ["are warned of when they are allowed in production", production, true],
+    [
+      "are nothing to warn of where they are not allowed",
+      { ...production, WEBHOOK_ALLOW_PRIVATE_TARGETS: "false" },
+      false,
+    ],
+    ["are nothing to warn of in development", {}, false],
+  ])("%s", async (_what, settings, isWarned) => {
+    const { log } = await start(settings);
+    expect(log().includes(warning)).toBe(isWarned);
+  });
+});

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { ClaimedDelivery } from "./claimed-delivery.ts";
+import type { ClaimedDelivery, HeldClaim } from "./claimed-delivery.ts";
 import type { MakeAttempt } from "./make-attempt.ts";
 import { type Bounds, mayLinger, type Slot } from "./plan-claims.ts";
 
 /** The attempts that this process is making, each in a slot of its own. */
 export type AttemptsUnderWay = {
   slots(): Slot[];
+  /** What these attempts are made for, until each is recorded. */
+  held(): HeldClaim[];
   begin(delivery: ClaimedDelivery, kind: "quick" | "slow"): void;
   /** Lets them come to their end, for a few seconds, and calls the rest off. */
   finish(): Promise<void>;
@@ -27,7 +29,7 @@ export function createAttemptsUnderWay(options: {
 }): AttemptsUnderWay {
   const { makeAttempt, bounds, onRoom } = options;
   const callOff = new AbortController();
-  const underWay = new Map<Slot, Promise<void>>();
+  const underWay = new Map<Slot, { delivery: ClaimedDelivery; ended: Promise<void> }>();
 
   async function run(slot: Slot, delivery: ClaimedDelivery): Promise<void> {
     const timer = setTimeout(() => {
@@ -45,13 +47,14 @@ export function createAttemptsUnderWay(options: {
 
   return {
     slots: () => [...underWay.keys()],
+    held: () => [...underWay.values()].map(({ delivery }) => delivery),
     begin(delivery, kind) {
       const { id: webhookId, organizationId } = delivery.webhook;
       const slot: Slot = { webhookId, organizationId, kind };
-      underWay.set(slot, run(slot, delivery));
+      underWay.set(slot, { delivery, ended: run(slot, delivery) });
     },
     async finish() {
-      const ended = Promise.all(underWay.values());
+      const ended = Promise.all([...underWay.values()].map((attempt) => attempt.ended));
       const patience = new AbortController();
       const { signal } = patience;
       // The one error of this delay is that it was ended.

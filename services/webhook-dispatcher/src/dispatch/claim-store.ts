@@ -1,6 +1,7 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import { pokeLanes } from "../deliveries/lanes.ts";
-import { type ClaimedDelivery, claimLastsMs } from "./claimed-delivery.ts";
+import { type ClaimedDelivery, defaultClaimTimes, type HeldClaim } from "./claimed-delivery.ts";
+import type { ExpiredClaim } from "./judge-expired-claims.ts";
 import type { Lane, LaneSearch } from "./plan-claims.ts";
 
 /**
@@ -28,7 +29,12 @@ export const findLanes = (sql: Sql, search: LaneSearch, aheadMs: number) => sql<
  */
 export const claimStatement = (
   sql: Sql,
-  { webhookIds, atMost, claim }: { webhookIds: readonly string[]; atMost: number; claim: string },
+  {
+    webhookIds,
+    atMost,
+    claim,
+    lastsMs = defaultClaimTimes.lastsMs,
+  }: { webhookIds: readonly string[]; atMost: number; claim: string; lastsMs?: number },
 ) => sql<Row[]>`
   with taken as (
     select due.id, due.next_attempt_at
@@ -44,7 +50,7 @@ export const claimStatement = (
   ), claimed as (
     update deliveries
     set status = 'delivering', next_attempt_at = null, claimed_by = ${claim},
-      claimed_until = now() + ${claimLastsMs} * interval '1 millisecond'
+      claimed_until = now() + ${lastsMs} * interval '1 millisecond'
     where id = any(array(select id from taken))
     returning *
   )
@@ -76,7 +82,7 @@ type Row = Omit<ClaimedDelivery, "webhook" | "status" | "claim" | "claimedAtMs">
 /** In the order in which they are to be sent. */
 export async function claimDeliveries(
   sql: Sql,
-  planned: { webhookIds: readonly string[]; atMost: number; claim: string; claimedAtMs: number },
+  planned: Parameters<typeof claimStatement>[1] & { claimedAtMs: number },
 ): Promise<ClaimedDelivery[]> {
   const rows = await claimStatement(sql, planned);
   return rows.map((row) => ({
@@ -140,24 +146,36 @@ export const settleStatement = (sql: Sql | Transaction, webhookIds: string[]) =>
   )
   where webhook_id = any(${webhookIds}::uuid[])`;
 
-/** Lets a claim run out now: whoever looks for such claims next makes the delivery due again. */
-export async function giveUpClaim(
-  sql: Sql,
-  { id, claim }: Pick<ClaimedDelivery, "id" | "claim">,
-): Promise<void> {
+/** Leaves a claim that is nobody's: whoever looks for such claims next makes the delivery due again. */
+export async function giveUpClaim(sql: Sql, { id, claim }: HeldClaim): Promise<void> {
   await sql`
-    update deliveries set claimed_until = now() - interval '1 microsecond'
+    update deliveries set claimed_by = null, claimed_until = now() - interval '1 microsecond'
     where id = ${id} and claimed_by = ${claim}`;
 }
 
+/** Lets claims that have run out hold anew, for whoever still has them in hand. */
+export const renewClaims = (sql: Sql, held: readonly HeldClaim[], lastsMs: number) => sql`
+  update deliveries set claimed_until = now() + ${lastsMs} * interval '1 millisecond'
+  where id = any(array(
+    select id
+    from deliveries
+    where claimed_until < now()
+      and (id, claimed_by) in (
+        select *
+        from unnest(${held.map(({ id }) => id)}::uuid[], ${held.map(({ claim }) => claim)}::uuid[])
+      )
+    for update skip locked
+  ))`;
+
 /**
- * Makes deliveries due again whose claim has run out, and answers how many. Nobody knows whether the
- * attempt was made; so it is made again. What was switched off meanwhile is cancelled, unless a person
- * asked for the attempt.
+ * Makes deliveries due again whose claim has run out and is nobody's any more, and answers how many.
+ * Nobody knows whether the attempt was made; so it is made again. What was switched off meanwhile is
+ * cancelled, unless a person asked for the attempt.
  */
-export async function freeExpiredClaims(sql: Sql, limit: number): Promise<number> {
-  const expired = await expiredClaims(sql, limit);
-  if (expired.length === 0) return 0;
+export async function freeExpiredClaims(
+  sql: Sql,
+  expired: readonly ExpiredClaim[],
+): Promise<number> {
   return sql.begin(async (plainTransaction) => {
     const tx = plainTransaction as unknown as Transaction;
     const webhooks = await tx<{ id: string; enabled: boolean }[]>`
@@ -193,8 +211,8 @@ export async function freeExpiredClaims(sql: Sql, limit: number): Promise<number
   });
 }
 
-export const expiredClaims = (sql: Sql, limit: number) => sql<{ id: string; webhookId: string }[]>`
-  select id, webhook_id as "webhookId"
+export const expiredClaims = (sql: Sql, limit: number) => sql<ExpiredClaim[]>`
+  select id, webhook_id as "webhookId", claimed_by as claim
   from deliveries
   where claimed_until < now()
   order by claimed_until

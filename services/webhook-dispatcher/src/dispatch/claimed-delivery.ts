@@ -16,11 +16,20 @@ export type ClaimedDelivery = Delivering & {
   claimedAtMs: number;
 };
 
-/**
- * How long a claim holds. An attempt that begins in its first half ends in it: 30 s, and what recording
- * takes.
- */
-export const claimLastsMs = 60_000;
+/** What a process has in hand: it makes the attempt, or has yet to record it. */
+export type HeldClaim = Pick<ClaimedDelivery, "id" | "claim">;
+
+export type ClaimTimes = {
+  /**
+   * How long a claim holds. An attempt that begins in its first half ends in it: 30 s, and what recording
+   * takes.
+   */
+  lastsMs: number;
+  /** How often a process looks for claims that have run out. */
+  lookEveryMs: number;
+};
+
+export const defaultClaimTimes: ClaimTimes = { lastsMs: 60_000, lookEveryMs: 1_000 };
 /**
  * A process that was stopped between claiming and sending leaves the delivery alone when it goes on after
  * this time: somebody else is going to claim it.

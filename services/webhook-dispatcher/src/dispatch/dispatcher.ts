@@ -3,6 +3,7 @@ import { createAlarm } from "@halyard/service";
 import type { Logger } from "pino";
 import { createAttemptsUnderWay } from "./attempts-under-way.ts";
 import { claimDeliveries, findLanes, settleLanes } from "./claim-store.ts";
+import type { ClaimTimes, HeldClaim } from "./claimed-delivery.ts";
 import type { DispatchMetrics } from "./dispatch-metrics.ts";
 import type { MakeAttempt } from "./make-attempt.ts";
 import { type Bounds, type Lane, planClaims, searchesFor } from "./plan-claims.ts";
@@ -18,6 +19,8 @@ import { type Bounds, type Lane, planClaims, searchesFor } from "./plan-claims.t
 export type Dispatcher = {
   /** There may be something that is due sooner than what is waited for. */
   wake(): void;
+  /** What it has claimed and not yet recorded. */
+  held(): HeldClaim[];
   /** Claims no more, and ends what is under way. */
   stop(): Promise<void>;
 };
@@ -31,6 +34,7 @@ export function startDispatcher(options: {
   sql: Sql;
   makeAttempt: MakeAttempt;
   bounds: Bounds;
+  claimTimes: ClaimTimes;
   newId: () => string;
   monotonicMs: () => number;
   metrics: DispatchMetrics;
@@ -81,7 +85,8 @@ export function startDispatcher(options: {
     for (const [atMost, claims] of Map.groupBy(planned, (one) => one.atMost)) {
       const claimedAtMs = options.monotonicMs();
       const webhookIds = claims.map(({ webhookId }) => webhookId);
-      const ids = { webhookIds, atMost, claim: options.newId(), claimedAtMs };
+      const { lastsMs } = options.claimTimes;
+      const ids = { webhookIds, atMost, claim: options.newId(), lastsMs, claimedAtMs };
       const claimed = await claimDeliveries(sql, ids);
       for (const delivery of claimed)
         underWay.begin(delivery, slow.has(delivery.webhook.id) ? "slow" : "quick");
@@ -97,6 +102,7 @@ export function startDispatcher(options: {
   const running = run();
   return {
     wake: alarm.wake,
+    held: underWay.held,
     async stop() {
       stopping = true;
       alarm.wake();

@@ -20,6 +20,7 @@ import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { startBrokerSide } from "../../src/broker-side.ts";
+import { type ClaimTimes, defaultClaimTimes } from "../../src/dispatch/claimed-delivery.ts";
 import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
 import { startDispatch } from "../../src/dispatch/start-dispatch.ts";
 import { createSecretBox } from "../../src/secrets/secret-box.ts";
@@ -77,7 +78,11 @@ type ReplicaOptions = {
   /** Is asked before each attempt is made. */
   beforeSend?: () => Promise<void>;
   monotonicMs?: () => number;
+  claimTimes?: Partial<ClaimTimes>;
 };
+
+/** Looks come quickly, so that no test waits for as many as are usual a second apart. */
+const claimTimes: ClaimTimes = { ...defaultClaimTimes, lookEveryMs: 100 };
 
 const someKeys = () => {
   const keys = readSecretKeys(`first:${Buffer.alloc(32, 1).toString("base64")}`);
@@ -109,6 +114,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     now: () => new Date(),
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
     bounds: defaultBounds,
+    claimTimes: { ...claimTimes, ...options.claimTimes },
     metrics,
     logger,
   });

@@ -121,6 +121,8 @@ describe("a replica that stands still", () => {
     let sends = 0;
     ended.push(async () => held.resolve());
     const still = await startReplica({
+      // As long as it stands still it does not look either.
+      claimTimes: { lookEveryMs: 3_600_000 },
       beforeSend: async () => {
         sends += 1;
         if (sends === 1) await held.promise;

@@ -1,0 +1,70 @@
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { listSchedules } from "../src/schedules/schedule-store.ts";
+
+/** What a page of one environment costs in a project that has many schedules in another one. */
+let database: TestDatabase;
+let admin: postgres.Sql;
+let sql: Sql;
+const [projectId, crowded, other] = [uuidv7(), uuidv7(), uuidv7()];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const logger = pino({ level: "silent" });
+  const url = database.runtimeUrls.scheduler;
+  sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
+  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "scheduler" } });
+  await admin`
+    insert into schedules (id, organization_id, project_id, environment_id, flag_id, status, latest,
+      created_at, created_by)
+    select gen_random_uuid(), ${projectId}, ${projectId},
+      case when number = 1 then ${other}::uuid else ${crowded}::uuid end, gen_random_uuid(),
+      'pending', true, now(), ${projectId}
+    from generate_series(1, 20000) as number`;
+  await admin`
+    insert into scheduled_changes (id, schedule_id, flag_id, environment_id, action, due_at, state)
+    select gen_random_uuid(), id, flag_id, environment_id, 'enable', now(), 'waiting'
+    from schedules where environment_id = ${other}`;
+  await admin`analyze schedules, scheduled_changes`;
+});
+afterAll(async () => {
+  await sql?.end();
+  await admin?.end();
+  await database?.drop();
+});
+
+/** Of the table, by whatever way. */
+async function rowsRead(): Promise<number> {
+  const [row] = await admin`
+    select seq_tup_read + idx_tup_fetch as rows
+    from pg_stat_user_tables where relname = 'schedules'`;
+  return Number(row?.rows);
+}
+
+describe("a page of an environment's schedules", () => {
+  it.each([
+    ["with one", other, 1],
+    ["with none", uuidv7(), 0],
+  ])("reads no others, in an environment %s", async (_with, environmentId, count) => {
+    const before = await rowsRead();
+    const page = await sql.begin(async (transaction) => {
+      const tx = transaction as unknown as Sql;
+      // So that what is read is counted at the end of this transaction and not some time later.
+      await tx`select pg_stat_force_next_flush()`;
+      return listSchedules(tx, {
+        projectId,
+        environmentId,
+        status: undefined,
+        flagId: undefined,
+        beforeId: undefined,
+        limit: 50,
+      });
+    });
+    expect(page).toHaveLength(count);
+    expect((await rowsRead()) - before).toBeLessThan(100);
+  });
+});
