@@ -3,6 +3,7 @@ import { completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
 import { recreateSnapshot, type SnapshotEntry } from "@halyard/jetstream";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
+import { eventually } from "./eventually.ts";
 
 /** The snapshot's bucket in a real NATS server, written by a test in management's place. */
 export type SnapshotBucket = {
@@ -35,7 +36,11 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   }
 
   async function rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void> {
-    await recreateSnapshot(manager, 1);
+    // Behind a server that a test has just started again, the connection may still be that to the one before.
+    await eventually(async () => {
+      await recreateSnapshot(manager, 1);
+      return true;
+    });
     await put(...entries);
   }
 
