@@ -36,7 +36,7 @@ async function run(bench: Bench): Promise<Outcome> {
   for (const flags of bench.quick ? quickSizes : sizes) {
     const measured = await beside(bench, { postgres, load, flags });
     natsVersion = measured.natsVersion;
-    const size = `${number(flags)} flags, `;
+    const size = `${flags.toLocaleString("en-US")} flags, `;
     figures.push(...figuresOf(measured.samples, size));
     notes.push(...[...notesOf(measured.samples), measured.sizesNote].map((note) => size + note));
   }
@@ -57,7 +57,7 @@ async function beside(
   { postgres, load, flags }: { postgres: Postgres; load: Load; flags: number },
 ) {
   const targeted = targetedFlags(flags);
-  bench.say(`unleash-server: its migrations, ${number(flags)} flags and their strategies`);
+  bench.say(`unleash-server: its migrations, ${flags} flags and their strategies`);
   const unleash = await startUnleash(bench, { postgres, flags: targeted });
   const { edge, clientKey: key, natsVersion } = await startTargetedEdge(bench, targeted);
   await assertTargeted(edge.url, { way: contextHeader, key, flags: targeted });
@@ -67,7 +67,7 @@ async function beside(
   const halyardPlans = plansOf(contextHeader, key);
   const first = numbered(halyardPlans[0] as RequestPlan, 0);
   const bare = await startBaseline(bench, edge.url, first, { bodyAs: "text" });
-  bench.say(`${number(flags)} flags: our edge, unleash-server and bare node:http in turn`);
+  bench.say(`${flags} flags: our edge, unleash-server and bare node:http in turn`);
   const samples = await measure(bench, load, {
     halyard: { target: edge, plans: halyardPlans },
     unleash: { target: unleash, plans: plansOf(way, "") },
