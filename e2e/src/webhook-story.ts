@@ -29,7 +29,7 @@ export type WebhookStory = {
   /** What has arrived of a delivery. */
   arrived(delivery: { id: string }): ReceivedRequest[];
   /**
-   * Lets the claims that dead dispatchers have left run out, as they do after a minute; none may be
+   * Lets the claims that dead dispatchers have left come free, as they do after seventy seconds; none may be
    * alive. What was claimed may have been sent, so it may arrive once more. Answers how many they are.
    */
   endClaims(): Promise<number>;

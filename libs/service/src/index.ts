@@ -37,7 +37,6 @@ export {
   type LogLevel,
   listenHost,
   logLevelVariable,
-  type Mode,
   metricsPortVariable,
   modeVariable,
   natsUrlVariable,

@@ -7,7 +7,7 @@ export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "s
 export type LogLevel = (typeof logLevels)[number];
 
 const modes = ["development", "production"] as const;
-export type Mode = (typeof modes)[number];
+type Mode = (typeof modes)[number];
 
 /** Whole numbers only: `Number` would take "1e3", " 80" and "0x50" as well. */
 const port = z
