@@ -13,6 +13,8 @@ export function versionPlaces(workspaces: readonly string[]): readonly VersionPl
       files: [...manifests, "package-lock.json"],
       before: /"name": "(?:halyard|@halyard\/[\w-]+)",\s+"version": "|"@halyard\/[\w-]+": "/,
     },
+    { files: ["docker-compose.yml"], before: /\$\{HALYARD_VERSION:-/ },
+    { files: [".env.example"], before: /^HALYARD_VERSION=/ },
   ];
 }
 
