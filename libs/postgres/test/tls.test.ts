@@ -96,10 +96,11 @@ async function turnTlsOn(
   await sql.end();
   await eventually(async () => {
     const look = postgres(adminUrl, { max: 1, ssl: { rejectUnauthorized: false } });
-    const answered = look`select 1`.then(
+    const answers = await look`select 1`.then(
       () => true,
       () => false,
     );
-    return answered.finally(() => look.end());
+    await look.end();
+    return answers;
   });
 }
