@@ -15,6 +15,7 @@ const longest = [
   "bench/test/quick.test.ts",
   "deploy/local/test/whole-run.test.ts",
   "services/scheduler/test/replace-race.test.ts",
+  "e2e/test/rolling-restart.test.ts",
   "e2e/test/faults/schedule-scheduler-killed.test.ts",
   "e2e/test/faults/schedule-management-killed.test.ts",
   "services/scheduler/test/dispatch.test.ts",

@@ -5,8 +5,8 @@ import { must } from "./tenancy.ts";
 /**
  * A stream of changes over HTTP. One writer climbs a ladder of flags that go on one after another and
  * stay on, for the watching client; others flip flags of their own back and forth, rename them, and
- * create and delete more. A change that got no answer of success is asked for again until it gets
- * one, at whichever management answers, as a careful client would.
+ * create and delete more. A writer repeats a change, at any management, until it has a successful
+ * response. `If-Match` and `Idempotency-Key` prevent a repetition from changing anything twice.
  */
 export type Acknowledged = {
   flagId: string;
@@ -68,6 +68,7 @@ export function streamChanges(options: {
   const { serverKey, ladder, flipped, pauseMs } = options;
   const acknowledged: Acknowledged[] = [];
   const deleted: string[] = [];
+  const etags = new Map<string, string>();
   let stopping = false;
   let turn = 0;
 
@@ -99,10 +100,21 @@ export function streamChanges(options: {
     }
   }
 
-  async function change(flagId: string, body: object): Promise<void> {
-    const answer = await insist("PATCH", `/api/v1/flags/${flagId}`, body);
+  async function change(flagId: string, wanted: Record<string, unknown>): Promise<void> {
+    const path = `/api/v1/flags/${flagId}`;
+    const etag = etags.get(flagId);
+    let answer = await insist(
+      "PATCH",
+      path,
+      wanted,
+      etag === undefined ? {} : { "if-match": etag },
+    );
+    // Each flag has one writer: an earlier attempt, whose answer was lost, has made the change.
+    if (answer?.status === 412) answer = await insist("GET", path);
     if (answer === undefined) return;
-    if (answer.status !== 200) throw new Error(`PATCH was answered ${JSON.stringify(answer.body)}`);
+    if (answer.status !== 200 || !isChanged(answer.body, wanted))
+      throw new Error(`The change was answered ${JSON.stringify(answer.body)}`);
+    etags.set(flagId, answer.headers.get("etag") as string);
     const { version, enabled } = answer.body;
     acknowledged.push({ flagId, version, enabled, tookMs: answer.tookMs });
   }
@@ -157,4 +169,8 @@ export function streamChanges(options: {
       await ended;
     },
   };
+}
+
+function isChanged(flag: Record<string, unknown>, wanted: Record<string, unknown>): boolean {
+  return Object.entries(wanted).every(([field, value]) => flag[field] === value);
 }

@@ -1,3 +1,4 @@
+import type { ServiceProcess } from "@halyard/testing";
 import {
   awaitReady,
   type Dispatcher,
@@ -33,4 +34,32 @@ export async function startReadyMetering(system: System): Promise<Metering> {
   const metering = await system.startMetering();
   await awaitReady({ name: "a metering", process: metering });
   return metering;
+}
+
+/**
+ * Replaces a process as a rolling update does: it leaves those in service before SIGTERM, and its successor
+ * starts on the same address.
+ */
+export async function replaceOne<T extends ServiceProcess>(
+  inService: T[],
+  old: T,
+  startSuccessor: (place: { port: string }) => Promise<T>,
+): Promise<void> {
+  inService.splice(inService.indexOf(old), 1);
+  await stopInOrder(old);
+  const process = await startSuccessor({ port: new URL(old.url).port });
+  await awaitReady({ name: "the successor", process });
+}
+
+/** Replaces the processes of a service one after another. */
+export async function replaceEach<T extends ServiceProcess>(
+  inService: T[],
+  startSuccessor: (place: { port: string }) => Promise<T>,
+): Promise<void> {
+  for (const old of [...inService]) await replaceOne(inService, old, startSuccessor);
+}
+
+export async function stopInOrder(process: ServiceProcess): Promise<void> {
+  const exit = await process.stop();
+  if (exit !== 0) throw new Error(`A process ended with ${exit}:\n${process.log()}`);
 }

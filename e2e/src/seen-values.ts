@@ -9,24 +9,36 @@ import type { Edge } from "./system.ts";
  */
 export type SeenValues = {
   /** The values of a flag as the edge told them one after another, without repetitions. */
-  of(edge: Edge, flagKey: string): readonly boolean[];
+  of(edge: StreamSource, flagKey: string): readonly boolean[];
+  /** State of the stream: whether it is open, how often it was opened, and every failed attempt. */
+  stream(edge: StreamSource): Readonly<FollowedStream>;
   stop(): Promise<void>;
 };
 
+/** The address of a stream: an edge, or a load balancer in front of gateways. */
+export type StreamSource = Pick<Edge, "name" | "url">;
+type FollowedStream = { isOpen: boolean; opened: number; failures: string[] };
+
 const reopenAfterMs = 20;
 
-export function recordValues(edges: readonly Edge[], clientKey: string): SeenValues {
+export function recordValues(edges: readonly StreamSource[], clientKey: string): SeenValues {
   const seen = new Map<string, boolean[]>();
+  const streams = new Map<StreamSource, FollowedStream>(
+    edges.map((edge) => [edge, { isOpen: false, opened: 0, failures: [] }]),
+  );
   const open = new Set<EventStream>();
   let stopping = false;
 
-  function note(edge: Edge, flagKey: string, value: boolean): void {
+  const streamOf = (edge: StreamSource) => streams.get(edge) as FollowedStream;
+
+  function note(edge: StreamSource, flagKey: string, value: boolean): void {
     const place = `${edge.name} ${flagKey}`;
     const values = seen.get(place) ?? [];
     if (values.at(-1) !== value) seen.set(place, [...values, value]);
   }
 
-  async function follow(edge: Edge): Promise<void> {
+  async function follow(edge: StreamSource): Promise<void> {
+    const state = streamOf(edge);
     while (!stopping) {
       const stream = await openEventStream(
         `${edge.url}/api/v1/sdk/stream`,
@@ -36,12 +48,17 @@ export function recordValues(edges: readonly Edge[], clientKey: string): SeenVal
           const { flags } = data as { flags: Record<string, boolean> };
           for (const [flagKey, value] of Object.entries(flags)) note(edge, flagKey, value);
         },
-      ).catch(() => undefined);
+      ).catch((error: Error) => void state.failures.push(error.message));
+      if (stream?.status === 200) {
+        state.isOpen = true;
+        state.opened += 1;
+      } else if (stream !== undefined) state.failures.push(`status ${stream.status}`);
       if (stream !== undefined) {
         open.add(stream);
         if (stopping) stream.close();
         await stream.ended;
         open.delete(stream);
+        state.isOpen = false;
       }
       await delay(reopenAfterMs);
     }
@@ -50,6 +67,7 @@ export function recordValues(edges: readonly Edge[], clientKey: string): SeenVal
   const following = edges.map(follow);
   return {
     of: (edge, flagKey) => seen.get(`${edge.name} ${flagKey}`) ?? [],
+    stream: streamOf,
     async stop() {
       stopping = true;
       for (const stream of open) stream.close();

@@ -25,10 +25,15 @@ import { operatorToken } from "./tenancy.ts";
  * dispatchers, usage meterings and edges as a test wants, and a gateway before them. All of them but the edges reach NATS
  * through a gate of their own each.
  */
-export type Management = ServiceProcess & { gate: NatsGate };
-export type Scheduler = ServiceProcess & { gate: NatsGate };
-export type Dispatcher = ServiceProcess & { gate: NatsGate };
-export type Metering = ServiceProcess & { gate: NatsGate };
+export type Replica = ServiceProcess & { gate: NatsGate };
+export type Management = Replica;
+export type Scheduler = Replica;
+export type Dispatcher = Replica;
+export type Metering = Replica;
+
+/** The successor of a process gets the port of the process; otherwise the system chooses a port. */
+type Place = { port?: string };
+export type StartReplica = (place?: Place) => Promise<Replica>;
 
 /** An edge keeps its address and its disk cache when it is started again, as a client would find it. */
 export type Edge = {
@@ -54,17 +59,25 @@ export type System = {
   dispatchers: Dispatcher[];
   meterings: Metering[];
   edges: Edge[];
-  startManagement(): Promise<Management>;
-  startScheduler(): Promise<Scheduler>;
-  startDispatcher(): Promise<Dispatcher>;
-  startMetering(): Promise<Metering>;
-  startGateway(): Promise<ServiceProcess>;
+  startManagement: StartReplica;
+  startScheduler: StartReplica;
+  startDispatcher: StartReplica;
+  startMetering: StartReplica;
+  startGateway(place?: Place): Promise<ServiceProcess>;
   /** What a test began in the system ends with it, also when the test failed before it could end it. */
   endsWithSystem(end: () => Promise<void>): void;
   close(): Promise<void>;
 };
 
 const defaultPostgresConnections = "10";
+
+/** The services that have a schema, with its name. */
+const schemaOf = {
+  management: "management",
+  scheduler: "scheduler",
+  "webhook-dispatcher": "webhooks",
+  "usage-metering": "usage",
+} as const;
 
 /** Tests ask in storms, from one address and often with one key; what they are not about does not limit them. */
 const asOftenAsTheyLike = {
@@ -121,70 +134,41 @@ export async function startSystem(options: {
     return gate;
   }
 
-  async function startManagement(): Promise<Management> {
-    const gate = await openGate();
-    const process = await startServiceProcess("management", {
-      POSTGRES_URL: store.runtimeUrls.management,
-      POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
-      NATS_URL: gate.url,
-      OPERATOR_TOKEN: operatorToken,
-      PLANS: plansText(),
-      ...asOftenAsTheyLike,
-      ...settings.management,
-    });
-    const management = { ...process, gate };
-    managements.push(management);
-    started.push(management);
-    return management;
+  /** Returns the function that starts processes of a service with its part of the environment. */
+  function starterOf(
+    service: keyof typeof schemaOf,
+    inService: Replica[],
+    variables: Record<string, string> = {},
+  ): StartReplica {
+    return async ({ port = "0" } = {}) => {
+      const gate = await openGate();
+      const process = await startServiceProcess(service, {
+        PORT: port,
+        POSTGRES_URL: store.runtimeUrls[schemaOf[service]],
+        POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
+        NATS_URL: gate.url,
+        ...variables,
+        ...asOftenAsTheyLike,
+        ...settings[service],
+      });
+      const replica = { ...process, gate };
+      inService.push(replica);
+      started.push(replica);
+      return replica;
+    };
   }
 
-  async function startScheduler(): Promise<Scheduler> {
-    const gate = await openGate();
-    const process = await startServiceProcess("scheduler", {
-      POSTGRES_URL: store.runtimeUrls.scheduler,
-      POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
-      NATS_URL: gate.url,
-      ...asOftenAsTheyLike,
-      ...settings.scheduler,
-    });
-    const scheduler = { ...process, gate };
-    schedulers.push(scheduler);
-    started.push(scheduler);
-    return scheduler;
-  }
-
-  async function startDispatcher(): Promise<Dispatcher> {
-    const gate = await openGate();
-    const process = await startServiceProcess("webhook-dispatcher", {
-      POSTGRES_URL: store.runtimeUrls.webhooks,
-      POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
-      NATS_URL: gate.url,
-      WEBHOOK_SECRET_KEYS: webhookSecretKeys,
-      // Receivers of tests are on this machine.
-      WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
-      ...asOftenAsTheyLike,
-      ...settings["webhook-dispatcher"],
-    });
-    const dispatcher = { ...process, gate };
-    dispatchers.push(dispatcher);
-    started.push(dispatcher);
-    return dispatcher;
-  }
-
-  async function startMetering(): Promise<Metering> {
-    const gate = await openGate();
-    const process = await startServiceProcess("usage-metering", {
-      POSTGRES_URL: store.runtimeUrls.usage,
-      POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
-      NATS_URL: gate.url,
-      ...asOftenAsTheyLike,
-      ...settings["usage-metering"],
-    });
-    const metering = { ...process, gate };
-    meterings.push(metering);
-    started.push(metering);
-    return metering;
-  }
+  const startManagement = starterOf("management", managements, {
+    OPERATOR_TOKEN: operatorToken,
+    PLANS: plansText(),
+  });
+  const startScheduler = starterOf("scheduler", schedulers);
+  const startDispatcher = starterOf("webhook-dispatcher", dispatchers, {
+    WEBHOOK_SECRET_KEYS: webhookSecretKeys,
+    // Receivers of tests are on this machine.
+    WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
+  });
+  const startMetering = starterOf("usage-metering", meterings);
 
   async function startEdge(name: string): Promise<void> {
     const edge = await createEdge(name, join(directory, `${name}.cache`), {
@@ -194,8 +178,9 @@ export async function startSystem(options: {
     edges.push(edge);
   }
 
-  async function startGateway(): Promise<ServiceProcess> {
+  async function startGateway({ port = "0" }: Place = {}): Promise<ServiceProcess> {
     const gateway = await startServiceProcess("gateway", {
+      PORT: port,
       UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),
       UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || nobody,
       UPSTREAM_SDK_EDGE_URL: edges.map(({ url }) => url).join(","),
@@ -219,10 +204,10 @@ export async function startSystem(options: {
 
   try {
     await allOf([
-      ...Array.from({ length: options.managements }, startManagement),
-      ...Array.from({ length: options.schedulers ?? 0 }, startScheduler),
-      ...Array.from({ length: options.dispatchers ?? 0 }, startDispatcher),
-      ...Array.from({ length: options.meterings ?? 0 }, startMetering),
+      ...Array.from({ length: options.managements }, () => startManagement()),
+      ...Array.from({ length: options.schedulers ?? 0 }, () => startScheduler()),
+      ...Array.from({ length: options.dispatchers ?? 0 }, () => startDispatcher()),
+      ...Array.from({ length: options.meterings ?? 0 }, () => startMetering()),
       ...Array.from({ length: options.edges }, (_, index) => startEdge(`edge-${index + 1}`)),
     ]);
     edges.sort((left, right) => left.name.localeCompare(right.name));

@@ -21,6 +21,10 @@ import type { Upstream, Upstreams } from "./upstreams.ts";
  * its replicas wait for too. What met no connection at all was not sent, so it goes to the next upstream,
  * whatever it is; for that its body is not touched before there is one.
  *
+ * A process that starts or drains answers 503 and closes the connection. The gateway leaves it out for a
+ * moment and sends a read without a body to the next process, so that no reconnecting stream meets the
+ * process that has just ended it. An `EventSource` that receives a 503 never reconnects.
+ *
  * When either side goes, so does the other: a caller that leaves ends the upstream's work, an upstream
  * that breaks off in the middle of an answer breaks off the caller's connection, because the end of a
  * stream would look like a complete answer.
@@ -105,6 +109,14 @@ function forward(exchange: Exchange, turnsLeft: number): void {
   let answered = false;
   outgoing.once("response", (incoming) => {
     answered = true;
+    const isLeaving = asksToReconnect(incoming);
+    if (isLeaving) upstreams.away(upstream, Date.now());
+    if (isLeaving && isRead(caller) && turnsLeft > 0) {
+      reply.raw.off("close", leave);
+      incoming.resume();
+      forward({ ...exchange, agent: exchange.newConnections }, turnsLeft - 1);
+      return;
+    }
     incoming.setTimeout(longestSilenceMs);
     passBack(exchange, incoming);
   });
@@ -144,6 +156,11 @@ function awaitAnswer(
 /** Whether a connection that had been kept ended, as opposed to a new one, or to a long silence. */
 function brokeOff(outgoing: ClientRequest, error: Error): boolean {
   return outgoing.reusedSocket && !(error instanceof UpstreamSilent);
+}
+
+/** The sign of a process that starts or drains. A new connection through a load balancer reaches another. */
+function asksToReconnect({ statusCode, headers }: IncomingMessage): boolean {
+  return statusCode === 503 && headers.connection === "close";
 }
 
 function isRead(caller: IncomingMessage): boolean {

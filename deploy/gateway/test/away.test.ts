@@ -218,6 +218,71 @@ describe("given a service that breaks off before it answers", () => {
   });
 });
 
+describe("given a process that starts or drains", () => {
+  const leaving = () =>
+    upstreamOf((_incoming, response) =>
+      response.writeHead(503, { connection: "close" }).end("connect again"),
+    );
+  const serving = () => upstreamOf((_incoming, response) => response.end("served"));
+
+  it("sends its reads to another process", async () => {
+    const origins = [(await leaving()).origin, (await serving()).origin];
+    const gateway = await gatewayOf({ management: [], edges: origins });
+    for (let time = 0; time < 4; time++)
+      expect(await (await fetch(`${gateway.url}/api/v1/sdk/stream`)).text()).toBe("served");
+    expect(gateway.readiness()).toMatchObject({
+      upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
+    });
+  });
+
+  it("passes on its rejection of a request with a body, and then leaves it out", async () => {
+    const origins = [(await leaving()).origin, (await serving()).origin];
+    const gateway = await gatewayOf({ management: [], edges: origins });
+    const url = `${gateway.url}/api/v1/sdk/flags`;
+    const rejected = await fetch(url, { method: "POST", body: "{}" });
+    expect(rejected.status).toBe(503);
+    expect(await rejected.text()).toBe("connect again");
+    expect(gateway.readiness()).toMatchObject({
+      upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
+    });
+  });
+
+  it("repeats a read at an address behind which there are several processes", async () => {
+    let reads = 0;
+    const balancer = await upstreamOf((_incoming, response) => {
+      reads += 1;
+      if (reads === 1) response.writeHead(503, { connection: "close" }).end();
+      else response.end("served");
+    });
+    const gateway = await gatewayOf({ management: [], edges: [balancer.origin] });
+    expect(await (await fetch(`${gateway.url}/api/v1/sdk/flags`)).text()).toBe("served");
+  });
+
+  it("passes the rejection on when no process can serve", async () => {
+    let reads = 0;
+    const only = await upstreamOf((_incoming, response) => {
+      reads += 1;
+      response.writeHead(503, { connection: "close" }).end("connect again");
+    });
+    const gateway = await gatewayOf({ management: [], edges: [only.origin] });
+    const rejected = await fetch(`${gateway.url}/api/v1/sdk/flags`);
+    expect(rejected.status).toBe(503);
+    expect(await rejected.text()).toBe("connect again");
+    expect(reads).toBe(4);
+  });
+
+  it("sends nothing again that a process rejects for another reason", async () => {
+    let reads = 0;
+    const service = await upstreamOf((_incoming, response) => {
+      reads += 1;
+      response.writeHead(503).end();
+    });
+    const gateway = await gatewayOf({ management: [], edges: [service.origin] });
+    expect((await fetch(`${gateway.url}/api/v1/sdk/flags`)).status).toBe(503);
+    expect(reads).toBe(1);
+  });
+});
+
 describe("given a process that takes requests and answers none", () => {
   const stuck = () => upstreamOf((incoming) => void incoming.resume());
 

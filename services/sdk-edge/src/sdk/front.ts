@@ -80,7 +80,10 @@ function admit(endpoint: Endpoint, asked: Unknown, parts: SdkParts): void {
     endpoint.refuse(asked, refusal);
     parts.counts.count(endpoint.name, asked.response.statusCode);
   };
-  const key = parts.holder.snapshot === undefined ? nothingReceived : endpoint.authenticate(asked);
+  const isStarting = parts.holder.snapshot === undefined;
+  // The next request over the same connection would reach this edge again, instead of one that is ready.
+  if (isStarting) asked.response.setHeader("Connection", "close");
+  const key = isStarting ? nothingReceived : endpoint.authenticate(asked);
   if (isRefusal(key)) {
     const isWrongKey = key.refused === "AUTH_001";
     refused((isWrongKey ? parts.wrongKeys.refuse(asked.request, asked.nowMs) : undefined) ?? key);

@@ -12,11 +12,12 @@ afterAll(() => edge.stop());
 
 describe("given an edge that has heard nothing yet", () => {
   it.each(["/api/v1/sdk/flags", "/api/v1/sdk/evaluate?key=checkout", "/api/v1/sdk/stream"])(
-    "asks callers of %s to come back",
+    "asks callers of %s to come back over another connection",
     async (path) => {
       const { status, body, headers } = await call(edge.url + path, { key: key.text });
       expect(status).toBe(503);
       expect(body.error.code).toBe("SERVER_002");
+      expect(headers.get("connection")).toBe("close");
       expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
       expect(headers.get("access-control-allow-origin")).toBe("*");
     },

@@ -1,0 +1,176 @@
+import { eventually, type ServiceProcess } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beginChapter } from "../src/chapter.ts";
+import { type LoadBalancer, startLoadBalancer } from "../src/load-balancer.ts";
+import { type PollingClients, startPollingClients } from "../src/polling-clients.ts";
+import { replaceEach, replaceOne, stopInOrder } from "../src/replicas.ts";
+import { beginScheduleStory, type ScheduleStory } from "../src/schedule-story.ts";
+import { recordValues, type SeenValues, type StreamSource } from "../src/seen-values.ts";
+import { awaitReady, type System, startSystem } from "../src/system.ts";
+import { requestsUsed } from "../src/usage-agreement.ts";
+import { beginWebhookStory } from "../src/webhook-story.ts";
+
+const openStreams = 24;
+const scheduledFlags = 12;
+/** A writer pauses long enough that restarts, not writes, take most of two cores. */
+const pauseMs = 200;
+/** Two dozen processes start, twice as many as elsewhere. */
+const timeoutMs = 240_000;
+/** Requests by which each step shows that it went on under load. */
+const requestsPerStep = 30;
+
+/**
+ * Every process is replaced while clients read, stream and write through the gateways. Streams show which
+ * restarts they noticed; the stories check afterwards that nothing was lost.
+ */
+describe("given two processes of every service under load, and two gateways", () => {
+  let system: System;
+  let gateways: ServiceProcess[];
+  let balancer: LoadBalancer;
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 2,
+      schedulers: 2,
+      dispatchers: 2,
+      meterings: 2,
+      edges: 2,
+    });
+    gateways = await Promise.all([system.startGateway(), system.startGateway()]);
+    balancer = await startLoadBalancer(() => gateways);
+    system.endsWithSystem(balancer.close);
+  });
+  afterAll(() => system?.close());
+
+  /** The system as clients reach it: every request to a service goes through the gateways. */
+  function behindGateways(): System {
+    const at = <T extends ServiceProcess>([first]: readonly T[]): T[] => [
+      { ...(first as T), url: balancer.url },
+    ];
+    return {
+      ...system,
+      managements: at(system.managements),
+      schedulers: at(system.schedulers),
+      dispatchers: at(system.dispatchers),
+      meterings: at(system.meterings),
+    };
+  }
+
+  async function replaceServices(): Promise<void> {
+    await Promise.all([
+      replaceEach(system.managements, system.startManagement),
+      replaceEach(system.schedulers, system.startScheduler),
+      replaceEach(system.dispatchers, system.startDispatcher),
+      replaceEach(system.meterings, system.startMetering),
+    ]);
+  }
+
+  async function startGateway(place: { port: string }): Promise<ServiceProcess> {
+    const gateway = await system.startGateway(place);
+    await awaitReady({ name: "a gateway", process: gateway });
+    gateways.push(gateway);
+    return gateway;
+  }
+
+  it(
+    "replaces each of them without a failed request, a second reconnect or a lost change",
+    async () => {
+      const outside = behindGateways();
+      const chapter = await beginChapter(outside, { name: "Rolling restart" });
+      const webhooks = await beginWebhookStory(outside, { name: "Rolling webhooks", flags: 4 });
+      const schedules = await beginScheduleStory(outside, {
+        name: "Rolling schedules",
+        flags: scheduledFlags,
+      });
+      const sources = Array.from({ length: openStreams }, (_, index) => ({
+        name: `stream-${index}`,
+        url: balancer.url,
+      }));
+      const streams = recordValues(sources, chapter.tenant.clientKey);
+      const clients = startPollingClients(balancer.url, webhooks.tenant.clientKey);
+      system.endsWithSystem(async () => {
+        await Promise.all([streams.stop(), clients.stop()]);
+      });
+      await awaitOpen(streams, sources);
+      chapter.change({ pauseMs });
+      const flips = webhooks.flip({ times: Number.POSITIVE_INFINITY, pauseMs: 2 * pauseMs });
+
+      const load = { clients, streams, sources };
+      await scheduleWindows(schedules);
+      expect(await reconnectsDuring(load, replaceServices)).toEqual(sources.map(() => 0));
+      for (const edge of system.edges) {
+        const reconnects = await reconnectsDuring(load, async () => {
+          await stopInOrder(edge.process);
+          await edge.start();
+        });
+        expect(Math.max(...reconnects)).toBe(1);
+      }
+      for (const gateway of [...gateways]) {
+        const reconnects = await reconnectsDuring(load, () =>
+          replaceOne(gateways, gateway, startGateway),
+        );
+        expect(Math.max(...reconnects)).toBe(1);
+      }
+
+      await flips.stop();
+      await flips.ended;
+      await clients.stop();
+      expect(clients.failures).toEqual([]);
+      expect(sources.flatMap((source) => streams.stream(source).failures)).toEqual([]);
+      expect(await chapter.faults()).toEqual([]);
+      expect(await webhooks.faults()).toEqual([]);
+      expect(await schedules.faults()).toEqual([]);
+      await awaitLatestValues(system, { streams, sources, ...chapter.tenant });
+      await eventually(
+        async () => (await requestsUsed(outside, webhooks.tenant)) >= clients.answered(),
+        { because: "every answered request is counted" },
+      );
+    },
+    timeoutMs,
+  );
+});
+
+type Load = { clients: PollingClients; streams: SeenValues; sources: readonly StreamSource[] };
+
+/** Returns the number of reconnects of each stream, when all of them are open again. */
+async function reconnectsDuring(load: Load, restart: () => Promise<void>): Promise<number[]> {
+  const { clients, streams, sources } = load;
+  const opened = () => sources.map((source) => streams.stream(source).opened);
+  const before = opened();
+  await clients.awaitMore(requestsPerStep);
+  await restart();
+  await clients.awaitMore(requestsPerStep);
+  await awaitOpen(streams, sources);
+  return opened().map((count, index) => count - (before[index] as number));
+}
+
+async function awaitOpen(streams: SeenValues, sources: readonly StreamSource[]): Promise<void> {
+  await eventually(() => sources.every((source) => streams.stream(source).isOpen), {
+    because: "every stream is open",
+  });
+}
+
+/** Lets changes come due one after another while services are replaced. */
+async function scheduleWindows({ flags, schedule }: ScheduleStory): Promise<void> {
+  for (const [index, flag] of flags.entries()) {
+    const enableInMs = 1_000 + index * 300;
+    await schedule(flag, { enableInMs, disableInMs: enableInMs + 700 });
+  }
+}
+
+/** Waits until the last value that each stream sent of each flag is the value in PostgreSQL. */
+async function awaitLatestValues(
+  { sql }: System,
+  seen: { streams: SeenValues; sources: readonly StreamSource[]; environmentId: string },
+): Promise<void> {
+  const flags = await sql<{ key: string; enabled: boolean }[]>`
+    select flag.key, state.enabled
+    from flag_states as state join flags as flag on flag.id = state.flag_id
+    where state.environment_id = ${seen.environmentId}`;
+  await eventually(
+    () =>
+      seen.sources.every((source) =>
+        flags.every(({ key, enabled }) => seen.streams.of(source, key).at(-1) === enabled),
+      ),
+    { because: "every stream has sent the latest values" },
+  );
+}
