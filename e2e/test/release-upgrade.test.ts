@@ -21,6 +21,7 @@ import { type Demo, type Launched, launch } from "../src/launched.ts";
 import { allowedContractions } from "../src/release/allowed-contractions.ts";
 import { type DatabaseSchema, readDatabaseSchema } from "../src/release/database-schema.ts";
 import { findContractions } from "../src/release/find-contractions.ts";
+import { readStored, type StoredMessage } from "../src/release/read-stored.ts";
 import { send } from "../src/release/record-exchanges.ts";
 import {
   databaseName,
@@ -90,6 +91,15 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
   it("keeps the demo project with its keys", async () => {
     const { base_url: _address, ...demo } = await readFixtureJson<Demo>(folder, "demo");
     expect(launched.demo).toMatchObject(demo);
+  });
+
+  it("had messages that every reader of this commit accepts", async () => {
+    const streams = await readFixtureJson<Record<string, StoredMessage[]>>(folder, "messages");
+    for (const [stream, messages] of Object.entries(streams)) {
+      expect(messages.length).toBeGreaterThan(0);
+      for (const message of messages)
+        expect({ ...message, ...readStored(stream, message) }).toMatchObject({ ok: true });
+    }
   });
 
   it("keeps the usage", async () => {
