@@ -14,7 +14,7 @@ export async function openEffects(
   { nats, admin }: SchedulingSystem,
 ): Promise<() => Promise<Effects>> {
   const logger = pino({ level: "silent" });
-  const connection = await connectNats({ url: nats.url, name: "bench", logger });
+  const connection = await connectNats({ nats: { url: nats.url }, name: "bench", logger });
   bench.afterwards(() => connection.close());
   const manager = await jetstreamManager(connection, { checkAPI: false });
   return async () => {

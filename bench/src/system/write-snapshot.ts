@@ -9,7 +9,7 @@ const batchSize = 1_000;
 /** Fills the snapshot bucket as management does, without management. */
 export async function writeSnapshot(natsUrl: string, content: SnapshotContent): Promise<void> {
   const logger = pino({ level: "silent" });
-  const connection = await connectNats({ url: natsUrl, name: "bench", logger });
+  const connection = await connectNats({ nats: { url: natsUrl }, name: "bench", logger });
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
     let { lastSequence } = await recreateSnapshot(manager, 1);

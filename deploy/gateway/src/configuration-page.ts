@@ -17,10 +17,15 @@ async function loadSections(): Promise<Section[]> {
   const files: string[] = [];
   for await (const file of glob("services/*/src/config.ts", { cwd: root })) files.push(file);
   return Promise.all(
-    ["deploy/gateway/src/config.ts", ...files.toSorted()].map(async (file) => {
-      const module = await import(new URL(file, root).href);
-      return { service: file.split("/")[1] as string, schema: module.configSchema as z.ZodObject };
-    }),
+    ["deploy/gateway/src/config.ts", "deploy/setup/src/config.ts", ...files.toSorted()].map(
+      async (file) => {
+        const module = await import(new URL(file, root).href);
+        return {
+          service: file.split("/")[1] as string,
+          schema: module.configSchema as z.ZodObject,
+        };
+      },
+    ),
   );
 }
 

@@ -124,10 +124,12 @@ function readVersions(): string[] {
 function readSchemas(folder: string): Record<string, JsonSchema> {
   const suffix = ".schema.json";
   return Object.fromEntries(
-    readdirSync(folder).map((file) => [
-      file.slice(0, -suffix.length),
-      JSON.parse(readFileSync(`${folder}/${file}`, "utf8")),
-    ]),
+    readdirSync(folder)
+      .filter((file) => file.endsWith(suffix))
+      .map((file) => [
+        file.slice(0, -suffix.length),
+        JSON.parse(readFileSync(`${folder}/${file}`, "utf8")),
+      ]),
   );
 }
 

@@ -1,4 +1,4 @@
-import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { type ConnectionOptions, connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
 /** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */
@@ -12,19 +12,47 @@ export const apiTimeoutMs = 2_000;
 /** A dead peer is noticed after two unanswered pings. */
 const pingIntervalMs = 5_000;
 
+/** The NATS servers and the credentials for them. */
+export type NatsServers = {
+  /** Addresses such as `nats://host:4222`, separated by commas. */
+  url: string;
+  user?: string | undefined;
+  password?: string | undefined;
+  /** Path of a CA certificate. With it, connections require TLS and a certificate that this CA signed. */
+  tlsCaFile?: string | undefined;
+};
+
+/** The connection options for these servers. They never contain undefined members, which the client rejects. */
+function serverOptions(nats: NatsServers): ConnectionOptions {
+  return {
+    servers: nats.url.split(","),
+    ...(nats.user === undefined ? {} : { user: nats.user }),
+    ...(nats.password === undefined ? {} : { pass: nats.password }),
+    ...(nats.tlsCaFile === undefined ? {} : { tls: { caFile: nats.tlsCaFile } }),
+  };
+}
+
+/** Connects to NATS once, for a command that ends. Throws when no server accepts the connection. */
+export async function connectOnce(options: {
+  nats: NatsServers;
+  name: string;
+}): Promise<NatsConnection> {
+  return connect({ ...serverOptions(options.nats), name: options.name, reconnect: false });
+}
+
 /**
  * Connects to NATS and stays connected: it goes on trying for as long as the process lives, from the
  * very first attempt, so that a service can start while NATS is away. The promise resolves when the
  * first connection stands.
  */
 export async function connectNats(options: {
-  url: string;
+  nats: NatsServers;
   name: string;
   logger: Logger;
 }): Promise<NatsConnection> {
-  const { url, name, logger } = options;
+  const { nats, name, logger } = options;
   const connection = await connect({
-    servers: url.split(","),
+    ...serverOptions(nats),
     name,
     noAsyncTraces: true,
     waitOnFirstConnect: true,

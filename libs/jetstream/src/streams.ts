@@ -12,11 +12,13 @@ import {
   DiscardPolicy,
   JetStreamApiError,
   type JetStreamManager,
+  jetstreamManager,
   RetentionPolicy,
   StorageType,
   type StreamInfo,
 } from "@nats-io/jetstream";
-import { nanos } from "@nats-io/transport-node";
+import { type NatsConnection, nanos } from "@nats-io/transport-node";
+import { apiTimeoutMs } from "./connect.ts";
 
 const streamNotFound = 10059;
 /**
@@ -161,6 +163,26 @@ export async function ensureQuota(manager: JetStreamManager, replicas: number): 
 /** Makes the bucket of slots for streams, unless it is there. */
 export async function ensureLeases(manager: JetStreamManager, replicas: number): Promise<void> {
   await ensureStream(manager, bucketOf(leasesBucket, replicas));
+}
+
+/**
+ * Creates all streams and buckets that do not exist, and returns their names. The exception is the
+ * snapshot: only the relay of management creates it, because an edge must never read an empty one.
+ */
+export async function ensureStreams(
+  connection: NatsConnection,
+  replicas: number,
+): Promise<readonly string[]> {
+  const manager = await jetstreamManager(connection, { timeout: apiTimeoutMs });
+  await ensureFlagEvents(manager, replicas);
+  await ensureSchedule(manager, replicas);
+  await ensureSetAside(manager, replicas);
+  await ensureUsage(manager, replicas);
+  await ensureQuota(manager, replicas);
+  await ensureLeases(manager, replicas);
+  return [flagEventsStream, scheduleStream, setAsideStream, usageStream]
+    .map(({ name }) => name)
+    .concat(quotaBucket.streamName, leasesBucket.streamName);
 }
 
 type Bucket = { streamName: string; subjectPrefix: string };

@@ -16,7 +16,7 @@ const logger = pino({ level: "silent" });
 
 beforeAll(async () => {
   nats = await startTestNats();
-  connection = await connectNats({ url: nats.url, name: "test", logger });
+  connection = await connectNats({ nats: { url: nats.url }, name: "test", logger });
   manager = await jetstreamManager(connection);
 });
 beforeEach(() => ensureQuota(manager, 1));

@@ -30,7 +30,7 @@ const following: FollowedSnapshot[] = [];
 
 beforeAll(async () => {
   nats = await startTestNats();
-  connection = await connectNats({ url: nats.url, name: "test", logger });
+  connection = await connectNats({ nats: { url: nats.url }, name: "test", logger });
   manager = await jetstreamManager(connection);
 });
 afterEach(async () => {

@@ -58,7 +58,7 @@ export type QueueBench = Awaited<ReturnType<typeof createQueueBench>>;
 const logger = pino({ level: "silent" });
 
 export async function createQueueBench(url: string) {
-  const connection = await connectNats({ url, name: "test", logger });
+  const connection = await connectNats({ nats: { url }, name: "test", logger });
   // What is asked of a server that is just coming back gets no answer, and is asked again.
   const manager = await jetstreamManager(connection, { timeout: 2_000 });
   const client = jetstream(connection);
@@ -86,7 +86,7 @@ export async function createQueueBench(url: string) {
 
   /** Starts a replica with a connection of its own; resolves when it consumes. */
   async function consume(queue: Queue, behaviour: Behaviour = {}): Promise<Replica> {
-    const own = await connectNats({ url, name: "replica", logger });
+    const own = await connectNats({ nats: { url }, name: "replica", logger });
     const replica = consumeOver(own, queue, behaviour);
     await eventually(() => replica.consumption.isRunning());
     return replica;

@@ -16,7 +16,7 @@ describe("given a stream that several processes make at the same moment", () => 
   beforeAll(async () => {
     nats = await startTestNats();
     const logger = pino({ level: "silent" });
-    const connect = () => connectNats({ url: nats.url, name: "test", logger });
+    const connect = () => connectNats({ nats: { url: nats.url }, name: "test", logger });
     connections = await Promise.all(Array.from({ length: replicas }, connect));
     managers = await Promise.all(connections.map((each) => jetstreamManager(each)));
   });

@@ -32,6 +32,8 @@ export type LocalNatsOptions = {
   storeDir: string;
   /** A fixed port, for a restart that must come back on the same address; default: a free one. */
   port?: number;
+  /** Further lines of the server's configuration, such as users or TLS. */
+  settings?: string;
   reaper?: Reaper;
   onStep?: (text: string) => void;
 };
@@ -75,13 +77,14 @@ export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNa
 }
 
 /** JSON strings are valid strings in the server's configuration language, too. */
-function configuration({ storeDir, port }: LocalNatsOptions): string {
+function configuration({ storeDir, port, settings = "" }: LocalNatsOptions): string {
   const directory = JSON.stringify(storeDir);
   return [
     `listen: "${HOST}:${port ?? -1}"`,
     `max_payload: ${MAX_PAYLOAD_BYTES}`,
     `ports_file_dir: ${directory}`,
     `jetstream { store_dir: ${directory} }`,
+    settings,
     "",
   ].join("\n");
 }

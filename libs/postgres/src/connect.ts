@@ -2,7 +2,8 @@ import type { Logger } from "pino";
 import postgres from "postgres";
 import { arrayParameterTypes } from "./array-types.ts";
 import { endTransactionsWithTheirConnections } from "./lost-transactions.ts";
-import { SteadySocket, tlsModeOf } from "./steady-socket.ts";
+import { SteadySocket } from "./steady-socket.ts";
+import { splitTls } from "./tls.ts";
 
 /**
  * A pool of connections to PostgreSQL. Timestamps come and go as JavaScript dates, 64-bit integers as
@@ -37,7 +38,7 @@ export type ConnectOptions = {
 };
 
 export function connectPostgres(options: ConnectOptions): Sql {
-  const tls = tlsModeOf(options.url);
+  const { url, tls } = splitTls(options.url);
   const settings = {
     // The types leave this one out: how a connection gets its socket.
     socket: ({ host: [host = ""], port: [port = 0] }: { host: string[]; port: number[] }) =>
@@ -67,7 +68,7 @@ export function connectPostgres(options: ConnectOptions): Sql {
     onnotice: (notice: postgres.Notice) =>
       options.logger.debug({ notice: notice.message }, "PostgreSQL notice"),
   };
-  const sql = postgres(options.url, settings);
+  const sql = postgres(url, settings);
   endTransactionsWithTheirConnections(sql as unknown as postgres.Sql<Record<string, never>>);
   return sql as unknown as Sql;
 }

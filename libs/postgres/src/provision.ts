@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { splitTls } from "./tls.ts";
 
 /**
  * Prepares a database for a service: one schema, owned by a role that migrates, and a runtime role
@@ -56,8 +57,10 @@ async function inDatabase(
   database: string | undefined,
   work: (sql: postgres.Sql) => Promise<void>,
 ): Promise<void> {
-  const sql = postgres(adminUrl, {
+  const { url, tls } = splitTls(adminUrl);
+  const sql = postgres(url, {
     max: 1,
+    ssl: tls.mode === "off" ? false : { rejectUnauthorized: tls.mode === "verified", ca: tls.ca },
     onnotice: () => undefined,
     ...(database === undefined ? {} : { database }),
   });

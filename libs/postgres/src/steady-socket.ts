@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import type { Tls } from "./tls.ts";
 
 /**
  * The connection's socket as the client library sees it. The library (postgres.js 3.4) does not take
@@ -19,8 +20,6 @@ import { connect as connectTls } from "node:tls";
  *
  * TLS is negotiated here, because the library would put a socket of its own over this one.
  */
-export type TlsMode = "off" | "unverified" | "verified";
-
 /** The code by which a lost connection is known, as the library itself would give it. */
 const closedCode = "CONNECTION_CLOSED";
 /** Above the 15 s after which the server itself ends a statement, and says so. */
@@ -46,14 +45,14 @@ export class SteadySocket extends EventEmitter {
   /** Runs from the first write that nothing was heard after. */
   #silence: NodeJS.Timeout | undefined;
 
-  constructor(options: { host: string; port: number; tls: TlsMode; silenceMs?: number }) {
+  constructor(options: { host: string; port: number; tls: Tls; silenceMs?: number }) {
     super();
     const { host, port, tls } = options;
     this.#silenceMs = options.silenceMs ?? longestSilenceMs;
     this.#wire = connectTcp({ host, port, noDelay: true });
     this.#listenForTheEnd();
     this.#wire.once("connect", () => {
-      if (tls === "off") this.#begin();
+      if (tls.mode === "off") this.#begin();
       else this.#negotiateTls(host, tls);
     });
   }
@@ -104,7 +103,7 @@ export class SteadySocket extends EventEmitter {
     return this.#wire.write(data);
   }
 
-  #negotiateTls(host: string, tls: "unverified" | "verified"): void {
+  #negotiateTls(host: string, tls: Tls): void {
     this.#wire.write(tlsRequest);
     this.#wire.once("data", (answer) => {
       if (answer[0] !== tlsAccepted) {
@@ -114,7 +113,8 @@ export class SteadySocket extends EventEmitter {
       this.#wire.removeAllListeners();
       this.#wire = connectTls({
         socket: this.#wire,
-        rejectUnauthorized: tls === "verified",
+        rejectUnauthorized: tls.mode === "verified",
+        ...(tls.ca === undefined ? {} : { ca: tls.ca }),
         ...(isIP(host) === 0 ? { servername: host } : {}),
       });
       this.#listenForTheEnd();
@@ -158,19 +158,5 @@ export class SteadySocket extends EventEmitter {
       this.emit("error", new ConnectionClosedError("the connection to PostgreSQL is closed"));
       this.#closeWhenQuiet(quietTurnsBeforeClose);
     });
-  }
-}
-
-/** The TLS that an address asks for in its query, in the words of PostgreSQL's own client. */
-export function tlsModeOf(url: string): TlsMode {
-  const mode = new URL(url).searchParams.get("sslmode") ?? "disable";
-  switch (mode) {
-    case "disable":
-      return "off";
-    case "verify-full":
-    case "verify-ca":
-      return "verified";
-    default:
-      return "unverified";
   }
 }

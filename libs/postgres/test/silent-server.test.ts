@@ -22,7 +22,7 @@ afterEach(() => {
 
 function open(silenceMs: number): SteadySocket {
   const { port } = server.address() as AddressInfo;
-  return new SteadySocket({ host: "127.0.0.1", port, tls: "off", silenceMs });
+  return new SteadySocket({ host: "127.0.0.1", port, tls: { mode: "off" }, silenceMs });
 }
 
 describe("a connection to a server that has fallen silent", () => {

@@ -53,7 +53,7 @@ export const metricsPortVariable = variable(port.default(0), {
   expects: "a port from 0 to 65535",
 });
 
-export const natsUrlVariable = variable(
+const natsUrlVariable = variable(
   z
     .string()
     .regex(/^(?:(?:nats|tls):\/\/)?[^\s,/]+(?:,(?:(?:nats|tls):\/\/)?[^\s,/]+)*\/?$/)
@@ -63,6 +63,42 @@ export const natsUrlVariable = variable(
     expects: "addresses such as nats://127.0.0.1:4222",
   },
 );
+
+/** The NATS servers and the credentials for them. */
+export const natsVariables = {
+  NATS_URL: natsUrlVariable,
+  NATS_USER: variable(z.string().optional(), {
+    description: "The user that this process is to NATS.",
+    expects: "a name",
+  }),
+  NATS_PASSWORD: variable(z.string().optional(), {
+    description: "The password of `NATS_USER`.",
+    expects: "a text",
+    secret: true,
+  }),
+  NATS_TLS_CA_FILE: variable(z.string().optional(), {
+    description:
+      "The certificate of the authority that signs the NATS servers' certificates. With it, connections require TLS.",
+    expects: "the path of a file in PEM",
+    documentedDefault:
+      "not set: TLS is used where a server offers it, with the system's authorities",
+  }),
+};
+
+/** The NATS servers of a configuration, as `connectNats` takes them. */
+export function natsServers(config: {
+  NATS_URL: string;
+  NATS_USER?: string | undefined;
+  NATS_PASSWORD?: string | undefined;
+  NATS_TLS_CA_FILE?: string | undefined;
+}) {
+  return {
+    url: config.NATS_URL,
+    user: config.NATS_USER,
+    password: config.NATS_PASSWORD,
+    tlsCaFile: config.NATS_TLS_CA_FILE,
+  };
+}
 
 export const logLevelVariable = variable(z.enum(logLevels).default("info"), {
   description: "The least severe log lines that are written.",
@@ -176,7 +212,7 @@ export const sharedVariables = {
   HOST: hostVariable,
   PORT: portVariable(0),
   METRICS_PORT: metricsPortVariable,
-  NATS_URL: natsUrlVariable,
+  ...natsVariables,
   LOG_LEVEL: logLevelVariable,
   TRUSTED_PROXIES: trustedProxiesVariable,
 };

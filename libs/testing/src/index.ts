@@ -1,5 +1,6 @@
 export * from "./backends.ts";
 export * from "./call.ts";
+export * from "./certificates.ts";
 export * from "./event-stream.ts";
 export * from "./eventually.ts";
 export * from "./once.ts";

@@ -6,6 +6,7 @@ import {
   createQueueMetrics,
   type FollowedSnapshot,
   followSnapshot,
+  type NatsServers,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -42,7 +43,7 @@ export type BrokerSide = {
 };
 
 export function startBrokerSide(options: {
-  natsUrl: string;
+  nats: NatsServers;
   replicas: number;
   /** Who this process is, in the relay's lease. */
   holder: string;
@@ -67,7 +68,7 @@ export function startBrokerSide(options: {
   const wakeRelay = () => (relay?.isLeading() ? relay.wake() : hintLeader());
 
   async function start(): Promise<void> {
-    connection = await connectNats({ url: options.natsUrl, name: "management", logger });
+    connection = await connectNats({ nats: options.nats, name: "management", logger });
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const client = jetstream(connection);
     const broker = { connection, client, manager, replicas: options.replicas, logger };

@@ -2,7 +2,14 @@ import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import { defaultPlans } from "@halyard/contracts";
 import { openDatabase } from "@halyard/postgres";
-import { createLogger, createMetrics, keyRate, runService, startOrExit } from "@halyard/service";
+import {
+  createLogger,
+  createMetrics,
+  keyRate,
+  natsServers,
+  runService,
+  startOrExit,
+} from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
@@ -28,7 +35,7 @@ await startOrExit(async () => {
   const plans = { ...defaultPlans, ...config.PLANS };
   const now = () => new Date();
   const broker = startBrokerSide({
-    natsUrl: config.NATS_URL,
+    nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
     holder: randomUUID(),
     sql,

@@ -55,7 +55,7 @@ export async function openManagement(
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
   const broker = startBrokerSide({
-    natsUrl: nats.url,
+    nats: { url: nats.url },
     replicas: 1,
     holder: randomUUID(),
     sql,

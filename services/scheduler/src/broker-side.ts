@@ -7,6 +7,7 @@ import {
   createQueueMetrics,
   ensureSchedule,
   isBrokerAway,
+  type NatsServers,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { onceConnected, releaseAll } from "@halyard/service";
@@ -41,7 +42,7 @@ export type BrokerSide = {
 const shareOfConnections = 0.5;
 
 export function startBrokerSide(options: {
-  natsUrl: string;
+  nats: NatsServers;
   replicas: number;
   sql: Sql;
   keys: KeyDirectory;
@@ -63,7 +64,7 @@ export function startBrokerSide(options: {
   let knowsFlags = false;
   let isCurrent = () => false;
 
-  const connecting = connectNats({ url: options.natsUrl, name: "scheduler", logger });
+  const connecting = connectNats({ nats: options.nats, name: "scheduler", logger });
   const working = onceConnected(connecting, async (connection) => {
     const client = jetstream(connection);
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });

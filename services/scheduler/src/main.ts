@@ -4,6 +4,7 @@ import {
   createLogger,
   createMetrics,
   keyRate,
+  natsServers,
   runService,
   startOrExit,
   UnavailableError,
@@ -32,7 +33,7 @@ await startOrExit(async () => {
   const flags = createFlagDirectory({ now: Date.now });
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({
-    natsUrl: config.NATS_URL,
+    nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
     sql,
     keys,

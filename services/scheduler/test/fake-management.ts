@@ -35,7 +35,7 @@ export async function startFakeManagement(
   behaviour: () => Behaviour = () => ({}),
 ): Promise<FakeManagement> {
   const logger = pino({ level: "silent" });
-  const connection = await connectNats({ url: natsUrl, name: "fake management", logger });
+  const connection = await connectNats({ nats: { url: natsUrl }, name: "fake management", logger });
   const client = jetstream(connection);
   const received: ScheduleDue[] = [];
   const made = new Map<string, ScheduleDue & { madeAtMs: number }>();

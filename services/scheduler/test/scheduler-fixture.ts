@@ -77,7 +77,7 @@ async function composeReplica(
   const flags = createFlagDirectory({ now: Date.now, ...options });
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({
-    natsUrl,
+    nats: { url: natsUrl },
     replicas: 1,
     sql,
     keys,

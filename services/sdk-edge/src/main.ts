@@ -1,4 +1,10 @@
-import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
+import {
+  createLogger,
+  createMetrics,
+  natsServers,
+  runService,
+  startOrExit,
+} from "@halyard/service";
 import { createEdge } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { openNatsConnection } from "./nats-connection.ts";
@@ -19,7 +25,7 @@ await startOrExit(async () => {
   const holder = createSnapshotHolder({ now, pace });
   const file = config.SNAPSHOT_CACHE_FILE;
   const cache = file === undefined ? undefined : createDiskCache({ file, holder, logger, now });
-  const connection = openNatsConnection({ url: config.NATS_URL, logger });
+  const connection = openNatsConnection({ nats: natsServers(config), logger });
   const nats = followNats({ connection: connection.ready, holder, cache, logger });
   const usage = startUsage({
     connection: connection.ready,

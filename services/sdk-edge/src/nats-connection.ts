@@ -1,4 +1,4 @@
-import { connectNats } from "@halyard/jetstream";
+import { connectNats, type NatsServers } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import type { NatsConnection } from "@nats-io/transport-node";
 
@@ -12,7 +12,7 @@ export type EdgeConnection = {
   close(): Promise<void>;
 };
 
-export function openNatsConnection(options: { url: string; logger: Logger }): EdgeConnection {
+export function openNatsConnection(options: { nats: NatsServers; logger: Logger }): EdgeConnection {
   const ready = connectNats({ ...options, name: "sdk-edge" });
   let connection: NatsConnection | undefined;
   void ready.then((established) => {

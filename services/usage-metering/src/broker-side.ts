@@ -1,5 +1,11 @@
 import { type LastUsed, tellLastUsed } from "@halyard/api-keys";
-import { apiTimeoutMs, connectNats, ensureLeases, isBrokerAway } from "@halyard/jetstream";
+import {
+  apiTimeoutMs,
+  connectNats,
+  ensureLeases,
+  isBrokerAway,
+  type NatsServers,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { onceConnected, periodically } from "@halyard/service";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -31,7 +37,7 @@ export type BrokerSide = {
 const makeSureEveryMs = 1_000;
 
 export function startBrokerSide(options: {
-  natsUrl: string;
+  nats: NatsServers;
   replicas: number;
   sql: Sql;
   directory: Directory;
@@ -47,7 +53,7 @@ export function startBrokerSide(options: {
   let isCurrent = () => false;
   let isCounting = () => false;
 
-  const connecting = connectNats({ url: options.natsUrl, name: "usage-metering", logger });
+  const connecting = connectNats({ nats: options.nats, name: "usage-metering", logger });
   const working = onceConnected(connecting, async (connection) => {
     const followed = followDirectory({
       connection,

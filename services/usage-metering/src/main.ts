@@ -4,6 +4,7 @@ import {
   createLogger,
   createMetrics,
   keyRate,
+  natsServers,
   runService,
   startOrExit,
   UnavailableError,
@@ -33,7 +34,7 @@ await startOrExit(async () => {
   const lastUsed = createLastUsed();
   const usageMetrics = createUsageMetrics(metrics);
   const broker = startBrokerSide({
-    natsUrl: config.NATS_URL,
+    nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
     sql,
     directory,

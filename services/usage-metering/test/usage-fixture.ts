@@ -131,7 +131,7 @@ async function composeReplica(
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({
-    natsUrl,
+    nats: { url: natsUrl },
     replicas: 1,
     sql,
     directory,

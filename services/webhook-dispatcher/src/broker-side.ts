@@ -1,5 +1,5 @@
 import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
-import { connectNats } from "@halyard/jetstream";
+import { connectNats, type NatsServers } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
@@ -20,7 +20,7 @@ export type BrokerSide = {
 };
 
 export function startBrokerSide(options: {
-  natsUrl: string;
+  nats: NatsServers;
   replicas: number;
   sql: Sql;
   keys: KeyDirectory;
@@ -36,7 +36,7 @@ export function startBrokerSide(options: {
   let isCurrent = () => false;
   let isConsuming = () => false;
 
-  const connecting = connectNats({ url: options.natsUrl, name: "webhook-dispatcher", logger });
+  const connecting = connectNats({ nats: options.nats, name: "webhook-dispatcher", logger });
   const working = onceConnected(connecting, async (connection) => {
     const followed = followKeys({
       connection,

@@ -5,6 +5,7 @@ import {
   createLogger,
   createMetrics,
   keyRate,
+  natsServers,
   runService,
   startOrExit,
   UnavailableError,
@@ -51,7 +52,7 @@ await startOrExit(async () => {
   });
   const broker = startBrokerSide({
     ...shared,
-    natsUrl: config.NATS_URL,
+    nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
     keys,
     lastUsed,

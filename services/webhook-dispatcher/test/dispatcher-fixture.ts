@@ -101,7 +101,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
   const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };
   const broker = startBrokerSide({
     ...shared,
-    natsUrl,
+    nats: { url: natsUrl },
     replicas: 1,
     keys,
     lastUsed,

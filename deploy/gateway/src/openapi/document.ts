@@ -1,15 +1,21 @@
+import { readFileSync } from "node:fs";
 import { type RouteContract, routes } from "@halyard/contracts";
 import { createComponents, type JsonObject } from "./components.ts";
 import { errorResponses } from "./errors.ts";
 import { answerHeaders, requestHeaderParameters } from "./headers.ts";
 import { describeOperation } from "./operation.ts";
 
+/** Version of the release that serves the API. */
+const { version } = JSON.parse(
+  readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"),
+) as { version: string };
+
 /**
  * The OpenAPI 3.1 document of the whole public API, from the same contracts that validate requests.
  */
 const info = {
   title: "Halyard API",
-  version: "1",
+  version,
   summary: "Feature flags: one change reaches every SDK within milliseconds",
   description:
     "Errors have one shape: `error` with `code`, `category`, `message` and `status`. Requests and answers are JSON in UTF-8; unknown fields are refused.",

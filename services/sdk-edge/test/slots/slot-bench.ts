@@ -50,7 +50,7 @@ export const benchTimes: SlotTimes = { ...slotTimes, patienceMs: 60_000, awayAft
 
 export async function createSlotBench(url: string, initialLimit: number): Promise<SlotBench> {
   const silent = pino({ level: "silent" });
-  const connection = await connectNats({ url, name: "test", logger: silent });
+  const connection = await connectNats({ nats: { url }, name: "test", logger: silent });
   const manager = await jetstreamManager(connection);
   const edges: (BenchEdge & { holder: SnapshotHolder })[] = [];
   let version = 1;
@@ -73,7 +73,7 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
     async openEdge(times = {}) {
       const holder = createSnapshotHolder({ now: Date.now, pace: { restMs: () => 0 } });
       holder.replace(id("epoch"), [entry()]);
-      const own = await connectNats({ url, name: "edge", logger: silent });
+      const own = await connectNats({ nats: { url }, name: "edge", logger: silent });
       const edge = createEdge(own, holder, { ...benchTimes, ...times });
       edges.push(Object.assign(edge, { holder }));
       await eventually(async () => (await edge.metric("lease{")) === 1);

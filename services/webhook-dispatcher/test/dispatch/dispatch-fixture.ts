@@ -119,7 +119,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     logger,
   });
   const broker = startBrokerSide({
-    natsUrl,
+    nats: { url: natsUrl },
     replicas: 1,
     sql,
     keys: createKeyDirectory(),

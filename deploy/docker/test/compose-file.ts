@@ -1,0 +1,85 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+
+const root = new URL("../../../", import.meta.url);
+
+export type Container = {
+  image: string;
+  build?: { dockerfile: string; args: Record<string, string> };
+  command?: string[];
+  environment?: Record<string, string>;
+  depends_on?: Record<string, { condition: string }>;
+  networks: string[];
+  volumes?: string[];
+  ports?: string[];
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+  restart?: string;
+  healthcheck?: unknown;
+};
+
+export type ComposeFile = {
+  services: Record<string, Container>;
+  networks: Record<string, { internal?: boolean } | null>;
+};
+
+/** The text of a file of the project. */
+export const readProjectFile = (path: string) => readFileSync(new URL(path, root), "utf8");
+
+/** The variables of an .env file. */
+export function variablesOf(text: string): Record<string, string> {
+  const pairs = [...text.matchAll(/^(?<name>[A-Z_]+)=(?<value>.*)$/gm)];
+  return Object.fromEntries(pairs.map(({ groups = {} }) => [groups.name, groups.value]));
+}
+
+/** Runs the script that the documentation names, and returns what it prints. */
+export function generateEnv(): string {
+  const { status, stdout, stderr } = spawnSync("sh", ["deploy/docker/generate-env"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`generate-env failed: ${stderr}`);
+  return stdout;
+}
+
+/** Parses docker-compose.yml with the variables of an .env file in place, as Docker Compose does. */
+export function readComposeFile(env: Record<string, string>): ComposeFile {
+  return substituteAll(parse(readProjectFile("docker-compose.yml"), { merge: true }), env);
+}
+
+/** The names of all variables that docker-compose.yml uses. */
+export function variablesOfComposeFile(): Set<string> {
+  return new Set(
+    [...readProjectFile("docker-compose.yml").matchAll(variable)].map(
+      ({ groups }) => groups?.name ?? "",
+    ),
+  );
+}
+
+const variable = /\$\{(?<name>[A-Z_]+)(?::(?<kind>[-?])(?<rest>[^}]*))?\}/g;
+
+/** Docker Compose parses first, so that an empty variable becomes an empty text and not null. */
+function substituteAll<T>(value: T, env: Record<string, string>): T {
+  return JSON.parse(JSON.stringify(value), (_key, member) =>
+    typeof member === "string" ? substitute(member, env) : member,
+  );
+}
+
+function substitute(text: string, env: Record<string, string>): string {
+  return text.replaceAll(variable, (_all, name: string, kind?: string, rest = "") => {
+    const value = env[name];
+    if (value !== undefined && value !== "") return value;
+    if (kind === "?") throw new Error(`${name} ${rest}`);
+    return kind === "-" ? rest : "";
+  });
+}
+
+/** The environment that the Dockerfile gives every container. */
+export function environmentOfImages(): Record<string, string> {
+  const [, block = ""] =
+    /^ENV ((?:.*\\\n)*.*)$/m.exec(readProjectFile("deploy/docker/Dockerfile")) ?? [];
+  const pairs = [...block.matchAll(/(?<name>\w+)=(?<value>\S+)/g)];
+  return Object.fromEntries(pairs.map(({ groups = {} }) => [groups.name, groups.value]));
+}

@@ -1,0 +1,180 @@
+import { documentVariables, readEnvironment } from "@halyard/service";
+import { describe, expect, it } from "@jest/globals";
+import { z } from "zod";
+import {
+  type Container,
+  environmentOfImages,
+  generateEnv,
+  readComposeFile,
+  readProjectFile,
+  variablesOf,
+  variablesOfComposeFile,
+} from "./compose-file.ts";
+
+/** docker-compose.yml against what each service reads, without a Docker engine. */
+const generated = variablesOf(generateEnv());
+const { services, networks } = readComposeFile(generated);
+
+const halyard = Object.entries(services).filter(([, { image }]) => image.startsWith("halyard/"));
+const serviceOf = ({ image }: Container) => image.replace(/^halyard\/|:.*$/g, "");
+const isMigration = ({ command }: Container) => command?.includes("src/migrate.ts") ?? false;
+const programs = halyard.map(([name, container]) => ({ name, container }));
+
+/** What a migration reads. */
+const migrationSchema = z.object({ POSTGRES_OWNER_URL: z.url() });
+
+async function schemaOf(container: Container): Promise<z.ZodObject> {
+  if (isMigration(container)) return migrationSchema;
+  const service = serviceOf(container);
+  const folder = ["gateway", "setup"].includes(service) ? "deploy" : "services";
+  const module = await import(
+    new URL(`../../../${folder}/${service}/src/config.ts`, import.meta.url).href
+  );
+  return module.configSchema;
+}
+
+describe("docker-compose.yml", () => {
+  it.each(programs)("gives $name every variable that it requires, each valid", async (program) => {
+    const { container } = program;
+    const environment = { ...environmentOfImages(), ...container.environment };
+    const schema = await schemaOf(container);
+    expect(() => readEnvironment(schema, environment)).not.toThrow();
+  });
+
+  it.each(programs)("gives $name no variable that it does not read", async ({ container }) => {
+    const known = documentVariables(await schemaOf(container)).map(({ name }) => name);
+    const unknown = Object.keys(container.environment ?? {}).filter(
+      (name) => !known.includes(name),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it.each(programs)("builds $name from the one Dockerfile", ({ container }) => {
+    const version = JSON.parse(readProjectFile("package.json")).version;
+    expect(container.build?.dockerfile).toBe("deploy/docker/Dockerfile");
+    expect(container.build?.args).toEqual({ SERVICE: serviceOf(container), VERSION: version });
+    expect(container.image).toBe(`halyard/${serviceOf(container)}:${version}`);
+  });
+
+  it("lets no container gain privileges, and lets none but PostgreSQL have capabilities", () => {
+    for (const [name, container] of Object.entries(services)) {
+      const { read_only, cap_drop, security_opt } = container;
+      expect({ name, read_only, cap_drop, security_opt }).toEqual({
+        name,
+        read_only: true,
+        cap_drop: ["ALL"],
+        security_opt: ["no-new-privileges:true"],
+      });
+    }
+    const withCapabilities = Object.entries(services).filter(([, one]) => "cap_add" in one);
+    expect(withCapabilities.map(([name]) => name)).toEqual(["postgres"]);
+  });
+
+  it("connects each container only to the servers that it needs", () => {
+    const reached = Object.fromEntries(
+      Object.entries(services).map(([name, container]) => [name, container.networks.toSorted()]),
+    );
+    const withSchema = ["broker", "database", "services"];
+    expect(reached).toEqual({
+      postgres: ["database"],
+      nats: ["broker"],
+      setup: ["broker", "database"],
+      "migrate-management": ["database"],
+      "migrate-scheduler": ["database"],
+      "migrate-webhook-dispatcher": ["database"],
+      "migrate-usage-metering": ["database"],
+      management: withSchema,
+      scheduler: withSchema,
+      "webhook-dispatcher": ["broker", "database", "internet", "services"],
+      "usage-metering": withSchema,
+      "sdk-edge-1": ["broker", "services"],
+      "sdk-edge-2": ["broker", "services"],
+      gateway: ["internet", "services"],
+    });
+    const open = Object.keys(networks).filter((name) => networks[name]?.internal !== true);
+    expect(open).toEqual(["internet"]);
+  });
+
+  it("publishes the gateway alone, on loopback unless the operator says otherwise", () => {
+    const published = Object.entries(services).flatMap(([name, { ports = [] }]) =>
+      ports.map((port) => `${name} ${port}`),
+    );
+    expect(published).toEqual(["gateway 127.0.0.1:8080:8080"]);
+  });
+
+  it("sends the gateway's requests to containers that exist, all edges among them", () => {
+    const { environment = {} } = services.gateway as Container;
+    const targets = Object.entries(environment)
+      .filter(([name]) => name.startsWith("UPSTREAM_"))
+      .flatMap(([, urls]) => urls.split(","))
+      .map((url) => new URL(url));
+    const running = halyard
+      .filter(([name, container]) => container.networks.includes("services") && name !== "gateway")
+      .map(([name]) => name);
+    expect(targets.map(({ hostname }) => hostname).toSorted()).toEqual(running.toSorted());
+    expect(new Set(targets.map(({ port }) => port))).toEqual(new Set([environmentOfImages().PORT]));
+  });
+
+  it("gives each edge a cache of its own", () => {
+    const caches = [services["sdk-edge-1"], services["sdk-edge-2"]].map((edge) => edge?.volumes);
+    expect(caches).toEqual([["sdk-edge-1:/var/cache/halyard"], ["sdk-edge-2:/var/cache/halyard"]]);
+    expect(services["sdk-edge-1"]?.environment?.SNAPSHOT_CACHE_FILE).toMatch(
+      /^\/var\/cache\/halyard\//,
+    );
+  });
+
+  it("starts a service with a schema after its migration, and a migration after the setup", () => {
+    for (const [name, container] of halyard.filter(([, one]) => isMigration(one))) {
+      const service = serviceOf(container);
+      expect(container.depends_on?.setup?.condition).toBe("service_completed_successfully");
+      expect(services[service]?.depends_on?.[name]?.condition).toBe(
+        "service_completed_successfully",
+      );
+    }
+  });
+
+  it("lets every role log in with the password that the setup gives it", () => {
+    const passwords = services.setup?.environment ?? {};
+    const urls = halyard.flatMap(([, { environment = {} }]) =>
+      [environment.POSTGRES_URL, environment.POSTGRES_OWNER_URL].filter((url) => url !== undefined),
+    );
+    expect(urls).toHaveLength(8);
+    for (const url of urls.map((text) => new URL(text)))
+      expect(url.password).toBe(passwords[`${url.username.toUpperCase()}_PASSWORD`]);
+  });
+
+  it("restarts every service that ends, and no job that succeeded", () => {
+    const policies = halyard.map(([, { command, image, restart }]) => ({
+      isJob: command !== undefined || image.startsWith("halyard/setup:"),
+      restart,
+    }));
+    for (const { isJob, restart } of policies)
+      expect(restart).toBe(isJob ? "on-failure" : "unless-stopped");
+  });
+});
+
+describe("the .env file", () => {
+  it("has a NATS user's password for every user of the server's configuration", () => {
+    const used = [...readProjectFile("deploy/docker/nats.conf").matchAll(/\$(\w+)/g)];
+    const names = used.map(([, name = ""]) => name);
+    expect(Object.keys(services.nats?.environment ?? {}).toSorted()).toEqual(names.toSorted());
+    for (const name of names) expect(generated[name]).toMatch(/^[a-z][0-9a-f]{64}$/);
+  });
+
+  it("is generated with another value for each secret, every time", () => {
+    const secretsOf = (env: Record<string, string>) =>
+      Object.entries(env).flatMap(([name, value]) => (/^PORT$|^BIND/.test(name) ? [] : [value]));
+    const all = [...secretsOf(generated), ...secretsOf(variablesOf(generateEnv()))];
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it("has an example that lists every variable of docker-compose.yml, and no others", () => {
+    const example = Object.keys(variablesOf(readProjectFile(".env.example")));
+    expect(new Set(example)).toEqual(variablesOfComposeFile());
+    expect(example).toEqual(expect.arrayContaining(Object.keys(generated)));
+  });
+
+  it("is required: without it, the message names the command that writes it", () => {
+    expect(() => readComposeFile({})).toThrow("sh deploy/docker/generate-env > .env");
+  });
+});

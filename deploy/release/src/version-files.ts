@@ -1,0 +1,36 @@
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { replaceVersions, versionPlaces, versionsIn } from "./version-places.ts";
+
+/** The versions that a file names. None if it names no version, or if a pattern matches no file. */
+export type VersionMention = { path: string; versions: readonly string[] };
+
+type Manifest = { version: string; workspaces: string[] };
+
+export function readManifest(root: string): Manifest {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+}
+
+export function findMentions(root: string): VersionMention[] {
+  return versionPlaces(readManifest(root).workspaces).flatMap((place) =>
+    place.files.flatMap((pattern) => {
+      const paths = pathsOf(root, pattern);
+      if (paths.length === 0) return [{ path: pattern, versions: [] }];
+      return paths.map((path) => ({ path, versions: versionsIn(read(root, path), place) }));
+    }),
+  );
+}
+
+export function setVersion(root: string, version: string): void {
+  for (const place of versionPlaces(readManifest(root).workspaces))
+    for (const path of place.files.flatMap((pattern) => pathsOf(root, pattern)))
+      writeFileSync(join(root, path), replaceVersions(read(root, path), place, version));
+}
+
+function pathsOf(root: string, pattern: string): string[] {
+  return globSync(pattern, { cwd: root }).toSorted();
+}
+
+function read(root: string, path: string): string {
+  return readFileSync(join(root, path), "utf8");
+}

@@ -1,0 +1,72 @@
+import {
+  jetstreamReplicasVariable,
+  natsVariables,
+  readEnvironment,
+  urlOf,
+  variable,
+} from "@halyard/service";
+import { z } from "zod";
+
+/** The schemas, and the prefix of the variables with the passwords of their two roles. */
+const prefixes = {
+  management: "MANAGEMENT",
+  scheduler: "SCHEDULER",
+  webhooks: "WEBHOOKS",
+  usage: "USAGE",
+} as const;
+
+type Schema = keyof typeof prefixes;
+
+const shortestPassword = 8;
+
+function passwordVariable(role: string) {
+  return variable(z.string().min(shortestPassword), {
+    description: `The password of the role \`${role}\`.`,
+    expects: `a secret of at least ${shortestPassword} characters`,
+    secret: true,
+  });
+}
+
+export const configSchema = z.object({
+  POSTGRES_ADMIN_URL: variable(urlOf("postgres:", "postgresql:"), {
+    description:
+      "The PostgreSQL server, as a superuser or a role that may create roles and databases.",
+    expects: "an address such as postgres://postgres:secret@host:5432/postgres",
+    secret: true,
+  }),
+  POSTGRES_DATABASE: variable(
+    z
+      .string()
+      .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+      .default("halyard"),
+    {
+      description: "The database with all schemas. It is created if it does not exist.",
+      expects: "a name of lower-case letters, digits and underscores",
+    },
+  ),
+  MANAGEMENT_OWNER_PASSWORD: passwordVariable("management_owner"),
+  MANAGEMENT_RUNTIME_PASSWORD: passwordVariable("management_runtime"),
+  SCHEDULER_OWNER_PASSWORD: passwordVariable("scheduler_owner"),
+  SCHEDULER_RUNTIME_PASSWORD: passwordVariable("scheduler_runtime"),
+  WEBHOOKS_OWNER_PASSWORD: passwordVariable("webhooks_owner"),
+  WEBHOOKS_RUNTIME_PASSWORD: passwordVariable("webhooks_runtime"),
+  USAGE_OWNER_PASSWORD: passwordVariable("usage_owner"),
+  USAGE_RUNTIME_PASSWORD: passwordVariable("usage_runtime"),
+  ...natsVariables,
+  JETSTREAM_REPLICAS: jetstreamReplicasVariable,
+});
+
+export type Config = z.output<typeof configSchema>;
+
+export const readConfig = (): Config => readEnvironment(configSchema, process.env);
+
+/** The schemas with the passwords of their roles. */
+export function schemasOf(
+  config: Config,
+): { schema: Schema; ownerPassword: string; runtimePassword: string }[] {
+  return (Object.keys(prefixes) as Schema[]).map((schema) => ({
+    schema,
+    ownerPassword: config[`${prefixes[schema]}_OWNER_PASSWORD`],
+    runtimePassword: config[`${prefixes[schema]}_RUNTIME_PASSWORD`],
+  }));
+}

@@ -1,0 +1,94 @@
+import { connectOnce, ensureStreams, isBrokerAway } from "@halyard/jetstream";
+import { isOutage, provisionService } from "@halyard/postgres";
+import { ConfigurationError, natsServers, startOrExit } from "@halyard/service";
+import { type Config, readConfig, schemasOf } from "./config.ts";
+import { reasonOf, retryWhileUnavailable } from "./retry.ts";
+
+/** `npm run setup`: prepares PostgreSQL and NATS for the services. It can be repeated at any time. */
+const help = `Prepares PostgreSQL and NATS for Halyard: the database, a schema and two roles for each
+service that stores something, and the streams and buckets of JetStream. It creates what is
+missing and sets the passwords of the roles. It changes nothing else, so it can be repeated: for
+an update, or to change a password. The migrations come afterwards: npm run migrate.
+
+  npm run setup              prepare both servers
+  npm run setup -- --help    this
+
+The command waits up to two minutes for each server. Environment (docs/configuration.md has the
+whole list):
+
+  POSTGRES_ADMIN_URL           postgres://postgres:secret@host:5432/postgres
+  MANAGEMENT_OWNER_PASSWORD    and MANAGEMENT_RUNTIME_PASSWORD; the same with SCHEDULER_,
+                               WEBHOOKS_ and USAGE_
+  NATS_URL                     nats://host:4222, with NATS_USER, NATS_PASSWORD, NATS_TLS_CA_FILE
+  JETSTREAM_REPLICAS           3 in a cluster of three NATS servers
+
+Exit code
+  0    both servers are prepared
+  1    a server is unavailable, or rejected a step
+  2    wrong settings
+`;
+
+/** A server in a container or a cluster can need this long for its first start. */
+const patienceMs = 120_000;
+
+const failedExitCode = 1;
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+
+async function preparePostgres(config: Config): Promise<void> {
+  const schemas = schemasOf(config);
+  const provision = async () => {
+    for (const { schema, ownerPassword, runtimePassword } of schemas)
+      await provisionService({
+        adminUrl: config.POSTGRES_ADMIN_URL,
+        database: config.POSTGRES_DATABASE,
+        service: schema,
+        ownerPassword,
+        runtimePassword,
+      });
+  };
+  const options = { server: "PostgreSQL", patienceMs, isUnavailable: isOutage, say };
+  await retryWhileUnavailable(provision, options);
+  const names = schemas.map(({ schema }) => schema).join(", ");
+  say(`PostgreSQL: database ${config.POSTGRES_DATABASE}, schemas and roles of ${names}`);
+}
+
+async function prepareNats(config: Config): Promise<void> {
+  const prepare = async () => {
+    const connection = await connectOnce({ nats: natsServers(config), name: "setup" });
+    try {
+      return await ensureStreams(connection, config.JETSTREAM_REPLICAS);
+    } finally {
+      await connection.close();
+    }
+  };
+  const options = { server: "NATS", patienceMs, isUnavailable: isBrokerAway, say };
+  say(`NATS: streams ${(await retryWhileUnavailable(prepare, options)).join(", ")}`);
+}
+
+/** Returns whether the server is prepared. A failure is printed with the name of the server. */
+async function prepared(server: string, work: Promise<void>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    process.stderr.write(`${server} could not be prepared: ${reasonOf(error)}\n`);
+    return false;
+  }
+}
+
+await startOrExit(async () => {
+  const given = process.argv.slice(2);
+  if (given.includes("--help") || given.includes("-h")) {
+    process.stdout.write(help);
+    return;
+  }
+  if (given.length > 0)
+    throw new ConfigurationError([`${given.join(" ")} is not an option. See --help.`]);
+  const config = readConfig();
+  const results = [
+    await prepared("PostgreSQL", preparePostgres(config)),
+    await prepared("NATS", prepareNats(config)),
+  ];
+  if (results.includes(false)) process.exitCode = failedExitCode;
+});

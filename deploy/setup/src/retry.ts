@@ -1,0 +1,37 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Time between two attempts. */
+const retryEveryMs = 1_000;
+
+/**
+ * Repeats `work` while it fails because `server` is unavailable, until `patienceMs` have passed: servers
+ * that are started together with this command need some seconds. Then it throws the last error, like
+ * every other error at once.
+ */
+export async function retryWhileUnavailable<T>(
+  work: () => Promise<T>,
+  options: {
+    server: string;
+    patienceMs: number;
+    isUnavailable: (error: unknown) => boolean;
+    say: (line: string) => void;
+  },
+): Promise<T> {
+  const { server, patienceMs, isUnavailable, say } = options;
+  const deadline = performance.now() + patienceMs;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isUnavailable(error) || performance.now() > deadline) throw error;
+      if (attempt === 1) say(`${server} is unavailable, retrying: ${reasonOf(error)}`);
+      await delay(retryEveryMs);
+    }
+  }
+}
+
+/** The message, or the code of an error without one, such as a refused connection to several addresses. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.message || ("code" in error ? String(error.code) : error.name);
+}

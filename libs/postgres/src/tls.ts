@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+
+/** TLS settings of a connection. `ca` is a certificate in PEM that replaces the system's authorities. */
+export type Tls = { mode: TlsMode; ca?: string };
+export type TlsMode = "off" | "unverified" | "verified";
+
+/**
+ * Separates the TLS parameters `sslmode` and `sslrootcert`, as libpq names them, from a PostgreSQL URL.
+ * The client library would send `sslrootcert` to the server, which rejects it as an unknown setting.
+ * Throws when the file that `sslrootcert` names cannot be read.
+ */
+export function splitTls(address: string): { url: string; tls: Tls } {
+  const url = new URL(address);
+  const sslmode = url.searchParams.get("sslmode") ?? "disable";
+  const rootCertificate = url.searchParams.get("sslrootcert");
+  url.searchParams.delete("sslmode");
+  url.searchParams.delete("sslrootcert");
+  const tls: Tls =
+    rootCertificate === null
+      ? { mode: modeOf(sslmode) }
+      : { mode: "verified", ca: readFileSync(rootCertificate, "utf8") };
+  return { url: url.href, tls };
+}
+
+function modeOf(sslmode: string): TlsMode {
+  switch (sslmode) {
+    case "disable":
+      return "off";
+    case "verify-full":
+    case "verify-ca":
+      return "verified";
+    default:
+      return "unverified";
+  }
+}
