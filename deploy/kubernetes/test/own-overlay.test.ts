@@ -1,0 +1,63 @@
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { IHorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2";
+import { environmentOf } from "./environment.ts";
+import {
+  build,
+  folder,
+  generateSecrets,
+  ofKind,
+  type RenderedObject,
+  workloadsOf,
+} from "./rendered-overlay.ts";
+import { schemaProblems } from "./schema-problems.ts";
+
+describe("the overlay in the README", () => {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-overlay-"));
+  let objects: readonly RenderedObject[] = [];
+
+  beforeAll(() => {
+    const readme = readFileSync(join(folder, "README.md"), "utf8");
+    const [, example = ""] = /```yaml\n(apiVersion: kustomize[^`]*)```/.exec(readme) ?? [];
+    writeFileSync(join(directory, "kustomization.yaml"), example);
+    symlinkSync(join(folder, "../.."), join(directory, "halyard"));
+    objects = build(directory);
+  });
+
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  test("takes every image of Halyard from the registry", () => {
+    const images = workloadsOf(objects).flatMap(({ template }) =>
+      template.spec.containers.map(({ image }) => image),
+    );
+    const own = images.filter((image) => image?.includes("halyard/"));
+    expect(own).toHaveLength(11);
+    expect(own.filter((image) => !image?.startsWith("registry.example.com/"))).toEqual([]);
+  });
+
+  test("sets the trusted proxies of every service", () => {
+    const all = [...objects, ...generateSecrets("production")];
+    const trusted = workloadsOf(all)
+      .flatMap((workload) => environmentOf(workload, all))
+      .filter(({ name }) => name === "TRUSTED_PROXIES");
+    expect(trusted.map(({ value }) => value)).toEqual(Array(6).fill("10.42.0.0/16"));
+  });
+
+  test("attaches the HTTPRoute to the cluster's Gateway", () => {
+    expect(ofKind(objects, "HTTPRoute")[0]?.spec).toMatchObject({
+      parentRefs: [{ name: "web", namespace: "ingress" }],
+      hostnames: ["flags.example.com"],
+    });
+  });
+
+  test("scales the edges on CPU and streams", async () => {
+    const [edges] = ofKind(objects, "HorizontalPodAutoscaler").filter(
+      ({ metadata }) => metadata.name === "sdk-edge",
+    );
+    const metrics = (edges?.spec as IHorizontalPodAutoscaler["spec"])?.metrics;
+    expect(metrics?.map(({ type }) => type)).toEqual(["Resource", "Pods"]);
+    expect(await Promise.all(objects.map(schemaProblems))).toEqual(objects.map(() => []));
+  });
+});
