@@ -15,6 +15,7 @@ export function versionPlaces(workspaces: readonly string[]): readonly VersionPl
     },
     { files: ["docker-compose.yml"], before: /\$\{HALYARD_VERSION:-/ },
     { files: [".env.example"], before: /^HALYARD_VERSION=/ },
+    { files: ["deploy/kubernetes/overlays/*/kustomization.yaml"], before: /newTag: / },
   ];
 }
 
