@@ -7,28 +7,51 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@halyard/testing";
 
+/** The members of `demo.json` that tests read. */
+export type Demo = {
+  base_url: string;
+  operator_token: string;
+  organization_id: string;
+  project_id: string;
+  environment_id: string;
+  client_key: string;
+  server_key: string;
+};
+
 /** Everything as `npm start` starts it, with a home of its own. */
 export type Launched = {
   home: string;
-  demo: { base_url: string; client_key: string; server_key: string };
+  demo: Demo;
   /** All that was printed so far. */
   output(): string;
+  /** Host and port of a local backend. */
+  backendAddress(name: "PostgreSQL" | "NATS"): string;
   /** Ends all of it in order; answers the exit code. */
   stop(): Promise<number | null>;
   /** The same if it still runs, and removes the home. */
   remove(): Promise<void>;
 };
 
-const program = fileURLToPath(new URL("../../deploy/local/src/main.ts", import.meta.url));
+const thisProject = fileURLToPath(new URL("../..", import.meta.url));
 const startWithinMs = 60_000;
 
 /** Others may pass through, as PostgreSQL does, which never runs as root. */
 const openToPass = 0o755;
 
-export async function launch(variables: Record<string, string>): Promise<Launched> {
+export async function launch(
+  variables: Record<string, string>,
+  options: {
+    /** The checkout to start; default: this one. */
+    projectDir?: string;
+    /** Puts data into the home before the start. */
+    prepare?: (home: string) => Promise<void>;
+  } = {},
+): Promise<Launched> {
   const directory = mkdtempSync(join(tmpdir(), "halyard-e2e-home-"));
   await chmod(directory, openToPass);
   const home = join(directory, "home");
+  await options.prepare?.(home);
+  const program = join(options.projectDir ?? thisProject, "deploy/local/src/main.ts");
   const child = spawn(process.execPath, [program], {
     env: {
       PATH: process.env.PATH,
@@ -46,6 +69,11 @@ export async function launch(variables: Record<string, string>): Promise<Launche
   const launched = {
     home,
     output: () => printed.join(""),
+    backendAddress(name: string) {
+      const found = new RegExp(`${name} \\S+ on (\\S+)`).exec(launched.output())?.[1];
+      if (found === undefined) throw new Error(`no address of ${name}:\n${launched.output()}`);
+      return found;
+    },
     async stop() {
       child.kill("SIGTERM");
       return exited;

@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 
 const root = new URL("../../../", import.meta.url);
+
+export const projectRoot = fileURLToPath(root);
 
 export type Container = {
   image: string;

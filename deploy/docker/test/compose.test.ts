@@ -20,7 +20,7 @@ const serviceOf = ({ image }: Container) => image.replace(/^halyard\/|:.*$/g, ""
 const isMigration = ({ command }: Container) => command?.includes("src/migrate.ts") ?? false;
 const programs = halyard.map(([name, container]) => ({ name, container }));
 
-/** What a migration reads. */
+/** The variable of a migration. */
 const migrationSchema = z.object({ POSTGRES_OWNER_URL: z.url() });
 
 async function schemaOf(container: Container): Promise<z.ZodObject> {
@@ -115,7 +115,7 @@ describe("docker-compose.yml", () => {
     expect(new Set(targets.map(({ port }) => port))).toEqual(new Set([environmentOfImages().PORT]));
   });
 
-  it("gives each edge a cache of its own", () => {
+  it("gives each edge its own cache", () => {
     const caches = [services["sdk-edge-1"], services["sdk-edge-2"]].map((edge) => edge?.volumes);
     expect(caches).toEqual([["sdk-edge-1:/var/cache/halyard"], ["sdk-edge-2:/var/cache/halyard"]]);
     expect(services["sdk-edge-1"]?.environment?.SNAPSHOT_CACHE_FILE).toMatch(

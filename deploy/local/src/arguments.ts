@@ -37,6 +37,8 @@ Environment
   WEBHOOK_RETRY_DELAYS
                    how long after each failed attempt of a delivery the next one is
                    made (default 1m,5m,30m,2h,12h)
+  WEBHOOK_DELIVERY_RETENTION_DAYS
+                   days for which ended deliveries are kept (default 30)
 
 Ctrl-C stops everything. The next start keeps the data; delete HALYARD_HOME to
 begin anew.

@@ -11,7 +11,7 @@ const handedOn: Readonly<Record<string, readonly string[]>> = {
   scheduler: keyLimits,
   "sdk-edge": ["SDK_REQUESTS_PER_SECOND"],
   "usage-metering": keyLimits,
-  "webhook-dispatcher": ["WEBHOOK_RETRY_DELAYS", ...keyLimits],
+  "webhook-dispatcher": ["WEBHOOK_RETRY_DELAYS", "WEBHOOK_DELIVERY_RETENTION_DAYS", ...keyLimits],
 };
 
 export function readSettingsOfServices(

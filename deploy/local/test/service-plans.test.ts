@@ -78,6 +78,7 @@ describe("given settings of single services", () => {
     KEY_REQUESTS_BURST: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
     SDK_REQUESTS_PER_SECOND: ["sdk-edge"],
     WEBHOOK_RETRY_DELAYS: ["webhook-dispatcher"],
+    WEBHOOK_DELIVERY_RETENTION_DAYS: ["webhook-dispatcher"],
   };
   const services = ["management", "scheduler", "sdk-edge", "usage-metering", "webhook-dispatcher"];
 

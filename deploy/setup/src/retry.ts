@@ -5,8 +5,8 @@ const retryEveryMs = 1_000;
 
 /**
  * Repeats `work` while it fails because `server` is unavailable, until `patienceMs` have passed: servers
- * that are started together with this command need some seconds. Then it throws the last error, like
- * every other error at once.
+ * that are started together with this command need some seconds. Then it throws the last error.
+ * Other errors it throws immediately.
  */
 export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,

@@ -145,7 +145,7 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
     expect(await running.exited).toBe(0);
   });
 
-  it("names every missing variable at once", async () => {
+  it("names all missing variables", async () => {
     const { status, output } = await setup({});
     expect(status).toBe(2);
     for (const name of [

@@ -6,7 +6,7 @@ import { compileCheck } from "./json-schema.ts";
  * organization in a bucket that edges follow. What the plan allows stands in the snapshot, so that a
  * plan change reaches the edges as every other change does.
  */
-export const QuotaEntry = z.strictObject({
+export const QuotaEntry = z.object({
   organization_id: z.uuid(),
   /** A month of UTC, `2027-01`. An entry of an earlier month says that nothing is used yet. */
   month: z.string().regex(/^\d{4}-(?:0[1-9]|1[0-2])$/),

@@ -25,7 +25,8 @@ export const OrganizationEntry = z.object({
   organization_id: Uuid,
   name: z.string(),
   plan: z.string(),
-  limits: PlanLimits,
+  // Unlike the configuration of plans, an entry may have limits of a later release.
+  limits: z.object(PlanLimits.shape),
   project_count: z.int().min(0),
   ...Stamp,
 });

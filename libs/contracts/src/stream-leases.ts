@@ -9,13 +9,13 @@ import { compileCheck } from "./json-schema.ts";
  */
 export const EdgeLease = z.discriminatedUnion("state", [
   /** Each renewal is a new revision; the number is there for people. */
-  z.strictObject({ state: z.literal("held"), renewals: z.int().min(0) }),
+  z.object({ state: z.literal("held"), renewals: z.int().min(0) }),
   /** Given up, or taken away after silence. It never comes back: an edge that goes on takes another. */
-  z.strictObject({ state: z.literal("ended") }),
+  z.object({ state: z.literal("ended") }),
 ]);
 export type EdgeLease = z.infer<typeof EdgeLease>;
 
-export const OrganizationStreams = z.strictObject({
+export const OrganizationStreams = z.object({
   /** Slots by the id of the lease that holds them; those of ended leases count as free. */
   holders: z.record(z.uuid(), z.int().min(1)),
 });

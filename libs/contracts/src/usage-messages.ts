@@ -29,36 +29,39 @@ export type UsageEndpoint = z.infer<typeof UsageEndpoint>;
  * edge sends does not grow with the number of flags, and a new flag is not credited with what was
  * answered before it existed.
  */
-export const EnvironmentUsage = z.strictObject({
+export const EnvironmentUsage = z.object({
   /** The beginning of the hour. */
   hour: Instant,
   organization_id: Uuid,
   project_id: Uuid,
   environment_id: Uuid,
-  requests: z.strictObject({
-    flags: Count.optional(),
-    evaluate: Count.optional(),
-    stream: Count.optional(),
-    ofrep_flags: Count.optional(),
-    ofrep_flag: Count.optional(),
-    ofrep_stream: Count.optional(),
-  }),
+  /** Endpoints of a later release are counted too. */
+  requests: z
+    .object({
+      flags: Count.optional(),
+      evaluate: Count.optional(),
+      stream: Count.optional(),
+      ofrep_flags: Count.optional(),
+      ofrep_flag: Count.optional(),
+      ofrep_stream: Count.optional(),
+    })
+    .catchall(Count),
   bulk_answers: z.int().min(0),
   /** When the last of them was given; null where there was none. */
   bulk_answered_at: Instant.nullable(),
   /** Flags that were asked for by themselves, or are as young as this hour. */
-  flags: z.array(z.strictObject({ flag_id: Uuid, evaluations: Count, evaluated_at: Instant })),
+  flags: z.array(z.object({ flag_id: Uuid, evaluations: Count, evaluated_at: Instant })),
 });
 export type EnvironmentUsage = z.infer<typeof EnvironmentUsage>;
 
 /** `usage.recorded`: what one edge has counted since its message before. */
-export const UsageRecorded = z.strictObject({
+export const UsageRecorded = z.object({
   /** One life of one edge: another start is another id. */
   edge: Uuid,
   /** From 1, without gaps. With the edge's id it is the message's own. */
   sequence: z.int().min(1),
   environments: z.array(EnvironmentUsage),
-  keys: z.array(z.strictObject({ key_id: z.string(), used_at: Instant })),
+  keys: z.array(z.object({ key_id: z.string(), used_at: Instant })),
 });
 export type UsageRecorded = z.infer<typeof UsageRecorded>;
 
@@ -66,11 +69,11 @@ export type UsageRecorded = z.infer<typeof UsageRecorded>;
  * `usage.last_seen`: when keys were last used and flags last asked for, for management, which shows it.
  * The latest instant wins, so repetitions and disorder do no harm.
  */
-export const UsageLastSeen = z.strictObject({
-  keys: z.array(z.strictObject({ key_id: z.string(), used_at: Instant })),
+export const UsageLastSeen = z.object({
+  keys: z.array(z.object({ key_id: z.string(), used_at: Instant })),
   /** Answers about all flags of an environment, those that were there already. */
-  environments: z.array(z.strictObject({ environment_id: Uuid, evaluated_at: Instant })),
-  flags: z.array(z.strictObject({ environment_id: Uuid, flag_id: Uuid, evaluated_at: Instant })),
+  environments: z.array(z.object({ environment_id: Uuid, evaluated_at: Instant })),
+  flags: z.array(z.object({ environment_id: Uuid, flag_id: Uuid, evaluated_at: Instant })),
 });
 export type UsageLastSeen = z.infer<typeof UsageLastSeen>;
 

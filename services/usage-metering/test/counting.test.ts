@@ -152,6 +152,18 @@ describe("messages that are missing", () => {
   });
 });
 
+describe("a message of an edge of a later release", () => {
+  it("is counted with the endpoints that this release does not know, and without other members", async () => {
+    const tenant = makeTenant();
+    const edge = makeEdge();
+    const requests = { flags: 1, flags_delta: 2 };
+    const message = { ...edge.message([tenant.used({ requests })]), region: "eu" };
+    await metering.client.publish(usageStream.recorded.subject, JSON.stringify(message));
+    await metering.allTaken();
+    expect(await metering.countedFor(tenant.organizationId)).toBe(3);
+  });
+});
+
 describe("a message that cannot be counted", () => {
   const setAside = async () => {
     const { state } = await metering.manager.streams.info("SET_ASIDE", { subjects_filter: ">" });
@@ -168,7 +180,6 @@ describe("a message that cannot be counted", () => {
       JSON.stringify({ ...good, sequence: 0 }),
       JSON.stringify({ ...good, sequence: 1.5 }),
       JSON.stringify({ ...good, edge: "edge-1" }),
-      JSON.stringify({ ...good, user: "somebody" }),
       JSON.stringify(edge.message([tenant.used({ requests: { flags: -1 } })])),
       JSON.stringify(edge.message([tenant.used({ hour: "yesterday" })])),
     ];

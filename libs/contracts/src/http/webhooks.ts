@@ -104,17 +104,17 @@ export const DeliveryAttempt = z.strictObject({
 });
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
-/** The body of a delivery, as the target gets it. */
-export const WebhookPayload = z.strictObject({
+/** The body of a delivery. Later releases may add members, which receivers ignore. */
+export const WebhookPayload = z.object({
   event: EventName,
   timestamp: InstantOut.describe("Strictly increasing per flag, by which receivers de-duplicate"),
-  flag: z.strictObject({ id: Id, key: z.string(), name: z.string(), enabled: z.boolean() }),
-  environment: z.strictObject({ id: Id, name: z.string() }),
-  triggered_by: z.strictObject({ id: Id, email: z.string() }),
+  flag: z.object({ id: Id, key: z.string(), name: z.string(), enabled: z.boolean() }),
+  environment: z.object({ id: Id, name: z.string() }),
+  triggered_by: z.object({ id: Id, email: z.string() }),
   /** `flag_state.updated` only. */
   state: StateInEvent.optional(),
   /** `flag.updated` only. */
-  changes: z.record(z.string(), z.strictObject({ from: z.string(), to: z.string() })).optional(),
+  changes: z.record(z.string(), z.object({ from: z.string(), to: z.string() })).optional(),
 });
 export type WebhookPayload = z.infer<typeof WebhookPayload>;
 

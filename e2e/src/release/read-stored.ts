@@ -1,0 +1,34 @@
+import {
+  type Checked,
+  checkCompleteEntry,
+  checkEdgeLease,
+  checkEntry,
+  checkFlagEvent,
+  checkOrganizationStreams,
+  checkQuotaEntry,
+  completeKey,
+  flagEventsStream,
+  leaseKey,
+  leasesBucket,
+  parseEntryKey,
+  quotaBucket,
+  snapshotBucket,
+} from "@halyard/contracts";
+
+export type StoredMessage = { subject: string; payload: unknown };
+
+/** Reads a stored message as the services do. */
+export function readStored(stream: string, { subject, payload }: StoredMessage): Checked<unknown> {
+  if (stream === flagEventsStream.name) return checkFlagEvent(payload);
+  if (stream === quotaBucket.streamName) return checkQuotaEntry(payload);
+  if (stream === leasesBucket.streamName) {
+    const isEdge = subject.startsWith(leasesBucket.subjectPrefix + leaseKey.edge(""));
+    return isEdge ? checkEdgeLease(payload) : checkOrganizationStreams(payload);
+  }
+  if (stream !== snapshotBucket.streamName) throw new Error(`no reader of ${stream}`);
+  const key = subject.slice(snapshotBucket.subjectPrefix.length);
+  if (key === completeKey) return checkCompleteEntry(payload);
+  const address = parseEntryKey(key);
+  if (address === undefined) throw new Error(`no reader of ${subject}`);
+  return checkEntry(address.kind, payload);
+}

@@ -1,0 +1,209 @@
+import { execFile } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import {
+  call,
+  eventually,
+  openEventStream,
+  type Receiver,
+  startReceiver,
+  startServiceProcess,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+import "../src/patience.ts";
+import { type Demo, type Launched, launch } from "../src/launched.ts";
+import { allowedContractions } from "../src/release/allowed-contractions.ts";
+import { type DatabaseSchema, readDatabaseSchema } from "../src/release/database-schema.ts";
+import { findContractions } from "../src/release/find-contractions.ts";
+import { readStored, type StoredMessage } from "../src/release/read-stored.ts";
+import { send } from "../src/release/record-exchanges.ts";
+import {
+  databaseName,
+  fixtureFiles,
+  fixtureFolder,
+  homeFiles,
+  type ReleaseFixture,
+  readFixtureJson,
+  releasesWithFixture,
+  restoreHome,
+} from "../src/release/release-fixture.ts";
+import { must } from "../src/tenancy.ts";
+
+/**
+ * Starts this commit on the data of each release. The fixtures never change, and the test runs at any later
+ * date, so it reads nothing that depends on the date:
+ *
+ * - Ended deliveries are deleted, and unfinished ones given up, after WEBHOOK_DELIVERY_RETENTION_DAYS, which
+ *   is set to 27 years. The retrying delivery is due in a century.
+ * - `GET /api/v1/usage` shows the current month alone. Hours of requests become days after 40 days. So the
+ *   test adds up the tables.
+ * - Hours of evaluations and bulk answers are deleted after 31 days, and edges' sequences after 40 days. The
+ *   test reads neither.
+ * - Schedules are deleted after 90 days unless they are the latest of their flag and environment. The
+ *   fixture replaces none.
+ * - Events leave FLAG_EVENTS, and tombstones the snapshot, after seven days; sent rows leave the outbox.
+ *   The test compares what services answer, which includes none of them.
+ * - Pending schedules and the key with an expiry are valid until 2099.
+ */
+const variables = { WEBHOOK_DELIVERY_RETENTION_DAYS: "9999" };
+
+const verifyHistory = fileURLToPath(
+  new URL("../../services/management/src/verify-history.ts", import.meta.url),
+);
+
+describe.each(releasesWithFixture())("given the data of release %s", (version) => {
+  const folder = fixtureFolder(version);
+  let fixture: ReleaseFixture;
+  let releasedSchema: DatabaseSchema;
+  let launched: Launched;
+  let sql: postgres.Sql;
+  let databaseUrl: string;
+  let receiver: Receiver;
+  let url: string;
+
+  beforeAll(async () => {
+    fixture = await readFixtureJson<ReleaseFixture>(folder, "expected");
+    receiver = await startReceiver();
+    launched = await launch(variables, {
+      prepare: (home) =>
+        restoreHome(folder, home, async (restored) => {
+          releasedSchema = await readDatabaseSchema(restored);
+        }),
+    });
+    url = launched.demo.base_url;
+    const password = readFileSync(join(launched.home, homeFiles.superuserPassword), "utf8").trim();
+    const address = launched.backendAddress("PostgreSQL");
+    databaseUrl = `postgres://postgres:${password}@${address}/${databaseName}`;
+    sql = postgres(databaseUrl, { max: 1 });
+  });
+  afterAll(async () => {
+    await sql?.end();
+    await launched?.remove();
+    await receiver?.close();
+  });
+
+  it("keeps the demo project with its keys", async () => {
+    const { base_url: _address, ...demo } = await readFixtureJson<Demo>(folder, "demo");
+    expect(launched.demo).toMatchObject(demo);
+  });
+
+  it("had messages that every reader of this commit accepts", async () => {
+    const streams = await readFixtureJson<Record<string, StoredMessage[]>>(folder, "messages");
+    for (const [stream, messages] of Object.entries(streams)) {
+      expect(messages.length).toBeGreaterThan(0);
+      for (const message of messages)
+        expect({ ...message, ...readStored(stream, message) }).toMatchObject({ ok: true });
+    }
+  });
+
+  it("keeps the usage", async () => {
+    const { organization_id: id, requests } = fixture.usage;
+    const counted = await sql`
+      select sum(requests)::integer as requests from usage.organization_months
+      where organization_id = ${id}
+      union all
+      select sum(requests)::integer from (
+        select organization_id, requests from usage.request_hours
+        union all
+        select organization_id, requests from usage.request_days
+      ) as counted
+      where organization_id = ${id}`;
+    expect(counted.map((row) => row.requests)).toEqual([requests, requests]);
+  });
+
+  it("gives every answer that the release gave", async () => {
+    expect(fixture.exchanges.length).toBeGreaterThan(0);
+    for (const exchange of fixture.exchanges)
+      expect({ ...exchange, answer: await send(url, fixture.keys, exchange) }).toMatchObject(
+        exchange as Record<string, unknown>,
+      );
+  });
+
+  it.each(["revoked", "rotatedOut"])("rejects the key that was %s", async (name) => {
+    const { status } = await call(`${url}/api/v1/sdk/flags`, { key: fixture.keys[name] ?? "" });
+    expect(status).toBe(401);
+  });
+
+  it("has only expanded the database", async () => {
+    const contractions = findContractions(releasedSchema, await readDatabaseSchema(sql));
+    const allowed = allowedContractions.map(({ contraction }) => contraction);
+    expect(contractions.filter((found) => !allowed.includes(found))).toEqual([]);
+  });
+
+  it("delivers what the release could not, signed with the secret that it stored", async () => {
+    const { path, secret, retryingDelivery } = fixture.webhooks.chat;
+    const key = launched.demo.server_key;
+    await must(`${url}${path}`, {
+      method: "PATCH",
+      key,
+      body: { url: `${receiver.url}/released` },
+    });
+    const delivery = `${url}${path}/deliveries/${retryingDelivery}`;
+    await must(`${delivery}/redeliver`, { method: "POST", key });
+    const request = await eventually(() =>
+      receiver.requests.find(({ headers }) => headers["x-service-delivery"] === retryingDelivery),
+    );
+    const signature = createHmac("sha256", secret).update(request.raw).digest("hex");
+    expect(request.headers["x-service-signature"]).toBe(`sha256=${signature}`);
+    await eventually(async () => (await must(delivery, { key })).status === "delivered");
+  });
+
+  it("sends a change of a stored flag to a stream and to a stored webhook", async () => {
+    const key = launched.demo.server_key;
+    await must(`${url}${fixture.webhooks.deployments.path}`, {
+      method: "PATCH",
+      key,
+      body: { url: `${receiver.url}/new` },
+    });
+    const stream = await openEventStream(`${url}/api/v1/sdk/stream`, {
+      authorization: `Bearer ${fixture.keys.web}`,
+    });
+    const { flags } = await must(`${url}/api/v1/flags`, { key });
+    const flag = flags.find((found: { key: string }) => found.key === "dark-mode");
+    await must(`${url}/api/v1/flags/${flag.id}`, {
+      method: "PATCH",
+      key,
+      body: { enabled: true },
+    });
+    const isOn = (data: unknown) =>
+      (data as { flags?: Record<string, boolean> }).flags?.["dark-mode"] === true;
+    await eventually(() => stream.events.some(({ data }) => isOn(data)));
+    stream.close();
+    await eventually(() => receiver.requests.some((request) => request.path === "/new"));
+  });
+
+  it("has a history that verifies, with the changes of both releases", async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [verifyHistory], {
+      env: { ...process.env, POSTGRES_URL: databaseUrl },
+    });
+    expect(stdout).toContain("The history is whole");
+  });
+
+  it("serves the flags from the edge's cache alone while NATS is unreachable", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "halyard-edge-"));
+    const cache = join(directory, "snapshot-cache");
+    await copyFile(join(folder, fixtureFiles.cache), cache);
+    const edge = await startServiceProcess("sdk-edge", {
+      NATS_URL: "nats://127.0.0.1:1",
+      SNAPSHOT_CACHE_FILE: cache,
+    });
+    try {
+      const ofSdk = fixture.exchanges.filter(({ path }) => path.startsWith("/api/v1/sdk/"));
+      expect(ofSdk.length).toBeGreaterThan(0);
+      await eventually(async () => (await call(`${edge.metricsUrl}/readyz`)).status === 200);
+      for (const exchange of ofSdk)
+        expect(await send(edge.url, fixture.keys, exchange)).toMatchObject(
+          exchange.answer as Record<string, unknown>,
+        );
+    } finally {
+      await edge.stop();
+      await rm(directory, { recursive: true });
+    }
+  });
+});

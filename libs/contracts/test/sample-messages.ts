@@ -1,0 +1,32 @@
+import { createGeneratorSync, type JsonSchema } from "json-schema-faker";
+
+/** Messages that fit a schema: without optional members, with some, and with all. */
+export function sampleMessages(schema: JsonSchema): unknown[] {
+  const withMapMembers = addMapMembers(schema) as JsonSchema;
+  const shared = { maxDepth, minItems: 0, maxItems: 2 };
+  const few = { ...shared, seed: 1, optionalsProbability: 0 };
+  const some = { ...shared, seed: 1_001, optionalsProbability: 0.5 };
+  const all = { ...shared, seed: 2_001, alwaysFakeOptionals: true };
+  return [few, some, all].flatMap((options) => {
+    const generator = createGeneratorSync(options);
+    return Array.from({ length: samplesOfEach }, () => generator.generate(withMapMembers));
+  });
+}
+
+/** Enough that each value of the largest enum, 18 operators, occurs often. */
+const samplesOfEach = 100;
+/** Beyond the depth of every schema; the generator writes null below its limit. */
+const maxDepth = 20;
+
+/** The generator leaves maps empty. Gives each map a member of a fixed name. */
+function addMapMembers(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(addMapMembers);
+  if (typeof node !== "object" || node === null) return node;
+  const copy = Object.fromEntries(
+    Object.entries(node).map(([name, value]) => [name, addMapMembers(value)]),
+  );
+  const { additionalProperties, propertyNames } = copy;
+  if (typeof additionalProperties !== "object" || propertyNames === undefined) return copy;
+  const name = createGeneratorSync({ seed: 1 }).generate(propertyNames as JsonSchema);
+  return { ...copy, properties: { [String(name) || "name"]: additionalProperties } };
+}
