@@ -126,7 +126,7 @@ function forward(exchange: Exchange, turnsLeft: number): void {
     if (answered || reply.raw.destroyed) return;
     answered = true;
     const now = Date.now();
-    const unsent = error.syscall === "connect" || error.code === "ECONNREFUSED";
+    const unsent = isUnsent(error);
     if (unsent) upstreams.away(upstream, now);
     if (unsent && upstreams.isAnyHere(now) && turnsLeft > 0) forward(exchange, turnsLeft - 1);
     else if (brokeOff(outgoing, error) && isRead(caller))
@@ -151,6 +151,11 @@ function awaitAnswer(
   const waiting = upstreams.waits(upstream, Date.now());
   outgoing.once("response", () => waiting.answered(Date.now()));
   outgoing.once("close", () => waiting.ended(Date.now()));
+}
+
+/** No connection was made, or the upstream's name has no address, as that of a stopped container. */
+function isUnsent({ syscall, code }: NodeJS.ErrnoException): boolean {
+  return syscall === "connect" || syscall === "getaddrinfo" || code === "ECONNREFUSED";
 }
 
 /** Whether a connection that had been kept ended, as opposed to a new one, or to a long silence. */

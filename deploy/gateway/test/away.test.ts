@@ -103,6 +103,20 @@ describe("given a service that is away", () => {
     });
   });
 
+  it("uses the other edges when the name of one has no address", async () => {
+    // No resolver sends a query for a label of more than 63 bytes.
+    const nameless = new URL(`http://${"x".repeat(64)}:8080`);
+    const edge = await upstreamOf((_incoming, response) => response.end("here"));
+    for (const method of ["GET", "POST"]) {
+      const gateway = await gatewayOf({ management: [], edges: [nameless, edge.origin] });
+      const answered = await fetch(`${gateway.url}/api/v1/sdk/flags`, { method });
+      expect(await answered.text()).toBe("here");
+      expect(gateway.readiness()).toMatchObject({
+        upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
+      });
+    }
+  });
+
   it("hands them what met no connection, body and all, whatever the method", async () => {
     const nobody = await originOfNobody();
     const edge = await upstreamOf((incoming, response) => {
