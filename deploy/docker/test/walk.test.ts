@@ -24,7 +24,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-walk-"));
   const project = `halyard-walk-${process.pid}`;
   let port: number;
-  let clientKey: string;
+  let keys: { server: string; client: string };
 
   function run(commands = ""): string {
     return execFileSync("sh", ["-euc", commands], {
@@ -37,10 +37,19 @@ withEngine("given a Docker engine and a fresh clone", () => {
 
   const readFlags = async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/sdk/flags`, {
-      headers: { authorization: `Bearer ${clientKey}` },
+      headers: { authorization: `Bearer ${keys.client}` },
     });
     return { status: answer.status, body: await answer.json() };
   };
+  async function createFlag(key: string): Promise<void> {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/flags`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${keys.server}`, "content-type": "application/json" },
+      body: JSON.stringify({ key, name: key, enabled: true }),
+    });
+    expect(answer.status).toBe(201);
+  }
+
   const firstFlag = { status: 200, body: { flags: { "new-checkout": true } } };
 
   beforeAll(async () => {
@@ -69,9 +78,12 @@ withEngine("given a Docker engine and a fresh clone", () => {
   it(
     "serves the first flag after the page's first steps",
     () => {
-      const printed = run(`${firstSteps.join("\n")}\nprintf '\\n%s' "$CLIENT_KEY"`).split("\n");
-      expect(printed[0]).toBe('{"flags":{"new-checkout": true}}');
-      clientKey = printed[1] ?? "";
+      const showKeys = `printf '\\n%s\\n%s' "$SERVER_KEY" "$CLIENT_KEY"`;
+      const [flags, server = "", client = ""] = run(`${firstSteps.join("\n")}\n${showKeys}`).split(
+        "\n",
+      );
+      expect(flags).toBe('{"flags":{"new-checkout": true}}');
+      keys = { server, client };
     },
     1 * minutes,
   );
@@ -94,12 +106,16 @@ withEngine("given a Docker engine and a fresh clone", () => {
     3 * minutes,
   );
 
-  it(
-    "has everything again after all data were lost and the backup was restored",
-    async () => {
+  it.each([
+    { after: "newer data on the same machine", lose: "true" },
+    { after: "the loss of all data", lose: "docker compose down --volumes" },
+  ])(
+    "restores the backup after $after",
+    async ({ lose }) => {
       run(backUp);
-      run("docker compose down --volumes");
-      run(restore);
+      await createFlag("newer");
+      run(lose);
+      run(restore?.replaceAll("halyard_", `${project}_`));
       expect(await readFlags()).toEqual(firstFlag);
       expect(run(verify)).toContain("The history is whole");
     },
