@@ -37,14 +37,19 @@ withEngine("given a Docker engine and a fresh clone", () => {
 
   const readFlags = async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/sdk/flags`, {
-      headers: { authorization: `Bearer ${keys.client}` },
+      // A kept connection would be to a gateway that is gone.
+      headers: { authorization: `Bearer ${keys.client}`, connection: "close" },
     });
     return { status: answer.status, body: await answer.json() };
   };
   async function createFlag(key: string): Promise<void> {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/flags`, {
       method: "POST",
-      headers: { authorization: `Bearer ${keys.server}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${keys.server}`,
+        "content-type": "application/json",
+        connection: "close",
+      },
       body: JSON.stringify({ key, name: key, enabled: true }),
     });
     expect(answer.status).toBe(201);
