@@ -25,7 +25,10 @@ import { createTenant, must, type Tenant } from "../src/tenancy.ts";
 import { awaitCounted } from "../src/usage-agreement.ts";
 import { beginWebhookStory, type WebhookStory } from "../src/webhook-story.ts";
 
-/** Backup and restore, as `docs/deployment.md` describes them. */
+/**
+ * Backup and restore in the order of `docs/deployment.md`, with an online base backup of the server's files,
+ * because no pg_dump comes with npm. deploy/docker/test/walk.test.ts runs the page's commands with pg_dump.
+ */
 
 const hourMs = 3_600_000;
 const sdkRequests = 12;

@@ -149,7 +149,7 @@ describe("docker-compose.yml", () => {
       restart,
     }));
     for (const { isJob, restart } of policies)
-      expect(restart).toBe(isJob ? "on-failure" : "unless-stopped");
+      expect(restart).toBe(isJob ? "on-failure:5" : "unless-stopped");
   });
 });
 

@@ -1,7 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { findFreePort } from "@halyard/local-backends";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -18,6 +19,7 @@ const minutes = 60_000;
 const page = readProjectFile("docs/deployment.md");
 const shellBlocks = (heading: string) => commandsOf(sectionOf(page, heading));
 const [start, ...firstSteps] = shellBlocks("Docker Compose").map(({ commands }) => commands);
+const [upgrade] = shellBlocks("Upgrades").map(({ commands }) => commands);
 const [backUp, restore, verify] = shellBlocks("Backup and restore").map(({ commands }) => commands);
 
 withEngine("given a Docker engine and a fresh clone", () => {
@@ -35,27 +37,52 @@ withEngine("given a Docker engine and a fresh clone", () => {
     });
   }
 
-  const readFlags = async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/sdk/flags`, {
-      // A kept connection would be to a gateway that is gone.
-      headers: { authorization: `Bearer ${keys.client}`, connection: "close" },
+  /** Runs commands while this process goes on. */
+  async function runBeside(commands: string): Promise<void> {
+    const env = { ...process.env, COMPOSE_PROJECT_NAME: project };
+    await promisify(execFile)("sh", ["-euc", commands], {
+      cwd: directory,
+      env,
+      maxBuffer: 1 << 26,
     });
-    return { status: answer.status, body: await answer.json() };
-  };
-  async function createFlag(key: string): Promise<void> {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/flags`, {
-      method: "POST",
+  }
+
+  function ask(path: string, key: string, body?: object): Promise<Response> {
+    return fetch(`http://127.0.0.1:${port}${path}`, {
+      method: body === undefined ? "GET" : "POST",
+      // A kept connection would be to a gateway that is gone.
       headers: {
-        authorization: `Bearer ${keys.server}`,
+        authorization: `Bearer ${key}`,
         "content-type": "application/json",
         connection: "close",
       },
-      body: JSON.stringify({ key, name: key, enabled: true }),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    expect(answer.status).toBe(201);
   }
 
-  const firstFlag = { status: 200, body: { flags: { "new-checkout": true } } };
+  /** Returns whether the flag was acknowledged. */
+  async function createFlag(key: string): Promise<boolean> {
+    const answer = ask("/api/v1/flags", keys.server, { key, name: key, enabled: true });
+    return answer.then(
+      ({ status }) => status === 201,
+      () => false,
+    );
+  }
+
+  /** The flags of each edge, asked inside of its container. */
+  function flagsOfEdges(): string[][] {
+    const program =
+      "fetch('http://127.0.0.1:8080/api/v1/sdk/flags', { headers: { authorization: 'Bearer ' + process.argv[1] } })" +
+      ".then((answer) => answer.text()).then(console.log)";
+    return ["sdk-edge-1", "sdk-edge-2"].map((edge) => {
+      const printed = run(`docker compose exec -T ${edge} node -e "${program}" ${keys.client}`);
+      return Object.keys(JSON.parse(printed).flags);
+    });
+  }
+
+  function setVariable(name: string, value: string): void {
+    run(`sed -i 's/^${name}=.*/${name}=${value}/' .env`);
+  }
 
   beforeAll(async () => {
     execFileSync("sh", ["-c", `git ls-files -z | tar -c --null -T - | tar -x -C '${directory}'`], {
@@ -74,7 +101,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
       const [generate = "", ...up] = (start ?? "").trim().split("\n");
       run(generate);
       // The port of the page may be in use on this machine.
-      appendFileSync(join(directory, ".env"), `PORT=${port}\n`);
+      setVariable("PORT", String(port));
       run(up.join("\n"));
     },
     15 * minutes,
@@ -84,9 +111,9 @@ withEngine("given a Docker engine and a fresh clone", () => {
     "serves the first flag after the page's first steps",
     () => {
       const showKeys = `printf '\\n%s\\n%s' "$SERVER_KEY" "$CLIENT_KEY"`;
-      const [flags, server = "", client = ""] = run(`${firstSteps.join("\n")}\n${showKeys}`).split(
-        "\n",
-      );
+      const [flags, server = "", client = ""] = run(
+        `${firstSteps.join("\n").replaceAll(":8080", `:${port}`)}\n${showKeys}`,
+      ).split("\n");
       expect(flags).toBe('{"flags":{"new-checkout": true}}');
       keys = { server, client };
     },
@@ -94,36 +121,101 @@ withEngine("given a Docker engine and a fresh clone", () => {
   );
 
   it(
-    "restarts every container whose process is killed, and loses nothing",
+    "restarts every container whose process is killed, and loses no acknowledged flag",
     async () => {
       const names = run("docker compose ps --format '{{.Name}}'").trim().split("\n");
       expect(names).toHaveLength(9);
-      for (const name of names)
-        process.kill(Number(run(`docker inspect --format '{{.State.Pid}}' ${name}`)), "SIGKILL");
-      await eventually(
-        () =>
-          run(`docker inspect --format '{{.RestartCount}}' ${names.join(" ")}`) === "1\n".repeat(9),
-      );
+      const acknowledged = ["new-checkout"];
+      for (const [index, name] of names.entries()) {
+        const pid = Number(run(`docker inspect --format '{{.State.Pid}}' ${name}`));
+        const creating = Promise.all(
+          [1, 2, 3].map(async (number) => {
+            const key = `killed-${index}-${number}`;
+            if (await createFlag(key)) acknowledged.push(key);
+          }),
+        );
+        process.kill(pid, "SIGKILL");
+        await creating;
+      }
+      await eventually(() => {
+        const restarts = run(`docker inspect --format '{{.RestartCount}}' ${names.join(" ")}`);
+        return restarts
+          .trim()
+          .split("\n")
+          .every((count) => Number(count) > 0);
+      });
       run("docker compose up --detach --wait");
-      expect(await readFlags()).toEqual(firstFlag);
+      expect(acknowledged.length).toBeGreaterThan(1);
+      await eventually(() =>
+        flagsOfEdges().every((flags) => acknowledged.every((key) => flags.includes(key))),
+      );
       expect(run(verify)).toContain("The history is whole");
     },
     3 * minutes,
   );
 
-  it.each([
-    { after: "newer data on the same machine", lose: "true" },
-    { after: "the loss of all data", lose: "docker compose down --volumes" },
-  ])(
-    "restores the backup after $after",
-    async ({ lose }) => {
-      run(backUp);
-      await createFlag("newer");
-      run(lose);
-      run(restore?.replaceAll("halyard_", `${project}_`));
-      expect(await readFlags()).toEqual(firstFlag);
-      expect(run(verify)).toContain("The history is whole");
+  it(
+    "upgrades with the page's commands, with an edge that serves all the time",
+    async () => {
+      run("printf 'HALYARD_VERSION=0.1.1-next\\n' >> .env");
+      const steps = (upgrade ?? "").trim().split("\n");
+      const withGateway = steps.pop() ?? "";
+      const polled = { answered: 0, failed: 0 };
+      const polling = setInterval(async () => {
+        const status = await ask("/api/v1/sdk/flags", keys.client).then(
+          (answer) => answer.status,
+          () => undefined,
+        );
+        if (status === 200) polled.answered += 1;
+        else polled.failed += 1;
+      }, 100);
+      await runBeside(steps.join("\n"));
+      clearInterval(polling);
+      run(withGateway);
+      expect(polled).toEqual({ answered: expect.any(Number), failed: 0 });
+      expect(polled.answered).toBeGreaterThan(10);
+      const images = run("docker compose ps --format '{{.Image}}'");
+      expect(images.match(/:0\.1\.1-next/g)).toHaveLength(7);
     },
-    5 * minutes,
+    10 * minutes,
+  );
+
+  it(
+    "restores the backup over newer data, and after the loss of all data",
+    async () => {
+      run(backUp);
+      const before = flagsOfEdges();
+      for (const lose of ["true", "docker compose down --volumes"]) {
+        expect(await createFlag(`newer-${lose.length}`)).toBe(true);
+        run(lose);
+        run(restore?.replaceAll("halyard_", `${project}_`));
+        expect(flagsOfEdges()).toEqual(before);
+        expect(run(verify)).toContain("The history is whole");
+      }
+    },
+    8 * minutes,
+  );
+
+  it(
+    "takes another operator token and another password of a role from .env",
+    async () => {
+      const token = "a".repeat(64);
+      setVariable("OPERATOR_TOKEN", token);
+      setVariable("MANAGEMENT_RUNTIME_PASSWORD", "b".repeat(64));
+      run("docker compose up --detach --wait");
+      expect((await ask("/api/v1/organizations", token)).status).toBe(200);
+    },
+    3 * minutes,
+  );
+
+  it(
+    "ends with the name of the job when a setup cannot succeed",
+    () => {
+      setVariable("NATS_SETUP_PASSWORD", "nwrong");
+      const failing = "docker compose up --detach --wait --no-deps --force-recreate setup";
+      expect(() => run(`${failing} 2>&1`)).toThrow();
+      expect(run("docker compose logs setup")).toContain("NATS could not be prepared");
+    },
+    3 * minutes,
   );
 });

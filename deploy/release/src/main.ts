@@ -122,10 +122,8 @@ The release is incomplete. Undo it, then run the command again:
 function describeNextSteps(version: string): string {
   return `Release ${version} is committed and tagged v${version}. Next:
   1. Push it: git push --follow-tags
-  2. Build and push the image of each service from the tag:
-     docker build --file deploy/docker/Dockerfile --tag halyard/<service>:${version} \\
-       --build-arg SERVICE=<service> --build-arg VERSION=${version} \\
-       --build-arg REVISION=$(git rev-parse v${version}^{}) .
+  2. Build the images from the tag, then push them:
+     sh deploy/docker/build <registry>
   3. Make the data fixture of ${version}, so that tests start later versions on its data, and commit it:
      node_modules/.bin/node e2e/src/release/make-fixture.ts
 `;

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -128,6 +128,17 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
     expect(await streams()).toEqual(before);
     await expect(logIn("usage_owner", "first of usage_owner")).rejects.toThrow(/authentication/);
     expect(await logIn("usage_owner", "second of usage_owner")).toBe("usage");
+  });
+
+  it("shows no password in the log of PostgreSQL, whatever the server logs", async () => {
+    const sql = postgres(database.adminUrl, { max: 1, onnotice: () => undefined });
+    await sql`alter system set log_statement = 'all'`;
+    await sql`select pg_reload_conf()`;
+    await sql.end();
+    expect((await setup({ ...variables, ...passwordsFor("logged") })).status).toBe(0);
+    const log = readFileSync(database.logFile, "utf8");
+    expect(log).toContain("alter role usage_runtime login password 'SCRAM-SHA-256$");
+    expect(log).not.toContain("logged of");
   });
 
   it("says which server rejects its password, and prepares the other one", async () => {

@@ -19,8 +19,7 @@ describe("given a running system", () => {
     system = await startSystem({ managements: 1, edges: 1 });
     const { url } = await system.startGateway();
     shell = openPageShell(demoOf(await createTenant(url, { name: "Acme" }), url));
-    const { port } = new URL(url);
-    await shell.run(`printf "PORT=%s\\nOPERATOR_TOKEN='%s'\\n" ${port} '${operatorToken}' > .env`);
+    await shell.run(`printf 'OPERATOR_TOKEN=%s\\n' '${operatorToken}' > .env`);
   });
   afterAll(async () => {
     shell?.close();

@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { scramVerifier } from "./scram-verifier.ts";
 import { splitTls } from "./tls.ts";
 
 /**
@@ -71,12 +72,12 @@ async function inDatabase(
   }
 }
 
-/** Roles take no parameters, so PostgreSQL itself quotes the password. */
+/** The statement takes no parameters, so PostgreSQL itself quotes the verifier of the password. */
 async function ensureRole(sql: postgres.Sql, role: string, password: string): Promise<void> {
   const [existing] = await sql`select 1 from pg_roles where rolname = ${role}`;
   const verb = existing === undefined ? "create" : "alter";
   const [quoted] = await sql<[{ statement: string }]>`
-    select format('%s role %I login password %L', ${verb}::text, ${role}::text, ${password}::text)
+    select format('%s role %I login password %L', ${verb}::text, ${role}::text, ${scramVerifier(password)}::text)
       as statement`;
   await sql.unsafe(quoted.statement);
 }

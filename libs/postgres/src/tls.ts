@@ -16,7 +16,7 @@ export function splitTls(address: string): { url: string; tls: Tls } {
   url.searchParams.delete("sslmode");
   url.searchParams.delete("sslrootcert");
   const tls: Tls =
-    rootCertificate === null
+    rootCertificate === null || sslmode === "disable"
       ? { mode: modeOf(sslmode) }
       : { mode: "verified", ca: readFileSync(rootCertificate, "utf8") };
   return { url: url.href, tls };

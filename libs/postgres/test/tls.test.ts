@@ -1,6 +1,7 @@
 import { chownSync, copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import {
   type Certificates,
   eventually,
@@ -11,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
-import { connectPostgres, provisionService } from "../src/index.ts";
+import { connectPostgres, migrate, provisionService } from "../src/index.ts";
 
 const logger = pino({ level: "silent" });
 
@@ -62,11 +63,11 @@ describe("given a PostgreSQL server with TLS", () => {
     },
   );
 
-  it("prepares schemas and roles over TLS", async () => {
+  it("prepares schemas and roles, and migrates, over TLS", async () => {
     const adminUrl = new URL(server.adminUrl);
     adminUrl.searchParams.set("sslmode", "verify-full");
     adminUrl.searchParams.set("sslrootcert", certificates.caFile);
-    const { runtimeUrl } = await provisionService({
+    const { ownerUrl, runtimeUrl } = await provisionService({
       adminUrl: adminUrl.href,
       database: "halyard",
       service: "over_tls",
@@ -74,6 +75,9 @@ describe("given a PostgreSQL server with TLS", () => {
       runtimePassword: "runtime-password",
     });
     expect(await connectAndAsk(runtimeUrl)).toBe(true);
+    const directory = fileURLToPath(new URL("provision-migrations", import.meta.url));
+    const applied = await migrate({ ownerUrl, schema: "over_tls", directory });
+    expect(applied).not.toEqual([]);
   });
 });
 

@@ -115,8 +115,11 @@ function exitWhenTold(logger: Logger, stop: () => Promise<void>): void {
       },
     );
   };
-  process.on("SIGTERM", () => onTold("SIGTERM"));
-  process.on("SIGINT", () => onTold("SIGINT"));
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    // A container ends at once on a signal until here.
+    process.removeAllListeners(signal);
+    process.on(signal, () => onTold(signal));
+  }
   if (process.send !== undefined) process.once("disconnect", () => onTold("launcher gone"));
 }
 
