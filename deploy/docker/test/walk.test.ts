@@ -161,13 +161,14 @@ withEngine("given a Docker engine and a fresh clone", () => {
       const steps = (upgrade ?? "").trim().split("\n");
       const withGateway = steps.pop() ?? "";
       const polled = { answered: 0, failed: 0 };
-      const polling = setInterval(async () => {
-        const status = await ask("/api/v1/sdk/flags", keys.client).then(
-          (answer) => answer.status,
-          () => undefined,
+      const count = (ok: boolean) => {
+        polled[ok ? "answered" : "failed"] += 1;
+      };
+      const polling = setInterval(() => {
+        void ask("/api/v1/sdk/flags", keys.client).then(
+          ({ ok }) => count(ok),
+          () => count(false),
         );
-        if (status === 200) polled.answered += 1;
-        else polled.failed += 1;
       }, 100);
       await runBeside(steps.join("\n"));
       clearInterval(polling);
