@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,6 +56,15 @@ const variables = { WEBHOOK_DELIVERY_RETENTION_DAYS: "9999" };
 const verifyHistory = fileURLToPath(
   new URL("../../services/management/src/verify-history.ts", import.meta.url),
 );
+
+it("has a fixture for every release before the present version", () => {
+  const folder = new URL("../../libs/contracts/released/", import.meta.url);
+  const { version } = JSON.parse(
+    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+  );
+  const earlier = readdirSync(folder).filter((name) => /^\d/.test(name) && name !== version);
+  expect(releasesWithFixture()).toEqual(expect.arrayContaining(earlier));
+});
 
 describe.each(releasesWithFixture())("given the data of release %s", (version) => {
   const folder = fixtureFolder(version);
