@@ -126,16 +126,17 @@ withEngine("given a Docker engine and a fresh clone", () => {
       const names = run("docker compose ps --format '{{.Name}}'").trim().split("\n");
       expect(names).toHaveLength(9);
       const acknowledged = ["new-checkout"];
-      for (const [index, name] of names.entries()) {
-        const pid = Number(run(`docker inspect --format '{{.State.Pid}}' ${name}`));
-        const creating = Promise.all(
-          [1, 2, 3].map(async (number) => {
-            const key = `killed-${index}-${number}`;
-            if (await createFlag(key)) acknowledged.push(key);
-          }),
-        );
-        process.kill(pid, "SIGKILL");
-        await creating;
+      for (const name of names) {
+        const create = async (part: string) => {
+          const created = await createFlag(`${part}-${name}`);
+          if (created) acknowledged.push(`${part}-${name}`);
+          return created;
+        };
+        const during = ["one", "two", "three"].map(create);
+        process.kill(Number(run(`docker inspect --format '{{.State.Pid}}' ${name}`)), "SIGKILL");
+        await Promise.all(during);
+        let attempt = 0;
+        await eventually(() => create(`again${++attempt}`), { withinMs: 1 * minutes });
       }
       await eventually(() => {
         const restarts = run(`docker inspect --format '{{.RestartCount}}' ${names.join(" ")}`);
@@ -145,7 +146,6 @@ withEngine("given a Docker engine and a fresh clone", () => {
           .every((count) => Number(count) > 0);
       });
       run("docker compose up --detach --wait");
-      expect(acknowledged.length).toBeGreaterThan(1);
       await eventually(() =>
         flagsOfEdges().every((flags) => acknowledged.every((key) => flags.includes(key))),
       );
@@ -213,8 +213,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
     "ends with the name of the job when a setup cannot succeed",
     () => {
       setVariable("NATS_SETUP_PASSWORD", "nwrong");
-      const failing = "docker compose up --detach --wait --no-deps --force-recreate setup";
-      expect(() => run(`${failing} 2>&1`)).toThrow();
+      expect(() => run("docker compose up --detach --wait management 2>&1")).toThrow();
       expect(run("docker compose logs setup")).toContain("NATS could not be prepared");
     },
     3 * minutes,
