@@ -212,9 +212,9 @@ withEngine("given a Docker engine and a fresh clone", () => {
   it(
     "ends with the name of the job when a setup cannot succeed",
     () => {
-      setVariable("NATS_SETUP_PASSWORD", "nwrong");
+      setVariable("POSTGRES_PASSWORD", "another");
       expect(() => run("docker compose up --detach --wait management 2>&1")).toThrow();
-      expect(run("docker compose logs setup")).toContain("NATS could not be prepared");
+      expect(run("docker compose logs setup")).toContain("PostgreSQL could not be prepared: password authentication failed");
     },
     3 * minutes,
   );
