@@ -27,9 +27,8 @@ import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.t
 const databaseConnections = 4;
 
 /**
- * Whether the wait of an answer completes within its bound depends on how busy the machine is, and
- * management counts the answers whose wait did not. A test therefore checks the answers with a complete
- * wait, and sends writes until there were enough of them.
+ * On a busy machine a wait may end by its bound, and management counts the answers with such a wait. A test
+ * therefore checks the other answers, and sends writes until there were enough of them.
  */
 describe("given two managements, where the one without the relay takes the writes", () => {
   let system: System;

@@ -12,7 +12,7 @@ beforeEach(() => {
   edges = createLiveEdges();
 });
 
-/** Whether a write of this revision still waits. */
+/** Returns whether a write of this revision still waits. */
 async function waits(revision: number, of = epoch): Promise<boolean> {
   const ending = new AbortController();
   let isWaiting = true;
@@ -118,7 +118,7 @@ describe("given an edge that was silent", () => {
     expect(edges.count()).toBe(1);
   });
 
-  it("has to reach the new epoch, when there is one", async () => {
+  it("has to reach the new epoch after a full write", async () => {
     report(first, 10);
     edges.published({ epoch: newEpoch, revision: 5 });
     report(first, 30);
@@ -135,13 +135,13 @@ describe("given an edge that starts", () => {
     edges.take({ state: "starting", edge: first });
   });
 
-  it("is waited for from its announcement on", async () => {
+  it("delays writes from its announcement on", async () => {
     expect(await waits(20)).toBe(true);
     report(first, 20);
     expect(await waits(20)).toBe(false);
   });
 
-  it("is not waited for when its full read takes longer than two seconds", async () => {
+  it("does not delay writes after the first two seconds of its full read", async () => {
     pass(edgeReports.silentAfterMs + tickMs);
     expect(await waits(20)).toBe(false);
   });

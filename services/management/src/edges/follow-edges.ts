@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { type LiveEdges, tickMs } from "./live-edges.ts";
 
 export type FollowedEdges = {
-  /** Whether NATS is connected, so that reports arrive. */
+  /** True while NATS is connected, so that reports arrive. */
   isConnected(): boolean;
   stop(): void;
 };

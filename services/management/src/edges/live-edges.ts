@@ -31,7 +31,7 @@ const knownAfterTicks = 3;
 type Edge = {
   applied: SnapshotRevision | undefined;
   silentTicks: number;
-  /** The revision from which on the edge counts as live; undefined for a live edge. */
+  /** The revision that the edge has to reach to count as live; undefined for a live edge. */
   liveFrom: SnapshotRevision | undefined;
 };
 
@@ -43,7 +43,7 @@ export function createLiveEdges(): LiveEdges {
   let newest: SnapshotRevision | undefined;
   let ticks = 0;
 
-  /** The revision of one epoch that every live edge has applied; -1 while there is none. */
+  /** The revision of one epoch that every live edge has applied, or -1. */
   function lowestApplied(epoch: string): number {
     if (ticks < knownAfterTicks) return -1;
     let lowest = Number.POSITIVE_INFINITY;

@@ -5,8 +5,8 @@ import type { Publications } from "./publications.ts";
 
 /**
  * A committed write takes effect when JetStream has its events and entries, every live edge has applied
- * the entries, and this process uses its API keys. The answer waits for that, with a bound. The wait ends
- * at once when NATS is disconnected, and its end never fails the write.
+ * the entries, and this process uses its API keys. The answer waits for that, with a bound. While NATS is
+ * disconnected there is no wait. A wait never fails the write.
  */
 export type Effects = {
   /** Registers the rows of a transaction. Call it before the commit. */
@@ -30,7 +30,7 @@ export function createEffects(options: {
   publications: Publications;
   edges: Pick<LiveEdges, "applied">;
   isConnected: () => boolean;
-  /** Whether this process already applies what a message says about an API key. */
+  /** Returns whether this process already uses the version of an API key in a message. */
   isInEffect: (message: OutboxMessage) => boolean;
   onIncomplete: (step: Incomplete) => void;
 }): Effects {

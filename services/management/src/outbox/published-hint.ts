@@ -2,7 +2,8 @@ import type { SnapshotRevision } from "@halyard/contracts";
 
 /**
  * The text of a notification that rows are published: `12,13` or, for entries of the snapshot,
- * `12,13,<epoch>@<revision>`. Release 0.1.0 reads the last item as a row that nobody waits for.
+ * `12,13,<epoch>@<revision>`. Release 0.1.0 reads the last item as a row
+ * that no write waits for.
  */
 export type PublishedHint = { rowIds: readonly number[]; revision?: SnapshotRevision | undefined };
 

@@ -59,7 +59,7 @@ export const publishedChannel = "outbox_published";
 /** A notification holds 8,000 bytes; an id and its comma take at most 17, and a revision at most 53. */
 const idsPerNotification = 400;
 
-/** Notifies the other replicas that rows are published, and up to which revision of the snapshot. */
+/** Sends the ids of published rows, and the revision of the snapshot, to the other replicas. */
 export async function notifyPublished(
   sql: Sql | Transaction,
   rowIds: readonly number[],

@@ -58,7 +58,7 @@ describe("the reports of an edge", () => {
     expect(sent).toEqual(["starting", "stopped"]);
   });
 
-  it("tell a change at once, and those of a burst together, at most a hundred times a second", () => {
+  it("are sent at once for a change, and at most a hundred times a second in a burst", () => {
     apply(1);
     expect(sent).toEqual(["starting", 1]);
     for (let revision = 2; revision <= 1_001; revision += 1) {
@@ -70,7 +70,7 @@ describe("the reports of an edge", () => {
     expect(sent.at(-1)).toBe(1_001);
   });
 
-  it("repeat while nothing changes, as long as the edge follows the snapshot", () => {
+  it("are repeated while nothing changes, as long as the edge follows the snapshot", () => {
     apply(1);
     jest.advanceTimersByTime(2 * edgeReports.everyMs);
     expect(sent).toEqual(["starting", 1, 1, 1]);
