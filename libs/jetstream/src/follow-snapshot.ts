@@ -104,12 +104,8 @@ export function followSnapshot(options: {
       onMessage: (message) => {
         const entry = decode(message, options.follower);
         revision = message.sequence;
-        if (gathered !== undefined) {
-          if (entry !== undefined) gathered.push(entry);
-          return;
-        }
-        if (entry !== undefined) options.follower.apply(entry);
-        options.follower.reached?.({ epoch, revision });
+        if (gathered === undefined) handOver(options.follower, entry, { epoch, revision });
+        else if (entry !== undefined) gathered.push(entry);
       },
     });
     try {
@@ -151,6 +147,15 @@ export function followSnapshot(options: {
       await running;
     },
   };
+}
+
+function handOver(
+  follower: SnapshotFollower,
+  entry: SnapshotEntry | undefined,
+  revision: SnapshotRevision,
+): void {
+  if (entry !== undefined) follower.apply(entry);
+  follower.reached?.(revision);
 }
 
 /** Lets the reading go on until it ends or the snapshot is another one; answers which. */
