@@ -1,22 +1,24 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, loadavg } from "node:os";
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
 import { describeProfile } from "../profile/compare-profiles.ts";
 import { profilingInto } from "../profile/profiling.ts";
+import type { Figure } from "../reporting/figure.ts";
 import { alternate } from "../rounds.ts";
-import { awaitReady, type Service, startEdge } from "../system/services.ts";
 import { measureBareUpdates } from "./bare-updates.ts";
 import { type ChangingSystem, clients, startChangingSystem } from "./changing-system.ts";
 import { openCommitCounts } from "./commit-counts.ts";
+import { type EdgeSet, startEdges } from "./following-edges.ts";
 
 export const changesBenchmark: Benchmark = {
   name: "changes",
   pinned: false,
-  summary: `changes a second that one management process takes from ${clients} clients, with and without edges`,
+  summary: `changes a second that one management process takes from ${clients} clients, and the time of one change, with and without edges`,
   run,
   profile,
 };
 
-const followingEdges = 2;
+const manyEdges = 50;
+const quickManyEdges = 5;
 /** Fewer events than this share of the answers would mean that changes changed nothing. */
 const leastEventShare = 0.95;
 
@@ -30,10 +32,15 @@ async function run(bench: Bench): Promise<Outcome> {
   const rounds = bench.quick ? 1 : 3;
   bench.say("warming up");
   await measure(system, { counts, measureMs });
-  bench.say(`with ${followingEdges} edges, with none, and bare updates, in turn`);
-  const { alone, followed, bare } = await alternate(rounds, {
-    alone: () => measure(system, { counts, measureMs }),
-    followed: () => measureFollowed(bench, system, { counts, measureMs }),
+  const many = bench.quick ? quickManyEdges : manyEdges;
+  bench.say(`with no edge, 1, 2 and ${many} simulated ones, and bare updates, in turn`);
+  const followed = (edges: EdgeSet) => () =>
+    measureFollowed(bench, system, { counts, measureMs, edges });
+  const { alone, one, two, fifty, bare } = await alternate(rounds, {
+    alone: followed({ processes: 0 }),
+    one: followed({ processes: 1 }),
+    two: followed({ processes: 2 }),
+    fifty: followed({ simulated: many }),
     bare: () =>
       measureBareUpdates({
         postgres,
@@ -59,40 +66,81 @@ async function run(bench: Bench): Promise<Outcome> {
         measured: alone.perSecond,
         baseline: bare.perSecond,
       },
-      { what: `${followingEdges} edges following`, unit, measured: followed.perSecond },
+      { what: "1 edge following", unit, measured: one.perSecond },
+      { what: "2 edges following", unit, measured: two.perSecond },
+      { what: `${many} simulated edges following`, unit, measured: fifty.perSecond },
       { what: "no edge, commits not awaiting the disk", unit, measured: careless.perSecond },
       { what: "no edge: median latency", unit: "ms", measured: alone.medianLatencyMs },
       { what: "no edge: p99 latency", unit: "ms", measured: alone.p99LatencyMs },
+      ...figuresOfOneClient({
+        "no edge": alone,
+        "1 edge": one,
+        "2 edges": two,
+        [`${many} simulated edges`]: fifty,
+      }),
     ],
     notes: [
+      ...describeBusyMachine(),
       `No edge: ${describe(alone)}. ${describeDisk(alone)}`,
-      `${followingEdges} edges: ${describe(followed)}.`,
+      `2 edges: ${describe(two)}.`,
+      `${many} simulated edges: ${describe(fifty)}.`,
+      `Answers that did not wait to the end: ${one.incomplete + two.incomplete + fifty.incomplete}.`,
       `Commits not awaiting the disk: ${describe(careless)}.`,
     ],
     servers: { PostgreSQL: postgres.version, NATS: nats.version },
   };
 }
 
+/** The load of all clients, and then of a single one, while a number of edges follows. */
 async function measureFollowed(
   bench: Bench,
   system: ChangingSystem,
-  options: { counts: Counts; measureMs: number },
+  { counts, measureMs, edges }: { counts: Counts; measureMs: number; edges: EdgeSet },
 ) {
-  const natsUrl = system.nats.url;
-  const edges = await Promise.all(
-    Array.from({ length: followingEdges }, () => startEdge(bench, { natsUrl, core: undefined })),
-  );
-  await Promise.all(edges.map(awaitReady));
-  const sample = await measure(system, { ...options, edges });
-  await Promise.all(edges.map(({ child }) => child.stop()));
-  return sample;
+  const following = await startEdges(bench, system, edges);
+  const incomplete = await system.readMetric(incompleteWaits);
+  const sample = await measure(system, { counts, measureMs, edges: following.pids });
+  const single = await system.change({ measureMs, connections: 1 });
+  const incompleteAfter = await system.readMetric(incompleteWaits);
+  await following.stop();
+  return {
+    ...sample,
+    singleMedianMs: single.medianLatencyMs,
+    singleP99Ms: single.p99LatencyMs,
+    incomplete: incompleteAfter - incomplete,
+  };
+}
+
+const incompleteWaits = "halyard_write_waits_incomplete_total";
+
+type Followed = Awaited<ReturnType<typeof measureFollowed>>;
+
+function figuresOfOneClient(sides: Readonly<Record<string, Followed>>): Figure[] {
+  return Object.entries(sides).flatMap(([name, { singleMedianMs, singleP99Ms }]) => [
+    { what: `one client, ${name}: median latency`, unit: "ms", measured: singleMedianMs },
+    { what: `one client, ${name}: p99 latency`, unit: "ms", measured: singleP99Ms },
+  ]);
+}
+
+/** Load average before the benchmark; the benchmark itself adds to later values. */
+const loadBefore = loadavg()[0] ?? 0;
+
+function describeBusyMachine(): string[] {
+  if (loadBefore < availableParallelism()) return [];
+  return [
+    "The machine was busy with other work all the time, so times are several times those of an idle one. Compare only figures of this run.",
+  ];
 }
 
 type Sample = Awaited<ReturnType<typeof measure>>;
 
 async function measure(
   system: ChangingSystem,
-  { counts, measureMs, edges = [] }: { counts: Counts; measureMs: number; edges?: Service[] },
+  {
+    counts,
+    measureMs,
+    edges = [],
+  }: { counts: Counts; measureMs: number; edges?: readonly number[] },
 ) {
   const before = await counts.read();
   const result = await system.change({ measureMs, alsoWatch: edges });

@@ -10,7 +10,14 @@ export type ChangingSystem = {
   postgres: Postgres;
   management: Service;
   tenant: Tenant;
-  change(options: { measureMs: number; alsoWatch?: readonly Service[] }): Promise<LoadResult>;
+  /** `connections` is the number of clients, each with one write in flight. */
+  change(options: {
+    measureMs: number;
+    connections?: number;
+    alsoWatch?: readonly number[];
+  }): Promise<LoadResult>;
+  /** The sum of one of management's metrics over its labels. */
+  readMetric(name: string): Promise<number>;
   /** Another process in management's place. */
   restartManagement(): Promise<void>;
 };
@@ -36,10 +43,10 @@ export async function startChangingSystem(
     get management() {
       return management;
     },
-    change: ({ measureMs, alsoWatch = [] }) =>
+    change: ({ measureMs, connections = clients, alsoWatch = [] }) =>
       load.run({
         url: management.url,
-        connections: clients,
+        connections,
         measureMs,
         requests,
         expectedStatus: 200,
@@ -47,9 +54,14 @@ export async function startChangingSystem(
           { pid: management.child.pid },
           { pid: postgres.pid, tree: true },
           { pid: nats.pid },
-          ...alsoWatch.map(({ child }) => ({ pid: child.pid })),
+          ...alsoWatch.map((pid) => ({ pid })),
         ],
       }),
+    async readMetric(name) {
+      const text = await (await fetch(`${management.metricsUrl}/metrics`)).text();
+      const values = text.split("\n").filter((line) => line.startsWith(`${name}{`));
+      return values.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    },
     async restartManagement() {
       await management.child.stop();
       management = await start();

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
 import { createEdge } from "../../../services/sdk-edge/src/app.ts";
 import { readConfig } from "../../../services/sdk-edge/src/config.ts";
@@ -16,7 +17,13 @@ await startOrExit(async () => {
   const pace = createPace(() => performance.now());
   const holder = createSnapshotHolder({ now, pace });
   const connection = openNatsConnection({ nats: { url: config.NATS_URL }, logger });
-  const nats = followNats({ connection: connection.ready, holder, cache: undefined, logger });
+  const nats = followNats({
+    connection: connection.ready,
+    edge: randomUUID(),
+    holder,
+    cache: undefined,
+    logger,
+  });
   const edge = createEdge({
     holder,
     pace,

@@ -1,6 +1,7 @@
 import {
   CompleteEntry,
   EdgeLease,
+  EdgeReport,
   EnvironmentEntry,
   FlagEntry,
   FlagEvent,
@@ -20,6 +21,7 @@ import { z } from "zod";
 
 /** What crosses the broker or is sent to webhooks, for readers in any language: file name and schema. */
 const messages: Readonly<Record<string, z.ZodType>> = {
+  "edge-report": EdgeReport,
   "flag-event": FlagEvent,
   "schedule-due": ScheduleDue,
   "schedule-resolved": ScheduleResolved,

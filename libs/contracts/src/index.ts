@@ -1,4 +1,5 @@
 export { operatorNames, parseInstant } from "@halyard/evaluation";
+export * from "./edge-reports.ts";
 export * from "./events.ts";
 export * from "./flag-age.ts";
 export * from "./http/changes.ts";

@@ -4,6 +4,7 @@ import {
   type Checked,
   checkCompleteEntry,
   checkEdgeLease,
+  checkEdgeReport,
   checkEntry,
   checkFlagEvent,
   checkOrganizationStreams,
@@ -28,6 +29,7 @@ import { sampleMessages } from "./sample-messages.ts";
 type Reader = (message: unknown) => Checked<unknown>;
 
 const readers: Readonly<Record<string, Reader>> = {
+  "edge-report": checkEdgeReport,
   "flag-event": checkFlagEvent,
   "schedule-due": checkScheduleDue,
   "schedule-resolved": checkScheduleResolved,

@@ -4,6 +4,7 @@ import {
   type EntryAddress,
   type LiveEntry,
   parseEntryKey,
+  type SnapshotRevision,
   snapshotBucket,
   type Tombstone,
 } from "@halyard/contracts";
@@ -34,6 +35,11 @@ export type SnapshotFollower = {
   apply(entry: SnapshotEntry): void;
   /** An entry that does not fit its schema was left out. */
   rejected(key: string, problem: string): void;
+  /**
+   * Every entry up to this revision was handed over. Called after `replace`, and after each later message,
+   * also one without an entry for this follower.
+   */
+  reached?(revision: SnapshotRevision): void;
 };
 
 export type FollowedSnapshot = {
@@ -88,6 +94,7 @@ export function followSnapshot(options: {
     const epoch = await readEpoch(manager);
     if (epoch === undefined) return "the snapshot is not complete yet";
     let gathered: SnapshotEntry[] | undefined = [];
+    let revision = 0;
     reading = await readStream({
       connection,
       manager,
@@ -96,9 +103,9 @@ export function followSnapshot(options: {
       from: "last-per-subject",
       onMessage: (message) => {
         const entry = decode(message, options.follower);
-        if (entry === undefined) return;
-        if (gathered === undefined) options.follower.apply(entry);
-        else gathered.push(entry);
+        revision = message.sequence;
+        if (gathered === undefined) handOver(options.follower, entry, { epoch, revision });
+        else if (entry !== undefined) gathered.push(entry);
       },
     });
     try {
@@ -109,6 +116,7 @@ export function followSnapshot(options: {
       options.follower.replace(epoch, gathered);
       gathered = undefined;
       current = true;
+      options.follower.reached?.({ epoch, revision });
       ready.resolve();
       logger.info({ epoch }, "following the snapshot");
       return await watchEpoch(manager, reading, epoch);
@@ -139,6 +147,15 @@ export function followSnapshot(options: {
       await running;
     },
   };
+}
+
+function handOver(
+  follower: SnapshotFollower,
+  entry: SnapshotEntry | undefined,
+  revision: SnapshotRevision,
+): void {
+  if (entry !== undefined) follower.apply(entry);
+  follower.reached?.(revision);
 }
 
 /** Lets the reading go on until it ends or the snapshot is another one; answers which. */

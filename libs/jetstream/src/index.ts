@@ -1,5 +1,6 @@
 export { pause } from "./attempt.ts";
 export * from "./connect.ts";
+export * from "./connection-watch.ts";
 export * from "./consume.ts";
 export * from "./failures.ts";
 export * from "./fenced-publish.ts";

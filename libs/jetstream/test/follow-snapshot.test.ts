@@ -4,6 +4,7 @@ import {
   entryKey,
   everythingFilter,
   type FlagEntry,
+  type SnapshotRevision,
   snapshotBucket,
 } from "@halyard/contracts";
 import {
@@ -83,6 +84,7 @@ function follow(filter = everythingFilter) {
     reads: [] as { epoch: string; entries: readonly SnapshotEntry[] }[],
     applied: [] as SnapshotEntry[],
     rejected: [] as string[],
+    reached: [] as SnapshotRevision[],
   };
   const followed = followSnapshot({
     connection,
@@ -92,6 +94,7 @@ function follow(filter = everythingFilter) {
       replace: (epoch, entries) => void seen.reads.push({ epoch, entries }),
       apply: (entry) => void seen.applied.push(entry),
       rejected: (key) => void seen.rejected.push(key),
+      reached: (revision) => void seen.reached.push(revision),
     },
   });
   following.push(followed);
@@ -113,6 +116,21 @@ describe("given a complete snapshot", () => {
     await putFlag({ ...one, version: 2 });
     await eventually(() => applied.length === 1);
     expect(applied[0]?.value).toMatchObject({ flag_id: one.flag_id, version: 2 });
+  });
+
+  it("names the revision after the full read, and after each message, also an invalid one", async () => {
+    await openBucket();
+    await putFlag(flag(1));
+    const epoch = randomUUID();
+    await complete(epoch);
+    const revision = lastSequence;
+    const { reached, followed } = follow();
+    await followed.ready;
+    expect(reached).toEqual([{ epoch, revision }]);
+    await putFlag(flag(1));
+    await put(`${organizationId}.flag.${environmentId}.${randomUUID()}`, "not JSON");
+    await eventually(() => reached.length === 3);
+    expect(reached.map((each) => each.revision - revision)).toEqual([0, 1, 2]);
   });
 
   it("reads only what its filter asks for", async () => {

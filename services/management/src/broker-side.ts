@@ -14,9 +14,12 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
+import { type FollowedEdges, followEdges } from "./edges/follow-edges.ts";
+import { createLiveEdges } from "./edges/live-edges.ts";
+import { createEffectMetrics } from "./outbox/effect-metrics.ts";
+import { createEffects, type Effects } from "./outbox/effects.ts";
 import { createLeaderHint, listenForHints } from "./outbox/hints.ts";
-import type { OutboxMessage } from "./outbox/outbox-message.ts";
-import type { Publications } from "./outbox/publications.ts";
+import { createPublications, type Publications } from "./outbox/publications.ts";
 import { createLease } from "./relay/lease.ts";
 import { publishedChannel } from "./relay/outbox-rows.ts";
 import { type Relay, startRelay } from "./relay/relay.ts";
@@ -32,8 +35,8 @@ import { consumeLastSeen } from "./usage/consume-last-seen.ts";
 export type BrokerSide = {
   wakeRelay: () => void;
   directoryIsCurrent: () => boolean;
-  /** Whether the directory of keys already says what a message does. */
-  isInEffect: (message: OutboxMessage) => boolean;
+  /** Lets writes wait until they are in effect. */
+  effects: Effects;
   details: () => {
     nats: "connected" | "away";
     relay: "leading" | "following";
@@ -48,7 +51,6 @@ export function startBrokerSide(options: {
   /** Who this process is, in the relay's lease. */
   holder: string;
   sql: Sql;
-  publications: Publications;
   directory: KeyDirectory;
   lastUsed: LastUsed;
   plans: Readonly<Record<string, PlanLimits>>;
@@ -57,7 +59,12 @@ export function startBrokerSide(options: {
   metrics: Registry;
   logger: Logger;
 }): BrokerSide {
-  const { sql, publications, logger } = options;
+  const { sql, logger } = options;
+  let followedEdges: FollowedEdges | undefined;
+  const { publications, edges, effects } = composeEffects({
+    ...options,
+    isConnected: () => followedEdges?.isConnected() ?? false,
+  });
   const hintLeader = createLeaderHint(sql, logger);
   const stopping = new AbortController();
   let connection: NatsConnection | undefined;
@@ -72,8 +79,10 @@ export function startBrokerSide(options: {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const client = jetstream(connection);
     const broker = { connection, client, manager, replicas: options.replicas, logger };
+    followedEdges = followEdges({ connection, edges, onLoss: effects.interrupt, logger });
     relay = startRelay({
       ...options,
+      publications,
       broker,
       lease: createLease({
         sql,
@@ -99,11 +108,12 @@ export function startBrokerSide(options: {
       await Promise.all([consuming.stop(), lastSeen.stop(), telling.stop()]);
       await followed?.stop();
       await relay?.stop();
+      followedEdges?.stop();
     };
     await listenForHints(sql, {
       publishedChannel,
       onWritten: relay.wake,
-      onPublished: publications.confirm,
+      onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
       signal: stopping.signal,
       logger,
     });
@@ -115,11 +125,7 @@ export function startBrokerSide(options: {
   return {
     wakeRelay,
     directoryIsCurrent: () => followed?.isCurrent() ?? false,
-    isInEffect: (message) => {
-      if (message.stream !== "snapshot" || message.address.kind !== "key") return true;
-      const known = options.directory.versionOf(message.address.keyId) ?? 0;
-      return known >= message.value.version;
-    },
+    effects,
     details: () => ({
       nats: connection !== undefined && !connection.isClosed() ? "connected" : "away",
       relay: relay?.isLeading() ? "leading" : "following",
@@ -133,6 +139,34 @@ export function startBrokerSide(options: {
       await connection.close();
     },
   };
+}
+
+function composeEffects(options: {
+  directory: KeyDirectory;
+  metrics: Registry;
+  isConnected: () => boolean;
+}) {
+  const { confirm, expect } = createPublications();
+  const edges = createLiveEdges();
+  const publications: Publications = {
+    expect,
+    confirm(rowIds, revision) {
+      if (revision !== undefined) edges.published(revision);
+      confirm(rowIds, revision);
+    },
+  };
+  const effects = createEffects({
+    publications,
+    edges,
+    isConnected: options.isConnected,
+    isInEffect: (message) => {
+      if (message.stream !== "snapshot" || message.address.kind !== "key") return true;
+      const known = options.directory.versionOf(message.address.keyId) ?? 0;
+      return known >= message.value.version;
+    },
+    onIncomplete: createEffectMetrics(options.metrics, edges),
+  });
+  return { publications, edges, effects };
 }
 
 function followKeys(

@@ -15,7 +15,6 @@ import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { readConfig } from "./config.ts";
-import { createPublications } from "./outbox/publications.ts";
 import { createWriter } from "./outbox/write.ts";
 
 await startOrExit(async () => {
@@ -29,7 +28,6 @@ await startOrExit(async () => {
     logger,
   });
   const { sql } = database;
-  const publications = createPublications();
   const directory = createKeyDirectory();
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
@@ -39,7 +37,6 @@ await startOrExit(async () => {
     replicas: config.JETSTREAM_REPLICAS,
     holder: randomUUID(),
     sql,
-    publications,
     directory,
     lastUsed,
     plans,
@@ -52,10 +49,9 @@ await startOrExit(async () => {
     sql,
     writer: createWriter({
       sql,
-      publications,
       newId: uuidv7,
       wakeRelay: broker.wakeRelay,
-      isInEffect: broker.isInEffect,
+      effects: broker.effects,
     }),
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken: config.OPERATOR_TOKEN,

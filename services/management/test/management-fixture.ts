@@ -19,7 +19,6 @@ import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createManagementApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
-import { createPublications } from "../src/outbox/publications.ts";
 import { createWriter } from "../src/outbox/write.ts";
 
 /**
@@ -50,7 +49,6 @@ export async function openManagement(
     logger,
   });
   const metrics = createMetrics({ service: "management" });
-  const publications = createPublications();
   const directory = createKeyDirectory();
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
@@ -59,7 +57,6 @@ export async function openManagement(
     replicas: 1,
     holder: randomUUID(),
     sql,
-    publications,
     directory,
     lastUsed,
     plans,
@@ -72,10 +69,9 @@ export async function openManagement(
     sql,
     writer: createWriter({
       sql,
-      publications,
       newId: uuidv7,
       wakeRelay: broker.wakeRelay,
-      isInEffect: broker.isInEffect,
+      effects: broker.effects,
     }),
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken,

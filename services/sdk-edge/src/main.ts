@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   createLogger,
   createMetrics,
@@ -26,7 +27,13 @@ await startOrExit(async () => {
   const file = config.SNAPSHOT_CACHE_FILE;
   const cache = file === undefined ? undefined : createDiskCache({ file, holder, logger, now });
   const connection = openNatsConnection({ nats: natsServers(config), logger });
-  const nats = followNats({ connection: connection.ready, holder, cache, logger });
+  const nats = followNats({
+    connection: connection.ready,
+    edge: randomUUID(),
+    holder,
+    cache,
+    logger,
+  });
   const usage = startUsage({
     connection: connection.ready,
     holder,

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
+import { decodePublished, type PublishedHint } from "./published-hint.ts";
 
 /**
  * Hints between the replicas, by PostgreSQL's notifications: "there is something to publish" to
@@ -45,7 +46,7 @@ export async function listenForHints(
   options: {
     publishedChannel: string;
     onWritten: () => void;
-    onPublished: (rowIds: number[]) => void;
+    onPublished: (hint: PublishedHint) => void;
     signal: AbortSignal;
     logger: Logger;
   },
@@ -53,8 +54,8 @@ export async function listenForHints(
   while (!options.signal.aborted) {
     try {
       await sql.listen(writtenChannel, options.onWritten);
-      await sql.listen(options.publishedChannel, (ids) =>
-        options.onPublished(ids.split(",").map(Number)),
+      await sql.listen(options.publishedChannel, (text) =>
+        options.onPublished(decodePublished(text)),
       );
       return;
     } catch (error) {

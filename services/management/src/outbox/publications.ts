@@ -1,24 +1,35 @@
+import type { SnapshotRevision } from "@halyard/contracts";
+
 /**
- * Who waits for which rows of the outbox. A write registers its rows before it commits, so that no
- * confirmation can come too early; the relay confirms rows as the broker acknowledges them, in this
- * process or, by a PostgreSQL notification, from the process that leads.
+ * Writes that wait until their rows of the outbox are published. A write registers its rows before it
+ * commits, so that no confirmation can come too early. The relay confirms rows when the broker has
+ * acknowledged them: in this process or, by a PostgreSQL notification, in the process that leads.
  */
 export type Publications = {
-  /** Resolves when all rows have been confirmed. `forget` ends the waiting early. */
-  expect(rowIds: readonly number[]): { confirmed: Promise<void>; forget: () => void };
-  confirm(rowIds: Iterable<number>): void;
+  /**
+   * `confirmed` resolves when all rows are published, with a revision of the snapshot that contains their
+   * entries, if the relay named one. `forget` ends the wait early.
+   */
+  expect(rowIds: readonly number[]): Expected;
+  confirm(rowIds: Iterable<number>, revision?: SnapshotRevision): void;
 };
 
-type Waiter = { missing: number; resolve: () => void };
+export type Expected = { confirmed: Promise<SnapshotRevision | undefined>; forget: () => void };
+
+type Waiter = {
+  missing: number;
+  revision: SnapshotRevision | undefined;
+  resolve: (revision: SnapshotRevision | undefined) => void;
+};
 
 export function createPublications(): Publications {
   const waiters = new Map<number, Waiter>();
   return {
     expect(rowIds) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const waiter = { missing: rowIds.length, resolve };
+      const { promise, resolve } = Promise.withResolvers<SnapshotRevision | undefined>();
+      const waiter = { missing: rowIds.length, revision: undefined, resolve };
       for (const id of rowIds) waiters.set(id, waiter);
-      if (rowIds.length === 0) resolve();
+      if (rowIds.length === 0) resolve(undefined);
       return {
         confirmed: promise,
         forget: () => {
@@ -26,13 +37,15 @@ export function createPublications(): Publications {
         },
       };
     },
-    confirm(rowIds) {
+    confirm(rowIds, revision) {
       for (const id of rowIds) {
         const waiter = waiters.get(id);
         if (waiter === undefined) continue;
         waiters.delete(id);
         waiter.missing -= 1;
-        if (waiter.missing === 0) waiter.resolve();
+        // Confirmations arrive in the order of publication.
+        if (revision !== undefined) waiter.revision = revision;
+        if (waiter.missing === 0) waiter.resolve(waiter.revision);
       }
     },
   };

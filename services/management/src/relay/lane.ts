@@ -1,4 +1,4 @@
-import { snapshotBucket } from "@halyard/contracts";
+import { type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
@@ -32,6 +32,8 @@ export function createLane(options: {
   lease: Lease;
   broker: Broker;
   publications: Publications;
+  /** The epoch of the snapshot, for the lane that writes it. */
+  epoch?: string;
   /** The sequence that stands last in the stream as the lane begins. */
   lastSequence: number;
   isLeading: () => boolean;
@@ -59,16 +61,27 @@ export function createLane(options: {
       const sequence = result.sequences[index];
       return sequence === undefined ? [] : [{ id: row.id, subject: row.subject, sequence }];
     });
-    publications.confirm(acknowledged.map((message) => message.id));
-    if (acknowledged.length > 0)
-      publications.confirm(
-        await lease.recordAsLeader((tx) => recordSent(tx, stream, acknowledged)),
+    const revision = revisionOf(acknowledged.at(-1)?.sequence);
+    publications.confirm(
+      acknowledged.map((message) => message.id),
+      revision,
+    );
+    if (acknowledged.length > 0) {
+      const settled = await lease.recordAsLeader((tx) =>
+        recordSent(tx, stream, acknowledged, revision),
       );
+      publications.confirm(settled, revision);
+    }
     if (result.failure !== undefined)
       throw new StreamMovedError("not everything was acknowledged", { cause: result.failure });
     lastSequence += rows.length;
     if (acknowledged.at(-1)?.sequence !== lastSequence)
       throw new StreamMovedError("the broker had seen a message before");
+  }
+
+  function revisionOf(sequence: number | undefined): SnapshotRevision | undefined {
+    if (options.epoch === undefined || sequence === undefined) return undefined;
+    return { epoch: options.epoch, revision: sequence };
   }
 
   function outgoing(row: UnsentRow): OutgoingMessage {

@@ -1,4 +1,6 @@
+import type { SnapshotRevision } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
+import { encodePublished } from "../outbox/published-hint.ts";
 
 /** The relay's questions to the outbox, and what it records there. */
 export type StreamName = "events" | "snapshot";
@@ -54,8 +56,22 @@ export async function unsentEntries(sql: Sql, bounds: BatchBounds): Promise<Unse
 
 /** On this channel the leader tells the other replicas which rows their writers need not wait for. */
 export const publishedChannel = "outbox_published";
-/** A notification holds 8,000 bytes; an id and its comma take at most 17. */
+/** A notification holds 8,000 bytes; an id and its comma take at most 17, and a revision at most 53. */
 const idsPerNotification = 400;
+
+/** Sends the ids of published rows, and the revision of the snapshot, to the other replicas. */
+export async function notifyPublished(
+  sql: Sql | Transaction,
+  rowIds: readonly number[],
+  revision: SnapshotRevision | undefined,
+): Promise<void> {
+  let from = 0;
+  do {
+    const hint = { rowIds: rowIds.slice(from, from + idsPerNotification), revision };
+    await sql`select pg_notify(${publishedChannel}, ${encodePublished(hint)})`;
+    from += idsPerNotification;
+  } while (from < rowIds.length);
+}
 
 /**
  * Records what the broker acknowledged. An entry takes the older unsent values of the same entry with
@@ -65,6 +81,7 @@ export async function recordSent(
   tx: Transaction,
   stream: StreamName,
   sent: readonly Sent[],
+  revision?: SnapshotRevision,
 ): Promise<number[]> {
   const lastSequence = Math.max(...sent.map((message) => message.sequence));
   const ids = sent.map((message) => message.id);
@@ -94,9 +111,7 @@ export async function recordSent(
   // Sent together, they cost one way to the database and back.
   const [ofSent, ofOvertaken] = await Promise.all([recorded, overtaken, advanced]);
   const settled = [...ofSent, ...ofOvertaken].map((row) => row.id);
-  for (let from = 0; from < settled.length; from += idsPerNotification)
-    await tx`
-      select pg_notify(${publishedChannel}, ${settled.slice(from, from + idsPerNotification).join(",")})`;
+  if (settled.length > 0) await notifyPublished(tx, settled, revision);
   return settled;
 }
 

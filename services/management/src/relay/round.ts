@@ -1,5 +1,10 @@
 import { flagEventsStream, type PlanLimits, snapshotBucket } from "@halyard/contracts";
-import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
+import {
+  readEpoch,
+  type StreamPosition,
+  snapshotPosition,
+  streamPosition,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
@@ -8,7 +13,7 @@ import { cleanUp, cleanUpEveryMs } from "./clean-up.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import { createLane, type Lane } from "./lane.ts";
 import { type Lease, renewEveryMs } from "./lease.ts";
-import { readBacklog } from "./outbox-rows.ts";
+import { notifyPublished, readBacklog } from "./outbox-rows.ts";
 import { synchroniseLog } from "./synchronise-log.ts";
 import { synchroniseSnapshot } from "./synchronise-snapshot.ts";
 import type { WakeUp } from "./wake-up.ts";
@@ -80,9 +85,11 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
     const shared = { sql, lease, broker, publications, isLeading };
     const carryEntries = async () => {
       standing.snapshot = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
-      options.onLeading();
       const { lastSequence } = standing.snapshot;
-      await runLane(createLane({ ...shared, stream: "snapshot", lastSequence }), options, ended);
+      const epoch = await announceEpoch(options, lastSequence);
+      options.onLeading();
+      const lane = createLane({ ...shared, stream: "snapshot", epoch, lastSequence });
+      await runLane(lane, options, ended);
     };
     const carryEvents = async () => {
       standing.log = await synchroniseLog(sql, lease, broker, publications);
@@ -98,6 +105,18 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       cleanUpRegularly(options, ended),
     ];
   });
+}
+
+/** Notifies all replicas of the snapshot's revision, so that they know which edges are current. */
+async function announceEpoch(
+  { sql, broker, publications }: RoundOptions,
+  revision: number,
+): Promise<string> {
+  const epoch = await readEpoch(broker.manager);
+  if (epoch === undefined) throw new StreamMovedError("the snapshot has no epoch yet");
+  publications.confirm([], { epoch, revision });
+  await notifyPublished(sql, [], { epoch, revision });
+  return epoch;
 }
 
 async function runLane(lane: Lane, options: RoundOptions, signal: AbortSignal): Promise<void> {

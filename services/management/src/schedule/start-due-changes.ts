@@ -1,7 +1,6 @@
 import type { Consumption, QueueMetrics } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { createFlagChanges } from "../flags/flag-changes.ts";
-import type { Publications } from "../outbox/publications.ts";
 import { createWriter } from "../outbox/write.ts";
 import type { Broker } from "../relay/broker.ts";
 import { createDueChanges } from "./apply-due-change.ts";
@@ -15,16 +14,9 @@ import { consumeDueChanges } from "./due-consumer.ts";
 const shareOfConnections = 0.4;
 
 /**
- * A request is answered when the broker has its events; a due change is not waited for. The scheduler
- * may hear of it a moment before the events are out, and a burst of thousands does not go at the pace
- * at which the relay confirms.
+ * Composes the consumer that applies due changes in this process. Unlike requests, due changes do not wait
+ * until they are in effect, so that a burst of thousands is not slowed down.
  */
-const nobodyWaits: Publications = {
-  expect: () => ({ confirmed: Promise.resolve(), forget: () => undefined }),
-  confirm: () => undefined,
-};
-
-/** Composes what makes the changes that come due in this process. */
 export function startDueChanges(options: {
   sql: Sql;
   broker: Broker;
@@ -34,13 +26,7 @@ export function startDueChanges(options: {
   queueMetrics: QueueMetrics;
 }): Consumption {
   const { sql, broker, now, newId } = options;
-  const writer = createWriter({
-    sql,
-    publications: nobodyWaits,
-    newId,
-    wakeRelay: options.wakeRelay,
-    isInEffect: () => true,
-  });
+  const writer = createWriter({ sql, newId, wakeRelay: options.wakeRelay });
   return consumeDueChanges({
     ...broker,
     dueChanges: createDueChanges({ writer, changes: createFlagChanges({ now, newId }), now }),

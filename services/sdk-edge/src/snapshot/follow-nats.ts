@@ -3,6 +3,7 @@ import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
+import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
@@ -25,6 +26,8 @@ const confirmIntervalMs = 250;
 
 export function followNats(options: {
   connection: Promise<NatsConnection>;
+  /** Identifies this process in its reports to management. */
+  edge: string;
   holder: SnapshotHolder;
   cache: DiskCache | undefined;
   logger: Logger;
@@ -32,6 +35,7 @@ export function followNats(options: {
   const { holder, cache, logger } = options;
   let rejected = 0;
   let followed: FollowedSnapshot | undefined;
+  let reports: AppliedReports | undefined;
   let stopped = false;
 
   const confirming = setInterval(() => {
@@ -52,6 +56,14 @@ export function followNats(options: {
   async function follow(): Promise<void> {
     const connection = await options.connection;
     if (stopped) return;
+    reports = reportApplied({
+      connection,
+      edge: options.edge,
+      holder,
+      isCurrent: () => followed?.isCurrent() ?? false,
+    });
+    await reports.announced;
+    if (stopped) return;
     followed = followSnapshot({
       connection,
       filter: everythingFilter,
@@ -59,6 +71,7 @@ export function followNats(options: {
       follower: {
         replace: holder.replace,
         apply: holder.apply,
+        reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;
           logger.error({ key, problem }, "an entry of the snapshot was left out");
@@ -76,6 +89,7 @@ export function followNats(options: {
       stopped = true;
       clearInterval(confirming);
       clearTimeout(fallingBack);
+      reports?.stop();
       await followed?.stop();
     },
   };

@@ -1,3 +1,4 @@
+import type { SnapshotRevision } from "@halyard/contracts";
 import { type Changed, changedBetween, isNothing } from "./changed.ts";
 import type { Pace } from "./pace.ts";
 import { buildSnapshot, type Entry, reduce } from "./reduce.ts";
@@ -30,13 +31,19 @@ export type SnapshotHolder = {
   readonly source: SnapshotSource;
   /** How long ago the snapshot was last known to be current; undefined without a snapshot. */
   staleMs(): number | undefined;
+  /** The revision of the bucket that the snapshot contains; undefined before the first full read. */
+  readonly applied: SnapshotRevision | undefined;
   subscribe(subscriber: (change: SnapshotChange) => void): void;
+  /** The listener is called after all subscribers have processed the changes up to `applied`. */
+  onApplied(listener: () => void): void;
   /** Takes what the cache held, unless NATS came first. `currentAtMs`: when it was last current. */
   restore(cached: { snapshot: Snapshot; currentAtMs: number }): void;
   /** Says that all that NATS has was handed over up to this moment. */
   confirmCurrent(): void;
   replace(epoch: string, entries: readonly Entry[]): void;
   apply(entry: Entry): void;
+  /** Every entry up to this revision was passed to `replace` or `apply`. */
+  reached(revision: SnapshotRevision): void;
 };
 
 /**
@@ -58,6 +65,9 @@ export function createSnapshotHolder(options: {
   let source: SnapshotSource = "none";
   let currentAtMs = 0;
   let waiting: Entry[] = [];
+  let received: SnapshotRevision | undefined;
+  let applied: SnapshotRevision | undefined;
+  let onApplied = () => {};
 
   function become(change: SnapshotChange): void {
     snapshot = change.snapshot;
@@ -70,6 +80,12 @@ export function createSnapshotHolder(options: {
     if (snapshot === undefined || entries.length === 0) return;
     const reduction = reduce(snapshot, entries);
     if (!isNothing(reduction.changed)) become({ ...reduction, whole: false });
+    markApplied();
+  }
+
+  function markApplied(): void {
+    applied = received;
+    onApplied();
   }
 
   return {
@@ -78,6 +94,12 @@ export function createSnapshotHolder(options: {
     },
     get source() {
       return source;
+    },
+    get applied() {
+      return applied;
+    },
+    onApplied: (listener) => {
+      onApplied = listener;
     },
     staleMs: () => (snapshot === undefined ? undefined : Math.max(0, now() - currentAtMs)),
     subscribe: (subscriber) => {
@@ -110,6 +132,10 @@ export function createSnapshotHolder(options: {
         else setTimeout(takeWaiting, restMs);
       }
       waiting.push(entry);
+    },
+    reached(revision) {
+      received = revision;
+      if (waiting.length === 0) markApplied();
     },
   };
 }

@@ -58,6 +58,27 @@ describe("given a holder that follows NATS", () => {
     expect(seen[1]?.taken).toHaveLength(2);
   });
 
+  it("names a revision as applied after the subscribers have its changes", async () => {
+    const log: unknown[] = [];
+    holder.subscribe(({ taken }) => log.push(taken.length));
+    holder.onApplied(() => log.push(holder.applied?.revision));
+    holder.reached({ epoch, revision: 1 });
+    holder.apply(flagEntry({ version: 2 }));
+    holder.reached({ epoch, revision: 2 });
+    holder.apply(flagEntry({ version: 3 }));
+    holder.reached({ epoch, revision: 3 });
+    expect(log).toEqual([1]);
+    await nextTurn();
+    expect(log).toEqual([1, 2, 3]);
+  });
+
+  it("names a revision as applied when its entries change nothing", async () => {
+    holder.apply(held);
+    holder.reached({ epoch, revision: 4 });
+    await nextTurn();
+    expect(holder.applied).toEqual({ epoch, revision: 4 });
+  });
+
   it("says nothing when nothing is new", async () => {
     holder.apply(held);
     await nextTurn();

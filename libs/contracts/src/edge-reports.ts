@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { compileCheck } from "./json-schema.ts";
+
+/**
+ * A position in the snapshot: the epoch of a full write, and the sequence of a message in its stream.
+ * Revisions are comparable only within one epoch, because every full write starts a new stream.
+ */
+export const SnapshotRevision = z.object({ epoch: z.uuid(), revision: z.int().min(0) });
+export type SnapshotRevision = z.infer<typeof SnapshotRevision>;
+
+/**
+ * The state of one edge, on core NATS. Management delays the answer to a write until every live edge has
+ * applied it. Reports may be lost: each one replaces the edge's previous report.
+ */
+export const EdgeReport = z.discriminatedUnion("state", [
+  /** Sent before the edge's first full read of the snapshot. The edge becomes ready after that read. */
+  z.object({ state: z.literal("starting"), edge: z.uuid() }),
+  /** Everything up to this revision is applied. Sent only while the edge follows the snapshot. */
+  z.object({ state: z.literal("current"), edge: z.uuid(), ...SnapshotRevision.shape }),
+  /** The edge has stopped serving. */
+  z.object({ state: z.literal("stopped"), edge: z.uuid() }),
+]);
+export type EdgeReport = z.infer<typeof EdgeReport>;
+
+export const checkEdgeReport = compileCheck(EdgeReport);
+
+export const edgeReports = {
+  /** A subject of core NATS; no stream stores it. */
+  subject: "edge.report",
+  /** Maximum time between two reports of an edge that follows the snapshot. */
+  everyMs: 250,
+  /** Minimum time between two reports of an edge. It bounds the load that a burst of writes causes. */
+  minIntervalMs: 10,
+  /** Time without a report after which writes do not wait for an edge. */
+  silentAfterMs: 2_000,
+} as const;

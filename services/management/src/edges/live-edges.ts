@@ -1,0 +1,118 @@
+import { type EdgeReport, edgeReports, type SnapshotRevision } from "@halyard/contracts";
+
+/**
+ * The edges that a write waits for, and the revision of the snapshot that each of them has applied.
+ *
+ * Silence is counted in ticks of a timer and not by the clock: after this process was suspended, the timer
+ * fires once, and the reports that arrived meanwhile are read before any edge counts as silent.
+ */
+export type LiveEdges = {
+  take(report: EdgeReport): void;
+  /** The relay has published everything up to this revision. */
+  published(revision: SnapshotRevision): void;
+  /** Called every `tickMs` while NATS is connected. */
+  tick(): void;
+  /**
+   * Reports were lost because the connection to NATS was. Known edges get the full time to report again,
+   * and writes wait until new edges have had the time to report.
+   */
+  interrupted(): void;
+  /** Resolves when every live edge has applied the revision; `ended` ends the wait early. */
+  applied(revision: SnapshotRevision, ended: AbortSignal): Promise<void>;
+  /** Number of edges that writes wait for. */
+  count(): number;
+};
+
+export const tickMs = edgeReports.everyMs;
+const silentAfterTicks = edgeReports.silentAfterMs / tickMs;
+/** Every edge has reported within two full ticks. Before that, this process does not know all edges. */
+const knownAfterTicks = 3;
+
+type Edge = {
+  applied: SnapshotRevision | undefined;
+  silentTicks: number;
+  /** The revision that the edge has to reach to count as live; undefined for a live edge. */
+  liveFrom: SnapshotRevision | undefined;
+};
+
+type Waiter = { revision: SnapshotRevision; resolve: () => void };
+
+export function createLiveEdges(): LiveEdges {
+  const edges = new Map<string, Edge>();
+  const waiters = new Set<Waiter>();
+  let newest: SnapshotRevision | undefined;
+  let ticks = 0;
+
+  /** The revision of one epoch that every live edge has applied, or -1. */
+  function lowestApplied(epoch: string): number {
+    if (ticks < knownAfterTicks) return -1;
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const { applied, liveFrom } of edges.values()) {
+      if (liveFrom !== undefined) continue;
+      lowest = Math.min(lowest, applied?.epoch === epoch ? applied.revision : -1);
+    }
+    return lowest;
+  }
+
+  function resolveWaiters(): void {
+    let epoch: string | undefined;
+    let lowest = -1;
+    for (const waiter of waiters) {
+      if (waiter.revision.epoch !== epoch) {
+        epoch = waiter.revision.epoch;
+        lowest = lowestApplied(epoch);
+      }
+      if (lowest >= waiter.revision.revision) waiter.resolve();
+    }
+  }
+
+  function takeCurrent(id: string, applied: SnapshotRevision): void {
+    // An edge that was silent or is unknown may be far behind. It has to catch up before writes wait for it.
+    const edge = edges.get(id) ?? { applied, silentTicks: 0, liveFrom: newest };
+    edge.applied = applied;
+    edge.silentTicks = 0;
+    if (edge.liveFrom?.epoch !== newest?.epoch && edge.liveFrom !== undefined)
+      edge.liveFrom = newest;
+    if (edge.liveFrom !== undefined && contains(applied, edge.liveFrom)) edge.liveFrom = undefined;
+    edges.set(id, edge);
+  }
+
+  return {
+    take(report) {
+      if (report.state === "stopped") edges.delete(report.edge);
+      else if (report.state === "starting")
+        edges.set(report.edge, { applied: undefined, silentTicks: 0, liveFrom: undefined });
+      else takeCurrent(report.edge, { epoch: report.epoch, revision: report.revision });
+      resolveWaiters();
+    },
+    published(revision) {
+      if (newest === undefined || !contains(newest, revision)) newest = revision;
+    },
+    tick() {
+      ticks += 1;
+      for (const [id, edge] of edges) {
+        edge.silentTicks += 1;
+        if (edge.silentTicks > silentAfterTicks) edges.delete(id);
+      }
+      resolveWaiters();
+    },
+    interrupted() {
+      for (const edge of edges.values()) edge.silentTicks = 0;
+      ticks = 0;
+    },
+    async applied(revision, ended) {
+      if (ended.aborted || lowestApplied(revision.epoch) >= revision.revision) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const waiter = { revision, resolve };
+      waiters.add(waiter);
+      ended.addEventListener("abort", resolve as () => void, { once: true });
+      await promise;
+      waiters.delete(waiter);
+    },
+    count: () => [...edges.values()].filter(({ liveFrom }) => liveFrom === undefined).length,
+  };
+}
+
+function contains(one: SnapshotRevision, other: SnapshotRevision): boolean {
+  return one.epoch === other.epoch && one.revision >= other.revision;
+}
