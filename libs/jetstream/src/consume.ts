@@ -91,7 +91,8 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   let streamCreatedAt: string | undefined;
   let lastReason: string | undefined;
 
-  const watch = watchConnection(connection, () => {
+  const watch = watchConnection(connection);
+  const stopListening = watch.onLoss(() => {
     isRunning = false;
     void asking?.close();
   });
@@ -148,7 +149,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
       // now, the messages come again by themselves.
       const heard = watch.isConnected() ? connection.flush().catch(() => undefined) : undefined;
       await Promise.race([heard, farewell()]);
-      watch.stop();
+      stopListening();
     },
   };
 }

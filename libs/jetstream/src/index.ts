@@ -1,10 +1,12 @@
 export { pause } from "./attempt.ts";
 export * from "./connect.ts";
+export { watchConnection } from "./connection-watch.ts";
 export * from "./consume.ts";
 export * from "./failures.ts";
 export * from "./fenced-publish.ts";
 export * from "./follow-bucket.ts";
 export * from "./follow-snapshot.ts";
+export * from "./follow-stream.ts";
 export * from "./parse-json.ts";
 export * from "./publish-last-seen.ts";
 export * from "./queue-metrics.ts";
