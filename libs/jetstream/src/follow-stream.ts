@@ -10,8 +10,8 @@ import { type FollowSource, followOnce } from "./follow-once.ts";
  * Follows a stream of newest values: reads all of them, then each change. Any irregularity ends the
  * attempt, and the next one reads everything again. The reader keeps its state in between.
  *
- * Each attempt has a signal. The loss of the connection, the watchdog and `stop` abort it; the loop then
- * goes on whatever the attempt is waiting for, and an aborted attempt delivers nothing more.
+ * Each attempt has a signal. The loss of the connection, the watchdog and `stop` abort it. The loop then
+ * continues without waiting for the attempt, and an aborted attempt delivers no more messages.
  */
 export type FollowedStream = {
   /** True while everything in the stream has been delivered, as far as this process can detect. */

@@ -14,3 +14,4 @@ export * from "./read-epoch.ts";
 export * from "./read-stream.ts";
 export * from "./read-tail.ts";
 export * from "./streams.ts";
+export { type Backlog, findBacklog } from "./work-queue.ts";
