@@ -16,7 +16,11 @@ await startOrExit(async () => {
   const registry = createMetrics({ service });
   const pace = createPace(() => performance.now());
   const holder = createSnapshotHolder({ now, pace });
-  const connection = openNatsConnection({ nats: { url: config.NATS_URL }, logger });
+  const connection = openNatsConnection({
+    nats: { url: config.NATS_URL },
+    metrics: registry,
+    logger,
+  });
   const nats = followNats({
     connection: connection.ready,
     edge: randomUUID(),

@@ -1,5 +1,6 @@
 import { cpSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginChapter } from "../../src/chapter.ts";
 import { awaitAnswers } from "../../src/disturbances.ts";
@@ -24,6 +25,17 @@ describe("given NATS that is killed and started again under a stream of changes"
     }
     await awaitAnswers(changes, 20);
     expect(await chapter.faults()).toEqual([]);
+  });
+
+  it("says at management whether NATS is connected, and keeps management ready", async () => {
+    const [management] = system.managements;
+    const readiness = () => call(`${management?.metricsUrl}/readyz`);
+    expect(await readiness()).toMatchObject({ status: 200, body: { nats: "connected" } });
+    await system.nats.kill();
+    await eventually(async () => (await readiness()).body.nats === "away");
+    expect((await readiness()).status).toBe(200);
+    await system.nats.start();
+    await eventually(async () => (await readiness()).body.nats === "connected");
   });
 
   it("loses nothing to a broker that falls silent and goes on", async () => {

@@ -1,9 +1,17 @@
 import { type ConnectionOptions, connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { registerConnectionMetrics } from "./connection-metrics.ts";
+import { type ConnectionWatch, watchConnection } from "./connection-watch.ts";
 
 /** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */
 const reconnectWaitMs = 250;
 const reconnectJitterMs = 250;
+/**
+ * Time-out of a connection attempt, with its handshake. The client notices a connection that dies during
+ * the handshake only by this time-out. Its default of 20 s is longer than every lease.
+ */
+const connectTimeoutMs = 2_000;
 /**
  * How long an answer of JetStream's API is waited for. It comes within milliseconds or, when the
  * stream asked about is just being deleted, never.
@@ -48,12 +56,16 @@ export async function connectOnce(options: {
 export async function connectNats(options: {
   nats: NatsServers;
   name: string;
+  metrics?: Registry;
   logger: Logger;
 }): Promise<NatsConnection> {
-  const { nats, name, logger } = options;
+  const { nats, name, metrics, logger } = options;
+  let watch: ConnectionWatch | undefined;
+  if (metrics !== undefined) registerConnectionMetrics(metrics, () => watch);
   const connection = await connect({
     ...serverOptions(nats),
     name,
+    timeout: connectTimeoutMs,
     noAsyncTraces: true,
     waitOnFirstConnect: true,
     maxReconnectAttempts: -1,
@@ -63,14 +75,15 @@ export async function connectNats(options: {
     maxPingOut: 2,
     ignoreAuthErrorAbort: true,
   });
+  watch = watchConnection(connection);
   void logStatus(connection, logger);
   return connection;
 }
 
 async function logStatus(connection: NatsConnection, logger: Logger): Promise<void> {
   for await (const status of connection.status()) {
-    if (status.type === "disconnect") logger.warn("NATS is away; reconnecting");
-    else if (status.type === "reconnect") logger.info("NATS is back");
+    if (status.type === "disconnect") logger.warn("NATS is disconnected; reconnecting");
+    else if (status.type === "reconnect") logger.info("NATS is connected again");
     else if (status.type === "error") logger.warn({ err: status.error }, "NATS reports an error");
   }
 }

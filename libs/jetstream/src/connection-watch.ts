@@ -2,48 +2,74 @@ import { EventEmitter, once } from "node:events";
 import type { NatsConnection } from "@nats-io/transport-node";
 
 /**
- * Whether the connection to NATS stands. What is published while it does not is lost without a word,
- * so whoever has something to say waits for it.
+ * The state of one connection to NATS, shared by all its users. Messages published while it is
+ * disconnected are lost without an error, so publishers wait for it.
+ *
+ * A handshake that fails emits another `disconnect`, and the next one that succeeds emits a `reconnect` for
+ * each `disconnect` before it. Therefore the state depends on the last event alone, and waiting compares
+ * states instead of counting events.
  */
 export type ConnectionWatch = {
   isConnected(): boolean;
-  /** Waits for the connection to stand; false when the waiting was called off, or it was closed. */
-  connected(calledOff: AbortSignal): Promise<boolean>;
-  stop(): void;
+  /** Waits until the connection is up; false when it was closed or the signal was aborted first. */
+  connected(signal: AbortSignal): Promise<boolean>;
+  /** Calls the listener at each loss of the connection; returns how to end that. */
+  onLoss(listener: () => void): () => void;
+  /** The followers of streams that use this connection. */
+  followers: Set<FollowerState>;
 };
 
-/** `onLoss` is called each time that the connection is lost. */
-export function watchConnection(connection: NatsConnection, onLoss: () => void): ConnectionWatch {
-  const statuses = connection.status()[Symbol.asyncIterator]();
-  // Each message in work may be waiting.
+/** The state of a follower, for metrics. */
+export type FollowerState = {
+  stream: string;
+  isCurrent(): boolean;
+  /** Number of restarts by the watchdog. */
+  restarts(): number;
+};
+
+const watches = new WeakMap<NatsConnection, ConnectionWatch>();
+
+/** Returns the watch of this connection, and creates it at the first call. */
+export function watchConnection(connection: NatsConnection): ConnectionWatch {
+  const known = watches.get(connection);
+  if (known !== undefined) return known;
+  const watch = createWatch(connection);
+  watches.set(connection, watch);
+  return watch;
+}
+
+function createWatch(connection: NatsConnection): ConnectionWatch {
+  // Each message in work and each follower may be waiting.
   const changes = new EventEmitter().setMaxListeners(Number.POSITIVE_INFINITY);
-  // Between connections there is no server to know of.
-  let isAway = connection.info === undefined;
+  // The client knows no server while it connects.
+  let isUp = connection.info !== undefined;
+  let isOver = false;
+  const isConnected = () => isUp && !isOver && !connection.isClosed();
 
   async function listen(): Promise<void> {
-    for (let next = await statuses.next(); !next.done; next = await statuses.next()) {
-      if (next.value.type === "disconnect") {
-        isAway = true;
-        onLoss();
-      } else if (next.value.type === "reconnect") {
-        isAway = false;
-        changes.emit("change");
-      }
+    for await (const { type } of connection.status()) {
+      if (type !== "disconnect" && type !== "reconnect") continue;
+      isUp = type === "reconnect";
+      changes.emit(isUp ? "change" : "loss");
     }
-    // Nothing comes any more: the connection was closed, or nobody wants to know.
+    // The connection is being closed; the client reports that it is closed only later.
+    isOver = true;
     changes.emit("change");
   }
 
-  const isConnected = () => !isAway && !connection.isClosed();
   void listen();
   return {
     isConnected,
-    async connected(calledOff) {
-      if (!isConnected() && !connection.isClosed())
-        // The one error of this waiting is that it was called off.
-        await once(changes, "change", { signal: calledOff }).catch(() => undefined);
+    async connected(signal) {
+      while (!isConnected() && !isOver && !signal.aborted)
+        // Rejects only when the signal is aborted.
+        await once(changes, "change", { signal }).catch(() => undefined);
       return isConnected();
     },
-    stop: () => void statuses.return?.(),
+    onLoss(listener) {
+      changes.on("loss", listener);
+      return () => changes.off("loss", listener);
+    },
+    followers: new Set(),
   };
 }

@@ -4,6 +4,7 @@ import {
   type JetStreamManager,
   jetstream,
   jetstreamManager,
+  RetentionPolicy,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -14,6 +15,7 @@ import { createMessagesInWork } from "./messages-in-work.ts";
 import { askForMessages, openConsumer } from "./open-consumer.ts";
 import { processMessage } from "./process-message.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
+import { purgeAcknowledged } from "./work-queue.ts";
 
 /**
  * Consumes a work queue: a stream whose messages stay until somebody has taken care of them. All
@@ -77,6 +79,11 @@ export type ConsumptionOptions = {
 const defaultAckWaitMs = 5_000;
 /** How long to wait before the next try while the queue cannot be reached. */
 const retryDelayMs = 250;
+/**
+ * Interval of purging what is acknowledged and still stored. The first purge after a crash cannot reach what
+ * was acknowledged out of order.
+ */
+const purgeEveryMs = 10_000;
 /** Stopping waits this long for a broker that does not answer; its messages come again by themselves. */
 const farewell = () => delay(2_000, undefined, { ref: false });
 
@@ -91,7 +98,8 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   let streamCreatedAt: string | undefined;
   let lastReason: string | undefined;
 
-  const watch = watchConnection(connection, () => {
+  const watch = watchConnection(connection);
+  const stopListening = watch.onLoss(() => {
     isRunning = false;
     void asking?.close();
   });
@@ -120,19 +128,35 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   /** Consumes until something is out of the ordinary; answers what it was. */
   async function consumeOnce(manager: JetStreamManager): Promise<string> {
     await options.ensure(manager);
-    const { created } = await manager.streams.info(stream);
+    const { created, config } = await manager.streams.info(stream);
     if (streamCreatedAt !== undefined && created !== streamCreatedAt) inWork.forgetAll();
     streamCreatedAt = created;
     const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
     isRunning = watch.isConnected();
     lastReason = undefined;
     logger.info("consuming the queue");
+    const isWorkQueue = config.retention === RetentionPolicy.Workqueue;
+    let purgedAtMs = Number.NEGATIVE_INFINITY;
     for (;;) {
+      if (isWorkQueue && performance.now() - purgedAtMs >= purgeEveryMs) {
+        await purge(manager);
+        purgedAtMs = performance.now();
+      }
       await inWork.slotIsFree();
       if (stopping.signal.aborted) return "stopped";
       if (!isRunning) return "the connection to NATS was lost";
       asking = await askForMessages(consumer, inWork.freeSlots());
       for await (const delivery of asking) inWork.take(delivery);
+    }
+  }
+
+  /** A failure only costs space, because acknowledged messages are not delivered again. */
+  async function purge(manager: JetStreamManager): Promise<void> {
+    try {
+      const purged = await purgeAcknowledged(manager, options);
+      if (purged > 0) logger.warn({ purged }, "purged messages that were already acknowledged");
+    } catch (err) {
+      logger.warn({ err }, "acknowledged messages could not be purged; trying again later");
     }
   }
 
@@ -148,7 +172,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
       // now, the messages come again by themselves.
       const heard = watch.isConnected() ? connection.flush().catch(() => undefined) : undefined;
       await Promise.race([heard, farewell()]);
-      watch.stop();
+      stopListening();
     },
   };
 }

@@ -1,11 +1,12 @@
 export { pause } from "./attempt.ts";
 export * from "./connect.ts";
-export * from "./connection-watch.ts";
+export { watchConnection } from "./connection-watch.ts";
 export * from "./consume.ts";
 export * from "./failures.ts";
 export * from "./fenced-publish.ts";
 export * from "./follow-bucket.ts";
 export * from "./follow-snapshot.ts";
+export * from "./follow-stream.ts";
 export * from "./parse-json.ts";
 export * from "./publish-last-seen.ts";
 export * from "./queue-metrics.ts";
@@ -13,3 +14,4 @@ export * from "./read-epoch.ts";
 export * from "./read-stream.ts";
 export * from "./read-tail.ts";
 export * from "./streams.ts";
+export { type Backlog, findBacklog } from "./work-queue.ts";

@@ -11,21 +11,34 @@ import { nanos } from "@nats-io/transport-node";
 /** How many messages may be in work in all replicas together. */
 const maxAckPending = 1_000;
 
-/** Makes the durable consumer that all replicas share, unless it is there. */
+/**
+ * Opens the durable consumer that all replicas share, and creates it if it does not exist.
+ *
+ * A crash can lose the end of the stream and keep the consumer's position behind it. nats-server 2.9 then
+ * delivers nothing of what is published up to that position. Such a consumer is replaced by one that begins
+ * with the first message.
+ */
 export async function openConsumer(
   client: JetStreamClient,
   manager: JetStreamManager,
   options: { stream: string; consumer: string; subject: string; ackWaitMs: number },
 ): Promise<Consumer> {
-  const info = await manager.consumers.add(options.stream, {
-    durable_name: options.consumer,
-    filter_subject: options.subject,
-    deliver_policy: DeliverPolicy.All,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(options.ackWaitMs),
-    max_ack_pending: maxAckPending,
-  });
-  return client.consumers.getConsumerFromInfo(info);
+  const add = () =>
+    manager.consumers.add(options.stream, {
+      durable_name: options.consumer,
+      filter_subject: options.subject,
+      deliver_policy: DeliverPolicy.All,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(options.ackWaitMs),
+      max_ack_pending: maxAckPending,
+    });
+  const found = await add();
+  // In this order: the consumer delivers nothing that the stream did not have before.
+  const { state } = await manager.streams.info(options.stream);
+  if (found.delivered.stream_seq <= state.last_seq)
+    return client.consumers.getConsumerFromInfo(found);
+  await manager.consumers.delete(options.stream, options.consumer);
+  return client.consumers.getConsumerFromInfo(await add());
 }
 
 /** An asking lasts this long, and so does stopping; the client library takes nothing shorter. */

@@ -1,6 +1,6 @@
 import { type UsageLastSeen, usageStream } from "@halyard/contracts";
 import type { JetStreamClient } from "@nats-io/jetstream";
-import { countMessages } from "./streams.ts";
+import { countWaiting } from "./work-queue.ts";
 
 /** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
@@ -21,9 +21,9 @@ export async function publishLastSeen(
   client: JetStreamClient,
   message: UsageLastSeen,
 ): Promise<"taken" | "too many wait"> {
-  const { subject } = usageStream.lastSeen;
+  const { subject, consumer } = usageStream.lastSeen;
   const manager = await client.jetstreamManager(false);
-  const waiting = await countMessages(manager, { stream: usageStream.name, subject });
+  const waiting = await countWaiting(manager, { stream: usageStream.name, subject, consumer });
   if (waiting >= mostWaiting) return "too many wait";
   await client.publish(subject, JSON.stringify(message), {
     timeout: acknowledgementTimeoutMs,

@@ -43,15 +43,6 @@ export async function streamPosition(
   return info === undefined ? undefined : positionOf(info);
 }
 
-/** How many messages of a subject a stream holds; none when it does not exist. */
-export async function countMessages(
-  manager: JetStreamManager,
-  { stream, subject }: { stream: string; subject: string },
-): Promise<number> {
-  const info = await findStream(manager, stream, { subjects_filter: subject });
-  return info?.state.subjects?.[subject] ?? 0;
-}
-
 export type SnapshotPosition = StreamPosition & {
   /** Whether the entry stands that ends a full write. */
   isComplete: boolean;
@@ -220,7 +211,8 @@ async function create(manager: JetStreamManager, config: NewStream): Promise<Str
   }
 }
 
-async function findStream(
+/** Returns the stream's state; undefined when it does not exist. */
+export async function findStream(
   manager: JetStreamManager,
   name: string,
   query?: { subjects_filter: string },

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { quotaBucket } from "@halyard/contracts";
-import { connectNats, ensureQuota, type FollowedBucket, followBucket } from "@halyard/jetstream";
+import { connectNats, ensureQuota, type FollowedStream, followBucket } from "@halyard/jetstream";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -11,7 +11,7 @@ import { pino } from "pino";
 let nats: TestNats;
 let connection: NatsConnection;
 let manager: JetStreamManager;
-let followed: FollowedBucket | undefined;
+let followed: FollowedStream | undefined;
 const logger = pino({ level: "silent" });
 
 beforeAll(async () => {

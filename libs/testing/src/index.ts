@@ -6,6 +6,7 @@ export * from "./eventually.ts";
 export * from "./once.ts";
 export * from "./receiver.ts";
 export * from "./restartable-postgres.ts";
+export * from "./restore-messages.ts";
 export * from "./service-process.ts";
 export * from "./snapshot-bucket.ts";
 export * from "./step-clock.ts";

@@ -19,6 +19,8 @@ export type TestNats = { url: string; stop(): Promise<void> };
 /** One that can be ended and started again on its address and its files. */
 export type RestartableNats = TestNats & {
   kill(): Promise<void>;
+  /** Ends it in order, with everything written to its files. */
+  shutDown(): Promise<void>;
   start(): Promise<void>;
   /** SIGSTOP makes it fall silent with its connections open; SIGCONT lets it go on. */
   signal(name: NodeJS.Signals): void;
@@ -58,6 +60,9 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
     async kill() {
       process.kill(server.pid, "SIGKILL");
       await server.exited;
+    },
+    async shutDown() {
+      await server.stop();
     },
     async start() {
       server = await startLocalNats({ binary, storeDir, port, reaper });

@@ -7,6 +7,7 @@ import {
   type FollowedSnapshot,
   followSnapshot,
   type NatsServers,
+  watchConnection,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -72,10 +73,11 @@ export function startBrokerSide(options: {
   let followed: FollowedSnapshot | undefined;
   let dueChanges: { isRunning(): boolean } | undefined;
   let stopWorking = async () => {};
+  const isConnected = () => connection !== undefined && watchConnection(connection).isConnected();
   const wakeRelay = () => (relay?.isLeading() ? relay.wake() : hintLeader());
 
   async function start(): Promise<void> {
-    connection = await connectNats({ nats: options.nats, name: "management", logger });
+    connection = await connectNats({ ...options, name: "management" });
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const client = jetstream(connection);
     const broker = { connection, client, manager, replicas: options.replicas, logger };
@@ -127,7 +129,7 @@ export function startBrokerSide(options: {
     directoryIsCurrent: () => followed?.isCurrent() ?? false,
     effects,
     details: () => ({
-      nats: connection !== undefined && !connection.isClosed() ? "connected" : "away",
+      nats: isConnected() ? "connected" : "away",
       relay: relay?.isLeading() ? "leading" : "following",
       due_changes: dueChanges?.isRunning() ? "consumed" : "left",
     }),

@@ -64,7 +64,7 @@ export function startBrokerSide(options: {
   let knowsFlags = false;
   let isCurrent = () => false;
 
-  const connecting = connectNats({ nats: options.nats, name: "scheduler", logger });
+  const connecting = connectNats({ ...options, name: "scheduler" });
   const working = onceConnected(connecting, async (connection) => {
     const client = jetstream(connection);
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });

@@ -26,7 +26,7 @@ await startOrExit(async () => {
   const holder = createSnapshotHolder({ now, pace });
   const file = config.SNAPSHOT_CACHE_FILE;
   const cache = file === undefined ? undefined : createDiskCache({ file, holder, logger, now });
-  const connection = openNatsConnection({ nats: natsServers(config), logger });
+  const connection = openNatsConnection({ nats: natsServers(config), metrics: registry, logger });
   const nats = followNats({
     connection: connection.ready,
     edge: randomUUID(),

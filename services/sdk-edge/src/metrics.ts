@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AnswerCounts } from "./sdk/answer-counts.ts";
 import { countEntries } from "./snapshot/entries-of.ts";
-import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
+import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder.ts";
 import type { Streams } from "./streams/streams.ts";
 
 /**
@@ -53,6 +53,15 @@ function registerSnapshotMetrics(options: {
       if (holder.snapshot === undefined) return;
       for (const [kind, count] of Object.entries(countEntries(holder.snapshot)))
         this.set({ kind }, count);
+    },
+  });
+  new Gauge({
+    name: "halyard_edge_snapshot_source",
+    help: "1 for the source of the snapshot: none, cache or nats.",
+    labelNames: ["source"],
+    registers,
+    collect() {
+      for (const source of snapshotSources) this.set({ source }, source === holder.source ? 1 : 0);
     },
   });
   new Gauge({

@@ -1,6 +1,7 @@
 import { connectNats, type NatsServers } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import type { NatsConnection } from "@nats-io/transport-node";
+import type { Registry } from "prom-client";
 
 /**
  * The one connection to NATS of an edge. It may stand long after the start, or never: an edge serves
@@ -12,7 +13,11 @@ export type EdgeConnection = {
   close(): Promise<void>;
 };
 
-export function openNatsConnection(options: { nats: NatsServers; logger: Logger }): EdgeConnection {
+export function openNatsConnection(options: {
+  nats: NatsServers;
+  metrics: Registry;
+  logger: Logger;
+}): EdgeConnection {
   const ready = connectNats({ ...options, name: "sdk-edge" });
   let connection: NatsConnection | undefined;
   void ready.then((established) => {

@@ -129,9 +129,15 @@ describe("given a cache on disk", () => {
     await ready(second);
     expect(await readiness(second)).toMatchObject({ ready: true, source: "cache" });
     expect(await values(second)).toEqual({ alpha: true });
+    expect(await metrics(second)).toContain('snapshot_source{source="cache",service="sdk-edge"} 1');
+    expect(await metrics(second)).toContain('halyard_nats_connected{service="sdk-edge"} 0');
 
     await nats.start();
     await eventually(async () => (await readiness(second)).source === "nats");
+    expect(await metrics(second)).toContain('snapshot_source{source="cache",service="sdk-edge"} 0');
+    expect(await metrics(second)).toContain(
+      'halyard_follower_current{stream="KV_SNAPSHOT",service="sdk-edge"} 1',
+    );
     expect(await values(second)).toEqual({ beta: true });
   });
 });

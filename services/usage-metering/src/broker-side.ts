@@ -53,7 +53,7 @@ export function startBrokerSide(options: {
   let isCurrent = () => false;
   let isCounting = () => false;
 
-  const connecting = connectNats({ nats: options.nats, name: "usage-metering", logger });
+  const connecting = connectNats({ ...options, name: "usage-metering" });
   const working = onceConnected(connecting, async (connection) => {
     const followed = followDirectory({
       connection,

@@ -36,7 +36,7 @@ export function startBrokerSide(options: {
   let isCurrent = () => false;
   let isConsuming = () => false;
 
-  const connecting = connectNats({ nats: options.nats, name: "webhook-dispatcher", logger });
+  const connecting = connectNats({ ...options, name: "webhook-dispatcher" });
   const working = onceConnected(connecting, async (connection) => {
     const followed = followKeys({
       connection,

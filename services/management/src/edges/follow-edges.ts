@@ -19,7 +19,8 @@ export function followEdges(options: {
   logger: Logger;
 }): FollowedEdges {
   const { connection, edges, logger } = options;
-  const watch = watchConnection(connection, () => {
+  const watch = watchConnection(connection);
+  const stopListening = watch.onLoss(() => {
     edges.interrupted();
     options.onLoss();
   });
@@ -38,7 +39,7 @@ export function followEdges(options: {
     stop() {
       clearInterval(ticking);
       subscription.unsubscribe();
-      watch.stop();
+      stopListening();
     },
   };
 }

@@ -1,7 +1,7 @@
 import { leaseKey, leasesBucket } from "@halyard/contracts";
 import {
   ensureLeases,
-  type FollowedBucket,
+  type FollowedStream,
   followBucket,
   isBrokerAway,
   parseJson,
@@ -44,7 +44,7 @@ export function createNatsLeaseStore(options: {
   const report = reportChanges(logger);
   const followers: LeaseFollower[] = [];
   let client: Client | undefined;
-  let followed: FollowedBucket | undefined;
+  let followed: FollowedStream | undefined;
   let isStopped = false;
 
   async function begin(): Promise<void> {

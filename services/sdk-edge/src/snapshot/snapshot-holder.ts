@@ -15,7 +15,8 @@ import type { Snapshot } from "./snapshot.ts";
  * few new bodies and events, and what waits is never more than NATS sends within a tenth of a second. Between two turns the snapshot stands still: what one reader
  * saw, the next one sees, or something newer.
  */
-export type SnapshotSource = "none" | "cache" | "nats";
+export const snapshotSources = ["none", "cache", "nats"] as const;
+export type SnapshotSource = (typeof snapshotSources)[number];
 
 export type SnapshotChange = {
   snapshot: Snapshot;

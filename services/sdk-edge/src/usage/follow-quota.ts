@@ -1,5 +1,5 @@
 import { checkQuotaEntry, quotaBucket } from "@halyard/contracts";
-import { type FollowedBucket, followBucket, parseJson } from "@halyard/jetstream";
+import { type FollowedStream, followBucket, parseJson } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Counting } from "./counting.ts";
@@ -17,7 +17,7 @@ export function followQuota(options: {
   logger: Logger;
 }): FollowedQuota {
   const { counting, logger } = options;
-  let followed: FollowedBucket | undefined;
+  let followed: FollowedStream | undefined;
   let stopped = false;
 
   // The bucket is usage-metering's to make; until it has, nothing is known, and nothing was used.

@@ -5,7 +5,7 @@ import {
   leasesBucket,
   type OrganizationStreams,
 } from "@halyard/contracts";
-import { type BucketEntry, type FollowedBucket, followBucket, parseJson } from "@halyard/jetstream";
+import { type BucketEntry, type FollowedStream, followBucket, parseJson } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
@@ -69,7 +69,7 @@ export function followOpenStreams(options: {
   connection: NatsConnection;
   streams: OpenStreams;
   logger: Logger;
-}): FollowedBucket {
+}): FollowedStream {
   const { begin, take, end } = options.streams.entries;
   return followBucket({
     connection: options.connection,

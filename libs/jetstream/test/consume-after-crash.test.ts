@@ -1,0 +1,87 @@
+import { usageStream } from "@halyard/contracts";
+import { ensureUsage, publishLastSeen } from "@halyard/jetstream";
+import {
+  eventually,
+  natsServerBinary,
+  type RestartableNats,
+  restoreMessagesAfter,
+  startRestartableNats,
+} from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { AckPolicy } from "@nats-io/jetstream";
+import { createQueueBench, type Queue, type QueueBench } from "./queue-bench.ts";
+
+/** Work queues after a crash from which the stream and its consumer return in different states. */
+let nats: RestartableNats;
+let bench: QueueBench;
+
+beforeEach(async () => {
+  nats = await startRestartableNats(await natsServerBinary());
+  bench = await createQueueBench(nats.url);
+});
+afterEach(async () => {
+  await bench.close();
+  await nats.stop();
+});
+
+const names = (count: number) => Array.from({ length: count }, (_, index) => `message ${index}`);
+
+/** Consumes until nothing waits, and stops. */
+async function consumeAll(queue: Queue): Promise<void> {
+  const { consumption } = await bench.consume(queue);
+  await eventually(async () => (await queue.waiting()) === 0);
+  await consumption.stop();
+}
+
+describe("given a stream that still holds what its consumer has acknowledged", () => {
+  it("purges it, delivers none of it again, and keeps what waits", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(names(5));
+    await restoreMessagesAfter(nats, queue.stream, () => consumeAll(queue));
+    await eventually(() => queue.publish(["new"]).then(() => true));
+    const release = Promise.withResolvers<"done">();
+    const { handled } = await bench.consume(queue, { handle: () => release.promise });
+    await eventually(async () => handled.length === 1 && (await queue.left()) === 1);
+    release.resolve("done");
+    await eventually(async () => (await queue.left()) === 0);
+    expect(handled).toEqual(["new"]);
+  });
+
+  it("does not count it as waiting when a service reports when keys were last used", async () => {
+    const { name: stream, lastSeen } = usageStream;
+    await ensureUsage(bench.manager, 1);
+    await bench.manager.consumers.add(stream, {
+      durable_name: lastSeen.consumer,
+      filter_subject: lastSeen.subject,
+      ack_policy: AckPolicy.Explicit,
+    });
+    for (const name of names(60)) await bench.client.publish(lastSeen.subject, name);
+    const report = () => publishLastSeen(bench.client, { keys: [], environments: [], flags: [] });
+    expect(await report()).toBe("too many wait");
+    await restoreMessagesAfter(nats, stream, async () => {
+      const consumer = await eventually(() =>
+        bench.client.consumers.get(stream, lastSeen.consumer),
+      );
+      for await (const message of await consumer.fetch({ max_messages: 60 }))
+        await message.ackAck();
+    });
+    expect(await eventually(report)).toBe("taken");
+    expect((await bench.manager.streams.info(stream)).state.messages).toBe(61);
+  });
+});
+
+describe("given a stream that ends before the position of its consumer", () => {
+  it("delivers what is published from then on", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(names(1));
+    const { handled } = await bench.consume(queue);
+    await eventually(async () => (await queue.left()) === 0);
+    await restoreMessagesAfter(nats, queue.stream, async () => {
+      await eventually(() => queue.publish(names(9)).then(() => true));
+      await eventually(async () => (await queue.waiting()) === 0);
+    });
+    const consumer = await bench.consume(queue);
+    await eventually(() => queue.publish(["new"]).then(() => true));
+    await eventually(() => [...handled, ...consumer.handled].includes("new"));
+  });
+});

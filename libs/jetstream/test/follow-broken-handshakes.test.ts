@@ -1,0 +1,66 @@
+import { randomUUID } from "node:crypto";
+import { completeKey, everythingFilter, snapshotBucket } from "@halyard/contracts";
+import { connectNats, followSnapshot, recreateSnapshot } from "@halyard/jetstream";
+import { eventually, startTestNats, type TestNats } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { pino } from "pino";
+import { type HandshakeProxy, startHandshakeProxy } from "./handshake-proxy.ts";
+
+/** Following the snapshot over a connection whose handshakes fail. */
+let nats: TestNats;
+let proxy: HandshakeProxy;
+let direct: NatsConnection;
+let proxied: NatsConnection;
+const logger = pino({ level: "silent" });
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  proxy = await startHandshakeProxy(nats.url);
+  direct = await connect({ servers: nats.url });
+  proxied = await connectNats({ nats: { url: proxy.url }, name: "test", logger });
+});
+afterAll(async () => {
+  await proxied?.close();
+  await direct?.close();
+  await proxy?.close();
+  await nats?.stop();
+});
+
+async function writeSnapshot(): Promise<string> {
+  const epoch = randomUUID();
+  await recreateSnapshot(await jetstreamManager(direct), 1);
+  await jetstream(direct).publish(
+    snapshotBucket.subjectPrefix + completeKey,
+    JSON.stringify({ epoch }),
+  );
+  return epoch;
+}
+
+describe("given handshakes that fail between INFO and PONG", () => {
+  it("follows the snapshot again after the first handshake that succeeds", async () => {
+    const epochs: string[] = [];
+    const first = await writeSnapshot();
+    const followed = followSnapshot({
+      connection: proxied,
+      filter: everythingFilter,
+      logger,
+      follower: {
+        replace: (epoch) => void epochs.push(epoch),
+        apply: () => undefined,
+        rejected: () => undefined,
+      },
+    });
+    await followed.ready;
+    proxy.breakHandshakes();
+    // The client gives up the first broken handshake after its time-out.
+    await eventually(() => proxy.broken() >= 2);
+    expect(followed.isCurrent()).toBe(false);
+    const second = await writeSnapshot();
+    proxy.restore();
+    await eventually(() => followed.isCurrent());
+    expect(epochs).toEqual([first, second]);
+    await followed.stop();
+  });
+});
