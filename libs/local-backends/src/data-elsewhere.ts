@@ -26,7 +26,7 @@ type HomeRecord = { home: string; device: number };
 const ID_FILE = "instance-id";
 const ID_PATTERN = /^[0-9a-f-]{36}$/;
 
-/** Returns the directory of this home's data in the open place, if there is one. */
+/** Returns the directory of this home's data in the open place, or undefined without one. */
 export function findDataElsewhere(home: string, place: string): string | undefined {
   const id = readInstanceId(home);
   if (id === undefined) return undefined;
