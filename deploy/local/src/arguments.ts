@@ -40,6 +40,10 @@ Environment
   WEBHOOK_DELIVERY_RETENTION_DAYS
                    days for which ended deliveries are kept (default 30)
 
+A service or server that dies is started again while everything else goes on.
+Five deaths of one process in a minute end the run, with the end of its log.
+With npm run dev, a dead service waits for the next change of its sources.
+
 Ctrl-C stops everything. The next start keeps the data; delete HALYARD_HOME to
 begin anew.
 `;

@@ -1,41 +1,57 @@
+import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import {
-  type ExitStatus,
   findNatsServer,
-  type Reaper,
+  type LocalNats,
+  type LocalPostgres,
   startLocalNats,
   startLocalPostgres,
 } from "@halyard/local-backends";
 import type { Settings } from "./config.ts";
 import { StartError } from "./start-error.ts";
 import type { Note } from "./steps.ts";
+import { type Supervision, supervise } from "./supervise.ts";
 
-/** A PostgreSQL or NATS server, ours or the user's; only ours has a process to look after. */
-export type Backend = {
-  url: string;
-  label: string;
-  process?: { logFile: string; exited: Promise<ExitStatus>; stop: () => Promise<unknown> };
-};
+/** A PostgreSQL or NATS server. Only a server of ours is supervised; it keeps its port and data. */
+export type Backend = { url: string; label: string };
 
 /** How long a server of the user's may take to answer. */
 const ANSWER_PATIENCE_MS = 5_000;
 
-type Part = { settings: Settings; reaper: Reaper; note: Note };
+type Launch = Supervision & { settings: Settings };
 
-export async function providePostgres({ settings, reaper, note }: Part): Promise<Backend> {
+export async function providePostgres(launch: Launch, note: Note): Promise<Backend> {
+  const { settings, reaper } = launch;
   if (settings.postgresUrl !== undefined) {
     const { host } = new URL(settings.postgresUrl);
     await expectAnswer({ url: settings.postgresUrl, name: "PostgreSQL", variable: "POSTGRES_URL" });
     return { url: settings.postgresUrl, label: `PostgreSQL of your own at ${host}` };
   }
   const dataDir = join(settings.home, "postgres");
-  const server = await startLocalPostgres({ dataDir, reaper, onStep: note });
+  const start = (previous: LocalPostgres | undefined, onStep: Note) => {
+    if (previous !== undefined) expectData(previous.clusterDir);
+    return startLocalPostgres({
+      dataDir,
+      reaper,
+      onStep,
+      ...(previous && { port: previous.port }),
+    });
+  };
+  const server = (await supervise({ name: "PostgreSQL", start }, launch, note)).current();
   return {
     url: server.adminUrl,
     label: `PostgreSQL ${server.version} on ${server.host}:${server.port}`,
-    process: server,
   };
+}
+
+/** Prevents a restart on an empty database after the data were deleted during the run. */
+function expectData(clusterDir: string): void {
+  if (!existsSync(clusterDir)) {
+    throw new StartError(
+      `PostgreSQL's data in ${clusterDir} are missing. Restore them, or start again with empty ones.`,
+    );
+  }
 }
 
 /** Before any server is started, so that its absence is said before anything else happens. */
@@ -47,8 +63,12 @@ export async function provideNatsBinary(
   return findNatsServer({ cacheDir: settings.cacheDir, onStep: note });
 }
 
-export async function provideNats(part: Part, binary: string | undefined): Promise<Backend> {
-  const { settings, reaper, note } = part;
+export async function provideNats(
+  launch: Launch,
+  note: Note,
+  binary: string | undefined,
+): Promise<Backend> {
+  const { settings, reaper } = launch;
   if (binary === undefined) {
     const url = settings.natsUrl ?? "";
     const servers = url.split(",").map((server) => server.trim());
@@ -57,9 +77,11 @@ export async function provideNats(part: Part, binary: string | undefined): Promi
     return { url, label: `NATS of your own at ${addressOf(first).host}` };
   }
   const storeDir = join(settings.home, "nats");
-  const server = await startLocalNats({ binary, storeDir, reaper, onStep: note });
+  const start = (previous: LocalNats | undefined, onStep: Note) =>
+    startLocalNats({ binary, storeDir, reaper, onStep, ...(previous && { port: previous.port }) });
+  const server = (await supervise({ name: "NATS", start }, launch, note)).current();
   const address = `${addressOf(server.url).hostname}:${server.port}`;
-  return { url: server.url, label: `NATS ${server.version} on ${address}`, process: server };
+  return { url: server.url, label: `NATS ${server.version} on ${address}` };
 }
 
 /** NATS addresses may come without a scheme. */

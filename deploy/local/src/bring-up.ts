@@ -6,26 +6,18 @@ import { type Credentials, loadCredentials, saveCredentials } from "./credential
 import { migrate, prepareDatabase } from "./database.ts";
 import { provideDemoData } from "./demo-data.ts";
 import { writeDemoFile } from "./demo-file.ts";
-import { endWith } from "./ending.ts";
 import { createOperatorApi } from "./operator-api.ts";
 import { awaitReady } from "./readiness.ts";
 import { restartOnChange } from "./restart-on-change.ts";
 import { planGateway, planServices } from "./service-plans.ts";
 import type { ServicePlan } from "./service-process.ts";
+import { StartError } from "./start-error.ts";
 import type { Note } from "./steps.ts";
-import {
-  type SupervisedService,
-  type Supervision,
-  superviseService,
-} from "./supervised-service.ts";
+import type { Supervision } from "./supervise.ts";
+import { type SupervisedService, superviseService } from "./supervised-service.ts";
 import { welcome } from "./welcome.ts";
 
 export type Launch = Supervision & { settings: Settings };
-
-/** Somebody asked for the end while things were still being started. */
-export class StartInterrupted extends Error {
-  override name = "StartInterrupted";
-}
 
 /** Starts everything in its order; each part is handed over for stopping as soon as it runs. */
 export async function bringUp(launch: Launch): Promise<void> {
@@ -65,19 +57,20 @@ export async function bringUp(launch: Launch): Promise<void> {
   const baseUrl = gateway.current().url;
   const demo = await bringUpDemo(launch, { baseUrl, operatorToken, credentials });
   const announce = () => {
-    // A restart may finish while everything is being stopped, when nothing is ready any more.
+    // A restart may finish while everything is being stopped.
     if (launch.ending.hasSettled()) return;
     const running = services.map((service) => service.current());
     writeDemoFile(settings.home, { baseUrl, operatorToken, demo, services: running });
   };
-  if (launch.watch) await restartOnChange(services, launch, announce);
+  if (launch.watch) await restartOnChange(services, launch);
   throwIfEnding(launch);
+  for (const service of services) service.onRestarted(announce);
   announce();
   steps.say(welcome({ settings, baseUrl, demo }));
 }
 
 async function bringUpBackends(launch: Launch, credentials: Credentials) {
-  const { settings, reaper } = launch;
+  const { settings } = launch;
   const binary = await step(launch, "nats-server", async (note) => {
     const found = await provideNatsBinary(settings, note);
     return {
@@ -86,11 +79,9 @@ async function bringUpBackends(launch: Launch, credentials: Credentials) {
     };
   });
   const postgres = await bringUpBackend(launch, "PostgreSQL", (note) =>
-    providePostgres({ settings, reaper, note }),
+    providePostgres(launch, note),
   );
-  const nats = await bringUpBackend(launch, "NATS", (note) =>
-    provideNats({ settings, reaper, note }, binary),
-  );
+  const nats = await bringUpBackend(launch, "NATS", (note) => provideNats(launch, note, binary));
   const databaseUrls = await step(launch, "database", async () => {
     const prepared = await prepareDatabase({ adminUrl: postgres.url, credentials });
     return { done: "database, roles and schemas", value: prepared };
@@ -105,19 +96,14 @@ function bringUpBackend(
 ): Promise<Backend> {
   return step(launch, name, async (note) => {
     const backend = await provide(note);
-    const running = backend.process;
-    if (running !== undefined) {
-      endWith(launch.ending, { name, ...running });
-      await launch.releasers.add(running.stop);
-    }
     return { done: backend.label, value: backend };
   });
 }
 
 function bringUpService(launch: Launch, plan: ServicePlan): Promise<SupervisedService> {
-  return step(launch, plan.name, async () => {
-    const service = await superviseService(plan, launch);
-    await awaitReady(service.current(), launch.ending);
+  return step(launch, plan.name, async (note) => {
+    const service = await superviseService(plan, launch, note);
+    await awaitReady(service, launch.ending);
     const migrated = plan.prepare === undefined ? "" : ", migrated";
     return { done: `${plan.name} on ${service.current().url}${migrated}`, value: service };
   });
@@ -148,5 +134,5 @@ function step<T>(
 }
 
 function throwIfEnding(launch: Launch): void {
-  if (launch.ending.hasSettled()) throw new StartInterrupted("the start was interrupted");
+  if (launch.ending.hasSettled()) throw new StartError("The start was interrupted.");
 }

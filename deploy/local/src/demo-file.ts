@@ -6,8 +6,9 @@ import { writePrivateFile } from "./private-file.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
 /**
- * `demo.json` tells programs that everything is ready, and how to reach it. It is there exactly as
- * long as that is true. In production mode there is no demo organization, and so nothing of it here.
+ * `demo.json` tells programs how to reach a run. It appears when everything is ready, disappears when
+ * the run ends, and is rewritten with the new process id when a service was started again. In production
+ * mode it has no demo organization.
  */
 export function writeDemoFile(
   home: string,

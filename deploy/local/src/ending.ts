@@ -1,12 +1,13 @@
 import type { ExitStatus, Reaper } from "@halyard/local-backends";
 
 /**
- * Why a run ends: somebody asked for it, one of its processes died, or the reaper did, without which
- * a kill of the launcher would leave servers behind.
+ * Reason for the end of a run: a request, too many deaths of one process, a failed start, or the death
+ * of the reaper, without which a killed launcher would leave its servers behind.
  */
 export type Reason =
   | { kind: "asked"; by: string }
-  | { kind: "died"; name: string; status: ExitStatus; logFile: string }
+  | { kind: "died"; message: string }
+  | { kind: "failed"; error: unknown }
   | { kind: "unguarded"; status: ExitStatus };
 
 export type Ending = {
@@ -43,15 +44,6 @@ export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean })
     if (process.ppid !== parent) ending.settle({ kind: "asked", by: "the end of npm" });
   }, PARENT_LOOK_MS);
   timer.unref();
-}
-
-/** Ends the run when the process does. */
-export function endWith(
-  ending: Ending,
-  part: { name: string; logFile: string; exited: Promise<ExitStatus> },
-): void {
-  const { name, logFile } = part;
-  void part.exited.then((status) => ending.settle({ kind: "died", name, status, logFile }));
 }
 
 /** Ends the run when the reaper ends; when it is closed in the end, the run has had its reason. */

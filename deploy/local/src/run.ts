@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { LocalBackendError, settledWithin, startReaper } from "@halyard/local-backends";
-import { bringUp, StartInterrupted } from "./bring-up.ts";
+import { bringUp } from "./bring-up.ts";
 import type { Settings } from "./config.ts";
 import { removeDemoFile, removeDemoFileWithUs } from "./demo-file.ts";
 import { createEnding, endWhenAsked, endWithReaper, type Reason } from "./ending.ts";
@@ -9,7 +9,7 @@ import { checkGatewayPort } from "./gateway-port.ts";
 import { type HomeLock, lockHome } from "./home-lock.ts";
 import { createReleasers } from "./releasers.ts";
 import { HOST } from "./service-plans.ts";
-import { describeDeath, describeExit } from "./service-process.ts";
+import { describeExit } from "./service-process.ts";
 import { StartError } from "./start-error.ts";
 import type { Steps } from "./steps.ts";
 
@@ -19,9 +19,9 @@ const INTERRUPTION_PATIENCE_MS = 5_000;
 export type Outcome = { ok: true } | { ok: false; message: string };
 
 /**
- * One run, from the lock to the last process stopped. It ends when it is asked to or when one of its
- * processes dies, and in every case everything that was started is stopped in the reverse order. The
- * reaper does the same should this process be killed.
+ * One run, from the lock to the last process stopped. It ends on request, when the start fails, or when
+ * a process dies too often. Everything that was started is then stopped in the reverse order. The
+ * reaper does the same if this process is killed.
  */
 export async function run(
   settings: Settings,
@@ -45,16 +45,17 @@ export async function run(
     const { projectDir, home } = settings;
     const logsDir = join(home, "logs");
     const supervision = { projectDir, logsDir, reaper, releasers, ending, steps, watch };
-    starting = bringUp({ ...supervision, settings });
-    const reason = await Promise.race([starting.then(() => ending.promise), ending.promise]);
-    return outcomeOf(reason, steps);
+    starting = bringUp({ ...supervision, settings }).catch((error) => {
+      ending.settle({ kind: "failed", error });
+    });
+    return outcomeOf(await ending.promise, steps);
   } catch (error) {
     return explainFailure(error);
   } finally {
     if (lock !== undefined) removeDemoFile(settings.home);
     const failures = await releasers.releaseAll();
     for (const failure of failures) steps.say(`  while stopping: ${String(failure)}`);
-    if (starting !== undefined) await settledWithin(settled(starting), INTERRUPTION_PATIENCE_MS);
+    if (starting !== undefined) await settledWithin(starting, INTERRUPTION_PATIENCE_MS);
     await reaper.close();
     lock?.release();
     if (starting !== undefined) steps.say("Halyard has stopped.");
@@ -80,9 +81,10 @@ function outcomeOf(reason: Reason, steps: Steps): Outcome {
     steps.say(`\nStopping (${reason.by}) …`);
     return { ok: true };
   }
+  if (reason.kind === "failed") return explainFailure(reason.error);
   const message =
     reason.kind === "died"
-      ? describeDeath(reason.name, reason.status, reason.logFile)
+      ? reason.message
       : `The reaper ended ${describeExit(reason.status)}. It would have stopped PostgreSQL and NATS, had this process been killed.`;
   return {
     ok: false,
@@ -92,15 +94,9 @@ function outcomeOf(reason: Reason, steps: Steps): Outcome {
 
 /** Messages made for users stand alone; anything else is a fault of ours and comes with its trace. */
 function explainFailure(error: unknown): Outcome {
-  if (error instanceof StartInterrupted) return { ok: true };
   if (error instanceof StartError || error instanceof LocalBackendError) {
     return { ok: false, message: error.message };
   }
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { ok: false, message: `Unexpected: ${trace}` };
-}
-
-/** The failure of an interrupted start is a consequence of the interruption, which was reported. */
-function settled(promise: Promise<void>): Promise<void> {
-  return promise.catch(() => {});
 }

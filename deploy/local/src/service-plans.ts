@@ -107,7 +107,6 @@ function forEveryProcess(settings: Settings): Record<string, string> {
   return {
     HALYARD_MODE: settings.mode,
     HOST,
-    METRICS_PORT: "0",
     LOG_LEVEL: settings.logLevel,
     // Node keeps compiled modules here, which takes about a third off the start of a service.
     NODE_COMPILE_CACHE: join(settings.cacheDir, "node"),

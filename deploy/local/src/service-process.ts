@@ -14,7 +14,7 @@ export type ServicePlan = {
   environment: Record<string, string>;
   /** The port to listen on; 0 takes a free one. */
   port: number;
-  /** What must be done before each start. */
+  /** Runs before the first start and before a restart for changed sources. */
   prepare?: () => Promise<void>;
 };
 
@@ -38,19 +38,26 @@ const LOG_TAIL_LINES = 12;
 
 type Listening = { type: "listening"; url: string; metrics_url?: string };
 
-/** Starts a service and answers when it listens; its log goes to a file of its own. */
+/**
+ * Starts a service and returns when it listens. It takes over the ports of the previous process, so
+ * that the gateway and metrics collectors still reach it. Its output goes to a log file.
+ */
 export async function startServiceProcess(
   plan: ServicePlan,
   context: { projectDir: string; logsDir: string; reaper: Reaper },
+  previous: ServiceProcess | undefined,
 ): Promise<ServiceProcess> {
-  await plan.prepare?.();
   const listening = Promise.withResolvers<Listening>();
   const child = await startBackgroundProcess({
     command: process.execPath,
     args: [join(context.projectDir, plan.program)],
     logFile: join(context.logsDir, `${plan.name}.log`),
     workingDirectory: context.projectDir,
-    environment: { ...plan.environment, PORT: String(plan.port) },
+    environment: {
+      ...plan.environment,
+      PORT: portOf(previous?.url) ?? String(plan.port),
+      METRICS_PORT: portOf(previous?.metricsUrl) ?? "0",
+    },
     stopSteps: [...STOP_STEPS],
     onMessage: (message) => {
       if (isListening(message)) listening.resolve(message);
@@ -75,6 +82,10 @@ export async function startServiceProcess(
     // From here on the end of the process is the business of whoever looks after it.
     failed.promise.catch(() => {});
   }
+}
+
+function portOf(url: string | undefined): string | undefined {
+  return url === undefined ? undefined : new URL(url).port;
 }
 
 /** How a process ended and the end of its log, for people. */

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import {
@@ -131,17 +131,6 @@ describe("given a home on which Halyard runs", () => {
     expect(second.output()).toContain("PORT=");
     expect(existsSync(join(home, "postgres"))).toBe(false);
   });
-
-  it("stops everything and shows the end of the log when one of its processes dies", async () => {
-    const processes = processesOf(halyard);
-
-    process.kill(demo.services["sdk-edge"]?.pid ?? 0, "SIGKILL");
-
-    expect(await halyard.exited).toBe(1);
-    expect(halyard.output()).toContain("sdk-edge ended by SIGKILL. The end of its log");
-    expect(processes.filter(isRunning)).toEqual([]);
-    expect(existsSync(join(halyard.home, "demo.json"))).toBe(false);
-  });
 });
 
 describe("given that the launcher itself is killed", () => {
@@ -230,6 +219,24 @@ describe("given a damaged home", () => {
 
     expect(await halyard.exited).toBe(1);
     expect(halyard.output()).toContain(`mv '${cluster}' '${cluster}.damaged'`);
+  });
+});
+
+describe("given that the data are deleted during the run", () => {
+  it("ends the run instead of starting with an empty database", async () => {
+    const halyard = launchHalyard({ home: copyOfUsedHome() });
+    await halyard.ready();
+    const cluster = join(halyard.home, "postgres/cluster");
+    const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
+
+    renameSync(cluster, `${cluster}.moved`);
+    process.kill(pid, "SIGKILL");
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain(
+      `PostgreSQL died 5 times within a minute. PostgreSQL's data in ${cluster} are missing.`,
+    );
+    expect(existsSync(cluster)).toBe(false);
   });
 });
 

@@ -5,7 +5,6 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -14,18 +13,20 @@ import { hasCode } from "./process-identity.ts";
 import { findProcessesIn } from "./stale-postmaster.ts";
 
 /**
- * Where root starts Halyard below a directory that is closed to others, PostgreSQL's own user cannot
- * reach the data directory that was wished for. The data then lie in a place open to all, in
- * `data-<instance id>`, and the wished directory, their home, keeps that id. The id is random, so a
- * new home never meets the data of an older one that had the same path. Beside the data,
- * `data-<instance id>.json` names the home, so that data whose home was deleted can be swept.
+ * PostgreSQL's user cannot reach a data directory below a directory that is closed to others. Root
+ * then keeps the data in a place open to all, in `data-<instance id>`, and the data directory, their
+ * home, keeps the id. The id is random, so that a new home never uses the data of an older home at the
+ * same path. A home that is renamed takes its id and therefore its data along.
+ *
+ * `data-<instance id>.json` names the home. Data whose home is missing there are reported as abandoned
+ * and never deleted: a renamed home that has not started since looks the same as a deleted one.
  */
 type HomeRecord = { home: string; device: number };
 
 const ID_FILE = "instance-id";
 const ID_PATTERN = /^[0-9a-f-]{36}$/;
 
-/** The directory of this home's data in the open place, made if need be; undefined if none and not asked to make it. */
+/** Returns the directory of this home's data in the open place, or undefined without one. */
 export function findDataElsewhere(home: string, place: string): string | undefined {
   const id = readInstanceId(home);
   if (id === undefined) return undefined;
@@ -33,6 +34,7 @@ export function findDataElsewhere(home: string, place: string): string | undefin
   return existsSync(directory) ? directory : undefined;
 }
 
+/** Returns the directory of this home's data in the open place; creates it on the first start. */
 export function claimDataElsewhere(home: string, place: string): string {
   mkdirSync(place, { recursive: true, mode: 0o755 });
   const canonicalHome = realpathSync(home);
@@ -52,18 +54,20 @@ export function claimDataElsewhere(home: string, place: string): string {
   return directory;
 }
 
-/** Removes data whose home was deleted; data in use, and data of homes that are not mounted now, stay. */
-export function sweepAbandonedData(place: string, onStep: (text: string) => void): void {
+/** Reports data whose home is missing, except data in use and data of homes that are not mounted. */
+export function reportAbandonedData(place: string, onStep: (text: string) => void): void {
   for (const file of listDirectory(place)) {
     const id = /^data-(.+)\.json$/.exec(file)?.[1];
     if (id === undefined) continue;
     const directory = join(place, `data-${id}`);
     const record = readRecord(`${directory}.json`);
-    if (record === undefined || !isHomeDeleted(record, id)) continue;
+    if (record === undefined || !isHomeMissing(record, id)) continue;
     if (findProcessesIn(join(directory, "cluster")).length > 0) continue;
-    onStep(`removing ${directory}: its home ${record.home} was deleted`);
-    rmSync(directory, { recursive: true, force: true });
-    rmSync(`${directory}.json`, { force: true });
+    onStep(
+      `${directory} holds a database whose home ${record.home} was deleted or renamed. ` +
+        "The next start in the renamed home uses it. " +
+        `If the home was deleted, remove the database: rm -r '${directory}' '${directory}.json'`,
+    );
   }
 }
 
@@ -75,10 +79,10 @@ function isCopyOfLivingHome(claim: { id: string; home: string; place: string }):
 }
 
 /**
- * A home that is missing may also lie on a disk that is not mounted. It counts as deleted only where
- * the nearest directory that is left lies on the same file system as the home did.
+ * A home may be absent because its disk is not mounted. It counts as missing only if its nearest
+ * existing ancestor is on the file system that held the home.
  */
-function isHomeDeleted(record: HomeRecord, id: string): boolean {
+function isHomeMissing(record: HomeRecord, id: string): boolean {
   if (readInstanceId(record.home) === id) return false;
   let ancestor = record.home;
   while (!existsSync(ancestor)) ancestor = dirname(ancestor);

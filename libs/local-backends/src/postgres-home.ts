@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { claimDataElsewhere, findDataElsewhere, sweepAbandonedData } from "./data-elsewhere.ts";
+import { claimDataElsewhere, findDataElsewhere, reportAbandonedData } from "./data-elsewhere.ts";
 import { PostgresDataUnreachableError } from "./errors.ts";
 import { findUnprivilegedUser, runsAsRoot, type SystemUser, userCan } from "./unprivileged-user.ts";
 
@@ -20,7 +20,11 @@ type Wish = { dataDir: string; place: string; onStep: (text: string) => void };
  * there, in a place open to all.
  */
 export function settlePostgresHome(wish: Wish): PostgresHome {
-  return runsAsRoot() ? settleForRoot(wish) : settleForOrdinaryUser(wish);
+  if (!runsAsRoot()) return settleForOrdinaryUser(wish);
+  const home = settleForRoot(wish);
+  // Only after this home has claimed its data, which a renamed home does under its new path.
+  reportAbandonedData(wish.place, wish.onStep);
+  return home;
 }
 
 function settleForOrdinaryUser({ dataDir, place }: Wish): PostgresHome {
@@ -37,9 +41,8 @@ function settleForOrdinaryUser({ dataDir, place }: Wish): PostgresHome {
   return describeHome(dataDir, { clusterDir, user: undefined });
 }
 
-function settleForRoot({ dataDir, place, onStep }: Wish): PostgresHome {
+function settleForRoot({ dataDir, place }: Wish): PostgresHome {
   mkdirSync(dataDir, { recursive: true, mode: 0o711 });
-  sweepAbandonedData(place, onStep);
   const clusterHere = join(dataDir, "cluster");
   const owner = ownerOf(clusterHere);
   if (owner !== undefined) return homeOfExistingData(dataDir, clusterHere, owner);

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { jest } from "@jest/globals";
+import { afterAll, jest } from "@jest/globals";
 import { userCan } from "../src/unprivileged-user.ts";
 
 // Copying and starting servers takes a few seconds, but a test machine may be busy with other files.
@@ -18,6 +18,8 @@ export type Launched = {
   natsUrl: string;
   natsPid: number;
   uid: number;
+  /** The messages of PostgreSQL's start. */
+  steps: string[];
   child: ChildProcess;
   stop(): Promise<void>;
 };
@@ -29,7 +31,14 @@ function idOf(kind: "-u" | "-g"): number {
   return Number(execFileSync("id", [kind, "daemon"], { encoding: "utf8" }));
 }
 
-/** Runs the launcher and answers what it started. */
+const launchers: ChildProcess[] = [];
+
+// The launchers of a failed test would keep this process alive.
+afterAll(() => {
+  for (const { stdin } of launchers) stdin?.end();
+});
+
+/** Runs the launcher and returns the servers that it started. */
 export async function launch(options: {
   directory: string;
   cacheDir: string;
@@ -44,6 +53,7 @@ export async function launch(options: {
     stdio: ["pipe", "pipe", "pipe"],
     ...(user && { uid: user.uid, gid: user.gid }),
   });
+  launchers.push(child);
   let problem = "";
   child.stderr.on("data", (chunk) => {
     problem += chunk;

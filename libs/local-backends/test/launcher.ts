@@ -6,17 +6,19 @@ import { findNatsServer, startLocalNats, startLocalPostgres, startReaper } from 
  */
 const [directory = "", cacheDir = "", reachablePlace = ""] = process.argv.slice(2);
 const reaper = startReaper();
+const steps: string[] = [];
 const postgres = await startLocalPostgres({
   dataDir: `${directory}/postgres`,
   reachablePlace,
   durable: false,
   reaper,
+  onStep: (text) => steps.push(text),
 });
 const binary = await findNatsServer({ cacheDir });
 const nats = await startLocalNats({ binary, storeDir: `${directory}/nats`, reaper });
 const { adminUrl, clusterDir, pid } = postgres;
 const started = { adminUrl, clusterDir, postgresPid: pid, natsUrl: nats.url, natsPid: nats.pid };
-process.stdout.write(`${JSON.stringify({ ...started, uid: process.getuid?.() })}\n`);
+process.stdout.write(`${JSON.stringify({ ...started, steps, uid: process.getuid?.() })}\n`);
 for await (const _ of process.stdin);
 await nats.stop();
 await postgres.stop();

@@ -1,5 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { startLocalPostgres } from "../src/index.ts";
@@ -99,7 +108,23 @@ if (runsAsRoot()) {
       await again.stop();
     });
 
-    it("starts empty when the home is new, though it has the path of an older one", async () => {
+    it("keeps the data of a home that was renamed, also when another home starts first", async () => {
+      const before = await launchIn(join(closed, "old-name"));
+      await nameOfTable(before);
+      await before.stop();
+      renameSync(join(closed, "old-name"), join(closed, "new-name"));
+
+      const other = await launchIn(join(closed, "other"));
+      const renamed = await launchIn(join(closed, "new-name"));
+
+      expect(renamed.clusterDir).toBe(before.clusterDir);
+      expect(await nameOfTable(renamed)).toBe("kept");
+      expect(renamed.steps.join("\n")).not.toContain(dirname(before.clusterDir));
+      await other.stop();
+      await renamed.stop();
+    });
+
+    it("starts empty in a new home, and names the data of the deleted home at the same path", async () => {
       const home = join(closed, "second");
       const before = await launchIn(home);
       await nameOfTable(before);
@@ -109,7 +134,12 @@ if (runsAsRoot()) {
       const after = await launchIn(home);
 
       expect(await nameOfTable(after)).toBeNull();
-      expect(existsSync(before.clusterDir)).toBe(false);
+      const data = dirname(before.clusterDir);
+      const command = `rm -r '${data}' '${data}.json'`;
+      expect(after.steps).toContainEqual(expect.stringContaining(command));
+      expect(existsSync(before.clusterDir)).toBe(true);
+      execFileSync("/bin/sh", ["-c", command]);
+      expect(readdirSync(place).filter((name) => data.endsWith(name))).toEqual([]);
       await after.stop();
     });
 

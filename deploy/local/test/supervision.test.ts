@@ -1,0 +1,118 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { type Demo, eventually, type Halyard, launchHalyard, processesOf } from "./launcher.ts";
+import { isRunning } from "./process-tree.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+describe("given that everything runs", () => {
+  let halyard: Halyard;
+  let demo: Demo;
+
+  beforeAll(async () => {
+    halyard = launchHalyard({ home: join(throwawayDirectory(), "home"), untilFileEnds: true });
+    demo = await halyard.ready();
+    await createFlag(demo, "before");
+  });
+
+  it.each([
+    "management",
+    "scheduler",
+    "sdk-edge",
+    "usage-metering",
+    "webhook-dispatcher",
+    "gateway",
+  ])(
+    "starts %s again at its addresses and leaves the others alone when it is killed",
+    async (name) => {
+      const { [name]: killed, ...others } = (await halyard.ready()).services;
+      process.kill(pidOf(killed), "SIGKILL");
+      await eventually("the new process", async () => {
+        const { services } = await halyard.ready();
+        return pidOf(services[name]) !== pidOf(killed);
+      });
+
+      const { [name]: started, ...same } = (await halyard.ready()).services;
+      expect(started).toEqual({ ...killed, pid: started?.pid });
+      expect(isRunning(pidOf(started))).toBe(true);
+      expect(same).toEqual(others);
+      expect(halyard.output()).toContain(`${name} ended by SIGKILL. The end of its log`);
+      await createFlag(demo, `after-${name}`);
+      await eventually("the edge has it", async () => (await readFlags(demo)).has(`after-${name}`));
+    },
+  );
+
+  it.each([
+    { name: "PostgreSQL", pid: () => Number.parseInt(read("postgres/cluster/postmaster.pid"), 10) },
+    { name: "NATS", pid: () => natsPid() },
+  ])("starts $name again on its port and data when it is killed", async ({ name, pid }) => {
+    const { services } = await halyard.ready();
+
+    process.kill(pid(), "SIGKILL");
+    await eventually("the restart", () => halyard.output().includes(`✓ ${name} restarted`));
+
+    const key = `after-${name.toLowerCase()}`;
+    await createFlag(demo, key);
+    await eventually("edges have the flags", async () => {
+      const flags = await readFlags(demo);
+      return flags.has("before") && flags.has(key);
+    });
+    expect((await halyard.ready()).services).toEqual(services);
+  });
+
+  it("ends the run with the end of the log when a process dies five times in a minute", async () => {
+    const processes = processesOf(halyard);
+    let starts = 0;
+    await eventually("the end", () => {
+      const finished = halyard.output().split("✓ NATS restarted").length;
+      if (finished > starts) process.kill(natsPid(), "SIGKILL");
+      starts = finished;
+      return !existsSync(join(halyard.home, "demo.json"));
+    });
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain(
+      "NATS died 5 times within a minute. NATS ended by SIGKILL. The end of its log",
+    );
+    expect(processes.filter(isRunning)).toEqual([]);
+  });
+
+  function natsPid(): number {
+    return JSON.parse(read("nats/nats-server.process")).pid;
+  }
+
+  function read(file: string): string {
+    return readFileSync(join(halyard.home, file), "utf8");
+  }
+});
+
+function pidOf(service: { pid: number } | undefined): number {
+  if (service === undefined) throw new Error("demo.json lists the service");
+  return service.pid;
+}
+
+/** Repeats a request that fails during a restart. Then the flag may exist already (409). */
+async function createFlag(demo: Demo, key: string): Promise<void> {
+  await eventually(`the flag ${key}`, async () =>
+    [201, 409].includes((await postFlag(demo, key)).status),
+  );
+}
+
+function postFlag(demo: Demo, key: string): Promise<Response> {
+  return fetch(`${demo.base_url}/api/v1/flags`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${demo.server_key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ key, name: key, enabled: true }),
+  });
+}
+
+async function readFlags(demo: Demo): Promise<Set<string>> {
+  const response = await fetch(`${demo.base_url}/api/v1/sdk/flags`, {
+    headers: { authorization: `Bearer ${demo.client_key}` },
+  });
+  const { flags = {} } = (await response.json()) as { flags?: Record<string, boolean> };
+  return new Set(Object.keys(flags));
+}
