@@ -24,6 +24,7 @@ export type BucketEntry = {
 export type FollowedBucket = {
   /** True while everything that the bucket holds has been handed over, as far as one can know. */
   isCurrent(): boolean;
+  isConnected(): boolean;
   stop(): Promise<void>;
 };
 
@@ -129,6 +130,7 @@ export function followBucket(options: {
   const running = run();
   return {
     isCurrent: () => current,
+    isConnected: watch.isConnected,
     async stop() {
       stopping.abort();
       reading?.stop("stopped");
