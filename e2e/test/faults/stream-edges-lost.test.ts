@@ -84,4 +84,3 @@ describe("given an edge that is killed, and one that is stopped and wakes", () =
     await eventually(async () => (await ofKilled.open(killed)).status === 200);
   });
 });
-});
