@@ -1,7 +1,7 @@
 /**
- * The elapsed time of a process. It never runs backwards and includes the time for which the machine was
- * suspended: the monotonic clock stands still then, so a leap of the wall clock ahead of it is added. A
- * wall clock that is set ahead looks the same. The edge then writes its counts again, which is harmless.
+ * Elapsed time of a process. It never runs backwards and includes suspensions of the machine: the monotonic
+ * clock stands still then, so a leap of the wall clock ahead of it is added. A wall clock that is set ahead
+ * looks the same. The edge then renews its entry and writes its counts again, which is harmless.
  */
 export type Clock = {
   elapsed(): number;

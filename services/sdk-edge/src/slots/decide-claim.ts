@@ -3,7 +3,7 @@ export type Claim = {
   /** Counts by edge, as the entry has them. */
   holders: Readonly<Record<string, number>>;
   edgeId: string;
-  /** Whether an edge's entry was ended. Its count is removed. */
+  /** True for an edge whose entry was ended. Its count is removed. */
   isEnded: (edgeId: string) => boolean;
   /** Open streams on this edge. They count even if the limit is lower. */
   open: number;
@@ -14,7 +14,7 @@ export type Claim = {
 
 export type ClaimDecision = {
   holders: Record<string, number>;
-  /** How many of the waiting streams may open once `holders` is written. */
+  /** Number of waiting streams that may open once `holders` is written. */
   granted: number;
 };
 

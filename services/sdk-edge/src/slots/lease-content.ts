@@ -11,11 +11,11 @@ export type LeaseContent = {
 };
 
 export type EdgeState = {
-  /** 0: an organization's entry names the edge, but the edge has no entry of its own. */
+  /** 0 for an edge that only an organization's entry names. */
   revision: number;
   isEnded: boolean;
   renewals: number;
-  /** How long this edge has watched it without a renewal. */
+  /** Time for which this edge has watched it without a renewal. */
   silentMs: number;
 };
 

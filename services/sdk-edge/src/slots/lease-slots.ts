@@ -47,14 +47,7 @@ export function createLeaseSlots(
       void forgetLongEnded({ content: bucket.content, store });
     },
   });
-  const own = createOwnEntry({
-    ...options,
-    bucket,
-    onCounted() {
-      for (const organization of organizations.values()) organization.mustPublish = true;
-      void settleAll();
-    },
-  });
+  const own = createOwnEntry({ ...options, bucket });
   const parts: SlotParts = { ...options, bucket, own, isAway, counts };
 
   function isAway(): boolean {
@@ -123,5 +116,5 @@ export function createLeaseSlots(
 
 function createOrganization(id: string): Organization {
   const counters = { open: 0, failures: 0, writtenMs: Number.NEGATIVE_INFINITY };
-  return { id, ...counters, waiting: new Set(), mustPublish: false, isSettling: false };
+  return { id, ...counters, waiting: new Set(), isSettling: false };
 }

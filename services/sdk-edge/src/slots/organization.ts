@@ -13,8 +13,6 @@ export type Organization = {
   readonly id: string;
   open: number;
   readonly waiting: Set<Waiter>;
-  /** The count is written even if the entry has it, so that no write that was sent earlier removes it. */
-  mustPublish: boolean;
   writtenMs: number;
   failures: number;
   isSettling: boolean;
@@ -27,7 +25,7 @@ export type SlotParts = {
   store: LeaseStore;
   bucket: FollowedContent;
   own: Pick<OwnEntry, "isCounted" | "isBucketNew">;
-  /** Whether NATS is unavailable, so that streams are admitted against the last counts. */
+  /** True while NATS is unavailable, so that streams are admitted against the last counts. */
   isAway: () => boolean;
   clock: Clock;
   times: SlotTimes;
@@ -76,8 +74,7 @@ export async function settle(organization: Organization, parts: SlotParts): Prom
 }
 
 function mustWrite(organization: Organization, parts: SlotParts): boolean {
-  const { id, open, mustPublish, writtenMs } = organization;
-  if (mustPublish && open > 0) return true;
+  const { id, open, writtenMs } = organization;
   const dueMs = parts.limitOf(id) === null ? writtenMs + parts.times.writeUnlimitedEveryMs : 0;
   return heldBy(organization, parts) !== open && parts.clock.elapsed() >= dueMs;
 }
@@ -115,8 +112,6 @@ async function write(
 ): Promise<boolean> {
   const key = leaseKey.organization(organization.id);
   const { content } = bucket;
-  const { mustPublish } = organization;
-  organization.mustPublish = false;
   const written = await store.write(key, value, over);
   if (written.outcome === "written") {
     content.apply(key, { value, revision: written.revision });
@@ -124,7 +119,6 @@ async function write(
     organization.writtenMs = clock.elapsed();
     return true;
   }
-  organization.mustPublish ||= mustPublish;
   organization.failures += 1;
   if (written.outcome === "conflict") counts.claimsRetried += 1;
   await rest(clock, random() * Math.min(2 ** organization.failures, longestRestMs));

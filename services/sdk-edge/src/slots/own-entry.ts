@@ -14,11 +14,11 @@ import type { SlotTimes } from "./slot-times.ts";
  * before timers.
  */
 export type OwnEntry = {
-  /** Whether the other edges certainly count the streams that this edge publishes. */
+  /** True while the other edges certainly count the streams that this edge publishes. */
   isCounted(): boolean;
-  /** Whether the bucket is new, so that other edges may not have published their counts. */
+  /** True while other edges may still be publishing their counts into a new bucket. */
   isBucketNew(): boolean;
-  /** Whether NATS does not acknowledge renewals, although it may be connected. */
+  /** True when NATS does not acknowledge renewals, even if it is connected. */
   isUnanswered(): boolean;
   /** Every entry of the bucket was received. */
   caughtUp(): void;
@@ -38,8 +38,6 @@ export function createOwnEntry(options: {
   bucket: FollowedContent;
   clock: Clock;
   times: SlotTimes;
-  /** The entry is counted after a time in which it may not have been. */
-  onCounted: () => void;
   logger: Logger;
 }): OwnEntry {
   const { edgeId, store, bucket, clock, times, logger } = options;
@@ -70,14 +68,12 @@ export function createOwnEntry(options: {
   }
 
   async function renew(): Promise<void> {
-    const wasCounted = isCounted();
     if (entry().isEnded) logger.warn({ edge: edgeId }, "other edges ended this edge's entry");
     if (entry().revision === 0) renewals = 0;
     const sentMs = clock.elapsed();
     if (!(await write({ state: "held", renewals }))) return;
     renewedMs = sentMs;
     renewals += 1;
-    if (!wasCounted && isCounted()) options.onCounted();
   }
 
   async function renewIfDue(): Promise<void> {

@@ -4,7 +4,7 @@ export type SlotTimes = {
   checkEveryMs: number;
   /** Interval at which an edge renews its own entry. */
   renewEveryMs: number;
-  /** How long after an acknowledged renewal was sent the other edges certainly count this edge's streams. */
+  /** Time after sending an acknowledged renewal for which the other edges certainly count this edge. */
   countedForMs: number;
   /** Time without a renewal after which the other edges end an edge's entry. */
   endAfterMs: number;

@@ -3,7 +3,7 @@ import { elsewhere } from "../sdk/begin-stream.ts";
 import type { Exchange } from "../sdk/endpoint.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 
-/** Takes a slot for a requested stream and releases it when the response ends, for whatever reason. */
+/** Takes a slot for a requested stream and releases it when the response ends. */
 export function takeSlot(
   { response, key, guarded }: Exchange,
   { slots, isDraining }: { slots: StreamSlots | undefined; isDraining: () => boolean },

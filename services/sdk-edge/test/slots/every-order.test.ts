@@ -72,7 +72,7 @@ describe("given edges in any order of events", () => {
         expect(world.excesses).toEqual([]);
       });
     },
-    300_000,
+    120_000,
   );
 
   it("count every stream after outages, and admit none above the limit", async () => {
@@ -88,7 +88,7 @@ describe("given edges in any order of events", () => {
       expect(await fillUp(world)).toBe(limit);
       expect(world.countedStreams()).toBe(limit);
     });
-  }, 300_000);
+  }, 120_000);
 });
 
 async function forAll(
@@ -99,7 +99,7 @@ async function forAll(
     fc.asyncProperty(fc.integer(), stories(whats), (seed, story) =>
       check(createWorld({ edges, limit, seed }), story),
     ),
-    { numRuns: 200, endOnFailure: true },
+    { numRuns: 100, endOnFailure: true },
   );
 }
 

@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 
 describe("given an edge that ends", () => {
-  it("frees its slots at once when it is stopped", async () => {
+  it("frees its slots immediately when it is stopped", async () => {
     const ending = await bench.openEdge();
     const staying = await bench.openEdge();
     await ending.takeMany(limit);

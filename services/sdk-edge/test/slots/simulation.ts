@@ -165,7 +165,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     let deliveredAtMs = 0;
     const isRunning = () => !frozen.has(identity) && !dead.has(identity);
 
-    /** Sends a request to the bucket. Whatever goes wrong on the way has an unknown outcome. */
+    /** Sends a request to the bucket. Every failure on the way has an unknown outcome. */
     function ask<T>(effect: () => T): Promise<T | { outcome: "unknown" }> {
       return new Promise((resolve) => {
         at(answerTimeoutMs, identity, () => resolve({ outcome: "unknown" }));
