@@ -21,6 +21,8 @@ import {
 export type Lane = {
   /** Publishes until nothing is left. Answers how many messages it sent. */
   drain(): Promise<number>;
+  /** The last sequence that is recorded as published. */
+  lastSequence(): number;
 };
 
 /** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
@@ -50,6 +52,7 @@ export function createLane(options: {
         sent += rows.length;
       }
     },
+    lastSequence: () => lastSequence,
   };
 
   async function publish(rows: readonly UnsentRow[]): Promise<void> {
@@ -62,7 +65,7 @@ export function createLane(options: {
     publications.confirm(acknowledged.map((message) => message.id));
     if (acknowledged.length > 0)
       publications.confirm(
-        await lease.recordAsLeader((tx) => recordSent(tx, stream, acknowledged)),
+        await lease.recordAsLeader((tx) => recordSent(tx, stream, acknowledged, lastSequence)),
       );
     if (result.failure !== undefined)
       throw new StreamMovedError("not everything was acknowledged", { cause: result.failure });

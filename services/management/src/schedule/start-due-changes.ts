@@ -4,6 +4,7 @@ import { createFlagChanges } from "../flags/flag-changes.ts";
 import type { Publications } from "../outbox/publications.ts";
 import { createWriter } from "../outbox/write.ts";
 import type { Broker } from "../relay/broker.ts";
+import { queueStanding } from "../relay/streams-standing.ts";
 import { createDueChanges } from "./apply-due-change.ts";
 import { consumeDueChanges } from "./due-consumer.ts";
 
@@ -44,6 +45,7 @@ export function startDueChanges(options: {
   return consumeDueChanges({
     ...broker,
     dueChanges: createDueChanges({ writer, changes: createFlagChanges({ now, newId }), now }),
+    queueStanding: (createdAt) => queueStanding(sql, createdAt),
     concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
     metrics: options.queueMetrics,
   });
