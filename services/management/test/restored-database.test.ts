@@ -66,7 +66,11 @@ async function withSql<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
   const url = management.backends.database.runtimeUrls.management;
   const { logger } = broker;
   const sql = connectPostgres({ url, name: "test", maxConnections: 2, logger });
-  return work(sql).finally(() => sql.end());
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end();
+  }
 }
 
 /** Undefined while there is no complete snapshot. */

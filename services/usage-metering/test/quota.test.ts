@@ -135,7 +135,7 @@ describe("an entry that is not as it should be", () => {
     await published(behind, { month: "2031-09", requests: 12 });
   });
 
-  it("is adopted by a database that has lost its commits, and counting goes on from there", async () => {
+  it("is adopted by a database that has lost its commits, and counting continues from it", async () => {
     await setClock("2031-12-15T10:10:00.000Z");
     const [lower, missing] = [makeTenant(), makeTenant()];
     await metering.admin`

@@ -171,7 +171,7 @@ async function confirmRegularly(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    // Read before the database: the lanes go on recording.
+    // Read before the database, because the lanes keep recording.
     const recorded = {
       events: lanes.events?.lastSequence() ?? 0,
       snapshot: lanes.snapshot?.lastSequence() ?? 0,

@@ -38,7 +38,7 @@ export async function recordDiscardedQueue(tx: Transaction, createdAt: string): 
     on conflict (stream) do update set stream_created_at = excluded.stream_created_at`;
 }
 
-/** Returns what applies to a message of the queue that was created at this time. */
+/** Returns whether messages of the queue with this creation time take effect. */
 export async function queueStanding(
   sql: Sql,
   createdAt: string,

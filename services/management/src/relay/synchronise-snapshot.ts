@@ -16,8 +16,8 @@ export type SnapshotOptions = {
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
  * there, not complete, not the one that we wrote, or that lost its newest entries (the broker died
- * before its disk had them) is written anew from the tables. What was published without being recorded
- * has been explained before. It does no harm: of each entry only the newest value is unsent from here on,
+ * before its disk had them) is written anew from the tables. Entries that were
+ * published without being recorded do no harm: of each entry only the newest value is unsent from here on,
  * and sending that again changes nothing.
  *
  * Answers where the snapshot stands; the next entry goes behind its last sequence.

@@ -26,7 +26,7 @@ export function consumeDueChanges(options: {
   client: JetStreamClient;
   replicas: number;
   dueChanges: DueChanges;
-  /** What applies to a message of the queue that was created at this time. */
+  /** Returns whether messages of the queue with this creation time take effect. */
   queueStanding: (createdAt: string) => Promise<"current" | "unconfirmed" | "discarded">;
   concurrency: number;
   metrics: QueueMetrics;

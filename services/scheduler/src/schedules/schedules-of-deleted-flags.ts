@@ -7,9 +7,9 @@ import { cancelOfFlags, listScheduledFlags, type ScheduledFlag } from "./cancel-
 
 /**
  * Cancels the schedules of flags that are gone. Deletions that are heard of are gathered while the
- * ones before are being written, and kept while PostgreSQL is away. Some time after a full read, which
- * may be the first one after a deletion that nobody here heard of, every flag with a schedule is looked
- * at; and once more when the schedules are old enough that their flags must have been heard of.
+ * ones before are being written, and kept while PostgreSQL is away. A full read may be the
+ * first one after a deletion that this process missed. Some time after it every flag with a schedule is
+ * checked, and once more when each schedule is so old that its flag must be in the directory.
  *
  * The first look waits because a restored database has flags that the snapshot calls deleted, until
  * management has rebuilt the snapshot. That is another full read, and the wait begins again.
