@@ -19,10 +19,9 @@ import {
   startReadyScheduler,
   stopInOrder,
 } from "../src/replicas.ts";
-import { presentTime } from "../src/scheduler-clock.ts";
+import { hourMs, readSchedule, scheduleInAnHour, useFlags } from "../src/restore-story.ts";
 import { awaitReady, type Management, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
-import { awaitCounted } from "../src/usage-agreement.ts";
+import { createTenant, must } from "../src/tenancy.ts";
 import { beginWebhookStory, type WebhookStory } from "../src/webhook-story.ts";
 
 /**
@@ -30,7 +29,6 @@ import { beginWebhookStory, type WebhookStory } from "../src/webhook-story.ts";
  * because no pg_dump comes with npm. deploy/docker/test/walk.test.ts runs the page's commands with pg_dump.
  */
 
-const hourMs = 3_600_000;
 const sdkRequests = 12;
 const changesDuringBackup = 10;
 const verifyHistoryProgram = fileURLToPath(
@@ -92,7 +90,7 @@ describe("given a backup of PostgreSQL and the loss of everything else", () => {
     await story.flip({ times: 3, pauseMs: 0 }).ended;
     expect(await story.faults()).toEqual([]);
     await scheduleInAnHour(system, story);
-    await useFlags(system, story.tenant);
+    await useFlags(system, story.tenant, { requests: sdkRequests });
     const before = await readState(system, story);
 
     const [{ url }] = system.managements as [Management];
@@ -136,34 +134,6 @@ describe("given a backup of PostgreSQL and the loss of everything else", () => {
     });
   });
 });
-
-/** Turns the first flag, which is on, off. */
-async function scheduleInAnHour(system: System, story: WebhookStory): Promise<void> {
-  const disable_at = new Date((await presentTime(system.sql)).getTime() + hourMs);
-  const [scheduler] = system.schedulers;
-  await must(`${scheduler?.url}${schedulePath(story)}`, {
-    method: "POST",
-    key: story.tenant.serverKey,
-    body: { disable_at },
-  });
-}
-
-function schedulePath({ flags: [flag], tenant }: WebhookStory): string {
-  return `/api/v1/flags/${flag?.id}/environments/${tenant.environmentId}/schedule`;
-}
-
-async function readSchedule({ schedulers }: System, story: WebhookStory) {
-  const [scheduler] = schedulers;
-  return must(`${scheduler?.url}${schedulePath(story)}`, { key: story.tenant.serverKey });
-}
-
-/** Sends SDK requests, and waits until all of them are counted. */
-async function useFlags(system: System, tenant: Tenant): Promise<void> {
-  const [edge] = system.edges;
-  for (let sent = 0; sent < sdkRequests; sent += 1)
-    await must(`${edge?.url}/api/v1/sdk/flags`, { key: tenant.clientKey });
-  await awaitCounted(system, tenant, { atLeast: sdkRequests });
-}
 
 /** Everything of a project that the services return to its server key. */
 async function readState(system: System, story: WebhookStory) {

@@ -37,11 +37,15 @@ export type QueueMessage = {
   sequence: number;
   /** How often it has been delivered, to anybody. */
   deliveries: number;
+  /** Creation time of its stream; a stream that was deleted and created again has another. */
+  streamCreatedAt: string;
 };
 
 export type Verdict =
   /** It is taken care of, and leaves the queue. */
   | "done"
+  /** It cannot be processed yet: the broker delivers it again after a moment. */
+  | "later"
   /** It cannot ever be processed, for this reason: it is copied to where somebody looks, and leaves. */
   | { setAside: string };
 
@@ -95,7 +99,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   const managing = jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
   let asking: ConsumerMessages | undefined;
   let isRunning = false;
-  let streamCreatedAt: string | undefined;
+  let streamCreatedAt = "";
   let lastReason: string | undefined;
 
   const watch = watchConnection(connection);
@@ -108,7 +112,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     concurrency: options.concurrency,
     workingEveryMs: ackWaitMs / 3,
     canSpeak: watch.isConnected,
-    process: (message) => processMessage(processing, message),
+    process: (message) => processMessage({ ...processing, streamCreatedAt }, message),
   });
 
   async function run(): Promise<void> {
@@ -128,10 +132,11 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   /** Consumes until something is out of the ordinary; answers what it was. */
   async function consumeOnce(manager: JetStreamManager): Promise<string> {
     await options.ensure(manager);
-    const { created, config } = await manager.streams.info(stream);
-    if (streamCreatedAt !== undefined && created !== streamCreatedAt) inWork.forgetAll();
-    streamCreatedAt = created;
+    // The consumer comes first: it ends with its stream, so no message can belong to an earlier stream.
     const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
+    const { created, config } = await manager.streams.info(stream);
+    if (created !== streamCreatedAt) inWork.forgetAll();
+    streamCreatedAt = created;
     isRunning = watch.isConnected();
     lastReason = undefined;
     logger.info("consuming the queue");

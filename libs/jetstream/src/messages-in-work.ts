@@ -17,8 +17,11 @@ export type MessageInWork = {
   calledOff: AbortSignal;
 };
 
-/** What becomes of a message: it leaves the queue, or another replica is to have it. */
-export type Settlement = "remove" | "give back";
+/** Outcome of a message: it leaves the queue, another replica gets it, or it is delivered again later. */
+export type Settlement = "remove" | "give back" | "later";
+
+/** Delay before a message that cannot be processed yet is delivered again. */
+const laterMs = 250;
 
 export type MessagesInWork = {
   freeSlots(): number;
@@ -60,9 +63,14 @@ export function createMessagesInWork(options: {
     if (!slot.isForgotten && options.canSpeak()) slot.delivery[what]();
   }
 
+  function postpone(slot: Slot): void {
+    if (!slot.isForgotten && options.canSpeak()) slot.delivery.nak(laterMs);
+  }
+
   async function work(key: string, slot: Slot): Promise<void> {
     const settlement = await options.process(slot);
     if (settlement === "remove") say(slot, "ack");
+    else if (settlement === "later") postpone(slot);
     else giveBack(slot);
     slots.delete(key);
     tellSlotFreed();

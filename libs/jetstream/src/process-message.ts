@@ -20,6 +20,7 @@ export type ProcessingOptions = {
   metrics: QueueMetrics;
   logger: Logger;
   watch: ConnectionWatch;
+  streamCreatedAt: string;
 };
 
 /** Sees one message through, from its first attempt to what the broker is told about it. */
@@ -30,6 +31,7 @@ export async function processMessage(
   const { subject: queue, metrics } = options;
   const verdict = await reachVerdict(options, message);
   if (verdict === "called off") return "give back";
+  if (verdict === "later") return "later";
   if (verdict !== "done" && !(await setAside(options, message, verdict.setAside)))
     return "give back";
   // Said into a connection that is lost, it would not be heard, and the message would come again.
@@ -43,7 +45,7 @@ async function reachVerdict(
   { delivery, calledOff }: MessageInWork,
 ): Promise<Verdict | "called off"> {
   const { handle, onGivenUp, isOutage, logger } = options;
-  const message = queueMessage(delivery);
+  const message = queueMessage(delivery, options.streamCreatedAt);
   const failing = { isOutage, onFailure: failureReport(options, delivery), calledOff };
   const handled = await attempt(() => handle(message), failing);
   if (handled.outcome === "succeeded") return handled.result;
@@ -92,13 +94,14 @@ function failureReport({ subject: queue, metrics, logger }: ProcessingOptions, d
   };
 }
 
-function queueMessage(delivery: JsMsg): QueueMessage {
+function queueMessage(delivery: JsMsg, streamCreatedAt: string): QueueMessage {
   const { streamSequence, deliveryCount } = delivery.info;
   return {
     subject: delivery.subject,
     payload: delivery.data,
     sequence: streamSequence,
     deliveries: deliveryCount,
+    streamCreatedAt,
   };
 }
 

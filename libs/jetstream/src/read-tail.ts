@@ -1,33 +1,49 @@
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { readStream } from "./read-stream.ts";
+import { readStream, type StreamMessage } from "./read-stream.ts";
 
 /** A stream's messages could not be read to their end; the cause is a short reason. */
 export class StreamReadError extends Error {
   override name = "StreamReadError";
 }
 
-export type MessageIdPage = {
-  /** Message ids with their sequences; messages without an id are left out. */
-  ids: ReadonlyMap<string, number>;
+export type PageOptions = {
+  connection: NatsConnection;
+  manager: JetStreamManager;
+  stream: string;
+  fromSequence: number;
+  pageSize: number;
+};
+
+export type Page = {
   /** The sequence of the last message that was read; undefined when there was none. */
   lastSequence: number | undefined;
   /** Whether the stream ended before the page was full. */
   isLast: boolean;
 };
 
+export type MessageIdPage = Page & {
+  /** Message ids with their sequences; messages without an id are left out. */
+  ids: ReadonlyMap<string, number>;
+};
+
 /**
  * The message ids that stand in a stream from a sequence on: what a publisher whose acknowledgements
  * were lost reads before it publishes again. A log may hold a week, so it is read in pages.
  */
-export async function readMessageIds(options: {
-  connection: NatsConnection;
-  manager: JetStreamManager;
-  stream: string;
-  fromSequence: number;
-  pageSize: number;
-}): Promise<MessageIdPage> {
+export async function readMessageIds(options: PageOptions): Promise<MessageIdPage> {
   const ids = new Map<string, number>();
+  const page = await readPage(options, ({ messageId, sequence }) => {
+    if (messageId !== undefined) ids.set(messageId, sequence);
+  });
+  return { ids, ...page };
+}
+
+/** Reads at most `pageSize` messages of a stream from a sequence on, and passes each to `onMessage`. */
+export async function readPage(
+  options: PageOptions,
+  onMessage: (message: StreamMessage) => void,
+): Promise<Page> {
   const full = Promise.withResolvers<"full">();
   let read = 0;
   let lastSequence: number | undefined;
@@ -37,16 +53,16 @@ export async function readMessageIds(options: {
     stream: options.stream,
     filter: ">",
     from: { sequence: options.fromSequence },
-    onMessage: ({ messageId, sequence }) => {
+    onMessage: (message) => {
       if (read === options.pageSize) return;
       read += 1;
-      lastSequence = sequence;
-      if (messageId !== undefined) ids.set(messageId, sequence);
+      lastSequence = message.sequence;
+      onMessage(message);
       if (read === options.pageSize) full.resolve("full");
     },
   });
   const outcome = await Promise.race([full.promise, reading.caughtUp, reading.ended]);
   reading.stop("read");
   if (outcome !== undefined && outcome !== "full") throw new StreamReadError(outcome);
-  return { ids, lastSequence, isLast: outcome === undefined };
+  return { lastSequence, isLast: outcome === undefined };
 }

@@ -124,9 +124,17 @@ export async function recreateSnapshot(
   manager: JetStreamManager,
   replicas: number,
 ): Promise<StreamPosition> {
-  if ((await findStream(manager, snapshotBucket.streamName)) !== undefined)
-    await manager.streams.delete(snapshotBucket.streamName);
+  await deleteStream(manager, snapshotBucket.streamName);
   return create(manager, bucketOf(snapshotBucket, replicas));
+}
+
+/** Deletes a stream with its messages and consumers; does nothing if it does not exist. */
+export async function deleteStream(manager: JetStreamManager, name: string): Promise<void> {
+  try {
+    await manager.streams.delete(name);
+  } catch (error) {
+    if (!isStreamNotFound(error)) throw error;
+  }
 }
 
 /**

@@ -104,6 +104,20 @@ describe("given a replica that dies in the middle of its work", () => {
   });
 });
 
+describe("given a message that cannot be processed yet", () => {
+  it("delivers it again, however often, and never holds it in the process", async () => {
+    const queue = await bench.openQueue();
+    await queue.publish(["early"]);
+    const verdicts = Array.from({ length: 7 }, () => "later" as const);
+    const { messages } = await bench.consume(queue, {
+      handle: async () => verdicts.pop() ?? "done",
+    });
+    await eventually(async () => (await queue.left()) === 0);
+    expect(messages.map(({ deliveries }) => deliveries)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(new Set(messages.map(({ streamCreatedAt }) => streamCreatedAt)).size).toBe(1);
+  });
+});
+
 describe("given a message whose handling fails", () => {
   it("waits for an outage to end, however often it strikes, and does not count it", async () => {
     const queue = await bench.openQueue();

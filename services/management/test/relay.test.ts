@@ -3,7 +3,7 @@ import { type AddressInfo, connect as connectTcp, createServer, type Socket } fr
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import { readEpoch, readStream } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { eventually } from "@halyard/testing";
+import { connectAsSuperuser, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -162,6 +162,25 @@ describe("given a log of events that is deleted", () => {
     await manager.streams.delete(flagEventsStream.name);
     await eventually(async () => (await logged()).length === before.length);
     expect(idsOf(await logged())).toEqual(idsOf(before));
+    await expectLogToBeWhole();
+  });
+});
+
+describe("given a log that is deleted and an outbox with events older than the log keeps them", () => {
+  it("does not publish these again", async () => {
+    await createFlag();
+    await expectLogToBeWhole();
+    const [old] = await management.sql<{ id: string }[]>`
+      select message_id as id from outbox where stream = 'events' order by id limit 1`;
+    const admin = connectAsSuperuser(management.adminUrl, "management");
+    await admin`update outbox set created_at = created_at - interval '8 days'
+      where message_id = ${old?.id ?? null}`;
+    const before = await logged();
+    await manager.streams.delete(flagEventsStream.name);
+    await eventually(async () => (await logged()).length === before.length - 1);
+    expect(idsOf(await logged())).toEqual(idsOf(before.filter(({ id }) => id !== old?.id)));
+    await admin`delete from outbox where message_id = ${old?.id ?? null}`;
+    await admin.end();
     await expectLogToBeWhole();
   });
 });

@@ -48,6 +48,8 @@ export function startBrokerSide(options: {
   keys: KeyDirectory;
   flags: FlagDirectory;
   lastUsed: LastUsed;
+  /** When every schedule's flag is looked at after a full read of the snapshot. */
+  lookForFlagsAfterMs?: readonly number[];
   metrics: Registry;
   logger: Logger;
 }): BrokerSide {
@@ -56,6 +58,7 @@ export function startBrokerSide(options: {
     sql,
     flags,
     directoryIsCurrent: () => isCurrent(),
+    ...(options.lookForFlagsAfterMs && { lookAfterMs: options.lookForFlagsAfterMs }),
     logger,
   });
   const scheduleMetrics = createScheduleMetrics(options.metrics);

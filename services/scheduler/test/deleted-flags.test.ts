@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
 import { armNext, settle } from "../src/dispatch/dispatch-store.ts";
 import { cancelOfFlags } from "../src/schedules/cancel-of-flags.ts";
@@ -127,6 +128,7 @@ describe("a deletion that nobody heard of", () => {
         wasAsked.resolve();
         return false;
       },
+      lookAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
     gone.readAnew();
@@ -135,4 +137,37 @@ describe("a deletion that nobody heard of", () => {
     expect(asked).toEqual([]);
     expect((await statesOf([flag]))[0]?.status).toBe("pending");
   });
+
+  it("is concluded from the snapshot that management rebuilds after a restore, not from the old one", async () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
+    const standings: string[] = [];
+    let snapshot = "old";
+    const looked = Promise.withResolvers<void>();
+    const gone = createSchedulesOfDeletedFlags({
+      sql: oneScheduledFlag(),
+      flags: {
+        standing: () => {
+          standings.push(snapshot);
+          looked.resolve();
+          return "exists";
+        },
+      },
+      directoryIsCurrent: () => true,
+      logger: pino({ level: "silent" }),
+    });
+    gone.readAnew();
+    jest.advanceTimersByTime(20_000);
+    snapshot = "rebuilt";
+    gone.readAnew();
+    jest.advanceTimersByTime(30_000);
+    jest.useRealTimers();
+    await looked.promise;
+    await gone.stop();
+    expect(standings).toEqual(["rebuilt"]);
+  });
+
+  function oneScheduledFlag(): Replica["sql"] {
+    const [flagId, environmentId] = [randomUUID(), randomUUID()];
+    return (async () => [{ flagId, environmentId, isNew: false }]) as unknown as Replica["sql"];
+  }
 });

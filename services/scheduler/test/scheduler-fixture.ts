@@ -83,6 +83,7 @@ async function composeReplica(
     keys,
     flags,
     lastUsed,
+    lookForFlagsAfterMs: [0],
     metrics,
     logger,
   });

@@ -135,6 +135,30 @@ describe("an entry that is not as it should be", () => {
     await published(behind, { month: "2031-09", requests: 12 });
   });
 
+  it("is adopted by a database that has lost its commits, and counting continues from it", async () => {
+    await setClock("2031-12-15T10:10:00.000Z");
+    const [lower, missing] = [makeTenant(), makeTenant()];
+    await metering.admin`
+      insert into organization_months values ('2031-12-01', ${lower.organizationId}, 100)`;
+    for (const { organizationId } of [lower, missing])
+      await metering.client.publish(
+        quotaBucket.subjectPrefix + organizationId,
+        JSON.stringify({ organization_id: organizationId, month: "2031-12", requests: 150 }),
+      );
+    // A process compares everything when it starts.
+    replicas.push(await metering.startReplica());
+    const months = () => metering.admin`
+      select requests::integer from organization_months where month = '2031-12-01'`;
+    await eventually(async () => (await months()).every(({ requests }) => requests === 150), {
+      because: "the database says what edges enforce",
+    });
+    expect(await months()).toHaveLength(2);
+    const hour = "2031-12-15T10:00:00.000Z";
+    await metering.tell(makeEdge().message([lower.used({ hour }), missing.used({ hour })]));
+    for (const tenant of [lower, missing])
+      await published(tenant, { month: "2031-12", requests: 151 });
+  });
+
   it("is written over when nobody can read it", async () => {
     await setClock("2031-10-15T10:10:00.000Z");
     const tenant = makeTenant();

@@ -21,6 +21,8 @@ import {
 export type Lane = {
   /** Publishes until nothing is left. Answers how many messages it sent. */
   drain(): Promise<number>;
+  /** The last sequence that is recorded as published. */
+  lastSequence(): number;
 };
 
 /** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
@@ -52,6 +54,7 @@ export function createLane(options: {
         sent += rows.length;
       }
     },
+    lastSequence: () => lastSequence,
   };
 
   async function publish(rows: readonly UnsentRow[]): Promise<void> {
@@ -68,7 +71,7 @@ export function createLane(options: {
     );
     if (acknowledged.length > 0) {
       const settled = await lease.recordAsLeader((tx) =>
-        recordSent(tx, stream, acknowledged, revision),
+        recordSent(tx, stream, acknowledged, { recordedBefore: lastSequence, revision }),
       );
       publications.confirm(settled, revision);
     }

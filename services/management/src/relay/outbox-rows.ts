@@ -1,6 +1,7 @@
-import type { SnapshotRevision } from "@halyard/contracts";
+import { flagEventsStream, type SnapshotRevision } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { encodePublished } from "../outbox/published-hint.ts";
+import { StreamMovedError } from "./failures.ts";
 
 /** The relay's questions to the outbox, and what it records there. */
 export type StreamName = "events" | "snapshot";
@@ -75,13 +76,14 @@ export async function notifyPublished(
 
 /**
  * Records what the broker acknowledged. An entry takes the older unsent values of the same entry with
- * it. Answers the ids of all rows that are settled by it.
+ * it. Answers the ids of all rows that are settled by it. Rejects when the database has lost the sequence
+ * that this leader recorded before: then it may have lost rows too, and the new record would hide that.
  */
 export async function recordSent(
   tx: Transaction,
   stream: StreamName,
   sent: readonly Sent[],
-  revision?: SnapshotRevision,
+  { recordedBefore, revision }: { recordedBefore: number; revision?: SnapshotRevision | undefined },
 ): Promise<number[]> {
   const lastSequence = Math.max(...sent.map((message) => message.sequence));
   const ids = sent.map((message) => message.id);
@@ -107,9 +109,11 @@ export async function recordSent(
   const advanced = tx`
     update relay_streams
     set last_sequence = greatest(last_sequence, ${lastSequence})
-    where stream = ${stream}`;
+    where stream = ${stream} and last_sequence >= ${recordedBefore}`;
   // Sent together, they cost one way to the database and back.
-  const [ofSent, ofOvertaken] = await Promise.all([recorded, overtaken, advanced]);
+  const [ofSent, ofOvertaken, { count }] = await Promise.all([recorded, overtaken, advanced]);
+  if (count === 0)
+    throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
   const settled = [...ofSent, ...ofOvertaken].map((row) => row.id);
   if (settled.length > 0) await notifyPublished(tx, settled, revision);
   return settled;
@@ -160,9 +164,50 @@ export async function settleOvertaken(tx: Transaction): Promise<void> {
       and row.id < entry.newest_id`;
 }
 
+/** Returns whether one of these message ids belongs to no event of the outbox. */
+export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
+  const ours = messageIds.filter((id) => uuidShape.test(id));
+  const [row] = await sql<[{ isUnknown: boolean }]>`
+    select exists (
+      select from unnest(${ours}::uuid[]) as event (id)
+      where not exists (
+        select from outbox as row where row.stream = 'events' and row.message_id = event.id
+      )
+    ) as "isUnknown"`;
+  return row.isUnknown;
+}
+
+export type SnapshotEntryHash = { key: string; sha256: string };
+
+/**
+ * Returns whether one of these entries has no row without a recorded sequence. Such rows are unsent, or
+ * a newer value has overtaken them.
+ */
+export async function hasUnexplainedEntry(
+  sql: Sql,
+  entries: readonly SnapshotEntryHash[],
+): Promise<boolean> {
+  const [row] = await sql<[{ isUnexplained: boolean }]>`
+    select exists (
+      select key, sha256
+      from unnest(
+        ${entries.map(({ key }) => key)}::text[],
+        ${entries.map(({ sha256 }) => sha256)}::text[]
+      ) as entry (key, sha256)
+      except
+      select subject, encode(sha256(convert_to(payload, 'UTF8')), 'hex')
+      from outbox
+      where stream = 'snapshot'
+        and (sent_at is null or (sent_at is not null and stream_sequence is null))
+        and subject = any(${entries.map(({ key }) => key)}::text[])
+    ) as "isUnexplained"`;
+  return row.isUnexplained;
+}
+
 /**
  * Makes unsent again what the log lost: what stood behind a sequence, at most `limit` rows at a time.
- * Answers how many it were.
+ * Leaves out events that are older than the log keeps them: an old backup holds such rows, and
+ * dispatchers no longer know that they delivered them. Answers how many it were.
  */
 export async function forgetEventsAfter(
   tx: Transaction,
@@ -175,6 +220,7 @@ export async function forgetEventsAfter(
     where id in (
       select id from outbox
       where stream = 'events' and sent_at is not null and stream_sequence > ${sequence}
+        and created_at > clock_timestamp() - ${flagEventsStream.maxAgeMs} * interval '1 millisecond'
       order by stream_sequence
       limit ${limit}
     )`;

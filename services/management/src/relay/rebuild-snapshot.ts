@@ -55,7 +55,11 @@ export async function rebuildSnapshot(
     subject: snapshotBucket.subjectPrefix + completeKey,
     payload: JSON.stringify({ epoch }),
   };
-  lastSequence = await publishAll(broker, [complete], lastSequence);
+  const baseSequence = lastSequence;
+  lastSequence = await publishAll(broker, [complete], baseSequence);
+  await lease.recordAsLeader((tx) =>
+    recordStream(tx, "snapshot", { createdAt, lastSequence, baseSequence }),
+  );
   broker.logger.info({ epoch, entries: lastSequence - start - 1 }, "the snapshot is complete");
   return { createdAt, lastSequence };
 }

@@ -4,6 +4,7 @@ export type RelayMetrics = {
   leading: Gauge;
   published: Counter;
   roundsFailed: Counter;
+  databaseBehind: Counter;
   unsentRows: Gauge;
   oldestUnsentSeconds: Gauge;
 };
@@ -29,6 +30,11 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
     oldestUnsentSeconds: new Gauge({
       name: "halyard_outbox_oldest_unsent_seconds",
       help: "How long the oldest message has waited in the outbox, as the leader last saw it",
+      registers,
+    }),
+    databaseBehind: new Counter({
+      name: "halyard_relay_database_behind_total",
+      help: "Times that this process rebuilt the streams because the database was older than they",
       registers,
     }),
     roundsFailed: new Counter({

@@ -26,7 +26,7 @@ const retryAfterMs = 500;
 export function startRelay(
   options: Omit<
     RoundOptions,
-    "wakeUp" | "onLeading" | "onPublished" | "onBacklog" | "cleanUpSchedule"
+    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog" | "cleanUpSchedule"
   > & {
     metrics: RelayMetrics;
     logger: Logger;
@@ -40,6 +40,7 @@ export function startRelay(
     ...options,
     wakeUp,
     onLeading: () => setLeading(true),
+    onDatabaseBehind: () => metrics.databaseBehind.inc(),
     onPublished: (messages) => metrics.published.inc(messages),
     onBacklog: ({ rows, oldestSeconds }) => {
       metrics.unsentRows.set(rows);

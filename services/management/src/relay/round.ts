@@ -10,17 +10,20 @@ import type { Publications } from "../outbox/publications.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
 import type { Broker } from "./broker.ts";
 import { cleanUp, cleanUpEveryMs } from "./clean-up.ts";
+import { discardStreams } from "./discard-streams.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
+import { findUnexplained } from "./find-unexplained.ts";
 import { createLane, type Lane } from "./lane.ts";
 import { type Lease, renewEveryMs } from "./lease.ts";
 import { notifyPublished, readBacklog } from "./outbox-rows.ts";
+import { confirmStreams } from "./streams-standing.ts";
 import { synchroniseLog } from "./synchronise-log.ts";
 import { synchroniseSnapshot } from "./synchronise-snapshot.ts";
 import type { WakeUp } from "./wake-up.ts";
 
 /**
- * One round of leading: bring outbox and streams to agree, then publish until something is out of
- * the ordinary. The tasks of a round end together; no task of one round meets one of the next.
+ * One round of leading: detect a database that is older than the streams, bring outbox and streams to
+ * agree, then publish until something is out of the ordinary. The tasks of a round end together; no task of one round meets one of the next.
  */
 export type RoundOptions = {
   sql: Sql;
@@ -34,6 +37,8 @@ export type RoundOptions = {
   wakeUp: WakeUp;
   /** Called when the snapshot is in order and publishing begins. */
   onLeading: () => void;
+  /** Called when the database is older than the streams. */
+  onDatabaseBehind: () => void;
   onPublished: (messages: number) => void;
   onBacklog: (backlog: { rows: number; oldestSeconds: number }) => void;
   cleanUpSchedule: { dueAtMs: number };
@@ -72,6 +77,7 @@ async function keepLease({ lease, wakeUp }: RoundOptions, signal: AbortSignal): 
 
 /** The streams as this round knows them, once it has brought them to agree. */
 type Standing = { log?: StreamPosition; snapshot?: StreamPosition };
+type Lanes = { events?: Lane; snapshot?: Lane };
 
 /**
  * The two streams do not wait for each other: while a log of millions is refilled, the snapshot, by
@@ -80,6 +86,8 @@ type Standing = { log?: StreamPosition; snapshot?: StreamPosition };
 async function publish(options: RoundOptions, signal: AbortSignal): Promise<void> {
   const { sql, broker, publications, lease } = options;
   const standing: Standing = {};
+  const lanes: Lanes = {};
+  await discardStreamsAhead(options, signal);
   await together(signal, (ended) => {
     const isLeading = () => lease.isHeld() && !ended.aborted;
     const shared = { sql, lease, broker, publications, isLeading };
@@ -88,18 +96,20 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       const { lastSequence } = standing.snapshot;
       const epoch = await announceEpoch(options, lastSequence);
       options.onLeading();
-      const lane = createLane({ ...shared, stream: "snapshot", epoch, lastSequence });
-      await runLane(lane, options, ended);
+      lanes.snapshot = createLane({ ...shared, stream: "snapshot", epoch, lastSequence });
+      await runLane(lanes.snapshot, options, ended);
     };
     const carryEvents = async () => {
       standing.log = await synchroniseLog(sql, lease, broker, publications);
       const { lastSequence } = standing.log;
-      await runLane(createLane({ ...shared, stream: "events", lastSequence }), options, ended);
+      lanes.events = createLane({ ...shared, stream: "events", lastSequence });
+      await runLane(lanes.events, options, ended);
     };
     return [
       carryEntries(),
       carryEvents(),
       watchStreams(standing, options, ended),
+      confirmRegularly(lanes, options, ended),
       measureBacklog(options, ended),
       applyPlansRegularly(options, ended),
       cleanUpRegularly(options, ended),
@@ -117,6 +127,16 @@ async function announceEpoch(
   publications.confirm([], { epoch, revision });
   await notifyPublished(sql, [], { epoch, revision });
   return epoch;
+}
+
+/** Discards the streams if the database is older than they are. */
+async function discardStreamsAhead(options: RoundOptions, signal: AbortSignal): Promise<void> {
+  const { sql, lease, broker } = options;
+  const ahead = await findUnexplained(sql, lease, broker);
+  if (ahead === undefined) return;
+  options.onDatabaseBehind();
+  const isLeading = () => lease.isHeld() && !signal.aborted;
+  await discardStreams(ahead, { lease, broker, isLeading });
 }
 
 async function runLane(lane: Lane, options: RoundOptions, signal: AbortSignal): Promise<void> {
@@ -160,6 +180,23 @@ function checkContinues(
   if (after?.createdAt !== before.createdAt) throw new StreamMovedError(`${name} was deleted`);
   if (after.lastSequence < before.lastSequence) throw new StreamMovedError(`${name} lost its end`);
   return after;
+}
+
+/** Ends the round when the database has lost what this round recorded, even if no connection was lost. */
+async function confirmRegularly(
+  lanes: Lanes,
+  { lease, wakeUp }: RoundOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    // Read before the database, because the lanes keep recording.
+    const recorded = {
+      events: lanes.events?.lastSequence() ?? 0,
+      snapshot: lanes.snapshot?.lastSequence() ?? 0,
+    };
+    await lease.recordAsLeader((tx) => confirmStreams(tx, recorded));
+    await wakeUp.sleep(renewEveryMs, signal);
+  }
 }
 
 /** Above this it matters only that it is much; counting further would cost more than it tells. */

@@ -2,6 +2,7 @@ import type { PlanLimits } from "@halyard/contracts";
 import { type StreamPosition, snapshotPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
+import { StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
 import { recordedStream, settleOvertaken } from "./outbox-rows.ts";
 import { rebuildSnapshot } from "./rebuild-snapshot.ts";
@@ -15,9 +16,9 @@ export type SnapshotOptions = {
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
  * there, not complete, not the one that we wrote, or that lost its newest entries (the broker died
- * before its disk had them) is written anew from the tables. What an intact one may hold more than is
- * recorded does no harm: of each entry only the newest value is unsent from here on, and sending that
- * again changes nothing.
+ * before its disk had them) is written anew from the tables. Entries that were
+ * published without being recorded do no harm: of each entry only the newest value is unsent from here on,
+ * and sending that again changes nothing.
  *
  * Answers where the snapshot stands; the next entry goes behind its last sequence.
  */
@@ -36,6 +37,8 @@ export async function synchroniseSnapshot(
     position.lastSequence > recorded.baseSequence &&
     position.lastSequence >= recorded.lastSequence;
   if (!intact) return rebuildSnapshot(sql, lease, broker, options);
+  if (position.lastSequence > recorded.lastSequence)
+    throw new StreamMovedError("the snapshot grew after it was compared with the outbox");
 
   await lease.recordAsLeader(settleOvertaken);
   return position;

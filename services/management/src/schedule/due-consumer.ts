@@ -26,6 +26,8 @@ export function consumeDueChanges(options: {
   client: JetStreamClient;
   replicas: number;
   dueChanges: DueChanges;
+  /** Returns whether messages of the queue with this creation time take effect. */
+  queueStanding: (createdAt: string) => Promise<"current" | "unconfirmed" | "discarded">;
   concurrency: number;
   metrics: QueueMetrics;
   logger: Logger;
@@ -35,6 +37,10 @@ export function consumeDueChanges(options: {
   async function handle(message: QueueMessage): Promise<Verdict> {
     const due = read(message);
     if (!due.ok) return { setAside: due.problem };
+    const standing = await options.queueStanding(message.streamCreatedAt);
+    if (standing === "unconfirmed") return "later";
+    // A scheduler whose database knows the change sends it again.
+    if (standing === "discarded") return "done";
     const outcome = await dueChanges.apply(due.value);
     await tell(client, due.value, outcome);
     if (outcome.outcome === "failed")

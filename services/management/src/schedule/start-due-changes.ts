@@ -3,6 +3,7 @@ import type { Sql } from "@halyard/postgres";
 import { createFlagChanges } from "../flags/flag-changes.ts";
 import { createWriter } from "../outbox/write.ts";
 import type { Broker } from "../relay/broker.ts";
+import { queueStanding } from "../relay/streams-standing.ts";
 import { createDueChanges } from "./apply-due-change.ts";
 import { consumeDueChanges } from "./due-consumer.ts";
 
@@ -30,6 +31,7 @@ export function startDueChanges(options: {
   return consumeDueChanges({
     ...broker,
     dueChanges: createDueChanges({ writer, changes: createFlagChanges({ now, newId }), now }),
+    queueStanding: (createdAt) => queueStanding(sql, createdAt),
     concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
     metrics: options.queueMetrics,
   });

@@ -7,17 +7,20 @@ import { cancelOfFlags, listScheduledFlags, type ScheduledFlag } from "./cancel-
 
 /**
  * Cancels the schedules of flags that are gone. Deletions that are heard of are gathered while the
- * ones before are being written, and kept while PostgreSQL is away. After a full read, which may be
- * the first one after a deletion that nobody here heard of, every flag with a schedule is looked at;
- * and once more when the schedules are old enough that their flags must have been heard of.
+ * ones before are being written, and kept while PostgreSQL is away. A full read may be the
+ * first one after a deletion that this process missed. Some time after it every flag with a schedule is
+ * checked, and once more when each schedule is so old that its flag must be in the directory.
+ *
+ * The first look waits because a restored database has flags that the snapshot calls deleted, until
+ * management has rebuilt the snapshot. That is another full read, and the wait begins again.
  *
  * Every replica does so for itself. Cancelling twice is cancelling once; and a change of a deleted
  * flag that is sent all the same comes back as cancelled.
  */
 const batchSize = 1_000;
 const retryAfterMs = 1_000;
-/** A little longer than a schedule is new. */
-const lookAgainAfterMs = 90_000;
+/** Management rebuilds a snapshot within seconds. The second time is a little longer than a schedule is new. */
+const lookAfterMs: readonly number[] = [30_000, 90_000];
 
 export type SchedulesOfDeletedFlags = OnFlagsGone & { stop(): Promise<void> };
 
@@ -26,15 +29,18 @@ export function createSchedulesOfDeletedFlags(options: {
   flags: Pick<FlagDirectory, "standing">;
   /** Whether the directory follows the snapshot at this moment. */
   directoryIsCurrent: () => boolean;
+  /** When every flag is looked at after a full read. */
+  lookAfterMs?: readonly number[];
   logger: Logger;
 }): SchedulesOfDeletedFlags {
   const { sql, flags, directoryIsCurrent, logger } = options;
+  const looksAfterMs = options.lookAfterMs ?? lookAfterMs;
   const alarm = createAlarm();
   let stopped = false;
   let deleted: FlagPlace[] = [];
   let sweepAsked = false;
   let working: Promise<void> | undefined;
-  let lookingAgain: NodeJS.Timeout | undefined;
+  let looks: NodeJS.Timeout[] = [];
 
   function start(): void {
     working ??= work();
@@ -88,13 +94,12 @@ export function createSchedulesOfDeletedFlags(options: {
       start();
     },
     readAnew() {
-      sweep();
-      clearTimeout(lookingAgain);
-      lookingAgain = setTimeout(sweep, lookAgainAfterMs).unref();
+      looks.forEach(clearTimeout);
+      looks = looksAfterMs.map((afterMs) => setTimeout(sweep, afterMs).unref());
     },
     async stop() {
       stopped = true;
-      clearTimeout(lookingAgain);
+      looks.forEach(clearTimeout);
       alarm.wake();
       await working;
     },

@@ -16,7 +16,7 @@ import { monthOf } from "../counting/decide-when.ts";
 import type { UsageMetrics } from "../usage-metrics.ts";
 import { isNews } from "./decide-quota.ts";
 import { publishEntry } from "./publish-entry.ts";
-import { readPresentMonth } from "./quota-store.ts";
+import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
 
 /**
  * Tells edges what organizations have used of their months. What a commit has changed goes out with the
@@ -28,8 +28,10 @@ import { readPresentMonth } from "./quota-store.ts";
  * that another was faster looks again at the next round whether there is still something to say.
  *
  * A process can die between commit and round. So every half minute, and whenever the bucket was read anew,
- * the whole month is compared with the bucket. A number that is higher there is left: another replica has
- * committed since, or the database has lost what was used all the same.
+ * the whole month is compared with the bucket. Only committed numbers are published. So a number that is
+ * still higher in the bucket than in the database comes from commits that the database has lost in a
+ * restore; the requests were made all the same, and the database adopts it. Otherwise edges would enforce a
+ * higher number than organizations can read.
  */
 export type QuotaPublisher = {
   /** What months have come to, by a transaction that was committed at that time. */
@@ -91,13 +93,13 @@ export async function startQuotaPublisher(options: {
 
   async function compare(): Promise<void> {
     const read = published;
-    for await (const page of readPresentMonth(sql))
-      for (const entry of page) {
-        presentMonth = entry.month;
-        if (!isNews(entry, read.get(entry.organization_id)?.entry, presentMonth)) continue;
-        if (!pending.has(pendingKey(entry))) usageMetrics.quotaRepaired();
-        hold(entry);
-      }
+    const higher = await compareWithMonth(sql, read, (entry, known) => {
+      presentMonth = entry.month;
+      if (!isNews(entry, known, presentMonth)) return;
+      if (!pending.has(pendingKey(entry))) usageMetrics.quotaRepaired();
+      hold(entry);
+    });
+    await adopt(sql, higher, logger);
     if (read === published) comparedAtMs = performance.now();
   }
 
@@ -149,6 +151,29 @@ export async function startQuotaPublisher(options: {
       await bucket.stop();
     },
   };
+}
+
+/** Compares the present month of every organization. Returns published entries that are not matched by it. */
+async function compareWithMonth(
+  sql: Sql,
+  published: Published,
+  onEntry: (entry: QuotaEntry, known: QuotaEntry | undefined) => void,
+): Promise<QuotaEntry[]> {
+  const unmatched = new Map(published);
+  for await (const page of readPresentMonth(sql))
+    for (const entry of page) {
+      const known = published.get(entry.organization_id)?.entry;
+      if (known === undefined || known.requests <= entry.requests)
+        unmatched.delete(entry.organization_id);
+      onEntry(entry, known);
+    }
+  return [...unmatched.values()].flatMap(({ entry }) => (entry === undefined ? [] : [entry]));
+}
+
+async function adopt(sql: Sql, higher: readonly QuotaEntry[], logger: Logger): Promise<void> {
+  const organizations = await adoptHigherMonths(sql, higher);
+  if (organizations > 0)
+    logger.warn({ organizations }, "adopted published months that the database had lost");
 }
 
 function pendingKey({ organization_id, month }: QuotaEntry): string {

@@ -23,3 +23,30 @@ async function readPage(sql: Sql, afterId: string | undefined): Promise<QuotaEnt
     order by organization_id
     limit ${pageSize}`;
 }
+
+/**
+ * Raises the present month of organizations to published numbers that the database has lost. The row is
+ * compared in the statement itself, so a commit of another replica after the page was read is no loss.
+ * Returns the number of organizations.
+ */
+export async function adoptHigherMonths(
+  sql: Sql,
+  published: readonly QuotaEntry[],
+): Promise<number> {
+  if (published.length === 0) return 0;
+  const adopted = await sql`
+    insert into organization_months as known (month, organization_id, requests)
+    select (month || '-01')::date, organization_id, requests
+    from unnest(
+      ${published.map(({ organization_id }) => organization_id)}::uuid[],
+      ${published.map(({ month }) => month)}::text[],
+      ${published.map(({ requests }) => requests)}::bigint[]
+    ) as given (organization_id, month, requests)
+    where requests > 0
+      and (month || '-01')::date = (select date_trunc('month', present_time() at time zone 'UTC')::date)
+    order by month, organization_id
+    on conflict (month, organization_id)
+      do update set requests = excluded.requests
+      where known.requests < excluded.requests`;
+  return adopted.count;
+}

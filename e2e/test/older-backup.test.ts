@@ -1,0 +1,209 @@
+import { rm } from "node:fs/promises";
+import { snapshotBucket } from "@halyard/contracts";
+import { readEpoch } from "@halyard/jetstream";
+import {
+  call,
+  type EventStream,
+  eventually,
+  openEventStream,
+  type RestartablePostgres,
+  stepClock,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { awaitEdgesAgree, awaitRest, faultsOfSnapshot } from "../src/agreement.ts";
+import { copyTree, takeBaseBackup } from "../src/base-backup.ts";
+import { type CreatedFlag, createFlags } from "../src/changes.ts";
+import { withManager } from "../src/disturbances.ts";
+import {
+  startReadyDispatcher,
+  startReadyMetering,
+  startReadyScheduler,
+  stopInOrder,
+} from "../src/replicas.ts";
+import { hourMs, readSchedule, scheduleInAnHour, useFlags } from "../src/restore-story.ts";
+import { awaitReady, type Management, type System, startSystem } from "../src/system.ts";
+import { must, operatorToken } from "../src/tenancy.ts";
+import { requestsUsed } from "../src/usage-agreement.ts";
+import { beginWebhookStory, type WebhookStory } from "../src/webhook-story.ts";
+
+/** A database that is restored from an older backup while NATS and the edges keep what came after it. */
+const sdkRequests = 12;
+
+describe.each(["are stopped for it", "keep running"] as const)(
+  "given a restore from an older backup while the services %s and NATS and the edges go on",
+  (services) => {
+    let system: System;
+    let postgres: RestartablePostgres;
+    let backupDir: string;
+    beforeAll(async () => {
+      system = await startSystem({
+        managements: 2,
+        schedulers: 1,
+        dispatchers: 1,
+        meterings: 1,
+        edges: 2,
+        postgres: "own",
+      });
+      postgres = system.postgres as RestartablePostgres;
+      backupDir = `${postgres.clusterDir}.backup`;
+    });
+    afterAll(async () => {
+      await system?.close();
+      await rm(backupDir, { recursive: true, force: true });
+    });
+
+    async function restore(): Promise<void> {
+      const stopped = services === "are stopped for it";
+      if (stopped) await stopServices(system);
+      await postgres.kill();
+      await rm(postgres.clusterDir, { recursive: true });
+      await copyTree(backupDir, postgres.clusterDir);
+      await postgres.start();
+      if (stopped) await startServices(system);
+    }
+
+    it("makes every edge, stream, webhook and schedule agree with the restored database", async () => {
+      const story = await beginWebhookStory(system, { name: "Restored", flags: 3 });
+      const [changed, kept, deleted] = story.flags as [CreatedFlag, CreatedFlag, CreatedFlag];
+      await story.flip({ times: 3, pauseMs: 0 }).ended;
+      for (const flag of [kept, deleted]) await scheduleInAnHour(system, story, flag);
+      const usedBefore = await useFlags(system, story.tenant, { requests: sdkRequests });
+      expect(await story.faults()).toEqual([]);
+      const arrivedBefore = story.receiver.requests.length;
+      await takeBaseBackup(system.sql, { ...postgres, backupDir }, async () => undefined);
+
+      const laterKey = await changeAfterwards(system, story, { changed, deleted });
+      await useFlags(system, story.tenant, { requests: sdkRequests, before: usedBefore });
+      await agree(system, story);
+      const streams = await openStreams(system, story.tenant.clientKey);
+      const laterStreams = await openStreams(system, laterKey);
+      const epoch = await epochOf(system);
+      // Their deliveries are unknown to the restored database.
+      await eventually(() => story.receiver.requests.length > arrivedBefore);
+      await story.faults();
+      story.receiver.requests.splice(arrivedBefore);
+
+      await restore();
+      await eventually(async () => ![undefined, epoch].includes(await epochOf(system)), {
+        because: "there is a new epoch",
+        withinMs: 30_000,
+      });
+      await agree(system, story);
+      for (const { url } of system.edges)
+        expect((await call(`${url}/api/v1/sdk/flags`, { key: laterKey })).status).toBe(401);
+      await Promise.all(laterStreams.map(({ ended }) => ended));
+      await eventually(() => streams.every((stream) => valueIn(stream, changed) === true), {
+        because: "open streams have the restored value",
+      });
+
+      for (const [index, { url }] of system.managements.entries()) {
+        const enabled = index % 2 !== 0;
+        await eventually(() => patch(url, story, changed, enabled));
+        await agree(system, story);
+        await eventually(() => streams.every((stream) => valueIn(stream, changed) === enabled), {
+          because: "open streams have the new value",
+        });
+      }
+      for (const stream of streams) stream.close();
+
+      // The scheduler follows the new epoch within two seconds.
+      for (const flag of [kept, deleted])
+        expect(await eventually(() => readSchedule(system, story, flag))).toMatchObject({
+          status: "pending",
+        });
+      await stepClock(system.sql, "scheduler", 2 * hourMs);
+      for (const flag of [kept, deleted])
+        await eventually(
+          async () => (await readSchedule(system, story, flag)).status === "applied",
+          {
+            because: "the restored schedule is applied",
+            withinMs: 30_000,
+          },
+        );
+      expect(await story.faults()).toEqual([]);
+      expect(await faultsOfSnapshot(system.sql, system.nats.url)).toEqual([]);
+      await agree(system, story);
+      await eventually(
+        async () => (await requestsUsed(system, story.tenant)) >= usedBefore + sdkRequests,
+        { because: "usage is what edges enforce", withinMs: 60_000 },
+      );
+    }, 240_000);
+  },
+);
+
+const agree = async (system: System, { tenant }: WebhookStory) => {
+  await awaitRest(system.sql);
+  await awaitEdgesAgree({ ...system, environmentId: tenant.environmentId, key: tenant.clientKey });
+};
+
+/** Changes everything that the backup does not contain. Returns a key that it does not contain. */
+async function changeAfterwards(
+  system: System,
+  story: WebhookStory,
+  { changed, deleted }: { changed: CreatedFlag; deleted: CreatedFlag },
+): Promise<string> {
+  const [{ url }] = system.managements as [Management];
+  const { tenant } = story;
+  for (const enabled of [false, true, false]) await story.switchByHand(changed, enabled);
+  await createFlags(url, tenant.serverKey, ["created-later"]);
+  await must(`${url}/api/v1/flags/${deleted.id}`, { method: "DELETE", key: tenant.serverKey });
+  const issued = await must(
+    `${url}/api/v1/projects/${tenant.projectId}/environments/${tenant.environmentId}/keys`,
+    {
+      method: "POST",
+      key: operatorToken,
+      body: { kind: "client", name: "later", user_id: tenant.userId },
+    },
+  );
+  return issued.key;
+}
+
+async function stopServices(system: System): Promise<void> {
+  const { managements, schedulers, dispatchers, meterings } = system;
+  const replicas = [managements, schedulers, dispatchers, meterings].flatMap((inService) =>
+    inService.splice(0),
+  );
+  await Promise.all(replicas.map(stopInOrder));
+}
+
+async function startServices(system: System): Promise<void> {
+  const [one, other] = await Promise.all([
+    system.startManagement(),
+    system.startManagement(),
+    startReadyScheduler(system),
+    startReadyDispatcher(system),
+    startReadyMetering(system),
+  ]);
+  for (const process of [one, other]) await awaitReady({ name: "management", process });
+}
+
+const openStreams = ({ edges }: System, key: string) =>
+  Promise.all(
+    edges.map(({ url }) =>
+      eventually(async () => {
+        const headers = { authorization: `Bearer ${key}` };
+        const stream = await openEventStream(`${url}/api/v1/sdk/stream`, headers);
+        return stream.status === 200 && stream;
+      }),
+    ),
+  );
+
+/** The value that a stream's client has of a flag. */
+function valueIn({ events }: EventStream, flag: CreatedFlag): unknown {
+  return events
+    .map(({ data }) => (data as { flags?: Record<string, unknown> }).flags?.[flag.key])
+    .findLast((value) => value !== undefined);
+}
+
+/** Undefined while there is no complete snapshot. */
+const epochOf = ({ nats }: System) =>
+  withManager(nats.url, async (manager) => {
+    const { streams } = manager;
+    const info = await streams.info(snapshotBucket.streamName).catch(() => undefined);
+    return info === undefined ? undefined : readEpoch(manager);
+  });
+
+async function patch(url: string, { tenant }: WebhookStory, flag: CreatedFlag, enabled: boolean) {
+  const change = { method: "PATCH", key: tenant.serverKey, body: { enabled } };
+  return (await call(`${url}/api/v1/flags/${flag.id}`, change)).status === 200;
+}

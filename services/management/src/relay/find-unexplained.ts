@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { completeKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { readMessageIds, readPage, snapshotPosition, streamPosition } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import type { Broker } from "./broker.ts";
+import type { Lease } from "./lease.ts";
+import {
+  hasUnexplainedEntry,
+  hasUnknownEvent,
+  recordedStream,
+  recordStream,
+  type SnapshotEntryHash,
+} from "./outbox-rows.ts";
+
+/**
+ * Detects a database that is older than the streams, because it was restored from a backup or because a
+ * standby without the last commits was promoted. Such a database would publish versions that readers
+ * have already seen, and readers would ignore them.
+ *
+ * Everything that a leader published has a row in the outbox. A leader that dies between publishing and
+ * recording leaves messages behind the recorded sequence, and their rows without a sequence. A message
+ * behind the recorded sequence without such a row comes from commits that the database has lost.
+ */
+export type StreamAhead = typeof flagEventsStream.name | typeof snapshotBucket.bucket;
+
+/** Returns the first stream that is ahead of the outbox. */
+export async function findUnexplained(
+  sql: Sql,
+  lease: Lease,
+  broker: Broker,
+): Promise<StreamAhead | undefined> {
+  if (await isSnapshotAhead(sql, lease, broker)) return snapshotBucket.bucket;
+  if (await isLogAhead(sql, broker)) return flagEventsStream.name;
+  return undefined;
+}
+
+/** Bounds the memory and the duration of one look-up in the outbox. */
+const pageSize = 1_000;
+
+async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<boolean> {
+  const position = await snapshotPosition(broker.manager);
+  // An incomplete snapshot is written again in any case.
+  if (position?.isComplete !== true) return false;
+  const recorded = await recordedStream(sql, "snapshot");
+  // A full write records its stream before it completes the snapshot.
+  if (recorded?.createdAt !== position.createdAt) return true;
+  const { lastSequence } = position;
+  if (lastSequence <= recorded.lastSequence) return false;
+  let read = recorded.lastSequence;
+  while (read < lastSequence) {
+    const page = await readEntries(broker, read + 1);
+    // Only entries with a recorded sequence are ever removed, so the last one must be there.
+    if (page.lastSequence === undefined) return true;
+    if (await hasUnexplainedEntry(sql, page.entries)) return true;
+    read = page.lastSequence;
+  }
+  // The next look begins behind what this one has explained.
+  await lease.recordAsLeader((tx) => recordStream(tx, "snapshot", { ...recorded, lastSequence }));
+  return false;
+}
+
+async function readEntries({ connection, manager }: Broker, fromSequence: number) {
+  const entries: SnapshotEntryHash[] = [];
+  const stream = snapshotBucket.streamName;
+  const page = await readPage(
+    { connection, manager, stream, fromSequence, pageSize },
+    ({ subject, payload }) => {
+      const key = subject.slice(snapshotBucket.subjectPrefix.length);
+      // A full write ends with this entry, which has no row.
+      if (key === completeKey) return;
+      entries.push({ key, sha256: createHash("sha256").update(payload).digest("hex") });
+    },
+  );
+  return { entries, lastSequence: page.lastSequence };
+}
+
+async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<boolean> {
+  const stream = flagEventsStream.name;
+  const position = await streamPosition(manager, stream);
+  if (position === undefined) return false;
+  const recorded = await recordedStream(sql, "events");
+  const isRecorded = recorded?.createdAt === position.createdAt;
+  let read = isRecorded ? recorded.lastSequence : 0;
+  while (read < position.lastSequence) {
+    const page = await readMessageIds({
+      connection,
+      manager,
+      stream,
+      fromSequence: read + 1,
+      pageSize,
+    });
+    // The rest has expired.
+    if (page.lastSequence === undefined) return false;
+    if (await hasUnknownEvent(sql, [...page.ids.keys()])) return true;
+    read = page.lastSequence;
+  }
+  return false;
+}

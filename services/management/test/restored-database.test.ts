@@ -1,0 +1,340 @@
+import {
+  flagEventsStream,
+  type ScheduleDue,
+  scheduleStream,
+  snapshotBucket,
+} from "@halyard/contracts";
+import { ensureSchedule, readEpoch, readStream, streamPosition } from "@halyard/jetstream";
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { pino } from "pino";
+import { v4 as uuidv4 } from "uuid";
+import type { Broker } from "../src/relay/broker.ts";
+import { discardStreams } from "../src/relay/discard-streams.ts";
+import { findUnexplained } from "../src/relay/find-unexplained.ts";
+import { createLease } from "../src/relay/lease.ts";
+import { flagsOf } from "./flag-fixture.ts";
+import {
+  type Management,
+  openManagement,
+  operatorToken,
+  seedProject,
+} from "./management-fixture.ts";
+import { restorable } from "./restorable-database.ts";
+import { dueChange } from "./schedule-due-fixture.ts";
+
+/** A database that is older than the streams, because it was restored while NATS kept its data. */
+let management: Management;
+let project: Awaited<ReturnType<typeof seedProject>>;
+let flags: ReturnType<typeof flagsOf>;
+let database: ReturnType<typeof restorable>;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+let broker: Broker;
+
+beforeAll(async () => {
+  management = await openManagement();
+  database = restorable(management.backends.database);
+  project = await seedProject(management);
+  flags = flagsOf(management, project);
+  connection = await connect({ servers: management.natsUrl });
+  manager = await jetstreamManager(connection);
+  const logger = pino({ level: "silent" });
+  broker = { connection, client: jetstream(connection), manager, replicas: 1, logger };
+  // The seeded keys are in no message, so only a full write brings them into the snapshot.
+  const epoch = await readEpoch(manager);
+  await manager.streams.delete(snapshotBucket.streamName);
+  await eventually(async () => ![undefined, epoch].includes(await epochNow()));
+});
+afterAll(async () => {
+  await connection?.close();
+  await management?.close();
+  await database?.drop();
+});
+
+/** Starts management again after it was stopped. */
+async function startAgain(): Promise<void> {
+  management = await openManagement({ over: management.backends });
+  flags = flagsOf(management, project);
+}
+
+/** Works on the database of a management that is stopped. */
+async function withSql<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  const url = management.backends.database.runtimeUrls.management;
+  const { logger } = broker;
+  const sql = connectPostgres({ url, name: "test", maxConnections: 2, logger });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end();
+  }
+}
+
+/** Undefined while there is no complete snapshot. */
+const epochNow = () => readEpoch(manager).catch(() => undefined);
+
+let counter = 0;
+/** Keys are never used again: a restored database does not know the later ones. */
+const createFlag = () => flags.createFlag({ key: `flag-${++counter}` });
+
+type Entry = { version?: number; deleted?: true; enabled?: boolean };
+
+async function read<T>(stream: string, decode: (subject: string, text: string) => T): Promise<T[]> {
+  const found: T[] = [];
+  const reading = await readStream({
+    connection,
+    manager,
+    stream,
+    filter: ">",
+    from: { sequence: 1 },
+    onMessage: ({ subject, payload }) =>
+      found.push(decode(subject, new TextDecoder().decode(payload))),
+  });
+  await Promise.race([reading.caughtUp, reading.ended]);
+  reading.stop("read");
+  return found;
+}
+
+async function snapshot(): Promise<ReadonlyMap<string, Entry>> {
+  const entries = await read(
+    snapshotBucket.streamName,
+    (subject, text) =>
+      [subject.slice(snapshotBucket.subjectPrefix.length), JSON.parse(text) as Entry] as const,
+  );
+  return new Map(entries);
+}
+
+const entryOf = async ({ id }: { id: string }) =>
+  (await snapshot()).get(`${project.organizationId}.flag.${project.environmentId}.${id}`);
+
+const eventIds = () =>
+  read(flagEventsStream.name, (_subject, text) => (JSON.parse(text) as { id: string }).id);
+
+const keysOfSnapshot = async () => new Set((await snapshot()).keys());
+
+/** Waits until nothing is unsent, and compares snapshot and log with the database. */
+async function expectAgreement(): Promise<void> {
+  await eventually(
+    async () => {
+      const [row] = await management.sql`select count(*)::integer as unsent from outbox
+        where sent_at is null`;
+      return row?.unsent === 0;
+    },
+    { because: "everything is published" },
+  );
+  const states = await management.sql<{ key: string; version: number; enabled: boolean }[]>`
+    select project.organization_id || '.flag.' || state.environment_id || '.' || flag.id as key,
+      state.version::integer as version, state.enabled
+    from flag_states as state
+    join flags as flag on flag.id = state.flag_id
+    join projects as project on project.id = flag.project_id`;
+  const live = [...(await snapshot())].filter(
+    ([key, entry]) => /\.flag\./.test(key) && !entry.deleted,
+  );
+  expect(
+    live.map(([key, { version, enabled }]) => ({ key, version, enabled })).sort(byKey),
+  ).toEqual([...states].sort(byKey));
+  const events = await management.sql`select message_id as id from outbox where stream = 'events'`;
+  expect((await eventIds()).sort()).toEqual(events.map(({ id }) => id).sort());
+}
+
+const byKey = (one: { key: string }, other: { key: string }) => one.key.localeCompare(other.key);
+
+const enable = (flag: { id: string }, enabled: boolean) =>
+  flags.patch(`/api/v1/flags/${flag.id}`, { enabled });
+
+async function issueKey(): Promise<string> {
+  const { status, body } = await management.call(
+    `/api/v1/projects/${project.projectId}/environments/${project.environmentId}/keys`,
+    {
+      method: "POST",
+      key: operatorToken,
+      body: { kind: "client", name: "later", user_id: project.userId },
+    },
+  );
+  expect(status).toBe(201);
+  return body.id;
+}
+
+/** Backs the database up, and changes what the backup does not contain. */
+async function diverge() {
+  const [changed, deleted] = [await createFlag(), await createFlag()];
+  await eventually(() => entryOf(deleted));
+  await database.backUp();
+  await eventually(async () => (await enable(changed, true)).status === 200);
+  for (const enabled of [false, true, false]) await enable(changed, enabled);
+  const created = await createFlag();
+  const keyId = await issueKey();
+  const path = `/api/v1/flags/${deleted.id}`;
+  const gone = await management.call(path, { method: "DELETE", key: project.serverKey });
+  expect(gone.status).toBe(204);
+  await eventually(async () => (await entryOf(deleted))?.deleted, { because: "it is published" });
+  return { changed, deleted, created, keyId };
+}
+
+async function expectRestored(
+  { changed, deleted, created, keyId }: Awaited<ReturnType<typeof diverge>>,
+  epochBefore: string | undefined,
+): Promise<void> {
+  await eventually(
+    async () => {
+      const epoch = await epochNow();
+      return epoch !== undefined && epoch !== epochBefore;
+    },
+    { because: "there is another epoch" },
+  );
+  expect(await entryOf(changed)).toMatchObject({ version: 1, enabled: false });
+  expect(await entryOf(deleted)).toMatchObject({ version: 1, enabled: false });
+  expect(await entryOf(created)).toBeUndefined();
+  expect([...(await keysOfSnapshot())].filter((key) => key.endsWith(`.key.${keyId}`))).toEqual([]);
+  await eventually(async () => (await enable(changed, true)).status === 200);
+  expect(await entryOf(changed)).toMatchObject({ version: 2, enabled: true });
+  await expectAgreement();
+}
+
+describe("given a database that is restored from a backup", () => {
+  it("rebuilds snapshot and log from it when management starts", async () => {
+    const changes = await diverge();
+    const epoch = await readEpoch(manager);
+    await management.stop();
+    await database.restore();
+    await startAgain();
+    await expectRestored(changes, epoch);
+  });
+
+  it("rebuilds snapshot and log from it while management keeps running", async () => {
+    const changes = await diverge();
+    const epoch = await readEpoch(manager);
+    await database.restore();
+    await expectRestored(changes, epoch);
+  });
+
+  it("rebuilds them when only names changed since, which the snapshot does not contain", async () => {
+    const flag = await createFlag();
+    await expectAgreement();
+    await database.backUp();
+    await eventually(
+      async () => (await flags.patch(`/api/v1/flags/${flag.id}`, { name: "Lost" })).status === 200,
+    );
+    await expectAgreement();
+    await database.restore();
+    await eventually(
+      async () => (await flags.patch(`/api/v1/flags/${flag.id}`, { name: "Kept" })).status === 200,
+    );
+    await expectAgreement();
+  });
+});
+
+describe("given a database that loses its last commits without a lost connection", () => {
+  it("rebuilds the streams, also while nothing is published", async () => {
+    const flag = await createFlag();
+    await expectAgreement();
+    const epoch = await readEpoch(manager);
+    await management.sql.begin(async (tx) => {
+      await tx`delete from outbox where stream = 'snapshot'
+        and stream_sequence = (select max(stream_sequence) from outbox where stream = 'snapshot')`;
+      await tx`update relay_streams set last_sequence = last_sequence - 1 where stream = 'snapshot'`;
+    });
+    await eventually(async () => ![undefined, epoch].includes(await epochNow()));
+    await eventually(() => entryOf(flag));
+    await expectAgreement();
+  });
+});
+
+describe("given a leader that died between publishing and recording", () => {
+  /** Sets the records of the newest messages back. */
+  async function forgetRecords(sql: Sql, sent: "unsent" | "overtaken"): Promise<void> {
+    await sql.begin(async (tx) => {
+      for (const stream of ["events", "snapshot"]) {
+        await tx`
+          update outbox set stream_sequence = null,
+            sent_at = case when ${sent === "overtaken" && stream === "snapshot"} then sent_at end
+          where stream = ${stream} and stream_sequence > (
+            select last_sequence - 2 from relay_streams where stream = ${stream})`;
+        await tx`
+          update relay_streams set last_sequence = last_sequence - 2 where stream = ${stream}`;
+      }
+    });
+  }
+
+  it.each(["unsent", "overtaken"] as const)(
+    "keeps the streams when the rows are %s",
+    async (sent) => {
+      await createFlag();
+      await createFlag();
+      await expectAgreement();
+      const standing = async () => ({
+        epoch: await readEpoch(manager),
+        log: (await streamPosition(manager, flagEventsStream.name))?.createdAt,
+      });
+      const before = await standing();
+      await management.stop();
+      await withSql((sql) => forgetRecords(sql, sent));
+      await startAgain();
+      await createFlag();
+      await expectAgreement();
+      expect(await standing()).toEqual(before);
+    },
+  );
+});
+
+describe("given a leader that dies while it discards the streams", () => {
+  it.each([0, 1, 2])("leaves it to the next leader after %s of three streams", async (deleted) => {
+    const changes = await diverge();
+    const epoch = await readEpoch(manager);
+    await management.stop();
+    await database.restore();
+    await withSql(async (sql) => {
+      const lease = createLease({ sql, name: "relay", holder: uuidv4(), monotonicMs });
+      await eventually(() => lease.acquire(), { because: "the former lease has ended" });
+      const ahead = await findUnexplained(sql, lease, broker);
+      let left = deleted;
+      const dying = discardStreams(ahead as NonNullable<typeof ahead>, {
+        lease,
+        broker,
+        isLeading: () => left-- > 0,
+      });
+      await expect(dying).rejects.toThrow("the lease ended");
+    });
+    await startAgain();
+    await expectRestored(changes, epoch);
+  });
+
+  const monotonicMs = () => performance.now();
+});
+
+describe("given due changes in the queue that the restored database does not know", () => {
+  it("does not apply them, and applies what the scheduler sends afterwards", async () => {
+    const flag = await createFlag();
+    await eventually(() => entryOf(flag));
+    await database.backUp();
+    await eventually(async () => (await enable(flag, true)).status === 200);
+    await enable(flag, false);
+    await management.stop();
+    const due = dueChange(project, flag);
+    await ensureSchedule(manager, 1);
+    await send(due);
+    await database.restore();
+    const epoch = await readEpoch(manager);
+    await startAgain();
+    await eventually(async () => ![undefined, epoch].includes(await epochNow()));
+    await eventually(async () => (await queueLength()) === 0, { because: "the queue is new" });
+    expect(await inboxOf(due)).toHaveLength(0);
+    expect(await entryOf(flag)).toMatchObject({ version: 1, enabled: false });
+
+    await send(due);
+    await eventually(async () => (await inboxOf(due)).length === 1);
+    await eventually(async () => (await entryOf(flag))?.enabled, { because: "it is applied" });
+    await expectAgreement();
+  });
+
+  const send = (due: ScheduleDue) =>
+    broker.client.publish(scheduleStream.due.subject, JSON.stringify(due), { msgID: due.id });
+  const queueLength = async () =>
+    (await manager.streams.info(scheduleStream.name).catch(() => undefined))?.state.messages;
+  const inboxOf = ({ id }: ScheduleDue) =>
+    management.sql`select from inbox where message_id = ${id}`;
+});
