@@ -3,7 +3,7 @@ import { type CallOptions, call, eventually } from "@halyard/testing";
 
 /**
  * SDKs that poll over kept connections, in each of the ways that SDKs have. A client sends a failed
- * request once more, at once, and reports a failure when the second attempt fails as well.
+ * request immediately, and reports a failure when the second attempt fails as well.
  */
 export type PollingClients = {
   /** Number of requests with a successful response. */

@@ -26,7 +26,7 @@ import { beginWebhookStory, type WebhookStory } from "../src/webhook-story.ts";
 
 /**
  * Backup and restore in the order of `docs/deployment.md`, with an online base backup of the server's files,
- * because no pg_dump comes with npm. deploy/docker/test/walk.test.ts runs the page's commands with pg_dump.
+ * because npm ships no pg_dump. deploy/docker/test/walk.test.ts runs the page's commands with pg_dump.
  */
 
 const sdkRequests = 12;
@@ -85,7 +85,7 @@ describe("given a backup of PostgreSQL and the loss of everything else", () => {
     await awaitReady({ name: "management", process: management });
   }
 
-  it("restores all that the backup holds, and goes on from there", async () => {
+  it("restores everything in the backup, and works from there", async () => {
     const story = await beginWebhookStory(system, { name: "At rest", flags: 4 });
     await story.flip({ times: 3, pauseMs: 0 }).ended;
     expect(await story.faults()).toEqual([]);

@@ -16,7 +16,7 @@ const scheduledFlags = 12;
 const pauseMs = 200;
 /** Two dozen processes start, twice as many as elsewhere. */
 const timeoutMs = 240_000;
-/** Requests by which each step shows that it went on under load. */
+/** Requests that prove load during each step. */
 const requestsPerStep = 30;
 
 /**
@@ -149,7 +149,7 @@ async function awaitOpen(streams: SeenValues, sources: readonly StreamSource[]):
   });
 }
 
-/** Lets changes come due one after another while services are replaced. */
+/** Makes changes due one after another while services are replaced. */
 async function scheduleWindows({ flags, schedule }: ScheduleStory): Promise<void> {
   for (const [index, flag] of flags.entries()) {
     const enableInMs = 1_000 + index * 300;

@@ -134,7 +134,7 @@ describe("given four edges and a plan of 25 streams", () => {
     });
   });
 
-  it("closes nothing while NATS is away, admits against the last counts, and counts all afterwards", async () => {
+  it("closes nothing while NATS is unavailable, admits against the last counts, and counts all afterwards", async () => {
     const { tenant } = await beginUsageStory(system, { name: "NATS away", plan: "two" });
     const streams = await followStreams(system, tenant);
     const [first, second] = system.edges as [Edge, Edge];

@@ -84,7 +84,7 @@ async function run(bench: Bench): Promise<Outcome> {
       `No edge: ${describe(alone)}. ${describeDisk(alone)}`,
       `2 edges: ${describe(two)}.`,
       `${many} simulated edges: ${describe(fifty)}.`,
-      `Answers that did not wait to the end: ${one.incomplete + two.incomplete + fifty.incomplete}.`,
+      `Answers before the write was in effect: ${one.incomplete + two.incomplete + fifty.incomplete}.`,
       `Commits not awaiting the disk: ${describe(careless)}.`,
     ],
     servers: { PostgreSQL: postgres.version, NATS: nats.version },

@@ -37,7 +37,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
     });
   }
 
-  /** Runs commands while this process goes on. */
+  /** Runs commands without blocking this process. */
   async function runBeside(commands: string): Promise<void> {
     const env = { ...process.env, COMPOSE_PROJECT_NAME: project };
     await promisify(execFile)("sh", ["-euc", commands], {

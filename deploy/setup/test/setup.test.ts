@@ -130,7 +130,7 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
     expect(await logIn("usage_owner", "second of usage_owner")).toBe("usage");
   });
 
-  it("shows no password in the log of PostgreSQL, whatever the server logs", async () => {
+  it("shows no password in the log of PostgreSQL, even when the server logs every statement", async () => {
     const sql = postgres(database.adminUrl, { max: 1, onnotice: () => undefined });
     await sql`alter system set log_statement = 'all'`;
     await sql`select pg_reload_conf()`;

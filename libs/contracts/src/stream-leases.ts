@@ -2,7 +2,7 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 
 /**
- * Open streams by organization and edge. Every edge renews an entry of its own, which says that it lives.
+ * Open streams by organization and edge. Every edge renews its own entry, which shows that it lives.
  * Each organization has one entry with the number of streams on each edge. Every write names the revision
  * that it replaces, so two edges never admit into the same slot.
  */

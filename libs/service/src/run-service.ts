@@ -116,7 +116,7 @@ function exitWhenTold(logger: Logger, stop: () => Promise<void>): void {
     );
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    // A container ends at once on a signal until here.
+    // Replaces the handlers with which a container ends during its start.
     process.removeAllListeners(signal);
     process.on(signal, () => onTold(signal));
   }

@@ -45,7 +45,7 @@ export type SimulatedEdge = {
   reconnect(): void;
   /** Like SIGSTOP. */
   freeze(): void;
-  /** Like SIGCONT: everything that became due meanwhile happens at once, in any order. */
+  /** Like SIGCONT: everything that became due meanwhile happens together, in any order. */
   thaw(): void;
   kill(): void;
   readonly isAlive: boolean;

@@ -38,7 +38,7 @@ describe("given four edges", () => {
     for (let number = 0; number < 4; number += 1) edges.push(await bench.openEdge());
   });
 
-  it("admit exactly the limit when hundreds of requests arrive at once", async () => {
+  it("admit exactly the limit when hundreds of requests arrive together", async () => {
     const outcomes = (await Promise.all(edges.map((edge) => edge.takeMany(150)))).flat();
     expect(count(outcomes)).toEqual({ opened: limit, RATE_001: 600 - limit });
     expect(await writtenSum()).toBe(limit);
@@ -105,7 +105,7 @@ describe("given four edges", () => {
 });
 
 describe("given entries of other writers", () => {
-  it("ends an edge that has no entry of its own and never gets one", async () => {
+  it("ends an edge that never has an entry", async () => {
     const edge = await bench.openEdge();
     const unknown = "0192aaaa-0000-7000-8000-000000000001";
     await bench.write(leaseKey.organization(id("org")), { holders: { [unknown]: limit } });

@@ -58,7 +58,7 @@ describe("the reports of an edge", () => {
     expect(sent).toEqual(["starting", "stopped"]);
   });
 
-  it("are sent at once for a change, and at most a hundred times a second in a burst", () => {
+  it("are sent immediately for a change, and at most a hundred times a second in a burst", () => {
     apply(1);
     expect(sent).toEqual(["starting", 1]);
     for (let revision = 2; revision <= 1_001; revision += 1) {
