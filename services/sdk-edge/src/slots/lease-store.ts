@@ -1,37 +1,44 @@
 /**
- * The bucket LEASES, which all edges share. An implementation may answer late or not at all, but never
- * lets two writes over the same revision succeed.
+ * What edges share about their slots: entries that are read, and written only over the revision that
+ * the writer has read. Whoever implements it may answer late, or not know whether it has written, but
+ * never lets two writes over one revision succeed.
  */
 export type LeaseStore = {
-  /** Creates the bucket if it does not exist. Returns false when NATS did not answer. */
+  /** Makes sure that there is something to write to; false when that cannot be done now. */
   prepare(): Promise<boolean>;
-  /** Writes over a revision; 0 means that the key has no value. */
+  /** What stood under a key a moment ago. It may be older than what was written last. */
+  read(key: string): Promise<ReadEntry>;
+  /** Writes over a revision; 0 means that nothing has stood there. */
   write(key: string, value: object, over: number): Promise<Written>;
-  /** Removes a key and all its revisions. */
+  /** Forgets all that has ever stood under a key. */
   forget(key: string): Promise<void>;
-  /** Delivers every entry, and then each change, in the order of the writes. */
+  /** Hands over every edge's lease, and each change as it comes. */
   follow(follower: LeaseFollower): void;
-  isConnected(): boolean;
-  /** True while the connection is up and every entry of the bucket has been delivered. */
+  /** True while nothing is missing of what was handed over, as far as one can know. */
   isCurrent(): boolean;
 };
 
 export type StoredEntry = {
-  /** Parsed JSON; undefined for anything else, null for a deleted entry. */
+  /** As it was parsed; undefined for what is no JSON, null for what somebody has deleted. */
   value: unknown;
   revision: number;
 };
 
+export type ReadEntry =
+  | { outcome: "read"; entry: StoredEntry | undefined }
+  /** Nobody answered. */
+  | { outcome: "unknown" };
+
 export type Written =
   | { outcome: "written"; revision: number }
-  /** The key has another revision. */
+  /** Something else stands there by now. */
   | { outcome: "conflict" }
-  /** No answer. The write may have succeeded, or may still succeed. */
+  /** Nobody answered: it may have been written, or may be yet. */
   | { outcome: "unknown" };
 
 export type LeaseFollower = {
-  /** All entries follow from the beginning. An entry that is missing by `onCaughtUp` no longer exists. */
+  /** Everything is handed over anew; what is missing then is no more. */
   onBegin(): void;
-  onEntry(key: string, entry: StoredEntry): void;
+  onEntry(leaseId: string, entry: StoredEntry): void;
   onCaughtUp(): void;
 };

@@ -11,17 +11,17 @@ import { registerSlotMetrics } from "./slot-metrics.ts";
 import { type SlotTimes, slotTimes } from "./slot-times.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 
-/** The slots of an edge process: counts in NATS, limits from the snapshot, the clock of the process. */
+/** Slots as an edge has them: leases in NATS, limits from the snapshot, time from the process. */
 export type OpenedSlots = {
   slots: StreamSlots;
-  /** To be called after the streams were closed and before the connection is. */
+  /** Gives the lease up; to be called when the streams are closed and the connection still stands. */
   stop(): Promise<void>;
 };
 
 export function openSlots(options: {
   connection: Promise<NatsConnection>;
   replicas: number;
-  holder: Pick<SnapshotHolder, "snapshot">;
+  holder: Pick<SnapshotHolder, "snapshot" | "subscribe">;
   registry: Registry;
   logger: Logger;
   random: () => number;
@@ -32,11 +32,14 @@ export function openSlots(options: {
   const store = createNatsLeaseStore(options);
   const slots = createLeaseSlots({
     ...options,
-    edgeId: randomUUID(),
     store,
     clock,
     times,
     limitOf: (organizationId) => streamLimit(holder, organizationId),
+    newId: randomUUID,
+  });
+  holder.subscribe(({ changed }) => {
+    for (const organizationId of changed.organizations) slots.limitChanged(organizationId);
   });
   registerSlotMetrics(options.registry, slots.figures);
   return {
@@ -48,7 +51,7 @@ export function openSlots(options: {
   };
 }
 
-/** Maximum number of open streams of an organization; null: unlimited, also for an unknown organization. */
+/** How many streams an organization's plan allows; null: as many as it likes, also if it is not known. */
 export function streamLimit(
   { snapshot }: Pick<SnapshotHolder, "snapshot">,
   organizationId: string,
