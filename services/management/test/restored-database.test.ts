@@ -16,6 +16,7 @@ import type { Broker } from "../src/relay/broker.ts";
 import { discardStreams } from "../src/relay/discard-streams.ts";
 import { findUnexplained } from "../src/relay/find-unexplained.ts";
 import { createLease } from "../src/relay/lease.ts";
+import { queueStanding } from "../src/relay/streams-standing.ts";
 import { flagsOf } from "./flag-fixture.ts";
 import {
   type Management,
@@ -318,6 +319,8 @@ describe("given due changes in the queue that the restored database does not kno
     await ensureSchedule(manager, 1);
     await send(due);
     await database.restore();
+    // The confirmation of a backup that is younger than three seconds is still valid.
+    await eventually(() => withSql(async (sql) => !(await isConfirmed(sql))));
     const epoch = await readEpoch(manager);
     await startAgain();
     await eventually(async () => ![undefined, epoch].includes(await epochNow()));
@@ -330,6 +333,8 @@ describe("given due changes in the queue that the restored database does not kno
     await eventually(async () => (await entryOf(flag))?.enabled, { because: "it is applied" });
     await expectAgreement();
   });
+
+  const isConfirmed = async (sql: Sql) => (await queueStanding(sql, "")) === "current";
 
   const send = (due: ScheduleDue) =>
     broker.client.publish(scheduleStream.due.subject, JSON.stringify(due), { msgID: due.id });
