@@ -19,7 +19,11 @@ import { withManager } from "./disturbances.ts";
 export async function readQueue(natsUrl: string): Promise<{ waiting: number; passed: number }> {
   return withManager(natsUrl, async (manager) => {
     const { state } = await manager.streams.info(scheduleStream.name);
-    return { waiting: state.messages, passed: state.last_seq };
+    // After a crash the stream can still contain acknowledged messages, so the consumers decide.
+    let waiting = 0;
+    for await (const consumer of manager.consumers.list(scheduleStream.name))
+      waiting += consumer.num_pending + consumer.num_ack_pending;
+    return { waiting, passed: state.last_seq };
   });
 }
 

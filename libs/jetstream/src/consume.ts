@@ -4,7 +4,6 @@ import {
   type JetStreamManager,
   jetstream,
   jetstreamManager,
-  RetentionPolicy,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -15,7 +14,6 @@ import { createMessagesInWork } from "./messages-in-work.ts";
 import { askForMessages, openConsumer } from "./open-consumer.ts";
 import { processMessage } from "./process-message.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
-import { purgeAcknowledged } from "./work-queue.ts";
 
 /**
  * Consumes a work queue: a stream whose messages stay until somebody has taken care of them. All
@@ -83,11 +81,6 @@ export type ConsumptionOptions = {
 const defaultAckWaitMs = 5_000;
 /** How long to wait before the next try while the queue cannot be reached. */
 const retryDelayMs = 250;
-/**
- * Interval of purging what is acknowledged and still stored. The first purge after a crash cannot reach what
- * was acknowledged out of order.
- */
-const purgeEveryMs = 10_000;
 /** Stopping waits this long for a broker that does not answer; its messages come again by themselves. */
 const farewell = () => delay(2_000, undefined, { ref: false });
 
@@ -134,34 +127,18 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     await options.ensure(manager);
     // The consumer comes first: it ends with its stream, so no message can belong to an earlier stream.
     const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
-    const { created, config } = await manager.streams.info(stream);
+    const { created } = await manager.streams.info(stream);
     if (created !== streamCreatedAt) inWork.forgetAll();
     streamCreatedAt = created;
     isRunning = watch.isConnected();
     lastReason = undefined;
     logger.info("consuming the queue");
-    const isWorkQueue = config.retention === RetentionPolicy.Workqueue;
-    let purgedAtMs = Number.NEGATIVE_INFINITY;
     for (;;) {
-      if (isWorkQueue && performance.now() - purgedAtMs >= purgeEveryMs) {
-        await purge(manager);
-        purgedAtMs = performance.now();
-      }
       await inWork.slotIsFree();
       if (stopping.signal.aborted) return "stopped";
       if (!isRunning) return "the connection to NATS was lost";
       asking = await askForMessages(consumer, inWork.freeSlots());
       for await (const delivery of asking) inWork.take(delivery);
-    }
-  }
-
-  /** A failure only costs space, because acknowledged messages are not delivered again. */
-  async function purge(manager: JetStreamManager): Promise<void> {
-    try {
-      const purged = await purgeAcknowledged(manager, options);
-      if (purged > 0) logger.warn({ purged }, "purged messages that were already acknowledged");
-    } catch (err) {
-      logger.warn({ err }, "acknowledged messages could not be purged; trying again later");
     }
   }
 

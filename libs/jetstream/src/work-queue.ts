@@ -4,7 +4,7 @@ import { findStream } from "./streams.ts";
 /**
  * The state of a work queue's subject. After a crash of nats-server 2.9 a stream can still hold messages
  * that its consumer has acknowledged, up to thousands of them. Therefore the consumer decides what waits.
- * The stream alone decides only until the consumer exists.
+ * The stream alone decides only until the consumer exists. The messages stay in the stream and cost space.
  */
 export type WorkQueue = { stream: string; subject: string; consumer: string };
 
@@ -40,22 +40,6 @@ const missing: readonly number[] = [
 /** Returns how many messages wait; 0 when the stream does not exist. */
 export async function countWaiting(manager: JetStreamManager, queue: WorkQueue): Promise<number> {
   return (await findBacklog(manager, queue))?.waiting ?? (await countStored(manager, queue));
-}
-
-/** Deletes what the consumer has acknowledged and the stream still holds; returns how many messages. */
-export async function purgeAcknowledged(
-  manager: JetStreamManager,
-  queue: WorkQueue,
-): Promise<number> {
-  // In this order: messages that are acknowledged in between cause only a needless purge.
-  const stored = await countStored(manager, queue);
-  const backlog = await findBacklog(manager, queue);
-  if (backlog === undefined || backlog.ackFloor === 0 || stored <= backlog.waiting) return 0;
-  const { purged } = await manager.streams.purge(queue.stream, {
-    filter: queue.subject,
-    seq: backlog.ackFloor + 1,
-  });
-  return purged;
 }
 
 async function countStored(
