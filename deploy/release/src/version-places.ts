@@ -14,7 +14,6 @@ export function versionPlaces(workspaces: readonly string[]): readonly VersionPl
       before: /"name": "(?:halyard|@halyard\/[\w-]+)",\s+"version": "|"@halyard\/[\w-]+": "/,
     },
     { files: ["docker-compose.yml"], before: /\$\{HALYARD_VERSION:-/ },
-    { files: [".env.example"], before: /^HALYARD_VERSION=/ },
     { files: ["deploy/kubernetes/overlays/*/kustomization.yaml"], before: /newTag: / },
   ];
 }

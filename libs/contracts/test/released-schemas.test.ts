@@ -151,7 +151,7 @@ function readerWith(schema: JsonSchema): Reader {
       : { ok: false, problem: ajv.errorsText(validate.errors) };
 }
 
-/** The distinct errors with which the reader rejects sample messages of the writer. */
+/** The distinct errors of the reader for sample messages of the writer. */
 function problemsBetween(writer: JsonSchema, reader: Reader): string[] {
   const samples = sampleMessages(writer);
   const isOfWriter = readerWith(writer);

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { AckPolicy } from "@nats-io/jetstream";
 import { createQueueBench, type Queue, type QueueBench } from "./queue-bench.ts";
 
-/** Work queues after a crash from which the stream and its consumer return in different states. */
+/** Work queues after a crash that leaves the stream and its consumer in different states. */
 let nats: RestartableNats;
 let bench: QueueBench;
 

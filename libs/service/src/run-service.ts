@@ -116,7 +116,7 @@ function exitWhenTold(logger: Logger, stop: () => Promise<void>): void {
     );
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    // Replaces the handlers with which a container ends during its start.
+    // A container has handlers that end the process during its start.
     process.removeAllListeners(signal);
     process.on(signal, () => onTold(signal));
   }

@@ -19,7 +19,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { readQueue } from "../src/dispatch/queue.ts";
 
-/** What the scheduler reads of the queue between itself and management, on a real server. */
+/** The queue between scheduler and management, as the scheduler reads it from a real server. */
 const { name: stream, due, resolved } = scheduleStream;
 let nats: RestartableNats;
 let connection: NatsConnection;
