@@ -83,14 +83,15 @@ describe("a flag that is deleted while a change of it settles", () => {
       where state = 'sent'`;
     const { sql } = first();
     const settleOne = async ({ id, scheduleId }: { id: string; scheduleId: string }) => {
-      await settle(sql, {
+      const settled = await settle(sql, {
         id,
         schedule_id: scheduleId,
         outcome: "applied",
         applied_at: new Date().toISOString(),
         reason: null,
       });
-      if (!(await armNext(sql, scheduleId, false))) await endSchedules(sql, [scheduleId]);
+      if (!settled?.then && !(await armNext(sql, scheduleId, false)))
+        await endSchedules(sql, [scheduleId]);
     };
     await Promise.all(
       sent.map(async (change) => {
@@ -100,6 +101,25 @@ describe("a flag that is deleted while a change of it settles", () => {
     );
     for (const { status, states } of await statesOf(flags))
       expect({ status, states }).toEqual({ status: "cancelled", states: ["applied", "cancelled"] });
+  });
+});
+
+describe("a scheduler that dies after it recorded the first change of a window", () => {
+  it("has armed the second change", async () => {
+    const flags = await scheduledFlags(1, { enable_at: inHours(1), disable_at: inHours(2) });
+    const [change] = await scheduler.admin<[{ id: string; scheduleId: string }]>`
+      update scheduled_changes set state = 'sent'
+      where state = 'armed' and flag_id = ${flags[0]?.flagId as string}
+      returning id, schedule_id as "scheduleId"`;
+    await settle(first().sql, {
+      id: change.id,
+      schedule_id: change.scheduleId,
+      outcome: "applied",
+      applied_at: new Date().toISOString(),
+      reason: null,
+    });
+    const [schedule] = await statesOf(flags);
+    expect(schedule?.states).toEqual(["applied", "armed"]);
   });
 });
 

@@ -78,13 +78,14 @@ export type Settled = {
   scheduleId: string;
   dueAt: Date;
   appliedAt: Date | null;
-  /** It is the only change of its schedule, which has ended with it. */
-  isWhole: boolean;
+  /** What became of the schedule: its other change is armed, it ended with this change, or neither. */
+  then: "armed" | "ended" | null;
 };
 
 /**
- * Records what became of a change that was sent, and ends its schedule where it has no other change.
- * Undefined when that is recorded already: the message has come twice.
+ * Records the outcome of a change that was sent, and arms the change that waits for it. A process that dies
+ * afterwards leaves no window half open. A schedule without another change ends.
+ * Returns undefined when the outcome is recorded already, because messages can arrive twice.
  */
 export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Settled | undefined> {
   const { id, outcome, applied_at: appliedAt, reason } = resolved;
@@ -97,6 +98,13 @@ export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Sett
         select from scheduled_changes as other
         where other.schedule_id = change.schedule_id and other.id <> change.id
       ) as is_whole
+    ), next as (
+      -- A cancelled change means that the flag is gone.
+      update scheduled_changes as change
+      set state = case when ${outcome} = 'cancelled' then 'cancelled' else 'armed' end
+      from settled
+      where change.schedule_id = settled.schedule_id and change.state = 'waiting'
+      returning change.state
     ), ended as (
       update schedules as schedule
       set status = ${outcome}, finished_at = present_time()
@@ -104,14 +112,18 @@ export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Sett
       where schedule.id = settled.schedule_id and settled.is_whole
     )
     select schedule_id as "scheduleId", due_at as "dueAt", applied_at as "appliedAt",
-      is_whole as "isWhole"
+      case
+        when is_whole then 'ended'
+        when exists (select from next where state = 'armed') then 'armed'
+      end as "then"
     from settled`;
   return settled;
 }
 
 /**
- * Lets the change that waits in a schedule come next, or cancels it where the flag is gone. Repeating
- * it changes nothing. Answers whether a change was armed.
+ * Arms the change that waits in a schedule, or cancels it when the flag is gone, for outcomes that another
+ * process recorded: release 0.1.0 does the two in separate statements and may have died in between.
+ * Repeating it changes nothing. Returns whether a change was armed.
  */
 export async function armNext(sql: Sql, scheduleId: string, flagIsGone: boolean): Promise<boolean> {
   const [next] = await sql<{ state: string }[]>`

@@ -8,10 +8,8 @@ import { latenessMs } from "../schedules/schedule-resource.ts";
 import { armNext, settle } from "./dispatch-store.ts";
 
 /**
- * Takes what management says of changes that it was sent, and records it. Where the schedule has
- * another change, that takes two statements more, each of which sees what others have done meanwhile.
- * The message leaves the queue after all of them: if the process dies in between it comes again, and
- * they are made again.
+ * Records the outcomes that management publishes, and arms the change that follows in the same statement.
+ * A message leaves the queue after that. If the process dies in between, the message comes again.
  */
 export function createSettleChanges(options: {
   sql: Sql;
@@ -34,7 +32,8 @@ export function createSettleChanges(options: {
           { change_id: resolved.id, reason: resolved.reason },
           "a scheduled change failed",
         );
-      if (settled.isWhole) return "done";
+      if (settled.then === "armed") onArmed();
+      if (settled.then !== null) return "done";
     }
     const scheduleId = settled?.scheduleId ?? resolved.schedule_id;
     if (await armNext(sql, scheduleId, resolved.outcome === "cancelled")) onArmed();
