@@ -1,0 +1,122 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { beginChapter, type Chapter } from "../src/chapter.ts";
+import { killOne } from "../src/replicas.ts";
+import { type Edge, type System, startSystem } from "../src/system.ts";
+import { type Random, seededRandom } from "./seeded-random.ts";
+
+/**
+ * Storms of faults, each from a seed: NATS, PostgreSQL, edges and managements are killed or suspended at
+ * random while flags change, and afterwards everything must agree. `CHAOS_SEED` is the first seed,
+ * `CHAOS_STORMS` the number of storms, `CHAOS_SECONDS` the length of each.
+ */
+const firstSeed = Number(process.env.CHAOS_SEED ?? 1);
+const storms = Number(process.env.CHAOS_STORMS ?? 5);
+const seconds = Number(process.env.CHAOS_SECONDS ?? 40);
+/** For the start of the system, and for the checks afterwards. */
+const extraMs = 180_000;
+jest.setTimeout(seconds * 1_000 + extraMs);
+
+type Disturbance = () => Promise<string>;
+
+describe("after a storm of faults", () => {
+  let system: System | undefined;
+  afterEach(() => system?.close());
+
+  it.each(Array.from({ length: storms }, (_, index) => firstSeed + index))(
+    "every edge, the snapshot and the event log have every accepted change (seed %d)",
+    async (seed) => {
+      system = await startSystem({ managements: 2, edges: 3, postgres: "own" });
+      const chapter = await beginChapter(system, { name: `Storm ${seed}` });
+      const changes = chapter.change();
+      const done = await disturb(system, chapter, seed);
+      expect({ done, faults: await chapter.faults() }).toEqual({ done, faults: [] });
+      expect(changes.acknowledged.length).toBeGreaterThan(0);
+    },
+  );
+});
+
+/** Disturbs NATS, and at the same time one process after another. Returns what was done, in order. */
+async function disturb(system: System, chapter: Chapter, seed: number): Promise<string[]> {
+  const endsAtMs = performance.now() + seconds * 1_000;
+  const done: string[] = [];
+  async function repeat(random: Random, disturbances: readonly Disturbance[]): Promise<void> {
+    while (performance.now() < endsAtMs) {
+      await delay(random.upTo(2_000));
+      done.push(await random.oneOf(disturbances)());
+    }
+  }
+  const ofNats = seededRandom(2 * seed);
+  const ofProcesses = seededRandom(2 * seed + 1);
+  await Promise.all([
+    repeat(ofNats, natsDisturbances(system, ofNats)),
+    repeat(ofProcesses, processDisturbances(system, chapter, ofProcesses)),
+  ]);
+  return done;
+}
+
+function natsDisturbances({ nats }: System, random: Random): Disturbance[] {
+  async function killed(forMs: number): Promise<void> {
+    await nats.kill();
+    await delay(forMs);
+    await nats.start();
+  }
+  return [
+    async () => {
+      const forMs = random.upTo(4_000);
+      await killed(forMs);
+      return `NATS killed for ${forMs} ms`;
+    },
+    async () => {
+      // Connections die during their handshakes.
+      for (let round = 0; round < 4; round += 1) {
+        await killed(random.upTo(300));
+        await delay(random.upTo(300));
+      }
+      return "NATS killed four times in a row";
+    },
+    async () => {
+      const forMs = random.upTo(6_000);
+      nats.signal("SIGSTOP");
+      await delay(forMs);
+      nats.signal("SIGCONT");
+      return `NATS suspended for ${forMs} ms`;
+    },
+  ];
+}
+
+function processDisturbances(
+  { edges, managements, postgres, startManagement }: System,
+  { watcher }: Chapter,
+  random: Random,
+): Disturbance[] {
+  return [
+    async () => {
+      const edge = random.oneOf<Edge>(edges);
+      watcher.forgive(edge);
+      await edge.process.kill();
+      await edge.start({ awaitReady: false });
+      return `${edge.name} killed`;
+    },
+    async () => {
+      const edge = random.oneOf<Edge>(edges);
+      const forMs = random.upTo(5_000);
+      edge.process.signal("SIGSTOP");
+      await delay(forMs);
+      edge.process.signal("SIGCONT");
+      return `${edge.name} suspended for ${forMs} ms`;
+    },
+    async () => {
+      await killOne(managements);
+      await startManagement();
+      return "a management killed";
+    },
+    async () => {
+      const forMs = random.upTo(2_000);
+      await postgres?.kill();
+      await delay(forMs);
+      await postgres?.start();
+      return `PostgreSQL killed for ${forMs} ms`;
+    },
+  ];
+}
