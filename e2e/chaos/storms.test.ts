@@ -1,4 +1,6 @@
+import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { beginChapter, type Chapter } from "../src/chapter.ts";
 import { killOne } from "../src/replicas.ts";
@@ -29,12 +31,23 @@ describe("after a storm of faults", () => {
       system = await startSystem({ managements: 2, edges: 3, postgres: "own" });
       const chapter = await beginChapter(system, { name: `Storm ${seed}` });
       const changes = chapter.change();
+      await awaitCached(system.edges);
       const done = await disturb(system, chapter, seed);
       expect({ done, faults: await chapter.faults() }).toEqual({ done, faults: [] });
       expect(changes.acknowledged.length).toBeGreaterThan(0);
     },
   );
 });
+
+/** A write of the cache takes less, so a file that is so much younger holds the flags of the chapter. */
+const writeTakesMs = 2_000;
+
+async function awaitCached(edges: readonly Edge[]): Promise<void> {
+  const wantedMs = Date.now() + writeTakesMs;
+  await eventually(() => edges.every(({ cacheFile }) => statSync(cacheFile).mtimeMs > wantedMs), {
+    because: "the caches hold the flags of the chapter",
+  });
+}
 
 /** Disturbs NATS, and at the same time one process after another. Returns what was done, in order. */
 async function disturb(system: System, chapter: Chapter, seed: number): Promise<string[]> {
@@ -93,8 +106,8 @@ function processDisturbances(
   return [
     async () => {
       const edge = random.oneOf<Edge>(edges);
-      watcher.forgive(edge);
       await edge.process.kill();
+      watcher.forgive(edge);
       await edge.start({ awaitReady: false });
       return `${edge.name} killed`;
     },
