@@ -181,6 +181,21 @@ describe("when flags and keys were last seen", () => {
     expect(await left([goneId])).toEqual([]);
   });
 
+  it("is left altogether by a replica that finds another at it", async () => {
+    let pages = 0;
+    await metering.admin.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
+      await forgetGone(replicas[0].sql, {
+        existing: nothingExists,
+        mayGoOn: () => {
+          pages += 1;
+          return true;
+        },
+      });
+    });
+    expect(pages).toBe(1);
+  });
+
   it("is kept while nobody knows what exists", async () => {
     const ids = seen.map(() => uuidv7()) as [string, string];
     await insert(...ids);
