@@ -17,7 +17,7 @@ afterAll(async () => {
   await management?.close();
 });
 
-/** A project with flags of the given keys, each with rules of about so many bytes. */
+/** A project with flags of the given keys and rules of the given size. */
 async function projectWith(keys: readonly string[], { rulesBytes = 0 } = {}) {
   const project = await seedProject(management);
   const values = Array.from({ length: rulesBytes / valueBytes }, () => "x".repeat(valueBytes));
@@ -66,7 +66,7 @@ async function textOf(answered: IncomingMessage): Promise<string> {
 const longList = { keys: numbered(300), rulesBytes: 120_000 };
 
 describe("the list of all flags", () => {
-  it("contains each flag once, in the order of the keys, however many there are", async () => {
+  it("contains each flag of several pages once, in the order of the keys", async () => {
     const project = await projectWith(numbered(1_201));
     const { status, headers, body } = await management.call("/api/v1/flags", {
       key: project.serverKey,
@@ -120,7 +120,7 @@ describe("the list of all flags", () => {
 });
 
 describe("a page of the list", () => {
-  it("ends early where its rules are very long, and the next one goes on there", async () => {
+  it("ends early where its rules are very long, and the next page continues there", async () => {
     const project = await projectWith(numbered(50), { rulesBytes: 480_000 });
     const first = await management.call("/api/v1/flags?limit=50", { key: project.serverKey });
     expect(first.body.flags.length).toBeLessThan(50);

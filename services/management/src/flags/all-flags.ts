@@ -4,7 +4,7 @@ import type { FlagPage } from "./flag-store.ts";
 
 /**
  * The list of all flags of a project, written while it is read. It is read in pages by key, each a short
- * statement of its own, and a page is read when the caller has received the previous one. So a slow caller
+ * statement of its own, and a page is read when the caller has received the previous page. A slow caller
  * holds neither a connection to the database nor a transaction, and management holds a page or two.
  *
  * The pages are not one snapshot of the database. Keys never change, so a flag that exists all the while
