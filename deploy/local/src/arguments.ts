@@ -39,6 +39,9 @@ Environment
                    made (default 1m,5m,30m,2h,12h)
   WEBHOOK_DELIVERY_RETENTION_DAYS
                    days for which ended deliveries are kept (default 30)
+  AUDIT_RETENTION_DAYS, ENDED_KEY_RETENTION_DAYS, USAGE_RETENTION_DAYS
+                   days for which audit log and history, ended API keys, and
+                   requests by day are kept (default: for good)
 
 A service or server that dies is started again while everything else goes on.
 Five deaths of one process in a minute end the run, with the end of its log.

@@ -7,10 +7,10 @@ export type SettingsOfServices = Readonly<Record<string, Readonly<Record<string,
 const keyLimits = ["KEY_REQUESTS_PER_SECOND", "KEY_REQUESTS_BURST"];
 
 const handedOn: Readonly<Record<string, readonly string[]>> = {
-  management: ["PLANS", ...keyLimits],
+  management: ["PLANS", "AUDIT_RETENTION_DAYS", "ENDED_KEY_RETENTION_DAYS", ...keyLimits],
   scheduler: keyLimits,
   "sdk-edge": ["SDK_REQUESTS_PER_SECOND"],
-  "usage-metering": keyLimits,
+  "usage-metering": ["USAGE_RETENTION_DAYS", ...keyLimits],
   "webhook-dispatcher": ["WEBHOOK_RETRY_DELAYS", "WEBHOOK_DELIVERY_RETENTION_DAYS", ...keyLimits],
 };
 

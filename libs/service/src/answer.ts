@@ -10,6 +10,11 @@ export type Answer = {
   body?: unknown;
   /** JSON that is written already, in place of `body`. */
   json?: Buffer;
+  /**
+   * The JSON text in parts, in place of `body`, each produced when the caller has received the previous one.
+   * A failure between parts closes the connection, because a body that ends early would look complete.
+   */
+  parts?: AsyncIterable<string>;
   headers?: Readonly<Record<string, string>>;
 };
 
@@ -25,6 +30,11 @@ type Tag = { etag?: string };
 export const answer = {
   ok(body: unknown, { etag }: Tag = {}): Answer {
     return etag === undefined ? { status: 200, body } : { status: 200, body, headers: { etag } };
+  },
+
+  /** A body that is written while it is produced, without `Content-Length`. */
+  inParts(parts: AsyncIterable<string>): Answer {
+    return { status: 200, parts };
   },
 
   created(location: string, body: unknown, { etag }: Tag = {}): Answer {

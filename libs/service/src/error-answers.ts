@@ -7,7 +7,7 @@ import { BodyEncodingError, BodySyntaxError, bodyTooLarge, notJson } from "./jso
 import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
 
 /** Turns everything that can go wrong with a request into the one error shape. */
-const jsonType = "application/json; charset=utf-8";
+export const jsonType = "application/json; charset=utf-8";
 
 export const nothingHere = refuse("NOT_FOUND_001", "There is nothing at this address");
 

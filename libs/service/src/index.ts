@@ -45,6 +45,7 @@ export {
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
   readPostgresOwnerUrl,
+  retentionDaysVariable,
   sharedVariables,
   trustedProxiesVariable,
   urlOf,

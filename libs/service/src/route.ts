@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { Readable } from "node:stream";
 import type { RouteContract } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
@@ -6,7 +7,7 @@ import { type Answer, isRefusal, type Refusal } from "./answer.ts";
 import { compileAnswerCheck } from "./answer-checks.ts";
 import type { App } from "./app.ts";
 import { appSettings } from "./app-settings.ts";
-import { sendRefusal } from "./error-answers.ts";
+import { jsonType, sendRefusal } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 
 /** What a handler may know of a request beside its validated input. */
@@ -105,10 +106,18 @@ function factsOf(request: FastifyRequest): RequestFacts {
   return facts;
 }
 
+/** A caller that takes no byte of a body in parts for this long is gone. The gateway waits as long. */
+const longestStallMs = 60_000;
+
 function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
   reply.code(given.status);
   if (given.headers !== undefined) reply.headers(given.headers);
+  if (given.parts !== undefined) {
+    // Without a callback the time-out destroys the connection.
+    reply.raw.setTimeout(longestStallMs);
+    return reply.header("content-type", jsonType).send(Readable.from(given.parts));
+  }
   const body = given.json ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   if (body === undefined) return reply.send();
-  return reply.header("content-type", "application/json; charset=utf-8").send(body);
+  return reply.header("content-type", jsonType).send(body);
 }

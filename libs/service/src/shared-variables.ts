@@ -170,6 +170,23 @@ export const jetstreamReplicasVariable = variable(
   },
 );
 
+/** Days after which rows are removed; not set: never. */
+export function retentionDaysVariable(atLeast: number, description: string) {
+  return variable(
+    z
+      .string()
+      .regex(/^\d{1,4}$/)
+      .transform(Number)
+      .pipe(z.int().min(atLeast))
+      .optional(),
+    {
+      description,
+      expects: `a number of days from ${atLeast} to 9999`,
+      documentedDefault: "not set: nothing is removed",
+    },
+  );
+}
+
 /** For services that API keys manage something with. */
 export const keyRateVariables = {
   KEY_REQUESTS_PER_SECOND: variable(

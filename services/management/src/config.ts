@@ -6,6 +6,7 @@ import {
   postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
+  retentionDaysVariable,
   sharedVariables,
   variable,
 } from "@halyard/service";
@@ -42,6 +43,14 @@ export const configSchema = z.object({
     expects: plansExpectation,
     documentedDefault: "none",
   }),
+  AUDIT_RETENTION_DAYS: retentionDaysVariable(
+    30,
+    "Retention period, in days, of the audit log and the history of flags. Two older history entries of each flag and environment stay: the state at the beginning of the period, and the entry before it.",
+  ),
+  ENDED_KEY_RETENTION_DAYS: retentionDaysVariable(
+    30,
+    "Retention period, in days, of API keys after their revocation or expiry.",
+  ),
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   ...keyRateVariables,
 });

@@ -16,6 +16,7 @@ import { createManagementApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { readConfig } from "./config.ts";
 import { createWriter } from "./outbox/write.ts";
+import { startRetention } from "./retention/retention.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
@@ -45,14 +46,23 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
+  const { wakeRelay, effects } = broker;
+  const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects });
+  const retention = startRetention({
+    sql,
+    // Without effects: no request waits for the removal of an expired key.
+    writer: createWriter({ sql, newId: uuidv7, wakeRelay }),
+    periods: {
+      auditDays: config.AUDIT_RETENTION_DAYS,
+      endedKeyDays: config.ENDED_KEY_RETENTION_DAYS,
+    },
+    now,
+    metrics,
+    logger,
+  });
   const app = createManagementApp({
     sql,
-    writer: createWriter({
-      sql,
-      newId: uuidv7,
-      wakeRelay: broker.wakeRelay,
-      effects: broker.effects,
-    }),
+    writer,
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken: config.OPERATOR_TOKEN,
     keyLimits: createKeyLimits(keyRate(config)),
@@ -71,6 +81,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: () => ({ ready: database.isUp(), ...broker.details() }),
-    close: [database.close, broker.stop],
+    close: [database.close, broker.stop, retention.stop],
   });
 });

@@ -39,6 +39,8 @@ What cannot be found
     of the chain is kept elsewhere. A backup has the hashes as they were.
   - A flag that is gone altogether: its row, its history, and what the audit log
     says of its deletion. The audit log itself has no chain.
+  - What old entries said that were removed after AUDIT_RETENTION_DAYS. That the
+    rest follows them is checked.
   - A change that somebody made with a key, or with the service's own access.
 `;
 

@@ -99,6 +99,7 @@ function chain(flagId: string, length: number): Link[] {
     previousHash: index === 0 ? "" : `${flagId}#${index - 1}`,
     hash: `${flagId}#${index}`,
     intact: true,
+    removedHash: "",
     isOfKnownFlag: true,
   }));
 }

@@ -5,6 +5,7 @@ import {
   deleteOldBulkAnswers,
   deleteOldEdges,
   deleteOldFlagHours,
+  deleteOldRequestDays,
 } from "./retention/delete-old.ts";
 import { type Existing, forgetGone } from "./retention/forget-gone.ts";
 import { rollUpHours } from "./retention/roll-up.ts";
@@ -17,7 +18,12 @@ const forgetEveryMs = 60 * 60 * 1_000;
 /** Small enough that a batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 
-type CleanUpOptions = { sql: Sql; usageMetrics: Pick<UsageMetrics, "rolledUp"> };
+type CleanUpOptions = {
+  sql: Sql;
+  usageMetrics: Pick<UsageMetrics, "rolledUp">;
+  /** Retention period of requests by day; undefined keeps all. */
+  keptRequestDays: number | undefined;
+};
 
 export function startCleanUp(options: CleanUpOptions & { existing: Existing; logger: Logger }): {
   stop(): Promise<void>;
@@ -40,7 +46,7 @@ export function startCleanUp(options: CleanUpOptions & { existing: Existing; log
 }
 
 export async function cleanUp(
-  { sql, usageMetrics }: CleanUpOptions,
+  { sql, usageMetrics, keptRequestDays }: CleanUpOptions,
   mayGoOn: () => boolean,
 ): Promise<void> {
   for (let rolledUp = batchSize; mayGoOn() && rolledUp === batchSize; ) {
@@ -49,4 +55,7 @@ export async function cleanUp(
   }
   for (const deleteOld of [deleteOldBulkAnswers, deleteOldFlagHours, deleteOldEdges])
     while (mayGoOn() && (await deleteOld(sql, batchSize)) === batchSize);
+  if (keptRequestDays === undefined) return;
+  const days = { keptDays: keptRequestDays, atMost: batchSize };
+  while (mayGoOn() && (await deleteOldRequestDays(sql, days)) === batchSize);
 }

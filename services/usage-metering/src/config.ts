@@ -6,6 +6,7 @@ import {
   postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
+  retentionDaysVariable,
   sharedVariables,
 } from "@halyard/service";
 import { z } from "zod";
@@ -15,6 +16,10 @@ export const configSchema = z.object({
   PORT: portVariable(8085),
   POSTGRES_URL: postgresUrlVariable("usage"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
+  USAGE_RETENTION_DAYS: retentionDaysVariable(
+    62,
+    "Retention period, in days, of the requests by environment, endpoint and day. The sums by organization and month stay.",
+  ),
   ...keyRateVariables,
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
 });

@@ -52,6 +52,7 @@ await startOrExit(async () => {
       keyExists: (keyId) => directory.keys.isLive(keyId, Date.now()),
     },
     usageMetrics,
+    keptRequestDays: config.USAGE_RETENTION_DAYS,
     logger,
   });
   const app = createUsageApp({

@@ -15,14 +15,16 @@ beforeAll(async () => {
 afterAll(() => metering?.close());
 
 /** As two replicas do it at the same moment. */
-async function cleanUpTwice(): Promise<number> {
+async function cleanUpTwice(keptRequestDays?: number): Promise<number> {
   let hours = 0;
   const usageMetrics = {
     rolledUp: (more: number) => {
       hours += more;
     },
   };
-  await Promise.all(replicas.map(({ sql }) => cleanUp({ sql, usageMetrics }, () => true)));
+  await Promise.all(
+    replicas.map(({ sql }) => cleanUp({ sql, usageMetrics, keptRequestDays }, () => true)),
+  );
   return hours;
 }
 
@@ -69,6 +71,34 @@ describe("hours that are long past", () => {
     const days = await metering.admin`
       select day::text, requests::int from request_days where organization_id = ${organizationId}`;
     expect(days).toEqual([{ day: "2020-01-01", requests: 10 }]);
+  });
+});
+
+describe("requests by day", () => {
+  const insertDays = (environmentId: string) => metering.admin`
+    insert into request_days
+    select gen_random_uuid(), gen_random_uuid(), ${environmentId}, 'flags',
+      (now() at time zone 'UTC')::date - days, 1
+    from generate_series(99, 102) as days, generate_series(1, 600)`;
+  const daysOf = (environmentId: string) => metering.admin`
+    select (now() at time zone 'UTC')::date - day as age, count(*)::int as rows from request_days
+    where environment_id = ${environmentId} group by day order by age`;
+
+  it("stay for good without a period", async () => {
+    const { environmentId } = makeTenant();
+    await insertDays(environmentId);
+    await cleanUpTwice();
+    expect(await daysOf(environmentId)).toHaveLength(4);
+  });
+
+  it("go after the period, also where there is more than a batch of them", async () => {
+    const { environmentId } = makeTenant();
+    await insertDays(environmentId);
+    await cleanUpTwice(100);
+    expect(await daysOf(environmentId)).toEqual([
+      { age: 99, rows: 600 },
+      { age: 100, rows: 600 },
+    ]);
   });
 });
 
@@ -181,6 +211,21 @@ describe("when flags and keys were last seen", () => {
     expect(await left([goneId])).toEqual([]);
   });
 
+  it("is left altogether by a replica that finds another at it", async () => {
+    let pages = 0;
+    await metering.admin.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
+      await forgetGone(replicas[0].sql, {
+        existing: nothingExists,
+        mayGoOn: () => {
+          pages += 1;
+          return true;
+        },
+      });
+    });
+    expect(pages).toBe(1);
+  });
+
   it("is kept while nobody knows what exists", async () => {
     const ids = seen.map(() => uuidv7()) as [string, string];
     await insert(...ids);
@@ -196,7 +241,7 @@ describe("when flags and keys were last seen", () => {
 
 describe("the role that the service runs as", () => {
   it.each([
-    "delete from request_days",
+    "update request_days set day = day - 1",
     "delete from organization_months",
     "update organization_months set organization_id = gen_random_uuid()",
     "update edges set edge = gen_random_uuid()",

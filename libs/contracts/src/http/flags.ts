@@ -105,6 +105,8 @@ export const listFlags = defineRoute({
   method: "GET",
   path: flags,
   summary: "List the flags of the project, in the order of their keys",
+  description:
+    "Without `limit`, all flags are sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. A connection that closes before the end of the body means that the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags where their rules are very long; `next_cursor` says whether there is another page.",
   query: z.strictObject({
     limit: z.int().min(1).max(1000).optional(),
     cursor: z.string().max(400).optional(),

@@ -1,5 +1,6 @@
 import type { Flag as FlagResource, FlagState as FlagStateResource } from "@halyard/contracts";
 import type { Flag, FlagState } from "./flag.ts";
+import type { FlagInEnvironment } from "./flag-store.ts";
 
 /**
  * Flags and states as the API shows them. When a flag was last evaluated is shown with it but is no part
@@ -26,6 +27,10 @@ export function flagResource(
     updated_at: flag.updatedAt.toISOString(),
     last_evaluated_at: lastEvaluatedAt?.toISOString() ?? null,
   };
+}
+
+export function resourceOf(found: Omit<FlagInEnvironment, "environment">): FlagResource {
+  return flagResource(found.flag, found.state, found.lastEvaluatedAt);
 }
 
 export function flagStateResource(state: FlagState): FlagStateResource {

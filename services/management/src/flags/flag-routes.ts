@@ -4,20 +4,22 @@ import {
   type Answer,
   type App,
   answer,
+  cursorOf,
   isRefusal,
   noSuchCursor,
-  pageOf,
   type Refusal,
   readCursor,
   registerRoute,
 } from "@halyard/service";
 import type { AuthenticateKey } from "../access/principal.ts";
+import { longestPageBytes } from "../audit/page-bounds.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
+import { answerAllFlags, type ReadFlagPage } from "./all-flags.ts";
 import { checkRules } from "./check-rules.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
-import { etagOf, flagResource, pathOf } from "./flag-resource.ts";
-import { type FlagInEnvironment, findFlag, listFlags } from "./flag-store.ts";
+import { etagOf, flagResource, pathOf, resourceOf } from "./flag-resource.ts";
+import { findFlag, listFlags } from "./flag-store.ts";
 import { checkIfMatch } from "./precondition.ts";
 
 /** The routes of flags and of their states. Every one needs a server key of the project. */
@@ -53,13 +55,17 @@ export function registerFlagRoutes(
   registerRoute(app, contract.listFlags, {
     authenticate,
     handle: async ({ query }, { key }) => {
-      const { cursor, limit = null } = query;
+      const { cursor, limit } = query;
       const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
       if (afterKey === undefined) return noSuchCursor;
-      const found = await listFlags(sql, { ...key, afterKey, limit: limit && limit + 1 });
-      if (limit === null) return answer.ok({ flags: found.map(resourceOf) });
-      const page = pageOf(found, limit, ({ flag }) => flag.key);
-      return answer.ok({ flags: page.items.map(resourceOf), next_cursor: page.nextCursor });
+      const readPage: ReadFlagPage = (page) => listFlags(sql, key, page);
+      if (limit === undefined) return answerAllFlags(readPage, afterKey);
+      const { flags, more } = await readPage({ afterKey, limit, longestBytes: longestPageBytes });
+      const last = more ? flags.at(-1) : undefined;
+      return answer.ok({
+        flags: flags.map(resourceOf),
+        next_cursor: last === undefined ? null : cursorOf(last.flag.key),
+      });
     },
   });
 
@@ -105,10 +111,6 @@ export function registerFlagRoutes(
         return isRefusal(removed) ? removed : answer.noContent();
       }),
   });
-}
-
-function resourceOf(found: Omit<FlagInEnvironment, "environment">): contract.Flag {
-  return flagResource(found.flag, found.state, found.lastEvaluatedAt);
 }
 
 function isFlagKey(text: string): boolean {

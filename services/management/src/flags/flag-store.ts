@@ -90,20 +90,45 @@ export async function readStates(tx: Transaction, flagId: string): Promise<FlagS
     order by state.environment_id`;
 }
 
-/** Flags of a project in the order of their keys; `limit` null means all. */
+/** Flags of a project in the order of their keys, and whether there are more after them. */
+export type FlagPage = { flags: FlagInEnvironment[]; more: boolean };
+
+/**
+ * Reads the flags after a key: at most `limit`, and fewer where their rules together are longer than
+ * `longestBytes`.
+ */
 export async function listFlags(
   sql: Sql,
-  query: { projectId: string; environmentId: string; afterKey: string; limit: number | null },
-): Promise<FlagInEnvironment[]> {
-  const rows = await sql<Row[]>`
-    select ${columns(sql)}
-    from ${tables(sql)}
-    where flag.project_id = ${query.projectId}
-      and state.environment_id = ${query.environmentId}
-      and flag.key > ${query.afterKey}
-    order by flag.key
-    limit ${query.limit}`;
-  return rows.map(fromRow);
+  place: { projectId: string; environmentId: string },
+  page: { afterKey: string; limit: number; longestBytes: number },
+): Promise<FlagPage> {
+  const rows = await sql<(Row & { available: number; bytesBefore: number })[]>`
+    select *
+    from (
+      select found.*, count(*) over ()::integer as available,
+        coalesce(
+          sum(octet_length(found."targetingRules"::text)) over (
+            order by found.key
+            rows between unbounded preceding and 1 preceding
+          ),
+          0
+        ) as "bytesBefore"
+      from (
+        select ${columns(sql)}
+        from ${tables(sql)}
+        where flag.project_id = ${place.projectId}
+          and state.environment_id = ${place.environmentId}
+          and flag.key > ${page.afterKey}
+        order by flag.key
+        limit ${page.limit + 1}
+      ) as found
+    ) as measured
+    where "bytesBefore" < ${page.longestBytes}
+    order by key`;
+  const flags = rows
+    .slice(0, page.limit)
+    .map(({ available: _, bytesBefore: __, ...row }) => fromRow(row));
+  return { flags, more: (rows[0]?.available ?? 0) > flags.length };
 }
 
 /** Writes a new flag. False when its key is taken in the project. */

@@ -57,3 +57,24 @@ export async function deleteOldEdges(sql: Sql, atMost: number): Promise<number> 
     where edges.edge = oldest.edge`;
   return deleted.count;
 }
+
+/** Requests by day, which are kept for good unless the operator sets a period. */
+export async function deleteOldRequestDays(
+  sql: Sql,
+  { keptDays, atMost }: { keptDays: number; atMost: number },
+): Promise<number> {
+  const deleted = await sql`
+    delete from request_days
+    using (
+      select organization_id, day, environment_id, endpoint from request_days
+      where day < (present_time() at time zone 'UTC')::date - ${keptDays}::integer
+      order by day
+      limit ${atMost}
+      for update skip locked
+    ) as oldest
+    where request_days.organization_id = oldest.organization_id
+      and request_days.day = oldest.day
+      and request_days.environment_id = oldest.environment_id
+      and request_days.endpoint = oldest.endpoint`;
+  return deleted.count;
+}

@@ -4,8 +4,9 @@ import type { FlagPlace } from "../directory/directory.ts";
 /**
  * Forgets when flags and keys were last seen that do not exist any more. Only what has not been seen for a
  * while is looked at, so nothing is forgotten because its entry in the snapshot is late. The tables are
- * walked in pages, by their primary keys, by one replica at a time; one that finds another at it leaves it
- * to that one. Rows are locked in the order in which those who count lock them, and one that is being
+ * walked in pages, by their primary keys, by one replica at a time. A replica that finds the lock taken
+ * stops altogether: if it went on with the next table, its lock there could stop the other replica in turn,
+ * and neither would finish. Rows are locked in the order in which those who count lock them, and one that is being
  * written has been seen just now.
  */
 export type Existing = {
@@ -21,8 +22,7 @@ const pageSize = 1_000;
 type Options = { existing: Existing; mayGoOn: () => boolean };
 
 export async function forgetGone(sql: Sql, options: Options): Promise<void> {
-  await walk(sql, options, forgetFlagsAfter);
-  await walk(sql, options, forgetKeysAfter);
+  if (await walk(sql, options, forgetFlagsAfter)) await walk(sql, options, forgetKeysAfter);
 }
 
 /** Forgets what is gone in the page after a row; answers the last row of the page, if there is more. */
@@ -32,19 +32,22 @@ type ForgetPage<Row> = (
   after: Row | undefined,
 ) => Promise<Row | undefined>;
 
+/** Returns false when another replica is at it, or this one has to stop. */
 async function walk<Row>(
   sql: Sql,
   { existing, mayGoOn }: Options,
   forgetPage: ForgetPage<Row>,
-): Promise<void> {
+): Promise<boolean> {
   let after: Row | undefined;
   while (mayGoOn() && existing.isCurrent()) {
     const last = await sql.begin(async (tx) =>
       (await mayForget(tx)) ? { row: await forgetPage(tx, existing, after) } : undefined,
     );
-    if (last?.row === undefined) return;
+    if (last === undefined) return false;
+    if (last.row === undefined) return true;
     after = last.row;
   }
+  return false;
 }
 
 /** Whether this transaction alone forgets now. */

@@ -45,7 +45,8 @@ export function readStates(sql: Sql): AsyncGenerator<ChainEnd[]> {
 /**
  * All deletions that the audit log tells of, and whether the newest entry of each chain is what the flag
  * was then. A state may well have been the same before, so the moment of its last change has to be the
- * same as well; where the log knows of no change, the chain has no more than its first entry.
+ * same as well; where the log knows of no change, the chain has no more than its first entry, or retention
+ * removed the change from the log.
  *
  * The environment is not compared with `=`, or PostgreSQL might go by it and read the changes of all its
  * flags.
@@ -60,7 +61,9 @@ export function readDeletions(sql: Sql): AsyncGenerator<ChainEnd[]> {
             'rollout_percentage', newest.rollout_percentage)
             and deletion.state_before -> 'targeting_rules' = newest.targeting_rules
             and case
-              when last_change.changed_at is null then newest.previous_hash = ''
+              when last_change.changed_at is null
+                then newest.previous_hash = ''
+                  or newest.changed_at < (select removed_before from audit_retention)
               else newest.changed_at = last_change.changed_at
             end,
           false

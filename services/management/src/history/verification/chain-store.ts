@@ -48,8 +48,9 @@ export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
             'UTF8'
           )
         ) as intact,
+        coalesce(encode(removed.hash, 'hex'), '') as "removedHash",
         case
-          when entry.previous_hash <> '' then true
+          when entry.previous_hash <> coalesce(removed.hash, '') then true
           else coalesce(
             (select true from flags as flag where flag.id = entry.flag_id),
             (
@@ -62,6 +63,8 @@ export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
           )
         end as "isOfKnownFlag"
       from history as entry
+      left join removed_history as removed
+        on removed.flag_id = entry.flag_id and removed.environment_id = entry.environment_id
       where (entry.flag_id, entry.environment_id, entry.sequence)
         > (${last.flagId}::uuid, ${last.environmentId}::uuid, ${last.sequence}::bigint)
       order by entry.flag_id, entry.environment_id, entry.sequence

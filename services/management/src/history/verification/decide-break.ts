@@ -38,17 +38,24 @@ export function finish(walk: Walk): Break[] {
 
 function begin(link: Link): { walk: Walk; breaks: Break[] } {
   if (!link.intact) return broken({ place: link, kind: "changed", entry: link });
-  if (link.previousHash !== "") return broken({ place: link, kind: "missing_before", entry: link });
+  if (link.previousHash !== link.removedHash)
+    return broken({ place: link, kind: "missing_before", entry: link });
   if (!link.isOfKnownFlag) return broken({ place: link, kind: "flag_unknown" });
   return { walk: { at: "link", last: link }, breaks: [] };
 }
 
 function step(last: Link, link: Link): { walk: Walk; breaks: Break[] } {
   if (!link.intact) return broken({ place: link, kind: "changed", entry: link });
-  if (link.previousHash === last.hash) return { walk: { at: "link", last: link }, breaks: [] };
+  if (link.previousHash === last.hash || followsRemoved(link))
+    return { walk: { at: "link", last: link }, breaks: [] };
   if (link.previousHash === last.previousHash)
     return broken({ place: link, kind: "inserted", entry: last, next: link });
   return { walk: { at: "suspect", last, suspect: link }, breaks: [] };
+}
+
+/** Retention removed the last link that was seen, and those up to this one, after they were read. */
+function followsRemoved({ previousHash, removedHash }: Link): boolean {
+  return removedHash !== "" && previousHash === removedHash;
 }
 
 function broken(found: Break): { walk: Walk; breaks: Break[] } {

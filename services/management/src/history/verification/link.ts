@@ -11,6 +11,8 @@ export type Link = ChainPlace & {
   hash: string;
   /** Whether the hash is that of what the entry says. */
   intact: boolean;
+  /** The hash of the newest entry of the chain that retention removed; empty where it removed none. */
+  removedHash: string;
   /** Whether its flag is there, or was deleted as the audit log says. Looked up for first links only. */
   isOfKnownFlag: boolean;
 };

@@ -1,0 +1,134 @@
+import { get, type IncomingMessage } from "node:http";
+import { connectAsSuperuser, eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type postgres from "postgres";
+import { type Management, openManagement, seedProject } from "./management-fixture.ts";
+
+/** The list of all flags, which is written while it is read. */
+let management: Management;
+let admin: postgres.Sql;
+
+beforeAll(async () => {
+  management = await openManagement();
+  admin = connectAsSuperuser(management.adminUrl, "management");
+});
+afterAll(async () => {
+  await admin?.end();
+  await management?.close();
+});
+
+/** A project with flags of the given keys and rules of the given size. */
+async function projectWith(keys: readonly string[], { rulesBytes = 0 } = {}) {
+  const project = await seedProject(management);
+  const values = Array.from({ length: rulesBytes / valueBytes }, () => "x".repeat(valueBytes));
+  const rules = [{ conditions: [{ attribute: "plan", operator: "in", value: values }] }];
+  const insert = async (...added: readonly string[]) => {
+    await admin`
+      with added as (
+        insert into flags
+        select gen_random_uuid(), ${project.projectId}, key, 'A flag', '', 'release', 1, now(), now(), now()
+        from jsonb_array_elements_text(${admin.json(added)}) as key
+        returning id
+      )
+      insert into flag_states
+      select id, ${project.environmentId}, true, 100, ${admin.json(rules)}, 1, now() from added`;
+  };
+  await insert(...keys);
+  return { ...project, insert };
+}
+
+/** The longest text in a condition. */
+const valueBytes = 10_000;
+
+type Project = Awaited<ReturnType<typeof projectWith>>;
+
+const numbered = (count: number) =>
+  Array.from({ length: count }, (_, index) => `flag-${String(index).padStart(5, "0")}`);
+
+const keysIn = (body: { flags: { key: string }[] }) => body.flags.map(({ key }) => key);
+
+/** Requests the list and receives the headers alone: the body waits for `textOf`. */
+function openList({ serverKey }: Project): Promise<IncomingMessage> {
+  const headers = { authorization: `Bearer ${serverKey}` };
+  return new Promise((resolve, reject) => {
+    get(`${management.url}/api/v1/flags`, { headers, agent: false }, resolve).once("error", reject);
+  });
+}
+
+async function textOf(answered: IncomingMessage): Promise<string> {
+  answered.setEncoding("utf8");
+  let text = "";
+  for await (const part of answered) text += part;
+  return text;
+}
+
+/** Longer than what the sockets between caller and service buffer. */
+const longList = { keys: numbered(300), rulesBytes: 120_000 };
+
+describe("the list of all flags", () => {
+  it("contains each flag of several pages once, in the order of the keys", async () => {
+    const project = await projectWith(numbered(1_201));
+    const { status, headers, body } = await management.call("/api/v1/flags", {
+      key: project.serverKey,
+    });
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(keysIn(body)).toEqual(numbered(1_201));
+    expect(Object.keys(body)).toEqual(["flags"]);
+    const page = await management.call("/api/v1/flags?limit=1000", { key: project.serverKey });
+    expect(body.flags.slice(0, 1_000)).toEqual(page.body.flags);
+  });
+
+  it("has a length where it fits into one page", async () => {
+    const project = await projectWith(["one", "two"]);
+    const answered = await openList(project);
+    const text = await textOf(answered);
+    expect(answered.headers["content-length"]).toBe(String(text.length));
+  });
+
+  it("is read only as fast as the caller receives it, and holds no connection meanwhile", async () => {
+    const project = await projectWith(longList.keys, longList);
+    const answered = await openList(project);
+    await eventually(async () => {
+      const [busy] = await admin`
+        select count(*)::integer as connections from pg_stat_activity
+        where usename = 'management_runtime' and state <> 'idle'`;
+      return busy?.connections === 0;
+    });
+    await project.insert("the-last");
+    const keys = keysIn(JSON.parse(await textOf(answered)));
+    expect(keys).toEqual([...longList.keys, "the-last"]);
+  });
+
+  it("ends well where all flags of the next page are deleted meanwhile", async () => {
+    const project = await projectWith(longList.keys, longList);
+    const answered = await openList(project);
+    await admin`delete from flags where project_id = ${project.projectId}`;
+    const keys = keysIn(JSON.parse(await textOf(answered)));
+    expect(keys).toEqual(longList.keys.slice(0, keys.length));
+    expect(keys.length).toBeLessThan(longList.keys.length);
+  });
+
+  it("breaks off where a page cannot be read, so that no part passes for the whole", async () => {
+    const project = await projectWith(longList.keys, longList);
+    const answered = await openList(project);
+    expect(answered.statusCode).toBe(200);
+    await admin`revoke select on flags from management_runtime`;
+    await expect(textOf(answered)).rejects.toMatchObject({ code: "ECONNRESET" });
+    await admin`grant select on flags to management_runtime`;
+  });
+});
+
+describe("a page of the list", () => {
+  it("ends early where its rules are very long, and the next page continues there", async () => {
+    const project = await projectWith(numbered(50), { rulesBytes: 480_000 });
+    const first = await management.call("/api/v1/flags?limit=50", { key: project.serverKey });
+    expect(first.body.flags.length).toBeLessThan(50);
+    const second = await management.call(
+      `/api/v1/flags?limit=50&cursor=${first.body.next_cursor}`,
+      { key: project.serverKey },
+    );
+    expect(second.body.next_cursor).toBeNull();
+    expect([...keysIn(first.body), ...keysIn(second.body)]).toEqual(numbered(50));
+  });
+});

@@ -1,0 +1,322 @@
+import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
+import { createMetrics, isRefusal } from "@halyard/service";
+import {
+  connectAsSuperuser,
+  createTestDatabase,
+  eventually,
+  type TestDatabase,
+} from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import type postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
+import { readLinks, readNames } from "../src/history/verification/chain-store.ts";
+import { finish, follow, type Walk } from "../src/history/verification/decide-break.ts";
+import { describeBreak } from "../src/history/verification/describe-break.ts";
+import type { Break } from "../src/history/verification/link.ts";
+import { verifyChains } from "../src/history/verification/verify-chains.ts";
+import { createWriter } from "../src/outbox/write.ts";
+import {
+  applyRetention,
+  type RetentionPeriods,
+  startRetention,
+} from "../src/retention/retention.ts";
+
+/** What becomes of old entries of the history and the audit log, and of ended keys. */
+const dayMs = 24 * 60 * 60 * 1_000;
+const daysAgo = (days: number) => new Date(Date.now() - days * dayMs);
+
+let database: TestDatabase;
+let runtime: Sql;
+let admin: postgres.Sql;
+let ids: { organizationId: string; projectId: string; userId: string; environmentId: string };
+/** The clock of those who make changes; retention goes by the database's. */
+let now: Date;
+
+const newId = () => uuidv7({ msecs: now.getTime() });
+const changes = createFlagChanges({ now: () => now, newId });
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  const url = database.runtimeUrls.management;
+  runtime = connectPostgres({ url, name: "test", maxConnections: 4, logger: silent });
+  admin = connectAsSuperuser(database.adminUrl, "management");
+  now = new Date();
+  const [organizationId, projectId, userId, environmentId] = [newId(), newId(), newId(), newId()];
+  ids = { organizationId, projectId, userId, environmentId };
+  await admin`insert into organizations values (${organizationId}, 'Acme', 'pro', 1, now(), now())`;
+  await admin`insert into users values (${userId}, ${organizationId}, 'ada@example.com', 'Ada', now())`;
+  await admin`insert into projects values (${projectId}, ${organizationId}, 'Web', now())`;
+  await admin`insert into environments values (${environmentId}, ${projectId}, 'production', now())`;
+});
+afterEach(async () => {
+  await Promise.all([runtime.end(), admin.end()]);
+  await database.drop();
+});
+
+const silent = pino({ level: "silent" });
+const writer = () => createWriter({ sql: runtime, newId, wakeRelay: () => undefined });
+
+function retain(periods: Partial<RetentionPeriods>) {
+  const options = { auditDays: undefined, endedKeyDays: undefined, ...periods };
+  return applyRetention(
+    { sql: runtime, writer: writer(), periods: options, now: () => new Date() },
+    () => true,
+  );
+}
+
+async function committed<T extends object>(
+  work: (write: { tx: Transaction; publish: () => void }) => Promise<T | object>,
+): Promise<T> {
+  const done = await runtime.begin(async (tx) =>
+    work({ tx: tx as unknown as Transaction, publish: () => undefined }),
+  );
+  if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
+  return done as T;
+}
+
+const requestFor = (flagId: string) =>
+  ({
+    place: { ...ids, flagId },
+    userId: ids.userId,
+    cause: "manual",
+    permit: () => undefined,
+  }) as const;
+
+/** A flag that was created a number of days ago, and changed others. Its rollouts say when: 100, then the days. */
+async function flagChanged(key: string, created: number, ...changed: readonly number[]) {
+  now = daysAgo(created);
+  const { flag } = await committed<FlagAndState>((write) =>
+    changes.create(write, ids, ids.userId, { key, name: "A flag" }),
+  );
+  for (const days of changed) {
+    now = daysAgo(days);
+    await committed((write) =>
+      changes.change(write, requestFor(flag.id), { rollout_percentage: days }),
+    );
+  }
+  return flag;
+}
+
+async function deleteFlag({ id }: { id: string }, days: number): Promise<void> {
+  now = daysAgo(days);
+  await committed((write) => changes.remove(write, requestFor(id)));
+}
+
+const rolloutsOf = async ({ id }: { id: string }) =>
+  (
+    await admin`select rollout_percentage as rollout from history where flag_id = ${id} order by sequence`
+  ).map(({ rollout }) => rollout);
+
+const actionsOf = async ({ id }: { id: string }) =>
+  (await admin`select action from changes where flag_id = ${id} order by sequence`).map(
+    ({ action }) => action,
+  );
+
+async function breaks(): Promise<string[]> {
+  const told: string[] = [];
+  await verifyChains(runtime, {
+    broken: async (found) => {
+      told.push(describeBreak(found, await readNames(runtime, found.place)));
+    },
+    progress: () => undefined,
+  });
+  return told;
+}
+
+/** Adds entries of 90 days ago to the history of a flag, a second apart. */
+async function addEntries(flag: { id: string }, count: number): Promise<void> {
+  await admin`
+    insert into history (id, flag_id, environment_id, enabled, rollout_percentage, targeting_rules,
+      change_type, changed_by, changed_at)
+    select (to_jsonb(first_id_at(moment)) #>> '{}')::uuid, ${flag.id}, ${ids.environmentId}, true, 1,
+      '[]', 'manual', ${ids.userId}, moment
+    from (
+      select now() - interval '90 days' + number * interval '1 second' as moment
+      from generate_series(1, ${count}) as number
+    ) as moments`;
+  await admin`
+    update flag_states set enabled = true, rollout_percentage = 1,
+      updated_at = (select max(changed_at) from history)`;
+}
+
+describe("without a period", () => {
+  it("nothing is removed", async () => {
+    const flag = await flagChanged("checkout", 99, 98, 97, 96);
+    await deleteFlag(flag, 95);
+    expect(await retain({})).toEqual({ history: 0, changes: 0, api_keys: 0 });
+    expect(await rolloutsOf(flag)).toEqual([100, 98, 97, 96]);
+  });
+});
+
+describe("the history of a flag", () => {
+  it("keeps the period and two entries from before it, and is whole", async () => {
+    const flag = await flagChanged("checkout", 99, 90, 80, 70, 50, 40);
+    const untouched = await flagChanged("untouched", 99, 98);
+    expect(await retain({ auditDays: 60 })).toMatchObject({ history: 2 });
+    expect(await rolloutsOf(flag)).toEqual([80, 70, 50, 40]);
+    expect(await rolloutsOf(untouched)).toEqual([100, 98]);
+    expect(await breaks()).toEqual([]);
+  });
+
+  it("goes on, and is shortened again when more of it is old", async () => {
+    const flag = await flagChanged("checkout", 99, 90, 80, 70);
+    await retain({ auditDays: 75 });
+    now = daysAgo(20);
+    await committed((write) =>
+      changes.change(write, requestFor(flag.id), { rollout_percentage: 20 }),
+    );
+    await retain({ auditDays: 40 });
+    expect(await rolloutsOf(flag)).toEqual([80, 70, 20]);
+    expect(await breaks()).toEqual([]);
+    const [removed] = await admin`select entries::int from removed_history`;
+    expect(removed).toEqual({ entries: 2 });
+  });
+
+  it("is shortened where there are batches of it, by several processes at once", async () => {
+    const flag = await flagChanged("checkout", 99);
+    await addEntries(flag, 2_500);
+    const removed = await Promise.all([retain({ auditDays: 30 }), retain({ auditDays: 30 })]);
+    expect(removed.reduce((sum, { history }) => sum + history, 0)).toBe(2_499);
+    expect(await rolloutsOf(flag)).toEqual([1, 1]);
+    expect(await breaks()).toEqual([]);
+  });
+
+  it("is whole to a verification that had read what was removed meanwhile", async () => {
+    const flag = await flagChanged("checkout", 99);
+    await addEntries(flag, 1_000);
+    const pages = readLinks(runtime);
+    const read = (await pages.next()).value ?? [];
+    await retain({ auditDays: 60 });
+    for await (const page of pages) read.push(...page);
+    const found: Break[] = [];
+    let walk: Walk = { at: "start" };
+    for (const link of read) {
+      const followed = follow(walk, link);
+      walk = followed.walk;
+      found.push(...followed.breaks);
+    }
+    expect(read.length).toBeGreaterThan(500);
+    expect(read.length).toBeLessThan(1_000);
+    expect([...found, ...finish(walk)]).toEqual([]);
+  });
+
+  it.each([
+    ["removed more from its beginning", "delete", /The beginning is missing/],
+    ["altered its oldest entry", "update", /was changed/],
+  ])("shows that somebody %s", async (_what, how, found) => {
+    const flag = await flagChanged("checkout", 99, 90, 80, 70);
+    await retain({ auditDays: 60 });
+    const oldest = admin`(select id from history where flag_id = ${flag.id} order by sequence limit 1)`;
+    await (how === "delete"
+      ? admin`delete from history where id = ${oldest}`
+      : admin`update history set enabled = not enabled where id = ${oldest}`);
+    const told = await breaks();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(found);
+  });
+
+  it("is whole while its flag's deletion is in the audit log and older changes are not", async () => {
+    const flag = await flagChanged("bygone", 99, 90, 80);
+    await deleteFlag(flag, 40);
+    await retain({ auditDays: 60 });
+    expect(await actionsOf(flag)).toEqual(["deleted"]);
+    expect(await rolloutsOf(flag)).toEqual([90, 80]);
+    expect(await breaks()).toEqual([]);
+  });
+
+  it("goes with the deletion of its flag", async () => {
+    const flag = await flagChanged("bygone", 99, 90, 80);
+    await deleteFlag(flag, 70);
+    await retain({ auditDays: 60 });
+    expect(await rolloutsOf(flag)).toEqual([]);
+    expect(await actionsOf(flag)).toEqual([]);
+    expect(await admin`select from removed_history`).toHaveLength(0);
+    expect(await breaks()).toEqual([]);
+  });
+});
+
+describe("the audit log", () => {
+  it("keeps what is younger than the period", async () => {
+    const flag = await flagChanged("checkout", 99, 61, 59);
+    await retain({ auditDays: 60 });
+    expect(await actionsOf(flag)).toEqual(["state"]);
+  });
+});
+
+describe("ended keys", () => {
+  const key = (id: string, ends: { revoked?: number; expires?: number }) => admin`
+    insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id, environment_only,
+      version, created_at, revoked_at, expires_at)
+    values (${id}, '', 'server', 'A key', ${ids.environmentId}, ${ids.userId}, false, 3, now(),
+      ${ends.revoked === undefined ? null : daysAgo(ends.revoked)},
+      ${ends.expires === undefined ? null : daysAgo(ends.expires)})`;
+
+  it("go after the period, and expired ones leave the snapshot", async () => {
+    await key("working", {});
+    await key("ends-later", { expires: -1 });
+    await key("revoked", { revoked: 61 });
+    await key("revoked-later", { revoked: 59 });
+    await key("expired", { expires: 61 });
+    await key("expired-later", { expires: 59 });
+    await admin`insert into keys_last_seen select id, now() - interval '61 days' from api_keys`;
+    expect(await retain({ endedKeyDays: 60 })).toMatchObject({ api_keys: 2 });
+    const left = await admin`select id from api_keys order by id`;
+    expect(left.map(({ id }) => id)).toEqual([
+      "ends-later",
+      "expired-later",
+      "revoked-later",
+      "working",
+    ]);
+    const published = await admin`select subject, payload, tombstone from outbox`;
+    expect(published).toEqual([
+      {
+        subject: `${ids.organizationId}.key.expired`,
+        payload: expect.stringContaining('"deleted":true,"version":4'),
+        tombstone: true,
+      },
+    ]);
+  });
+});
+
+describe("the role that the service runs as", () => {
+  it.each([
+    "delete from history",
+    "delete from changes",
+    "delete from api_keys",
+    "update audit_retention set removed_before = now()",
+    "insert into removed_history values (gen_random_uuid(), gen_random_uuid(), '', 1)",
+  ])("may not: %s", async (statement) => {
+    await expect(runtime.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+  });
+
+  it("cannot remove anything of the last 30 days", async () => {
+    const flag = await flagChanged("checkout", 29, 28, 27, 26);
+    await runtime`select remove_old_history(0, 1000)`;
+    await runtime`select remove_old_changes(-1, 1000)`;
+    expect(await rolloutsOf(flag)).toEqual([100, 28, 27, 26]);
+    expect(await actionsOf(flag)).toHaveLength(4);
+  });
+});
+
+describe("a process", () => {
+  it("applies retention from its start, and counts what it removes", async () => {
+    await flagChanged("checkout", 99, 90, 80, 70);
+    const metrics = createMetrics({ service: "management" });
+    const retention = startRetention({
+      sql: runtime,
+      writer: writer(),
+      periods: { auditDays: 60, endedKeyDays: undefined },
+      now: () => new Date(),
+      metrics,
+      logger: silent,
+    });
+    const counted = async () => {
+      const metric = await metrics.getSingleMetric("halyard_retention_removed_rows_total")?.get();
+      return metric?.values.find(({ labels }) => labels.table === "history")?.value;
+    };
+    await eventually(async () => (await counted()) === 2);
+    await retention.stop();
+  });
+});
