@@ -15,6 +15,7 @@ import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { readConfig } from "./config.ts";
+import { startFilling } from "./environments/start-filling.ts";
 import { createWriter } from "./outbox/write.ts";
 
 await startOrExit(async () => {
@@ -45,14 +46,16 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
+  const writer = createWriter({
+    sql,
+    newId: uuidv7,
+    wakeRelay: broker.wakeRelay,
+    effects: broker.effects,
+  });
+  const filling = startFilling({ sql, writer, now, newId: uuidv7, logger });
   const app = createManagementApp({
     sql,
-    writer: createWriter({
-      sql,
-      newId: uuidv7,
-      wakeRelay: broker.wakeRelay,
-      effects: broker.effects,
-    }),
+    writer,
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken: config.OPERATOR_TOKEN,
     keyLimits: createKeyLimits(keyRate(config)),
@@ -71,6 +74,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: () => ({ ready: database.isUp(), ...broker.details() }),
-    close: [database.close, broker.stop],
+    close: [database.close, broker.stop, filling.stop],
   });
 });
