@@ -15,6 +15,7 @@ import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { readConfig } from "./config.ts";
+import { startFilling } from "./environments/start-filling.ts";
 import { createWriter } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
 
@@ -60,6 +61,7 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
+  const filling = startFilling({ sql, writer, now, newId: uuidv7, logger });
   const app = createManagementApp({
     sql,
     writer,
@@ -81,6 +83,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: () => ({ ready: database.isUp(), ...broker.details() }),
-    close: [database.close, broker.stop, retention.stop],
+    close: [database.close, broker.stop, retention.stop, filling.stop],
   });
 });

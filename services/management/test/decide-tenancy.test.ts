@@ -1,6 +1,7 @@
 import { defaultPlans } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { decideCreateEnvironment } from "../src/environments/decide-create-environment.ts";
+import { decideInitialStates } from "../src/environments/decide-initial-states.ts";
 import type { Occasion } from "../src/flags/occasion.ts";
 import {
   decideCreateOrganization,
@@ -125,28 +126,44 @@ describe("a project", () => {
 });
 
 describe("an environment", () => {
-  it("gives each flag a state with the flag's present version", () => {
+  it("is one of at most fifty of its project", () => {
     const project = { id: "project", organizationId: "organization" };
-    const flag = { ...project, projectId: "project", id: "flag", key: "checkout", createdAt: now };
+    const decide = (environmentCount: number) =>
+      decideCreateEnvironment({ project, environmentCount }, { name: "preview" }, occasion);
+    expect(decide(49)).toMatchObject({ environment: { name: "preview", createdAt: now } });
+    expect(decide(50)).toMatchObject({ refused: "CONFLICT_001" });
+  });
+
+  it("gives each flag a state with the flag's present version, as of its own creation", () => {
+    const createdAt = new Date("2027-01-31T08:59:00.000Z");
+    const environment = { id: "preview", projectId: "project", createdAt };
+    const flag = { organizationId: "organization", projectId: "project", createdAt: new Date(0) };
     const flags = [
-      { ...flag, version: 4 },
+      { ...flag, id: "flag", key: "checkout", version: 4 },
       { ...flag, id: "other", key: "search", version: 9 },
     ];
-    const decision = decideCreateEnvironment({ project, flags }, { name: "preview" }, occasion);
-    const environmentId = decision.environment.id;
-    const initial = { environmentId, enabled: false, rolloutPercentage: 100, targetingRules: [] };
+    const fill = { environment, createdBy: "ada" };
+    const decision = decideInitialStates(fill, flags, { now, newId });
+    const initial = {
+      environmentId: "preview",
+      enabled: false,
+      rolloutPercentage: 100,
+      targetingRules: [],
+      updatedAt: createdAt,
+    };
     expect(decision.states).toEqual([
-      { ...initial, flagId: "flag", version: 4, updatedAt: now },
-      { ...initial, flagId: "other", version: 9, updatedAt: now },
+      { ...initial, flagId: "flag", version: 4 },
+      { ...initial, flagId: "other", version: 9 },
     ]);
+    const entry = { changeType: "manual", changedBy: "ada", changedAt: createdAt };
     expect(decision.history).toMatchObject([
-      { flagId: "flag", changeType: "manual", changedBy: "ada", changedAt: now },
-      { flagId: "other", changeType: "manual", changedBy: "ada", changedAt: now },
+      { flagId: "flag", ...entry },
+      { flagId: "other", ...entry },
     ]);
-    expect(decision.messages.map((message) => message.stream)).toEqual([
-      "snapshot",
-      "snapshot",
-      "snapshot",
+    const value = { environment_id: "preview", committed_at: now.toISOString() };
+    expect(decision.messages).toMatchObject([
+      { stream: "snapshot", value: { ...value, key: "checkout", version: 4 } },
+      { stream: "snapshot", value: { ...value, key: "search", version: 9 } },
     ]);
   });
 });

@@ -1,4 +1,3 @@
-import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
@@ -126,24 +125,22 @@ describe("creating an environment", () => {
     expect((await create(project.id, "other", { headers })).status).toBe(409);
   });
 
-  it("manages a project with 5,000 flags", async () => {
-    const { project, first } = await given.place(["production"]);
-    await seedFlags(project.id, first.id, 5_000);
-    const answer = await create(project.id, "preview");
-    expect(answer.status).toBe(201);
-    const [counts] = await management.sql`
-      select
-        (select count(*)::integer from flag_states where environment_id = ${answer.body.id}) as states,
-        (select count(*)::integer from history where environment_id = ${answer.body.id}) as history,
-        (select count(*)::integer from outbox
-          where subject like ${`%.flag.${answer.body.id}.%`}) as entries`;
-    expect(counts).toEqual({ states: 5_000, history: 5_000, entries: 5_000 });
-    // So many entries must not hold up what others change meanwhile.
-    await eventually(
-      async () =>
-        (await management.sql`select from outbox where sent_at is null limit 1`).count === 0,
-      { because: "the relay publishes 5,000 entries" },
-    );
+  it("is rejected when the project has 50, and keeps what a project has beyond that", async () => {
+    const names = Array.from({ length: 49 }, (_, index) => `environment-${index}`);
+    const { project } = await given.place(names);
+    const answers = await Promise.all([1, 2, 3].map((index) => create(project.id, `new-${index}`)));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409]);
+    const rejected = answers.find((answer) => answer.status === 409);
+    expect(rejected?.body.error).toMatchObject({
+      code: "CONFLICT_001",
+      message: "The project has 50 environments. The maximum is 50.",
+    });
+
+    await management.sql`
+      insert into environments values (${uuidv7()}, ${project.id}, 'from release 0.1.0', now())`;
+    expect((await create(project.id, "another")).status).toBe(409);
+    const list = await management.call(pathOf(project.id), { key: operatorToken });
+    expect(list.body.environments).toHaveLength(51);
   });
 });
 
@@ -268,17 +265,3 @@ describe("who may use the environments of a project", () => {
     expect((await create("nonsense", "preview")).status).toBe(404);
   });
 });
-
-/** Flags written straight into the tables; over HTTP so many would take a while. */
-async function seedFlags(projectId: string, environmentId: string, count: number): Promise<void> {
-  const ids = Array.from({ length: count }, () => uuidv7());
-  await management.sql`
-    insert into flags (id, project_id, key, name, description, type, version, last_event_at,
-      created_at, updated_at)
-    select id, ${projectId}, 'flag-' || id, 'f', '', 'release', 1, now(), now(), now()
-    from unnest(${ids}::uuid[]) as id`;
-  await management.sql`
-    insert into flag_states (flag_id, environment_id, enabled, rollout_percentage,
-      targeting_rules, version, updated_at)
-    select id, ${environmentId}, false, 100, '[]', 1, now() from unnest(${ids}::uuid[]) as id`;
-}

@@ -19,6 +19,7 @@ import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createManagementApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
+import { startFilling } from "../src/environments/start-filling.ts";
 import { createWriter } from "../src/outbox/write.ts";
 
 /**
@@ -36,6 +37,8 @@ export async function openManagement(
     plans?: Record<string, PlanLimits>;
     keyRate?: { requestsPerSecond: number; burst: number };
     logger?: Logger;
+    /** False: the test fills new environments itself, batch by batch. */
+    fillsEnvironments?: boolean;
   } = {},
 ) {
   const backends = options.over ?? (await openBackends());
@@ -65,14 +68,19 @@ export async function openManagement(
     metrics,
     logger,
   });
+  const writer = createWriter({
+    sql,
+    newId: uuidv7,
+    wakeRelay: broker.wakeRelay,
+    effects: broker.effects,
+  });
+  const filling =
+    options.fillsEnvironments === false
+      ? undefined
+      : startFilling({ sql, writer, now: () => clock.now(), newId: uuidv7, logger });
   const app = createManagementApp({
     sql,
-    writer: createWriter({
-      sql,
-      newId: uuidv7,
-      wakeRelay: broker.wakeRelay,
-      effects: broker.effects,
-    }),
+    writer,
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
     operatorToken,
     keyLimits: createKeyLimits(options.keyRate ?? manyRequests),
@@ -89,6 +97,7 @@ export async function openManagement(
   await eventually(() => broker.directoryIsCurrent(), { because: "management follows the keys" });
   const stop = once(async () => {
     await app.close();
+    await filling?.stop();
     await broker.stop();
     // As main does: what was broken off by a test is not waited for.
     await sql.end({ timeout: 1 });
@@ -99,6 +108,7 @@ export async function openManagement(
     natsUrl: nats.url,
     adminUrl: database.adminUrl,
     sql,
+    writer,
     clock,
     directory,
     metrics,

@@ -1,4 +1,5 @@
 import { eventually } from "@halyard/testing";
+import { v7 as uuidv7 } from "uuid";
 import { type Management, operatorToken } from "./management-fixture.ts";
 
 /** Organizations and what belongs to them, made as the operator makes them: over HTTP. */
@@ -51,6 +52,37 @@ export function tenancyOf(management: Management) {
   }
 
   return { organization, user, project, key, place };
+}
+
+/**
+ * Inserts enabled flags of a project, with a state in one environment. Over HTTP so many would take a
+ * while. Returns their ids in the order of their keys.
+ */
+export async function seedFlags(
+  { sql }: Management,
+  place: { projectId: string; environmentId: string; userId: string },
+  count: number,
+): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => uuidv7());
+  await sql`
+    insert into flags (id, project_id, key, name, description, type, version, last_event_at,
+      created_at, updated_at)
+    select id, ${place.projectId}, 'flag-' || lpad(position::text, 6, '0'), 'f', '', 'release', 1,
+      date, date, date
+    from unnest(${ids}::uuid[]) with ordinality as flag (id, position),
+      date_trunc('milliseconds', now()) as date`;
+  await sql`
+    insert into flag_states (flag_id, environment_id, enabled, rollout_percentage,
+      targeting_rules, version, updated_at)
+    select id, ${place.environmentId}, true, 100, '[]', 1, created_at
+    from flags where id = any(${ids}::uuid[])`;
+  await sql`
+    insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+      targeting_rules, change_type, changed_by, changed_at)
+    select gen_random_uuid(), id, ${place.environmentId}, true, 100, '[]', 'manual',
+      ${place.userId}, created_at
+    from flags where id = any(${ids}::uuid[])`;
+  return ids;
 }
 
 /** The values that an entry of the snapshot was given, oldest first, as the outbox has them. */

@@ -201,7 +201,8 @@ export const createEnvironment = defineRoute({
   path: environments,
   params: ProjectParams,
   summary: "Add an environment to a project",
-  description: "Every flag of the project gets a state in it: disabled, rollout 100, no rules.",
+  description:
+    "Every flag of the project has a state in the new environment: disabled, rollout 100, no rules. The SDK endpoints return 200 flags immediately, and about 1,000 more each second. A project has at most 50 environments.",
   body: CreateEnvironment,
   idempotent: true,
   success: { status: 201, description: "The environment", body: Environment },

@@ -1,47 +1,38 @@
+import { type Refusal, refuse } from "@halyard/service";
 import type { AuditEntry } from "../audit/audit-entry.ts";
-import { initialState } from "../flags/decide-create.ts";
-import type { HistoryEntry } from "../flags/decision.ts";
-import type { FlagState } from "../flags/flag.ts";
-import { flagEntry } from "../flags/flag-entry.ts";
 import type { Occasion } from "../flags/occasion.ts";
-import { historyEntry } from "../flags/records.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Environment } from "./environment.ts";
 import { environmentEntry } from "./environment-entry.ts";
-import type { ProjectFlag } from "./project-flags.ts";
 
 /** What follows from a new environment, decided before anything is written. */
 export type EnvironmentDecision = {
   environment: Environment;
-  states: readonly FlagState[];
-  history: readonly HistoryEntry[];
   audit: readonly AuditEntry[];
   messages: readonly OutboxMessage[];
 };
 
-/**
- * A new environment, in which every flag of the project has a state from this moment on. Nothing has
- * happened to the flags by that: they keep their versions, and there is no event.
- */
+/** Each flag of the project has a state in each of them, so their number bounds the cost of a flag. */
+export const mostEnvironments = 50;
+
+/** A new environment. No flag changes: flags keep their versions, and there is no event. */
 export function decideCreateEnvironment(
-  place: { project: { id: string; organizationId: string }; flags: readonly ProjectFlag[] },
+  current: { project: { id: string; organizationId: string }; environmentCount: number },
   request: { name: string },
   occasion: Occasion,
-): EnvironmentDecision {
-  const { project, flags } = place;
+): EnvironmentDecision | Refusal {
+  const { project, environmentCount } = current;
+  if (environmentCount >= mostEnvironments)
+    return refuse(
+      "CONFLICT_001",
+      `The project has ${environmentCount} environments. The maximum is ${mostEnvironments}.`,
+    );
   const environment = newEnvironment(project.id, request.name, occasion);
-  const added = flags.map((flag) => ({
-    flag,
-    state: initialState(flag, environment.id, occasion.now),
-  }));
   return {
     environment,
-    states: added.map(({ state }) => state),
-    history: added.map(({ state }) => historyEntry(state, occasion)),
     audit: [environmentCreated(environment, occasion)],
     messages: [
       entryOf(environmentEntry({ ...environment, organizationId: project.organizationId })),
-      ...added.map(({ flag, state }) => entryOf(flagEntry(flag, state))),
     ],
   };
 }

@@ -1,16 +1,15 @@
 import { keyRefusals } from "@halyard/api-keys";
-import { type Refusal, refuse } from "@halyard/service";
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
 import { actorOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import { insertHistory, insertStates } from "../flags/flag-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
 import { lockProject } from "../projects/project-store.ts";
 import { decideCreateEnvironment } from "./decide-create-environment.ts";
 import type { Environment } from "./environment.ts";
-import { insertEnvironments } from "./environment-store.ts";
-import { lockProjectFlags } from "./project-flags.ts";
+import { countEnvironments, insertEnvironments } from "./environment-store.ts";
+import { createEnvironmentFills } from "./fill-environment.ts";
 
 /** The use case of environments, which are only ever added. It runs inside a write's transaction. */
 export type EnvironmentChanges = {
@@ -26,34 +25,38 @@ export function createEnvironmentChanges(options: {
   now: () => Date;
   newId: () => string;
 }): EnvironmentChanges {
+  const fills = createEnvironmentFills(options);
   return {
-    async create({ tx, publish }, principal, projectId, request) {
+    async create(write, principal, projectId, request) {
+      const { tx } = write;
       if (!reachesProject(principal, projectId)) return noSuchProject();
       if (principal.kind === "key" && principal.key.environmentOnly)
         return keyRefusals.otherEnvironment;
+      // The lock lets one environment through at a time, so that the limit is exact.
       const project = await lockProject(tx, projectId);
       if (project === undefined) return noSuchProject();
-      const actor = await actorOf(tx, principal);
-      const flags = await lockProjectFlags(tx, project);
-      const occasion = {
+      const [actor, environmentCount] = await Promise.all([
+        actorOf(tx, principal),
+        countEnvironments(tx, project.id),
+      ]);
+      const decision = decideCreateEnvironment({ project, environmentCount }, request, {
         actor,
         cause: "manual",
         now: options.now(),
         newId: options.newId,
-      } as const;
-      const decision = decideCreateEnvironment({ project, flags }, request, occasion);
-      if (!(await insertEnvironments(tx, [decision.environment])))
+      });
+      if (isRefusal(decision)) return decision;
+      const { environment } = decision;
+      if (!(await insertEnvironments(tx, [environment])))
         return refuse(
           "CONFLICT_001",
           `The project already has an environment with the name ${request.name}.`,
         );
-      await Promise.all([
-        insertStates(tx, decision.states),
-        insertHistory(tx, decision.history),
-        insertAuditEntries(tx, decision.audit),
-      ]);
-      publish(decision.messages);
-      return decision.environment;
+      await insertAuditEntries(tx, decision.audit);
+      write.publish(decision.messages);
+      const { organizationId } = project;
+      await fills.start(write, { environment, organizationId, createdBy: actor.id });
+      return environment;
     },
   };
 }

@@ -26,6 +26,12 @@ export async function listEnvironments(sql: Sql, projectId: string): Promise<Env
     order by environment.created_at, environment.id`;
 }
 
+export async function countEnvironments(tx: Transaction, projectId: string): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    select count(*)::integer as count from environments where project_id = ${projectId}`;
+  return row.count;
+}
+
 /** The environments of all projects of an organization. */
 export async function listEnvironmentsOf(sql: Sql, organizationId: string): Promise<Environment[]> {
   return sql<Environment[]>`

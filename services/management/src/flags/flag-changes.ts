@@ -1,5 +1,6 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createEnvironmentFills } from "../environments/fill-environment.ts";
 import { decideRollback, type RollbackDecision } from "../history/decide-rollback.ts";
 import { readNewestEntries } from "../history/history-store.ts";
 import type { Write } from "../outbox/write.ts";
@@ -54,9 +55,25 @@ export type FlagChanges = {
 };
 
 export function createFlagChanges(options: { now: () => Date; newId: () => string }): FlagChanges {
+  const fills = createEnvironmentFills(options);
+
   async function occasionOf(write: Write, userId: string, cause: Cause): Promise<Occasion> {
     const actor = await readActor(write.tx, userId);
     return { actor, cause, now: options.now(), newId: options.newId };
+  }
+
+  async function lockPermitted(
+    write: Write,
+    request: Omit<ChangeRequest, "cause">,
+  ): Promise<FlagInEnvironment | Refusal> {
+    const { place } = request;
+    let current = await lockFlag(write.tx, place);
+    if (current === undefined || current.lacksStates) {
+      await fills.fillFlag(write, place);
+      current = await lockFlag(write.tx, place);
+    }
+    if (current === undefined) return noSuchFlag();
+    return request.permit(current) ?? current;
   }
 
   return {
@@ -119,15 +136,6 @@ async function carryOut(write: Write, decision: Decision): Promise<void> {
   const updated = updateFlag(write.tx, decision);
   write.publish(decision.messages);
   await updated;
-}
-
-async function lockPermitted(
-  write: Write,
-  request: Omit<ChangeRequest, "cause">,
-): Promise<FlagInEnvironment | Refusal> {
-  const current = await lockFlag(write.tx, request.place);
-  if (current === undefined) return noSuchFlag();
-  return request.permit(current) ?? current;
 }
 
 export function noSuchFlag(): Refusal {

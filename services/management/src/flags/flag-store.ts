@@ -1,6 +1,6 @@
 import type { Json, Sql, Transaction } from "@halyard/postgres";
 import type { AuditEntry, Decision, HistoryEntry } from "./decision.ts";
-import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
+import { type Flag, type FlagEnvironment, type FlagState, initialSettings } from "./flag.ts";
 
 /** Flags and their states in PostgreSQL. */
 export type FlagInEnvironment = {
@@ -41,15 +41,32 @@ const columns = (sql: Sql | Transaction) => sql`
       then environment_seen.evaluated_at end
   ) as "lastEvaluatedAt"`;
 
-const tables = (sql: Sql | Transaction) => sql`
-  flags as flag
-  join projects as project on project.id = flag.project_id
-  join flag_states as state on state.flag_id = flag.id
-  join environments as environment on environment.id = state.environment_id
+const lastSeen = (sql: Sql | Transaction) => sql`
   left join environments_last_seen as environment_seen
     on environment_seen.environment_id = state.environment_id
   left join flags_last_seen as flag_seen
     on flag_seen.flag_id = state.flag_id and flag_seen.environment_id = state.environment_id`;
+
+/** In a new environment that is still being filled, a flag without a state has the initial one. */
+const tables = (sql: Sql | Transaction) => sql`
+  flags as flag
+  join projects as project on project.id = flag.project_id
+  join environments as environment on environment.project_id = flag.project_id
+  left join flag_states as stored
+    on stored.flag_id = flag.id and stored.environment_id = environment.id
+  left join environment_fills as fill
+    on fill.environment_id = environment.id and fill.after_key < flag.key
+  join lateral (
+    select flag.id as flag_id, environment.id as environment_id,
+      coalesce(stored.enabled, ${initialSettings.enabled}) as enabled,
+      coalesce(stored.rollout_percentage, ${initialSettings.rolloutPercentage})
+        as rollout_percentage,
+      coalesce(stored.targeting_rules, ${sql.json(initialSettings.targetingRules as unknown as Json)})
+        as targeting_rules,
+      coalesce(stored.version, flag.version) as version,
+      coalesce(stored.updated_at, environment.created_at) as updated_at
+  ) as state on stored.flag_id is not null or fill.environment_id is not null
+  ${lastSeen(sql)}`;
 
 export async function findFlag(sql: Sql, place: FlagPlace): Promise<FlagInEnvironment | undefined> {
   const [row] = await sql<Row[]>`
@@ -63,20 +80,31 @@ export async function findFlag(sql: Sql, place: FlagPlace): Promise<FlagInEnviro
 
 /**
  * Reads a flag to change it. The flag's row and the state's are locked together: after a wait both
- * are read again, while a row that was not locked would be as old as the statement.
+ * are read again, while a row that was not locked would be as old as the statement. `lacksStates` means
+ * that an environment of the project is being filled and has not reached the flag.
  */
 export async function lockFlag(
   tx: Transaction,
   place: FlagPlace,
-): Promise<FlagInEnvironment | undefined> {
-  const [row] = await tx<Row[]>`
-    select ${columns(tx)}
-    from ${tables(tx)}
+): Promise<(FlagInEnvironment & { lacksStates: boolean }) | undefined> {
+  const [row] = await tx<(Row & { lacksStates: boolean })[]>`
+    select ${columns(tx)},
+      exists (
+        select from environment_fills as fill
+        where fill.project_id = flag.project_id and fill.after_key < flag.key
+      ) as "lacksStates"
+    from flags as flag
+    join projects as project on project.id = flag.project_id
+    join flag_states as state on state.flag_id = flag.id
+    join environments as environment on environment.id = state.environment_id
+    ${lastSeen(tx)}
     where flag.id = ${place.flagId}
       and flag.project_id = ${place.projectId}
       and state.environment_id = ${place.environmentId}
     for update of flag, state`;
-  return row && fromRow(row);
+  if (row === undefined) return undefined;
+  const { lacksStates, ...rest } = row;
+  return { ...fromRow(rest), lacksStates };
 }
 
 /** A flag's states in all environments. The flag is locked, and so none of them changes. */

@@ -4,7 +4,10 @@ import { stateInEvent } from "./flag-event.ts";
 import type { Occasion } from "./occasion.ts";
 
 /** The entries that a change leaves in the history of its state and in the project's audit log. */
-export function historyEntry(state: FlagState, occasion: Occasion): HistoryEntry {
+export function historyEntry(
+  state: FlagState,
+  occasion: Pick<Occasion, "cause" | "newId"> & { actor: { id: string } },
+): HistoryEntry {
   return {
     id: occasion.newId(),
     flagId: state.flagId,

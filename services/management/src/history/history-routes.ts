@@ -3,7 +3,9 @@ import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { type App, answer, refuse, registerRoute } from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
+import { createEnvironmentFills } from "../environments/fill-environment.ts";
 import { noSuchFlag } from "../flags/flag-changes.ts";
+import type { Writer } from "../outbox/write.ts";
 import { historyEntryResource } from "./history-resource.ts";
 import { findSequence, findStatePlace, listHistory } from "./history-store.ts";
 
@@ -16,14 +18,32 @@ const usualLimit = 20;
  */
 export function registerHistoryRoutes(
   app: App,
-  options: { sql: Sql; authenticate: Authenticate },
+  options: {
+    sql: Sql;
+    writer: Writer;
+    authenticate: Authenticate;
+    now: () => Date;
+    newId: () => string;
+  },
 ): void {
-  const { sql, authenticate } = options;
+  const { sql, writer, authenticate } = options;
+  const fills = createEnvironmentFills(options);
+
+  /** In an environment that is being filled, a flag may have no history yet. */
+  async function findOrFill(asked: Parameters<typeof findStatePlace>[1]) {
+    const found = await findStatePlace(sql, asked);
+    if (found !== undefined) return found;
+    await writer(async (write) => {
+      await fills.fillFlag(write, asked);
+      return {};
+    });
+    return findStatePlace(sql, asked);
+  }
 
   registerRoute(app, contract.getHistory, {
     authenticate,
     handle: async ({ params, query }, principal) => {
-      const place = await findStatePlace(sql, {
+      const place = await findOrFill({
         projectId: principal.kind === "operator" ? null : principal.key.projectId,
         flagId: params.flagId,
         environmentId: params.envId,

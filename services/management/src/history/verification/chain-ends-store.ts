@@ -91,7 +91,10 @@ export function readDeletions(sql: Sql): AsyncGenerator<ChainEnd[]> {
   });
 }
 
-/** All flags, and in which environments of its project each has no state. */
+/**
+ * Reads all flags, each with the environments in which it has no state although there should be one. A new
+ * environment has no states after the position of its fill.
+ */
 export function readFlags(
   sql: Sql,
 ): AsyncGenerator<(ChainPlace & { withoutState: readonly string[] })[]> {
@@ -105,6 +108,10 @@ export function readFlags(
             and not exists (
               select from flag_states as state
               where state.flag_id = flag.id and state.environment_id = environment.id
+            )
+            and not exists (
+              select from environment_fills as fill
+              where fill.environment_id = environment.id and fill.after_key < flag.key
             )
         ) as "withoutState"
       from flags as flag
