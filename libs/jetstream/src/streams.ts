@@ -117,9 +117,39 @@ export async function ensureSetAside(manager: JetStreamManager, replicas: number
 }
 
 /**
- * Makes the snapshot bucket anew, empty. The settings are those of a JetStream KV bucket with a
+ * Creates the snapshot bucket unless it exists. The settings are those of a JetStream KV bucket with a
  * history of one, so that every KV client reads it.
  */
+export async function ensureSnapshot(
+  manager: JetStreamManager,
+  replicas: number,
+): Promise<StreamPosition> {
+  return ensureStream(manager, bucketOf(snapshotBucket, replicas));
+}
+
+/** Removes every entry before a sequence, except `complete`. */
+export async function purgeEntriesBefore(
+  manager: JetStreamManager,
+  sequence: number,
+): Promise<void> {
+  // nats-server treats the sequence 1 as no bound.
+  if (sequence <= 1) return;
+  await manager.streams.purge(snapshotBucket.streamName, {
+    // Keys of entries have several tokens, `complete` has one.
+    filter: `${snapshotBucket.subjectPrefix}*.>`,
+    seq: sequence,
+  });
+}
+
+/** Removes the entry `complete`, unless a later one than this sequence exists. Readers keep their state. */
+export async function purgeComplete(manager: JetStreamManager, upTo: number): Promise<void> {
+  await manager.streams.purge(snapshotBucket.streamName, {
+    filter: snapshotBucket.subjectPrefix + completeKey,
+    seq: upTo + 1,
+  });
+}
+
+/** Deletes the snapshot bucket and creates it empty. */
 export async function recreateSnapshot(
   manager: JetStreamManager,
   replicas: number,

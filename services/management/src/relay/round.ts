@@ -1,10 +1,10 @@
-import { flagEventsStream, type PlanLimits, snapshotBucket } from "@halyard/contracts";
 import {
-  readEpoch,
-  type StreamPosition,
-  snapshotPosition,
-  streamPosition,
-} from "@halyard/jetstream";
+  flagEventsStream,
+  type PlanLimits,
+  type SnapshotRevision,
+  snapshotBucket,
+} from "@halyard/contracts";
+import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
@@ -92,9 +92,10 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
     const isLeading = () => lease.isHeld() && !ended.aborted;
     const shared = { sql, lease, broker, publications, isLeading };
     const carryEntries = async () => {
-      standing.snapshot = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
-      const { lastSequence } = standing.snapshot;
-      const epoch = await announceEpoch(options, lastSequence);
+      const synchronised = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
+      standing.snapshot = synchronised;
+      const { lastSequence, epoch } = synchronised;
+      await announce(options, { epoch, revision: lastSequence });
       options.onLeading();
       lanes.snapshot = createLane({ ...shared, stream: "snapshot", epoch, lastSequence });
       await runLane(lanes.snapshot, options, ended);
@@ -118,15 +119,12 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
 }
 
 /** Notifies all replicas of the snapshot's revision, so that they know which edges are current. */
-async function announceEpoch(
-  { sql, broker, publications }: RoundOptions,
-  revision: number,
-): Promise<string> {
-  const epoch = await readEpoch(broker.manager);
-  if (epoch === undefined) throw new StreamMovedError("the snapshot has no epoch yet");
-  publications.confirm([], { epoch, revision });
-  await notifyPublished(sql, [], { epoch, revision });
-  return epoch;
+async function announce(
+  { sql, publications }: RoundOptions,
+  revision: SnapshotRevision,
+): Promise<void> {
+  publications.confirm([], revision);
+  await notifyPublished(sql, [], revision);
 }
 
 /** Discards the streams if the database is older than they are. */
