@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { cleanUpEveryMs } from "./clean-up.ts";
+import { cleanUpEveryMs, startCleanUp } from "./clean-up.ts";
 import type { RelayMetrics } from "./relay-metrics.ts";
 import { leadOneRound, type RoundOptions } from "./round.ts";
 import { createWakeUp } from "./wake-up.ts";
@@ -26,8 +26,9 @@ const retryAfterMs = 500;
 export function startRelay(
   options: Omit<
     RoundOptions,
-    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog" | "cleanUpSchedule"
+    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog"
   > & {
+    cleanUpEveryMs?: number;
     metrics: RelayMetrics;
     logger: Logger;
   },
@@ -46,7 +47,6 @@ export function startRelay(
       metrics.unsentRows.set(rows);
       metrics.oldestUnsentSeconds.set(oldestSeconds);
     },
-    cleanUpSchedule: { dueAtMs: performance.now() + cleanUpEveryMs },
   };
 
   async function run(): Promise<void> {
@@ -76,13 +76,19 @@ export function startRelay(
     metrics.oldestUnsentSeconds.set(0);
   }
 
+  const isLeading = () => leading && lease.isHeld();
   const running = run();
+  const cleaning = startCleanUp({
+    ...options,
+    isLeading,
+    everyMs: options.cleanUpEveryMs ?? cleanUpEveryMs,
+  });
   return {
     wake: wakeUp.wake,
-    isLeading: () => leading && lease.isHeld(),
+    isLeading,
     stop: async () => {
       stop.abort();
-      await running;
+      await Promise.all([running, cleaning.stop()]);
     },
   };
 }

@@ -9,7 +9,6 @@ import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
 import type { Broker } from "./broker.ts";
-import { cleanUp, cleanUpEveryMs } from "./clean-up.ts";
 import { discardStreams } from "./discard-streams.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import { findUnexplained } from "./find-unexplained.ts";
@@ -41,7 +40,6 @@ export type RoundOptions = {
   onDatabaseBehind: () => void;
   onPublished: (messages: number) => void;
   onBacklog: (backlog: { rows: number; oldestSeconds: number }) => void;
-  cleanUpSchedule: { dueAtMs: number };
 };
 
 /** What is found without a hint, when a notification was lost or its sender died. */
@@ -113,7 +111,6 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       confirmRegularly(lanes, options, ended),
       measureBacklog(options, ended),
       applyPlansRegularly(options, ended),
-      cleanUpRegularly(options, ended),
     ];
   });
 }
@@ -223,18 +220,5 @@ async function applyPlansRegularly(options: RoundOptions, signal: AbortSignal): 
       wakeUp.wake();
     }
     await wakeUp.sleep(applyPlansEveryMs, signal);
-  }
-}
-
-/** A round may be short, so when it is time again is known outside of it. */
-async function cleanUpRegularly(options: RoundOptions, signal: AbortSignal): Promise<void> {
-  const { sql, broker, wakeUp, cleanUpSchedule } = options;
-  for (;;) {
-    await wakeUp.sleep(Math.max(0, cleanUpSchedule.dueAtMs - performance.now()), signal);
-    if (signal.aborted) return;
-    cleanUpSchedule.dueAtMs = performance.now() + cleanUpEveryMs;
-    await cleanUp(sql, broker).catch((error: unknown) => {
-      broker.logger.warn({ err: error }, "cleaning up failed; it is tried again later");
-    });
   }
 }
