@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { flagEventsStream } from "@halyard/contracts";
 import { z } from "zod";
 import { readEnvironment, variable } from "./environment.ts";
 
@@ -167,6 +168,23 @@ export const jetstreamReplicasVariable = variable(
   {
     description: "How many NATS servers keep each stream: 1, or 3 in a cluster.",
     expects: "1, 3 or 5",
+  },
+);
+
+/** The smallest bound has room for the largest events. */
+const leastFlagEventsBytes = 16 * 1024 * 1024;
+
+export const flagEventsMaxBytesVariable = variable(
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .pipe(z.int().min(leastFlagEventsBytes))
+    .default(flagEventsStream.defaultMaxBytes),
+  {
+    description:
+      "Size of the stream `FLAG_EVENTS` at which it discards its oldest events. The same in management and setup.",
+    expects: `a number of bytes from ${leastFlagEventsBytes}`,
   },
 );
 

@@ -1,4 +1,5 @@
 import {
+  flagEventsMaxBytesVariable,
   jetstreamReplicasVariable,
   keyRateVariables,
   portVariable,
@@ -43,6 +44,7 @@ export const configSchema = z.object({
     documentedDefault: "none",
   }),
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
+  FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
   ...keyRateVariables,
 });
 

@@ -26,7 +26,7 @@ const retryAfterMs = 500;
 export function startRelay(
   options: Omit<
     RoundOptions,
-    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog"
+    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog" | "onLogSize"
   > & {
     cleanUpEveryMs?: number;
     metrics: RelayMetrics;
@@ -46,6 +46,11 @@ export function startRelay(
     onBacklog: ({ rows, oldestSeconds }) => {
       metrics.unsentRows.set(rows);
       metrics.oldestUnsentSeconds.set(oldestSeconds);
+    },
+    onLogSize: ({ bytes, maxBytes, unread }) => {
+      metrics.logBytes.set(bytes);
+      metrics.logMaxBytes.set(maxBytes ?? 0);
+      metrics.logUnread.set(unread);
     },
   };
 
@@ -74,6 +79,9 @@ export function startRelay(
     // What another process leads, it also measures.
     metrics.unsentRows.set(0);
     metrics.oldestUnsentSeconds.set(0);
+    metrics.logBytes.set(0);
+    metrics.logMaxBytes.set(0);
+    metrics.logUnread.set(0);
   }
 
   const isLeading = () => leading && lease.isHeld();

@@ -19,6 +19,7 @@ import { confirmStreams } from "./streams-standing.ts";
 import { synchroniseLog } from "./synchronise-log.ts";
 import { synchroniseSnapshot } from "./synchronise-snapshot.ts";
 import type { WakeUp } from "./wake-up.ts";
+import { type LogSize, watchLogSize } from "./watch-log-size.ts";
 
 /**
  * One round of leading: detect a database that is older than the streams, bring outbox and streams to
@@ -40,6 +41,7 @@ export type RoundOptions = {
   onDatabaseBehind: () => void;
   onPublished: (messages: number) => void;
   onBacklog: (backlog: { rows: number; oldestSeconds: number }) => void;
+  onLogSize: (size: LogSize) => void;
 };
 
 /** What is found without a hint, when a notification was lost or its sender died. */
@@ -110,6 +112,7 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       watchStreams(standing, options, ended),
       confirmRegularly(lanes, options, ended),
       measureBacklog(options, ended),
+      watchLogSize(options, ended),
       applyPlansRegularly(options, ended),
     ];
   });
