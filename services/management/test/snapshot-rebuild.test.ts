@@ -1,5 +1,5 @@
 import type { SnapshotRevision } from "@halyard/contracts";
-import { followSnapshot, readEpoch, type SnapshotEntry } from "@halyard/jetstream";
+import { followSnapshot, readComplete, readEpoch, type SnapshotEntry } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
@@ -141,6 +141,10 @@ describe("given readers and changes during a rebuild", () => {
           late = follow();
           await late.ready;
           expect(late.reached()?.epoch).toBe(epochBefore);
+          expect(await readComplete(rebuilds.broker.manager)).toEqual({
+            epoch: epochBefore,
+            rebuilding: true,
+          });
         },
       }),
     });
@@ -152,6 +156,7 @@ describe("given readers and changes during a rebuild", () => {
       expect(smallest).toBeGreaterThanOrEqual(Object.keys(tables).length);
     }
     await expectAgreement();
+    expect(await readComplete(rebuilds.broker.manager)).toEqual({ epoch });
   });
 
   it("publishes a change before the next page, under a revision of the new epoch", async () => {

@@ -1,5 +1,10 @@
-import { completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
-import { ensureSnapshot, type OutgoingMessage, purgeEntriesBefore } from "@halyard/jetstream";
+import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
+import {
+  ensureSnapshot,
+  type OutgoingMessage,
+  purgeEntriesBefore,
+  readComplete,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Broker } from "./broker.ts";
@@ -15,7 +20,8 @@ import type { SnapshotOptions, SnapshotStanding } from "./synchronise-snapshot.t
  * the old epoch, with the old entries and the rewritten ones, until the entry `complete` names the new one;
  * then they read everything again.
  *
- * 1. Record the rebuild. From here on, a leader that takes over begins another one.
+ * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over begins another
+ *    one, and schedulers cancel nothing because the old entries lack it.
  * 2. Write every entry behind the old ones, page by page. Unsent rows are published after each page, so
  *    changes do not wait for the rebuild. A row is never overtaken by an older value of its entry, because
  *    no page is read or written while rows are published.
@@ -47,6 +53,8 @@ export async function rebuildSnapshot(
     ...{ stream: "snapshot", sql, lease, broker, publications, epoch, isLeading },
     lastSequence: start.lastSequence,
   });
+  const former = await readComplete(broker.manager);
+  if (former !== undefined) await lane.write([completeMessage({ ...former, rebuilding: true })]);
   let entries = 0;
   for await (const page of readFullState(sql, plans)) {
     await lane.write(page.map(outgoing));
@@ -62,15 +70,15 @@ export async function rebuildSnapshot(
   await lease.recordAsLeader((tx) =>
     recordStream(tx, "snapshot", { createdAt, lastSequence: base, baseSequence: base }),
   );
-  await lane.write([
-    {
-      subject: snapshotBucket.subjectPrefix + completeKey,
-      payload: JSON.stringify({ epoch }),
-    },
-  ]);
+  await lane.write([completeMessage({ epoch })]);
   broker.logger.info({ epoch, entries }, "the snapshot is complete");
   return { createdAt, lastSequence: lane.lastSequence(), epoch };
 }
+
+const completeMessage = (entry: CompleteEntry): OutgoingMessage => ({
+  subject: snapshotBucket.subjectPrefix + completeKey,
+  payload: JSON.stringify(entry),
+});
 
 function outgoing({ address, value }: AddressedEntry): OutgoingMessage {
   return {
