@@ -1,4 +1,5 @@
 import {
+  flagEventsMaxBytesVariable,
   jetstreamReplicasVariable,
   natsVariables,
   readEnvironment,
@@ -54,6 +55,7 @@ export const configSchema = z.object({
   USAGE_RUNTIME_PASSWORD: passwordVariable("usage_runtime"),
   ...natsVariables,
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
+  FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -21,6 +21,7 @@ whole list):
                                WEBHOOKS_ and USAGE_
   NATS_URL                     nats://host:4222, with NATS_USER, NATS_PASSWORD, NATS_TLS_CA_FILE
   JETSTREAM_REPLICAS           3 in a cluster of three NATS servers
+  FLAG_EVENTS_MAX_BYTES        the bound of the log of events; management applies it to a log that exists
 
 Exit code
   0    both servers are prepared
@@ -57,7 +58,10 @@ async function prepareNats(config: Config): Promise<void> {
   const prepare = async () => {
     const connection = await connectOnce({ nats: natsServers(config), name: "setup" });
     try {
-      return await ensureStreams(connection, config.JETSTREAM_REPLICAS);
+      return await ensureStreams(connection, {
+        replicas: config.JETSTREAM_REPLICAS,
+        flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
+      });
     } finally {
       await connection.close();
     }

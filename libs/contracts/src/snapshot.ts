@@ -79,7 +79,14 @@ export const FlagEntry = z.object({
 export const Tombstone = z.object({ deleted: z.literal(true), ...Stamp });
 
 /** Ends a full write of the snapshot; another epoch means that everything was written anew. */
-export const CompleteEntry = z.object({ epoch: Uuid });
+export const CompleteEntry = z.object({
+  epoch: Uuid,
+  /**
+   * A rebuild is under way. Entries can be served, but they may contradict the database: until the next
+   * epoch, nothing may be concluded from a deletion or an absence.
+   */
+  rebuilding: z.literal(true).optional(),
+});
 
 export type OrganizationEntry = z.infer<typeof OrganizationEntry>;
 export type ProjectEntry = z.infer<typeof ProjectEntry>;

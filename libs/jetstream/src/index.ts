@@ -1,4 +1,5 @@
 export { pause } from "./attempt.ts";
+export * from "./bound-stream.ts";
 export * from "./connect.ts";
 export { watchConnection } from "./connection-watch.ts";
 export * from "./consume.ts";

@@ -1,15 +1,24 @@
-import { checkCompleteEntry, completeKey, snapshotBucket } from "@halyard/contracts";
+import {
+  type CompleteEntry,
+  checkCompleteEntry,
+  completeKey,
+  snapshotBucket,
+} from "@halyard/contracts";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
 import { parseJson } from "./parse-json.ts";
 
+/** Returns the epoch of the snapshot; undefined while it is missing or incomplete. */
+export const readEpoch = async (manager: JetStreamManager): Promise<string | undefined> =>
+  (await readComplete(manager))?.epoch;
+
 /**
- * Returns the epoch of the snapshot; undefined while it is missing or incomplete.
+ * Returns the entry `complete` of the snapshot; undefined while it is missing or incomplete.
  *
  * The request goes to the stream itself ("direct get"). The older request goes through the server's API,
  * and nats-server 2.9 crashes when it meets a stream that is being created.
  */
-export async function readEpoch(manager: JetStreamManager): Promise<string | undefined> {
+export async function readComplete(manager: JetStreamManager): Promise<CompleteEntry | undefined> {
   const subject = snapshotBucket.subjectPrefix + completeKey;
   const message = await manager.direct
     .getMessage(snapshotBucket.streamName, { last_by_subj: subject })
@@ -19,5 +28,5 @@ export async function readEpoch(manager: JetStreamManager): Promise<string | und
     });
   if (message === null) return undefined;
   const checked = checkCompleteEntry(parseJson(message.data));
-  return checked.ok ? checked.value.epoch : undefined;
+  return checked.ok ? checked.value : undefined;
 }

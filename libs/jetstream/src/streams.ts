@@ -63,10 +63,14 @@ export async function snapshotPosition(
   return { ...positionOf(info), isComplete };
 }
 
-/** Makes the log of domain events unless it is there. */
+/**
+ * Creates the log of domain events unless it exists. At its bound it discards the oldest events, read or
+ * not. The relay's leader applies the bound to a log that exists.
+ */
 export async function ensureFlagEvents(
   manager: JetStreamManager,
   replicas: number,
+  maxBytes: number = flagEventsStream.defaultMaxBytes,
 ): Promise<StreamPosition> {
   return ensureStream(manager, {
     name: flagEventsStream.name,
@@ -75,14 +79,16 @@ export async function ensureFlagEvents(
     storage: StorageType.File,
     discard: DiscardPolicy.Old,
     max_age: nanos(flagEventsStream.maxAgeMs),
+    max_bytes: maxBytes,
     duplicate_window: nanos(flagEventsStream.duplicateWindowMs),
     num_replicas: replicas,
   });
 }
 
 /**
- * Makes the queue of due changes, and of what became of them, unless it is there. It has no bound: a
- * flag has at most one change under way in each environment, and losing one is worse than keeping all.
+ * Creates the queue of due changes and their outcomes unless it exists. It has no bound in bytes: a flag has
+ * at most one change under way in each environment. A full queue that discards would lose changes. One
+ * that rejects would stop for good, because each change leaves only after its outcome was added.
  */
 export async function ensureSchedule(manager: JetStreamManager, replicas: number): Promise<void> {
   await ensureStream(manager, {
@@ -117,9 +123,39 @@ export async function ensureSetAside(manager: JetStreamManager, replicas: number
 }
 
 /**
- * Makes the snapshot bucket anew, empty. The settings are those of a JetStream KV bucket with a
+ * Creates the snapshot bucket unless it exists. The settings are those of a JetStream KV bucket with a
  * history of one, so that every KV client reads it.
  */
+export async function ensureSnapshot(
+  manager: JetStreamManager,
+  replicas: number,
+): Promise<StreamPosition> {
+  return ensureStream(manager, bucketOf(snapshotBucket, replicas));
+}
+
+/** Removes every entry before a sequence, except `complete`. */
+export async function purgeEntriesBefore(
+  manager: JetStreamManager,
+  sequence: number,
+): Promise<void> {
+  // nats-server treats the sequence 1 as no bound.
+  if (sequence <= 1) return;
+  await manager.streams.purge(snapshotBucket.streamName, {
+    // Keys of entries have several tokens, `complete` has one.
+    filter: `${snapshotBucket.subjectPrefix}*.>`,
+    seq: sequence,
+  });
+}
+
+/** Removes the entry `complete`, unless a later one than this sequence exists. Readers keep their state. */
+export async function purgeComplete(manager: JetStreamManager, upTo: number): Promise<void> {
+  await manager.streams.purge(snapshotBucket.streamName, {
+    filter: snapshotBucket.subjectPrefix + completeKey,
+    seq: upTo + 1,
+  });
+}
+
+/** Deletes the snapshot bucket and creates it empty. */
 export async function recreateSnapshot(
   manager: JetStreamManager,
   replicas: number,
@@ -170,10 +206,10 @@ export async function ensureLeases(manager: JetStreamManager, replicas: number):
  */
 export async function ensureStreams(
   connection: NatsConnection,
-  replicas: number,
+  { replicas, flagEventsMaxBytes }: { replicas: number; flagEventsMaxBytes: number },
 ): Promise<readonly string[]> {
   const manager = await jetstreamManager(connection, { timeout: apiTimeoutMs });
-  await ensureFlagEvents(manager, replicas);
+  await ensureFlagEvents(manager, replicas, flagEventsMaxBytes);
   await ensureSchedule(manager, replicas);
   await ensureSetAside(manager, replicas);
   await ensureUsage(manager, replicas);

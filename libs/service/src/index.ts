@@ -30,6 +30,7 @@ export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } 
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
 export {
   commaSeparated,
+  flagEventsMaxBytesVariable,
   hostVariable,
   jetstreamReplicasVariable,
   keyRate,

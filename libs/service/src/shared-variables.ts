@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { flagEventsStream } from "@halyard/contracts";
 import { z } from "zod";
 import { readEnvironment, variable } from "./environment.ts";
 
@@ -186,6 +187,23 @@ export function retentionDaysVariable(atLeast: number, description: string) {
     },
   );
 }
+
+/** The smallest bound has room for the largest events. */
+const leastFlagEventsBytes = 16 * 1024 * 1024;
+
+export const flagEventsMaxBytesVariable = variable(
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .pipe(z.int().min(leastFlagEventsBytes))
+    .default(flagEventsStream.defaultMaxBytes),
+  {
+    description:
+      "Size of the stream `FLAG_EVENTS` at which it discards its oldest events. The same in management and setup.",
+    expects: `a number of bytes from ${leastFlagEventsBytes}`,
+  },
+);
 
 /** For services that API keys manage something with. */
 export const keyRateVariables = {

@@ -49,6 +49,7 @@ export type BrokerSide = {
 export function startBrokerSide(options: {
   nats: NatsServers;
   replicas: number;
+  flagEventsMaxBytes?: number;
   /** Who this process is, in the relay's lease. */
   holder: string;
   sql: Sql;
@@ -80,7 +81,8 @@ export function startBrokerSide(options: {
     connection = await connectNats({ ...options, name: "management" });
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const client = jetstream(connection);
-    const broker = { connection, client, manager, replicas: options.replicas, logger };
+    const { replicas, flagEventsMaxBytes } = options;
+    const broker = { connection, client, manager, replicas, flagEventsMaxBytes, logger };
     followedEdges = followEdges({ connection, edges, onLoss: effects.interrupt, logger });
     relay = startRelay({
       ...options,

@@ -1,4 +1,5 @@
 import {
+  flagEventsMaxBytesVariable,
   jetstreamReplicasVariable,
   keyRateVariables,
   portVariable,
@@ -52,6 +53,7 @@ export const configSchema = z.object({
     "Retention period, in days, of API keys after their revocation or expiry.",
   ),
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
+  FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
   ...keyRateVariables,
 });
 

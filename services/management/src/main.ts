@@ -37,6 +37,7 @@ await startOrExit(async () => {
   const broker = startBrokerSide({
     nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
+    flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
     holder: randomUUID(),
     sql,
     directory,

@@ -176,17 +176,17 @@ async function diverge() {
   return { changed, deleted, created, keyId };
 }
 
+/** The bucket stays readable during a rebuild; the epoch shows that it has ended. */
+const expectAnotherEpoch = (epochBefore: string | undefined) =>
+  eventually(async () => ![undefined, epochBefore].includes(await epochNow()), {
+    because: "there is another epoch",
+  });
+
 async function expectRestored(
   { changed, deleted, created, keyId }: Awaited<ReturnType<typeof diverge>>,
   epochBefore: string | undefined,
 ): Promise<void> {
-  await eventually(
-    async () => {
-      const epoch = await epochNow();
-      return epoch !== undefined && epoch !== epochBefore;
-    },
-    { because: "there is another epoch" },
-  );
+  await expectAnotherEpoch(epochBefore);
   expect(await entryOf(changed)).toMatchObject({ version: 1, enabled: false });
   expect(await entryOf(deleted)).toMatchObject({ version: 1, enabled: false });
   expect(await entryOf(created)).toBeUndefined();
@@ -221,10 +221,12 @@ describe("given a database that is restored from a backup", () => {
       async () => (await flags.patch(`/api/v1/flags/${flag.id}`, { name: "Lost" })).status === 200,
     );
     await expectAgreement();
+    const epoch = await readEpoch(manager);
     await database.restore();
     await eventually(
       async () => (await flags.patch(`/api/v1/flags/${flag.id}`, { name: "Kept" })).status === 200,
     );
+    await expectAnotherEpoch(epoch);
     await expectAgreement();
   });
 });
@@ -239,7 +241,7 @@ describe("given a database that loses its last commits without a lost connection
         and stream_sequence = (select max(stream_sequence) from outbox where stream = 'snapshot')`;
       await tx`update relay_streams set last_sequence = last_sequence - 1 where stream = 'snapshot'`;
     });
-    await eventually(async () => ![undefined, epoch].includes(await epochNow()));
+    await expectAnotherEpoch(epoch);
     await eventually(() => entryOf(flag));
     await expectAgreement();
   });
@@ -283,7 +285,7 @@ describe("given a leader that died between publishing and recording", () => {
 });
 
 describe("given a leader that dies while it discards the streams", () => {
-  it.each([0, 1, 2])("leaves it to the next leader after %s of three streams", async (deleted) => {
+  it.each([0, 1])("leaves it to the next leader after %s of two streams", async (deleted) => {
     const changes = await diverge();
     const epoch = await readEpoch(manager);
     await management.stop();
@@ -323,7 +325,7 @@ describe("given due changes in the queue that the restored database does not kno
     await eventually(() => withSql(async (sql) => !(await isConfirmed(sql))));
     const epoch = await readEpoch(manager);
     await startAgain();
-    await eventually(async () => ![undefined, epoch].includes(await epochNow()));
+    await expectAnotherEpoch(epoch);
     await eventually(async () => (await queueLength()) === 0, { because: "the queue is new" });
     expect(await inboxOf(due)).toHaveLength(0);
     expect(await entryOf(flag)).toMatchObject({ version: 1, enabled: false });

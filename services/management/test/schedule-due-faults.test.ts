@@ -255,7 +255,7 @@ describe("given outcomes of long ago", () => {
       insert into management.inbox values
         (${old}, '{}', now() - interval '91 days'),
         (${recent}, '{}', now() - interval '89 days')`;
-    await cleanUp(management.sql, { manager: scheduler.manager } as never);
+    await cleanUp(management.sql, scheduler, () => true);
     const rows = await management.sql`
       select message_id from inbox where message_id in (${old}, ${recent})`;
     expect(rows.map(({ message_id }) => message_id)).toEqual([recent]);

@@ -8,6 +8,7 @@ import {
   ensureSchedule,
   isBrokerAway,
   type NatsServers,
+  readComplete,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { onceConnected, releaseAll } from "@halyard/service";
@@ -58,6 +59,7 @@ export function startBrokerSide(options: {
     sql,
     flags,
     directoryIsCurrent: () => isCurrent(),
+    snapshotIsSettled: (epoch) => isSettled(epoch),
     ...(options.lookForFlagsAfterMs && { lookAfterMs: options.lookForFlagsAfterMs }),
     logger,
   });
@@ -66,6 +68,7 @@ export function startBrokerSide(options: {
   let dispatcher: Dispatcher | undefined;
   let knowsFlags = false;
   let isCurrent = () => false;
+  let isSettled = async (_epoch: string) => false;
 
   const connecting = connectNats({ ...options, name: "scheduler" });
   const working = onceConnected(connecting, async (connection) => {
@@ -76,15 +79,20 @@ export function startBrokerSide(options: {
       connection,
       onFlagsGone: {
         deleted: gone.deleted,
-        readAnew() {
+        readAnew(epoch) {
           knowsFlags = true;
-          gone.readAnew();
+          gone.readAnew(epoch);
           // What came due while NATS was away can be sent now.
           dispatcher?.wake();
         },
       },
     });
     isCurrent = followed.isCurrent;
+    isSettled = async (epoch) => {
+      // Without an answer there is no look; the next one follows.
+      const complete = await readComplete(manager).catch(() => undefined);
+      return complete?.epoch === epoch && complete.rebuilding === undefined;
+    };
     const sending = { sql, canSend: isCurrent, send: createSendDue({ client, logger }), logger };
     dispatcher = startDispatcher(sending);
     const lost = watchForLostMessages({

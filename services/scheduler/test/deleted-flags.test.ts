@@ -148,14 +148,35 @@ describe("a deletion that nobody heard of", () => {
         wasAsked.resolve();
         return false;
       },
+      snapshotIsSettled: async () => true,
       lookAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
-    gone.readAnew();
+    gone.readAnew("epoch");
     await wasAsked.promise;
     await gone.stop();
     expect(asked).toEqual([]);
     expect((await statesOf([flag]))[0]?.status).toBe("pending");
+  });
+
+  it("is not concluded while the snapshot is being rebuilt, however long that takes", async () => {
+    const [restored] = (await scheduledFlags(1, { enable_at: inHours(1) })) as [Flag];
+    const asked = Promise.withResolvers<string>();
+    const gone = createSchedulesOfDeletedFlags({
+      sql: first().sql,
+      flags: { standing: () => "deleted" },
+      directoryIsCurrent: () => true,
+      snapshotIsSettled: async (epoch) => {
+        asked.resolve(epoch);
+        return false;
+      },
+      lookAfterMs: [0],
+      logger: pino({ level: "silent" }),
+    });
+    gone.readAnew("the old epoch");
+    expect(await asked.promise).toBe("the old epoch");
+    await gone.stop();
+    expect((await statesOf([restored]))[0]?.status).toBe("pending");
   });
 
   it("is concluded from the snapshot that management rebuilds after a restore, not from the old one", async () => {
@@ -173,12 +194,13 @@ describe("a deletion that nobody heard of", () => {
         },
       },
       directoryIsCurrent: () => true,
+      snapshotIsSettled: async () => true,
       logger: pino({ level: "silent" }),
     });
-    gone.readAnew();
+    gone.readAnew("epoch");
     jest.advanceTimersByTime(20_000);
     snapshot = "rebuilt";
-    gone.readAnew();
+    gone.readAnew("epoch");
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
     await looked.promise;

@@ -60,10 +60,13 @@ export async function findUnrevokedKey(sql: Sql, keyId: string): Promise<Key | u
   return key;
 }
 
-/** Every key that works. A revoked or expired one is left out: it is like one that never was. */
-export const workingKeys = (tx: Transaction) => tx<Key[]>`
-  select ${columns(tx)} from ${tables(tx)}
-  where key.revoked_at is null and (key.expires_at is null or key.expires_at > now())`;
+/** Reads the next keys in the order of ids, without revoked and expired ones. */
+export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key[]>`
+  select ${columns(sql)} from ${tables(sql)}
+  where key.id > ${id}
+    and key.revoked_at is null and (key.expires_at is null or key.expires_at > now())
+  order by key.id
+  limit ${limit}`;
 
 /** Reads a key to change it. What it is joined with never changes, so its own lock is enough. */
 export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key | undefined> {

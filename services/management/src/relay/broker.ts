@@ -9,5 +9,7 @@ export type Broker = {
   manager: JetStreamManager;
   /** How many servers keep each stream: 1, or 3 in a cluster. */
   replicas: number;
+  /** Bound of the log of events, if it is not the default. */
+  flagEventsMaxBytes?: number | undefined;
   logger: Logger;
 };

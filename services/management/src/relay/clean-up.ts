@@ -1,39 +1,100 @@
 import { snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
 import { forgetAnswers } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
+import { periodically } from "@halyard/service";
 import { inboxLifetimeDays } from "../schedule/inbox-store.ts";
 import type { Broker } from "./broker.ts";
 
 /**
- * Lets go of what has served: sent rows of the outbox (kept for seven days, to refill a log that lost
- * them), deletions in the snapshot of the same age, answers kept for repeated requests, and outcomes kept
- * for repeated messages.
+ * Removes what is no longer needed: sent rows of the outbox (kept for seven days, to refill a log that
+ * lost them), deletions in the snapshot of the same age, stored answers of repeated requests, and stored
+ * outcomes of repeated messages.
+ *
+ * It runs beside the rounds of the leader, because a round ends only after all of its tasks.
  */
 export const cleanUpEveryMs = 10 * 60 * 1000;
 
 /** Small enough that a batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 
-export async function cleanUp(sql: Sql, broker: Broker): Promise<void> {
-  while ((await cleanOutbox(sql, broker)) === batchSize);
-  while ((await forgetAnswers(sql, batchSize)) === batchSize);
-  while ((await cleanInbox(sql)) === batchSize);
+/**
+ * Each purge locks the bucket in the broker. A change waits for these purges at most, and a few of them
+ * hide the round trip.
+ */
+const purgesAtOnce = 4;
+
+export function startCleanUp(options: {
+  sql: Sql;
+  broker: Broker;
+  isLeading: () => boolean;
+  everyMs: number;
+}): { stop(): Promise<void> } {
+  const { sql, broker, isLeading } = options;
+  return periodically(
+    options.everyMs,
+    async (mayGoOn) => {
+      if (isLeading()) await cleanUp(sql, broker, () => mayGoOn() && isLeading());
+    },
+    {
+      isExpected: () => true,
+      onFailure: (err) => broker.logger.warn({ err }, "the clean-up failed; it runs again later"),
+    },
+  );
 }
 
-async function cleanOutbox(sql: Sql, { manager }: Broker): Promise<number> {
-  const rows = await sql<{ id: number; subject: string; leavesSnapshot: boolean }[]>`
-    select id, subject, tombstone and stream_sequence is not null as "leavesSnapshot"
+export async function cleanUp(
+  sql: Sql,
+  broker: Pick<Broker, "manager">,
+  mayGoOn: () => boolean,
+): Promise<void> {
+  while (mayGoOn() && (await cleanOutbox(sql, broker, mayGoOn)) === batchSize);
+  while (mayGoOn() && (await forgetAnswers(sql, batchSize)) === batchSize);
+  while (mayGoOn() && (await cleanInbox(sql)) === batchSize);
+}
+
+type SentRow = { id: number; subject: string; tombstoneSequence: number | null };
+
+/** Returns the number of removed rows. */
+async function cleanOutbox(
+  sql: Sql,
+  broker: Pick<Broker, "manager">,
+  mayGoOn: () => boolean,
+): Promise<number> {
+  const rows = await sql<SentRow[]>`
+    select id, subject, case when tombstone then stream_sequence end as "tombstoneSequence"
     from outbox
     where sent_at < clock_timestamp() - ${tombstoneLifetimeMs} * interval '1 millisecond'
     order by sent_at
     limit ${batchSize}`;
-  // The entry goes first: if we die in between, the row is still there to try again.
-  for (const row of rows.filter((candidate) => candidate.leavesSnapshot))
-    await manager.streams.purge(snapshotBucket.streamName, {
-      filter: snapshotBucket.subjectPrefix + row.subject,
-    });
-  await sql`delete from outbox where id = any(${rows.map((row) => row.id)}::bigint[])`;
-  return rows.length;
+  // Entries go first: after a crash in between, the rows are still there.
+  const purged = await purgeTombstones(rows, broker, mayGoOn);
+  const ids = rows.flatMap((row) => (row.tombstoneSequence === null ? [row.id] : []));
+  await sql`delete from outbox where id = any(${[...ids, ...purged]}::bigint[])`;
+  return ids.length + purged.length;
+}
+
+/** Returns the ids of the rows whose tombstones are gone. */
+async function purgeTombstones(
+  rows: readonly SentRow[],
+  { manager }: Pick<Broker, "manager">,
+  mayGoOn: () => boolean,
+): Promise<number[]> {
+  const purged: number[] = [];
+  const remaining = rows.values();
+  async function purgeRemaining(): Promise<void> {
+    for (const { id, subject, tombstoneSequence } of remaining) {
+      if (tombstoneSequence === null) continue;
+      if (!mayGoOn()) return;
+      // A later value of the same entry stays: a restored database may have brought the entry back.
+      await manager.streams.purge(snapshotBucket.streamName, {
+        filter: snapshotBucket.subjectPrefix + subject,
+        seq: tombstoneSequence + 1,
+      });
+      purged.push(id);
+    }
+  }
+  await Promise.all(Array.from({ length: purgesAtOnce }, purgeRemaining));
+  return purged;
 }
 
 async function cleanInbox(sql: Sql): Promise<number> {

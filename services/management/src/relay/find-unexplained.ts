@@ -7,6 +7,7 @@ import type { Lease } from "./lease.ts";
 import {
   hasUnexplainedEntry,
   hasUnknownEvent,
+  isRebuilding,
   recordedStream,
   recordStream,
   type SnapshotEntryHash,
@@ -44,6 +45,8 @@ async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<
   const recorded = await recordedStream(sql, "snapshot");
   // A full write records its stream before it completes the snapshot.
   if (recorded?.createdAt !== position.createdAt) return true;
+  // Entries of a rebuild have no rows. A rebuild that did not end begins again in any case.
+  if (isRebuilding(recorded)) return false;
   const { lastSequence } = position;
   if (lastSequence <= recorded.lastSequence) return false;
   let read = recorded.lastSequence;

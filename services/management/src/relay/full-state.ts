@@ -1,80 +1,108 @@
 import type { PlanLimits } from "@halyard/contracts";
-import type { PendingQuery, Sql, Transaction } from "@halyard/postgres";
+import type { Sql } from "@halyard/postgres";
 import { environmentEntry } from "../environments/environment-entry.ts";
 import { flagEntry } from "../flags/flag-entry.ts";
 import { keyEntry } from "../keys/key-entry.ts";
-import { workingKeys } from "../keys/key-store.ts";
+import { workingKeysAfter } from "../keys/key-store.ts";
 import { organizationEntry } from "../organizations/organization-entry.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { projectEntry } from "../projects/project-entry.ts";
 
-/** Entries are handed over in parts of this many rows, so that the whole never stands in memory. */
-const rowsAtOnce = 1_000;
+/**
+ * Bounds of a page. It is published as one batch, and a slow broker has to acknowledge it in time. The
+ * bytes are those of targeting rules, which are the only large part of an entry.
+ */
+const pageBounds = { rows: 500, bytes: 256 * 1024 };
 
 /**
- * Hands over everything that the snapshot holds, as it was at one moment, part by part. Answers the
- * unsent rows of the outbox whose values, or newer ones, were among it.
+ * Reads the contents of the snapshot from the tables, in pages by primary key. Each page is a statement of
+ * its own: however long the caller takes between two pages, no statement, transaction or snapshot of the
+ * database stays open, and a lost connection costs one page.
+ *
+ * Pages are of different moments. A change between two of them has an unsent row in the outbox.
  */
-export async function readFullState(
+export async function* readFullState(
   sql: Sql,
   plans: Readonly<Record<string, PlanLimits>>,
-  onEntries: (entries: readonly AddressedEntry[]) => Promise<void>,
-): Promise<readonly number[]> {
-  return sql.begin("isolation level repeatable read read only", async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
-    // The first statement fixes the moment.
-    const unsent = await tx<{ id: number }[]>`
-      select id from outbox where stream = 'snapshot' and sent_at is null`;
-    await handOver(organizations(tx), (row) => organizationEntry(row, plans), onEntries);
-    await handOver(projects(tx), projectEntry, onEntries);
-    await handOver(environments(tx), environmentEntry, onEntries);
-    await handOver(
-      workingKeys(tx),
-      (key) => keyEntry({ ...key, committedAt: key.createdAt }),
-      onEntries,
-    );
-    await handOver(flags(tx), (row) => flagEntry(row, row), onEntries);
-    return unsent.map((row) => row.id);
-  }) as Promise<readonly number[]>;
+): AsyncGenerator<readonly AddressedEntry[]> {
+  const byId = <Row extends { id: string }>(read: (sql: Sql, id: string) => Promise<Row[]>) =>
+    pages((last: Row | undefined) => read(sql, last?.id ?? nilUuid));
+  for await (const rows of byId(organizationsAfter))
+    yield rows.map((row) => organizationEntry(row, plans));
+  for await (const rows of byId(projectsAfter)) yield rows.map(projectEntry);
+  for await (const rows of byId(environmentsAfter)) yield rows.map(environmentEntry);
+  const keys = (last?: { id: string }) => workingKeysAfter(sql, last?.id ?? "", pageBounds.rows);
+  for await (const rows of pages(keys))
+    yield rows.map((key) => keyEntry({ ...key, committedAt: key.createdAt }));
+  for await (const rows of pages((last: FlagRow | undefined) => flagsAfter(sql, last)))
+    yield rows.map((row) => flagEntry(row, row));
 }
 
-async function handOver<Row extends object>(
-  query: PendingQuery<Row[]>,
-  entryOf: (row: Row) => AddressedEntry,
-  onEntries: (entries: readonly AddressedEntry[]) => Promise<void>,
-): Promise<void> {
-  for await (const rows of query.cursor(rowsAtOnce)) await onEntries(rows.map(entryOf));
+async function* pages<Row>(
+  readAfter: (last: Row | undefined) => PromiseLike<Row[]>,
+): AsyncGenerator<Row[]> {
+  let rows = await readAfter(undefined);
+  while (rows.length > 0) {
+    yield rows;
+    rows = await readAfter(rows.at(-1));
+  }
 }
+
+/** Before every id. */
+const nilUuid = "00000000-0000-0000-0000-000000000000";
 
 type OrganizationRow = Parameters<typeof organizationEntry>[0];
 type ProjectRow = Parameters<typeof projectEntry>[0];
 type EnvironmentRow = Parameters<typeof environmentEntry>[0];
 type FlagRow = Parameters<typeof flagEntry>[0] & Parameters<typeof flagEntry>[1];
 
-const organizations = (tx: Transaction) => tx<OrganizationRow[]>`
-    select organization.id, organization.name, organization.plan, organization.limits,
-           organization.version,
-           organization.updated_at as "updatedAt",
-           (select count(*)::integer from projects as project
-             where project.organization_id = organization.id) as "projectCount"
-    from organizations as organization`;
+const organizationsAfter = (sql: Sql, id: string) => sql<OrganizationRow[]>`
+  select organization.id, organization.name, organization.plan, organization.limits,
+         organization.version,
+         organization.updated_at as "updatedAt",
+         (select count(*)::integer from projects as project
+           where project.organization_id = organization.id) as "projectCount"
+  from organizations as organization
+  where organization.id > ${id}
+  order by organization.id
+  limit ${pageBounds.rows}`;
 
-const projects = (tx: Transaction) => tx<ProjectRow[]>`
-    select id, organization_id as "organizationId", name, created_at as "createdAt"
-    from projects`;
+const projectsAfter = (sql: Sql, id: string) => sql<ProjectRow[]>`
+  select id, organization_id as "organizationId", name, created_at as "createdAt"
+  from projects
+  where id > ${id}
+  order by id
+  limit ${pageBounds.rows}`;
 
-const environments = (tx: Transaction) => tx<EnvironmentRow[]>`
-    select environment.id, environment.project_id as "projectId",
-           project.organization_id as "organizationId",
-           environment.name, environment.created_at as "createdAt"
-    from environments as environment
-    join projects as project on project.id = environment.project_id`;
+const environmentsAfter = (sql: Sql, id: string) => sql<EnvironmentRow[]>`
+  select environment.id, environment.project_id as "projectId",
+         project.organization_id as "organizationId",
+         environment.name, environment.created_at as "createdAt"
+  from environments as environment
+  join projects as project on project.id = environment.project_id
+  where environment.id > ${id}
+  order by environment.id
+  limit ${pageBounds.rows}`;
 
-const flags = (tx: Transaction) => tx<FlagRow[]>`
-    select flag.id, project.organization_id as "organizationId", flag.project_id as "projectId",
-           flag.key, state.environment_id as "environmentId", state.enabled,
-           state.rollout_percentage as "rolloutPercentage",
-           state.targeting_rules as "targetingRules", state.version, state.updated_at as "updatedAt"
-    from flag_states as state
-    join flags as flag on flag.id = state.flag_id
-    join projects as project on project.id = flag.project_id`;
+/** As many flags as fit the bounds, and at least one. */
+const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
+  select flag.id, project.organization_id as "organizationId", flag.project_id as "projectId",
+         flag.key, state.environment_id as "environmentId", state.enabled,
+         state.rollout_percentage as "rolloutPercentage",
+         state.targeting_rules as "targetingRules", state.version, state.updated_at as "updatedAt"
+  from (
+    select next.*,
+           sum(octet_length(next.targeting_rules::text))
+             over (order by next.flag_id, next.environment_id)
+             - octet_length(next.targeting_rules::text) as bytes_before
+    from (
+      select * from flag_states
+      where (flag_id, environment_id) > (${last?.id ?? nilUuid}, ${last?.environmentId ?? nilUuid})
+      order by flag_id, environment_id
+      limit ${pageBounds.rows}
+    ) as next
+  ) as state
+  join flags as flag on flag.id = state.flag_id
+  join projects as project on project.id = flag.project_id
+  where state.bytes_before < ${pageBounds.bytes}
+  order by state.flag_id, state.environment_id`;

@@ -6,6 +6,7 @@ import type { Broker } from "./broker.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
 import {
+  recordAdvanced,
   recordSent,
   type StreamName,
   type UnsentRow,
@@ -21,6 +22,11 @@ import {
 export type Lane = {
   /** Publishes until nothing is left. Answers how many messages it sent. */
   drain(): Promise<number>;
+  /**
+   * Publishes messages that have no rows, as one batch. Rows that were unsent when the caller read the
+   * values are published afterwards, so the newest value of an entry is always the last one.
+   */
+  write(messages: readonly OutgoingMessage[]): Promise<void>;
   /** The last sequence that is recorded as published. */
   lastSequence(): number;
 };
@@ -53,6 +59,17 @@ export function createLane(options: {
         await publish(rows);
         sent += rows.length;
       }
+    },
+    async write(messages) {
+      if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
+      const recordedBefore = lastSequence;
+      const { failure } = await publishFenced(broker.client, messages, lastSequence);
+      if (failure !== undefined)
+        throw new StreamMovedError("not everything was acknowledged", { cause: failure });
+      lastSequence += messages.length;
+      await lease.recordAsLeader((tx) =>
+        recordAdvanced(tx, stream, { lastSequence, recordedBefore }),
+      );
     },
     lastSequence: () => lastSequence,
   };

@@ -1,4 +1,5 @@
 import { flagEventsStream, type SnapshotRevision } from "@halyard/contracts";
+import type { StreamPosition } from "@halyard/jetstream";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { encodePublished } from "../outbox/published-hint.ts";
 import { StreamMovedError } from "./failures.ts";
@@ -106,17 +107,29 @@ export async function recordSent(
       and row.subject = sent.subject
       and row.id < sent.id
     returning row.id`;
-  const advanced = tx`
-    update relay_streams
-    set last_sequence = greatest(last_sequence, ${lastSequence})
-    where stream = ${stream} and last_sequence >= ${recordedBefore}`;
+  const advanced = recordAdvanced(tx, stream, { lastSequence, recordedBefore });
   // Sent together, they cost one way to the database and back.
-  const [ofSent, ofOvertaken, { count }] = await Promise.all([recorded, overtaken, advanced]);
-  if (count === 0)
-    throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
+  const [ofSent, ofOvertaken] = await Promise.all([recorded, overtaken, advanced]);
   const settled = [...ofSent, ...ofOvertaken].map((row) => row.id);
   if (settled.length > 0) await notifyPublished(tx, settled, revision);
   return settled;
+}
+
+/**
+ * Records the last published sequence. Rejects when the database has lost the sequence that this leader
+ * recorded before.
+ */
+export async function recordAdvanced(
+  tx: Transaction,
+  stream: StreamName,
+  { lastSequence, recordedBefore }: { lastSequence: number; recordedBefore: number },
+): Promise<void> {
+  const { count } = await tx`
+    update relay_streams
+    set last_sequence = greatest(last_sequence, ${lastSequence})
+    where stream = ${stream} and last_sequence >= ${recordedBefore}`;
+  if (count === 0)
+    throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
 }
 
 const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -267,10 +280,21 @@ export async function recordStream(
           base_sequence = excluded.base_sequence`;
 }
 
-/** Settles rows that a full write of the snapshot already holds. */
-export async function recordSuperseded(tx: Transaction, ids: readonly number[]): Promise<void> {
-  if (ids.length === 0) return;
-  await tx`
-    update outbox set sent_at = clock_timestamp()
-    where id = any(${[...ids]}::bigint[]) and sent_at is null`;
+/**
+ * The base sequence of a snapshot whose rebuild has begun. No stream reaches it, so that every release
+ * rebuilds such a snapshot again.
+ */
+const baseWhileRebuilding = Number.MAX_SAFE_INTEGER;
+
+/** Records that a rebuild of the snapshot has begun. Until it ends, every leader begins another one. */
+export async function recordRebuilding(tx: Transaction, position: StreamPosition): Promise<void> {
+  const { createdAt, lastSequence } = position;
+  await recordStream(tx, "snapshot", {
+    createdAt,
+    lastSequence,
+    baseSequence: baseWhileRebuilding,
+  });
 }
+
+export const isRebuilding = ({ baseSequence }: RecordedStream) =>
+  baseSequence === baseWhileRebuilding;

@@ -1,110 +1,88 @@
-import { completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
+import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
 import {
+  ensureSnapshot,
   type OutgoingMessage,
-  publishFenced,
-  recreateSnapshot,
-  type StreamPosition,
+  purgeEntriesBefore,
+  readComplete,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Broker } from "./broker.ts";
-import { LeadershipLostError, StreamMovedError } from "./failures.ts";
+import { LeadershipLostError } from "./failures.ts";
 import { readFullState } from "./full-state.ts";
+import { createLane } from "./lane.ts";
 import type { Lease } from "./lease.ts";
-import { recordStream, recordSuperseded } from "./outbox-rows.ts";
-import type { SnapshotOptions } from "./synchronise-snapshot.ts";
+import { recordRebuilding, recordStream, settleOvertaken } from "./outbox-rows.ts";
+import type { SnapshotOptions, SnapshotStanding } from "./synchronise-snapshot.ts";
 
 /**
- * Writes the whole snapshot anew: an empty bucket, every entry as the tables have it at one moment,
- * and last the entry `complete` with a new epoch. Readers keep what they have until they see it.
+ * Writes the whole snapshot from the tables, in the bucket that exists, under a new epoch. Readers stay in
+ * the old epoch, with the old entries and the rewritten ones, until the entry `complete` names the new one;
+ * then they read everything again.
  *
- * Rows of the outbox that were committed before that moment are settled by it; if they were sent
- * afterwards, an older value could overtake a newer one. What commits later is sent as usual.
+ * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over begins another
+ *    one, and schedulers cancel nothing because the old entries lack it.
+ * 2. Write every entry behind the old ones, page by page. Unsent rows are published after each page, so
+ *    changes do not wait for the rebuild. A row is never overtaken by an older value of its entry, because
+ *    no page is read or written while rows are published.
+ * 3. Remove what the tables do not have: every entry that is still before the first page.
+ * 4. Record the base and write `complete`.
  *
- * Answers where the snapshot stands.
+ * Rows carry revisions of the new epoch. Edges report such a revision only after they have read the new
+ * content, so the answer to a write during a rebuild waits for its full time and claims nothing.
+ *
+ * Returns the position of the stream and the new epoch.
  */
 export async function rebuildSnapshot(
   sql: Sql,
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<StreamPosition> {
+): Promise<SnapshotStanding> {
   const epoch = options.newEpoch();
-  broker.logger.info({ epoch }, "writing the snapshot anew");
-  // Nobody but the leader may delete what is there.
-  if (!options.isLeading()) throw new LeadershipLostError("the lease ended before a full write");
-  const { createdAt, lastSequence: start } = await recreateSnapshot(
-    broker.manager,
-    broker.replicas,
-  );
-  let lastSequence = start;
-  const supersededRows = await readFullState(sql, options.plans, async (entries) => {
-    if (!options.isLeading()) throw new LeadershipLostError("the lease ended during a full write");
-    lastSequence = await publishAll(broker, entries.map(outgoing), lastSequence);
+  broker.logger.info({ epoch }, "rebuilding the snapshot");
+  const start = await ensureSnapshot(broker.manager, broker.replicas);
+  const { createdAt } = start;
+  await lease.recordAsLeader(async (tx) => {
+    // Rows before the stream, in the order in which a lane locks them.
+    await settleOvertaken(tx);
+    await recordRebuilding(tx, start);
   });
+  const { plans, publications, isLeading } = options;
+  const lane = createLane({
+    ...{ stream: "snapshot", sql, lease, broker, publications, epoch, isLeading },
+    lastSequence: start.lastSequence,
+  });
+  const former = await readComplete(broker.manager);
+  if (former !== undefined) await lane.write([completeMessage({ ...former, rebuilding: true })]);
+  let entries = 0;
+  for await (const page of readFullState(sql, plans)) {
+    await lane.write(page.map(outgoing));
+    await lane.drain();
+    entries += page.length;
+  }
+  await lane.drain();
 
-  // Recorded before `complete`: if we die in between, the next leader starts over.
-  for (let from = 0; from < supersededRows.length; from += recordedAtOnce)
-    await lease.recordAsLeader((tx) =>
-      recordSuperseded(tx, supersededRows.slice(from, from + recordedAtOnce)),
-    );
+  if (!isLeading()) throw new LeadershipLostError("the lease ended during a rebuild");
+  await purgeEntriesBefore(broker.manager, start.lastSequence + 1);
+  const base = lane.lastSequence();
+  // A crash before `complete` leaves a stream that ends at its base, so the next leader starts over.
   await lease.recordAsLeader((tx) =>
-    recordStream(tx, "snapshot", { createdAt, lastSequence, baseSequence: lastSequence }),
+    recordStream(tx, "snapshot", { createdAt, lastSequence: base, baseSequence: base }),
   );
-  const complete = {
-    subject: snapshotBucket.subjectPrefix + completeKey,
-    payload: JSON.stringify({ epoch }),
-  };
-  const baseSequence = lastSequence;
-  lastSequence = await publishAll(broker, [complete], baseSequence);
-  await lease.recordAsLeader((tx) =>
-    recordStream(tx, "snapshot", { createdAt, lastSequence, baseSequence }),
-  );
-  broker.logger.info({ epoch, entries: lastSequence - start - 1 }, "the snapshot is complete");
-  return { createdAt, lastSequence };
+  await lane.write([completeMessage({ epoch })]);
+  broker.logger.info({ epoch, entries }, "the snapshot is complete");
+  return { createdAt, lastSequence: lane.lastSequence(), epoch };
 }
 
-/** A part takes milliseconds to record, far from any time-out. */
-const recordedAtOnce = 5_000;
-
-/** What is on its way to the broker at once, which has two seconds to acknowledge it. */
-const bytesAtOnce = 4 * 1024 * 1024;
+const completeMessage = (entry: CompleteEntry): OutgoingMessage => ({
+  subject: snapshotBucket.subjectPrefix + completeKey,
+  payload: JSON.stringify(entry),
+});
 
 function outgoing({ address, value }: AddressedEntry): OutgoingMessage {
   return {
     subject: snapshotBucket.subjectPrefix + entryKey(address),
     payload: JSON.stringify(value),
   };
-}
-
-async function publishAll(
-  broker: Broker,
-  messages: readonly OutgoingMessage[],
-  lastSequence: number,
-): Promise<number> {
-  let next = lastSequence;
-  for (let from = 0; from < messages.length; ) {
-    const batch = upTo(bytesAtOnce, messages, from);
-    const result = await publishFenced(broker.client, batch, next);
-    if (result.failure !== undefined)
-      throw new StreamMovedError("the snapshot could not be written", { cause: result.failure });
-    from += batch.length;
-    next += batch.length;
-  }
-  return next;
-}
-
-/** Messages from a position on, as many as fit, and at least one. */
-function upTo(
-  bytes: number,
-  messages: readonly OutgoingMessage[],
-  from: number,
-): readonly OutgoingMessage[] {
-  let end = from;
-  let size = 0;
-  while (end < messages.length && (end === from || size < bytes)) {
-    size += messages[end]?.payload.length ?? 0;
-    end += 1;
-  }
-  return messages.slice(from, end);
 }

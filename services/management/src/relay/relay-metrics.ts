@@ -7,6 +7,9 @@ export type RelayMetrics = {
   databaseBehind: Counter;
   unsentRows: Gauge;
   oldestUnsentSeconds: Gauge;
+  logBytes: Gauge;
+  logMaxBytes: Gauge;
+  logUnread: Gauge;
 };
 
 export function createRelayMetrics(registry: Registry): RelayMetrics {
@@ -30,6 +33,21 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
     oldestUnsentSeconds: new Gauge({
       name: "halyard_outbox_oldest_unsent_seconds",
       help: "How long the oldest message has waited in the outbox, as the leader last saw it",
+      registers,
+    }),
+    logBytes: new Gauge({
+      name: "halyard_flag_events_bytes",
+      help: "Size of the log of events, as measured by the leader",
+      registers,
+    }),
+    logMaxBytes: new Gauge({
+      name: "halyard_flag_events_max_bytes",
+      help: "Size at which the log of events discards its oldest ones; 0 for no bound",
+      registers,
+    }),
+    logUnread: new Gauge({
+      name: "halyard_flag_events_unread",
+      help: "Events of the log that webhook dispatchers have not processed",
       registers,
     }),
     databaseBehind: new Counter({

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { cleanUpEveryMs } from "./clean-up.ts";
+import { cleanUpEveryMs, startCleanUp } from "./clean-up.ts";
 import type { RelayMetrics } from "./relay-metrics.ts";
 import { leadOneRound, type RoundOptions } from "./round.ts";
 import { createWakeUp } from "./wake-up.ts";
@@ -26,8 +26,9 @@ const retryAfterMs = 500;
 export function startRelay(
   options: Omit<
     RoundOptions,
-    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog" | "cleanUpSchedule"
+    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog" | "onLogSize"
   > & {
+    cleanUpEveryMs?: number;
     metrics: RelayMetrics;
     logger: Logger;
   },
@@ -46,7 +47,11 @@ export function startRelay(
       metrics.unsentRows.set(rows);
       metrics.oldestUnsentSeconds.set(oldestSeconds);
     },
-    cleanUpSchedule: { dueAtMs: performance.now() + cleanUpEveryMs },
+    onLogSize: ({ bytes, maxBytes, unread }) => {
+      metrics.logBytes.set(bytes);
+      metrics.logMaxBytes.set(maxBytes ?? 0);
+      metrics.logUnread.set(unread);
+    },
   };
 
   async function run(): Promise<void> {
@@ -74,15 +79,24 @@ export function startRelay(
     // What another process leads, it also measures.
     metrics.unsentRows.set(0);
     metrics.oldestUnsentSeconds.set(0);
+    metrics.logBytes.set(0);
+    metrics.logMaxBytes.set(0);
+    metrics.logUnread.set(0);
   }
 
+  const isLeading = () => leading && lease.isHeld();
   const running = run();
+  const cleaning = startCleanUp({
+    ...options,
+    isLeading,
+    everyMs: options.cleanUpEveryMs ?? cleanUpEveryMs,
+  });
   return {
     wake: wakeUp.wake,
-    isLeading: () => leading && lease.isHeld(),
+    isLeading,
     stop: async () => {
       stop.abort();
-      await running;
+      await Promise.all([running, cleaning.stop()]);
     },
   };
 }

@@ -1,15 +1,14 @@
-import { flagEventsStream, type PlanLimits, snapshotBucket } from "@halyard/contracts";
 import {
-  readEpoch,
-  type StreamPosition,
-  snapshotPosition,
-  streamPosition,
-} from "@halyard/jetstream";
+  flagEventsStream,
+  type PlanLimits,
+  type SnapshotRevision,
+  snapshotBucket,
+} from "@halyard/contracts";
+import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
 import type { Broker } from "./broker.ts";
-import { cleanUp, cleanUpEveryMs } from "./clean-up.ts";
 import { discardStreams } from "./discard-streams.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import { findUnexplained } from "./find-unexplained.ts";
@@ -20,6 +19,7 @@ import { confirmStreams } from "./streams-standing.ts";
 import { synchroniseLog } from "./synchronise-log.ts";
 import { synchroniseSnapshot } from "./synchronise-snapshot.ts";
 import type { WakeUp } from "./wake-up.ts";
+import { type LogSize, watchLogSize } from "./watch-log-size.ts";
 
 /**
  * One round of leading: detect a database that is older than the streams, bring outbox and streams to
@@ -41,7 +41,7 @@ export type RoundOptions = {
   onDatabaseBehind: () => void;
   onPublished: (messages: number) => void;
   onBacklog: (backlog: { rows: number; oldestSeconds: number }) => void;
-  cleanUpSchedule: { dueAtMs: number };
+  onLogSize: (size: LogSize) => void;
 };
 
 /** What is found without a hint, when a notification was lost or its sender died. */
@@ -92,9 +92,10 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
     const isLeading = () => lease.isHeld() && !ended.aborted;
     const shared = { sql, lease, broker, publications, isLeading };
     const carryEntries = async () => {
-      standing.snapshot = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
-      const { lastSequence } = standing.snapshot;
-      const epoch = await announceEpoch(options, lastSequence);
+      const synchronised = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
+      standing.snapshot = synchronised;
+      const { lastSequence, epoch } = synchronised;
+      await announce(options, { epoch, revision: lastSequence });
       options.onLeading();
       lanes.snapshot = createLane({ ...shared, stream: "snapshot", epoch, lastSequence });
       await runLane(lanes.snapshot, options, ended);
@@ -111,22 +112,19 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       watchStreams(standing, options, ended),
       confirmRegularly(lanes, options, ended),
       measureBacklog(options, ended),
+      watchLogSize(options, ended),
       applyPlansRegularly(options, ended),
-      cleanUpRegularly(options, ended),
     ];
   });
 }
 
 /** Notifies all replicas of the snapshot's revision, so that they know which edges are current. */
-async function announceEpoch(
-  { sql, broker, publications }: RoundOptions,
-  revision: number,
-): Promise<string> {
-  const epoch = await readEpoch(broker.manager);
-  if (epoch === undefined) throw new StreamMovedError("the snapshot has no epoch yet");
-  publications.confirm([], { epoch, revision });
-  await notifyPublished(sql, [], { epoch, revision });
-  return epoch;
+async function announce(
+  { sql, publications }: RoundOptions,
+  revision: SnapshotRevision,
+): Promise<void> {
+  publications.confirm([], revision);
+  await notifyPublished(sql, [], revision);
 }
 
 /** Discards the streams if the database is older than they are. */
@@ -225,18 +223,5 @@ async function applyPlansRegularly(options: RoundOptions, signal: AbortSignal): 
       wakeUp.wake();
     }
     await wakeUp.sleep(applyPlansEveryMs, signal);
-  }
-}
-
-/** A round may be short, so when it is time again is known outside of it. */
-async function cleanUpRegularly(options: RoundOptions, signal: AbortSignal): Promise<void> {
-  const { sql, broker, wakeUp, cleanUpSchedule } = options;
-  for (;;) {
-    await wakeUp.sleep(Math.max(0, cleanUpSchedule.dueAtMs - performance.now()), signal);
-    if (signal.aborted) return;
-    cleanUpSchedule.dueAtMs = performance.now() + cleanUpEveryMs;
-    await cleanUp(sql, broker).catch((error: unknown) => {
-      broker.logger.warn({ err: error }, "cleaning up failed; it is tried again later");
-    });
   }
 }

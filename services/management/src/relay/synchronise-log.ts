@@ -24,7 +24,8 @@ export async function synchroniseLog(
   broker: Broker,
   publications: Publications,
 ): Promise<StreamPosition> {
-  const position = await ensureFlagEvents(broker.manager, broker.replicas);
+  const { manager, replicas, flagEventsMaxBytes } = broker;
+  const position = await ensureFlagEvents(manager, replicas, flagEventsMaxBytes);
   const recorded = await recordedStream(sql, "events");
   const sameStream = recorded?.createdAt === position.createdAt;
   const known = sameStream ? Math.min(recorded.lastSequence, position.lastSequence) : 0;

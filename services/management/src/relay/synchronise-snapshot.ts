@@ -1,6 +1,12 @@
 import type { PlanLimits } from "@halyard/contracts";
-import { type StreamPosition, snapshotPosition } from "@halyard/jetstream";
+import {
+  purgeComplete,
+  readEpoch,
+  type StreamPosition,
+  snapshotPosition,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
+import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
 import { StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
@@ -9,37 +15,46 @@ import { rebuildSnapshot } from "./rebuild-snapshot.ts";
 
 export type SnapshotOptions = {
   plans: Readonly<Record<string, PlanLimits>>;
+  publications: Publications;
   newEpoch: () => string;
   isLeading: () => boolean;
 };
 
+export type SnapshotStanding = StreamPosition & { epoch: string };
+
 /**
- * Brings the outbox and the snapshot to agree before anything is published. A snapshot that is not
- * there, not complete, not the one that we wrote, or that lost its newest entries (the broker died
- * before its disk had them) is written anew from the tables. Entries that were
- * published without being recorded do no harm: of each entry only the newest value is unsent from here on,
- * and sending that again changes nothing.
+ * Brings the outbox and the snapshot to agree before anything is published. A snapshot is rebuilt from
+ * the tables if it is missing, incomplete, not recorded, or if it lost its newest entries because the
+ * broker died before its disk had them. Entries that were published without being recorded do no harm: of
+ * each entry only the newest value is unsent from here on, and sending that again changes nothing.
  *
- * Answers where the snapshot stands; the next entry goes behind its last sequence.
+ * A bucket that lost its end may also lack entries that the lost ones had replaced. It must not be read
+ * until it is rebuilt, so its entry `complete` is removed first.
+ *
+ * Returns the position of the stream and its epoch; the next entry follows the last sequence.
  */
 export async function synchroniseSnapshot(
   sql: Sql,
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<StreamPosition> {
+): Promise<SnapshotStanding> {
   const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
-  const intact =
-    position?.isComplete === true &&
-    recorded?.createdAt === position.createdAt &&
-    // The sequence after the base is that of the entry `complete`.
-    position.lastSequence > recorded.baseSequence &&
-    position.lastSequence >= recorded.lastSequence;
-  if (!intact) return rebuildSnapshot(sql, lease, broker, options);
+  const isRecorded = position?.isComplete === true && recorded?.createdAt === position.createdAt;
+  if (!isRecorded) return rebuildSnapshot(sql, lease, broker, options);
+  if (position.lastSequence < recorded.lastSequence) {
+    await purgeComplete(broker.manager, position.lastSequence);
+    return rebuildSnapshot(sql, lease, broker, options);
+  }
+  // The sequence after the base is that of the entry `complete`.
+  if (position.lastSequence <= recorded.baseSequence)
+    return rebuildSnapshot(sql, lease, broker, options);
   if (position.lastSequence > recorded.lastSequence)
     throw new StreamMovedError("the snapshot grew after it was compared with the outbox");
 
   await lease.recordAsLeader(settleOvertaken);
-  return position;
+  const epoch = await readEpoch(broker.manager);
+  if (epoch === undefined) throw new StreamMovedError("the snapshot has no epoch");
+  return { ...position, epoch };
 }

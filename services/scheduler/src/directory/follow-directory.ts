@@ -18,8 +18,8 @@ import type { FlagDirectory, FlagPlace } from "./flag-directory.ts";
 export type OnFlagsGone = {
   /** A flag was deleted in an environment. */
   deleted(place: FlagPlace): void;
-  /** Everything was read anew; whatever the directory does not have may be gone. */
-  readAnew(): void;
+  /** Everything of an epoch was read; whatever the directory does not have may be gone. */
+  readAnew(epoch: string): void;
 };
 
 export function followDirectory(options: {
@@ -37,7 +37,7 @@ export function followDirectory(options: {
     filter: everythingFilter,
     logger,
     follower: {
-      replace(_epoch, entries) {
+      replace(epoch, entries) {
         keys.replace(
           entries.flatMap(({ address, value }) =>
             address.kind === "key" ? [[address.keyId, value as KeyEntry | Tombstone] as const] : [],
@@ -50,7 +50,7 @@ export function followDirectory(options: {
           unreadable,
         );
         unreadable = [];
-        onFlagsGone.readAnew();
+        onFlagsGone.readAnew(epoch);
       },
       apply({ address, value }) {
         if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);

@@ -12,7 +12,8 @@ import { cancelOfFlags, listScheduledFlags, type ScheduledFlag } from "./cancel-
  * checked, and once more when each schedule is so old that its flag must be in the directory.
  *
  * The first look waits because a restored database has flags that the snapshot calls deleted, until
- * management has rebuilt the snapshot. That is another full read, and the wait begins again.
+ * management has rebuilt the snapshot. That is another full read, and the wait begins again. While the
+ * rebuild is under way, there is no look.
  *
  * Every replica does so for itself. Cancelling twice is cancelling once; and a change of a deleted
  * flag that is sent all the same comes back as cancelled.
@@ -29,16 +30,19 @@ export function createSchedulesOfDeletedFlags(options: {
   flags: Pick<FlagDirectory, "standing">;
   /** Whether the directory follows the snapshot at this moment. */
   directoryIsCurrent: () => boolean;
+  /** Returns whether the directory has the present epoch of a snapshot that is not being rebuilt. */
+  snapshotIsSettled: (epoch: string) => Promise<boolean>;
   /** When every flag is looked at after a full read. */
   lookAfterMs?: readonly number[];
   logger: Logger;
 }): SchedulesOfDeletedFlags {
-  const { sql, flags, directoryIsCurrent, logger } = options;
+  const { sql, flags, directoryIsCurrent, snapshotIsSettled, logger } = options;
   const looksAfterMs = options.lookAfterMs ?? lookAfterMs;
   const alarm = createAlarm();
   let stopped = false;
   let deleted: FlagPlace[] = [];
   let sweepAsked = false;
+  let epoch = "";
   let working: Promise<void> | undefined;
   let looks: NodeJS.Timeout[] = [];
 
@@ -68,6 +72,7 @@ export function createSchedulesOfDeletedFlags(options: {
 
   /** A directory that is behind knows nothing of new flags; the next full read asks for another look. */
   async function cancelOfMissingFlags(): Promise<void> {
+    if (!(await snapshotIsSettled(epoch))) return;
     let last: FlagPlace | undefined;
     do {
       const page = await listScheduledFlags(sql, last, batchSize);
@@ -93,7 +98,8 @@ export function createSchedulesOfDeletedFlags(options: {
       deleted.push(place);
       start();
     },
-    readAnew() {
+    readAnew(ofEpoch) {
+      epoch = ofEpoch;
       looks.forEach(clearTimeout);
       looks = looksAfterMs.map((afterMs) => setTimeout(sweep, afterMs).unref());
     },

@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import { defaultPlans, flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { createMetrics } from "@halyard/service";
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { JetStreamManager } from "@nats-io/jetstream";
+import { v7 as uuidv7 } from "uuid";
+import { createPublications } from "../src/outbox/publications.ts";
+import { cleanUp } from "../src/relay/clean-up.ts";
+import { type Relay, startRelay } from "../src/relay/relay.ts";
+import { createRelayMetrics } from "../src/relay/relay-metrics.ts";
+import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
+
+/** The clean-up of a leader with many old deletions, beside its rounds. */
+const tombstones = 3_000;
+
+let rebuilds: Rebuilds;
+let relay: Relay;
+/** Purges wait for this. */
+let gate = Promise.withResolvers<void>();
+let underWay = 0;
+let mostUnderWay = 0;
+
+beforeAll(async () => {
+  rebuilds = await openRebuilds();
+  relay = startRelay({
+    ...rebuilds,
+    broker: { ...rebuilds.broker, manager: gated(rebuilds.broker.manager) },
+    publications: createPublications(),
+    plans: defaultPlans,
+    now: () => new Date(),
+    newId: uuidv7,
+    newEpoch: randomUUID,
+    cleanUpEveryMs: 50,
+    metrics: createRelayMetrics(createMetrics({ service: "management" })),
+    logger: rebuilds.broker.logger,
+  });
+  await eventually(() => relay.isLeading());
+  await writeTombstones(tombstones);
+});
+afterAll(async () => {
+  gate.resolve();
+  await relay?.stop();
+  await rebuilds?.close();
+});
+
+/** A manager whose purges of single entries wait for the gate. */
+function gated(manager: JetStreamManager): JetStreamManager {
+  const streams = Object.create(manager.streams) as JetStreamManager["streams"];
+  streams.purge = async (name, options) => {
+    underWay += 1;
+    mostUnderWay = Math.max(mostUnderWay, underWay);
+    await gate.promise;
+    underWay -= 1;
+    return manager.streams.purge(name, options);
+  };
+  return Object.create(manager, { streams: { value: streams } }) as JetStreamManager;
+}
+
+/** Has the relay publish tombstones, and lets them become old. */
+async function writeTombstones(count: number): Promise<void> {
+  const { sql } = rebuilds;
+  await sql`
+    insert into outbox (stream, message_id, subject, payload, tombstone)
+    select 'snapshot', gen_random_uuid(), 'gone.flag.gone.' || gen_random_uuid(), '{}', true
+    from generate_series(1, ${count})`;
+  relay.wake();
+  await eventually(async () => (await unsent()) === 0);
+  await sql`update outbox set sent_at = sent_at - interval '8 days' where tombstone`;
+}
+
+async function unsent(): Promise<number> {
+  const [row] = await rebuilds.sql`select count(*)::integer as rows from outbox
+    where sent_at is null`;
+  return row?.rows;
+}
+
+async function rowsOfTombstones(): Promise<number> {
+  const [row] = await rebuilds.sql`select count(*)::integer as rows from outbox where tombstone`;
+  return row?.rows;
+}
+
+async function tombstonesInBucket(): Promise<number> {
+  const { state } = await rebuilds.broker.manager.streams.info(snapshotBucket.streamName, {
+    subjects_filter: `${snapshotBucket.subjectPrefix}gone.>`,
+  });
+  return Object.keys(state.subjects ?? {}).length;
+}
+
+describe("given a leader that purges thousands of tombstones", () => {
+  it("begins its next round and publishes changes meanwhile", async () => {
+    const { sql, broker } = rebuilds;
+    await eventually(() => underWay > 0, { because: "the clean-up purges" });
+    await broker.manager.streams.delete(flagEventsStream.name);
+    await eventually(async () => (await streamExists()) && relay.isLeading());
+    await sql`
+      insert into outbox (stream, message_id, subject, payload)
+      values ('events', ${randomUUID()}, 'flag.updated', '{}')`;
+    relay.wake();
+    await eventually(async () => (await unsent()) === 0, { because: "the change is published" });
+    expect(await rowsOfTombstones()).toBe(tombstones);
+  });
+
+  it("purges a few at once, and all in the end", async () => {
+    expect(mostUnderWay).toBe(4);
+    gate.resolve();
+    await eventually(async () => (await rowsOfTombstones()) === 0, { withinMs: 30_000 });
+    expect(await tombstonesInBucket()).toBe(0);
+  });
+
+  const streamExists = () =>
+    rebuilds.broker.manager.streams.info(flagEventsStream.name).then(
+      () => true,
+      () => false,
+    );
+});
+
+describe("given a clean-up that has to stop", () => {
+  it("keeps the rows of tombstones that it did not purge", async () => {
+    gate = Promise.withResolvers();
+    gate.resolve();
+    await relay.stop();
+    const { sql, broker } = rebuilds;
+    await sql`
+      insert into outbox (stream, message_id, subject, payload, tombstone)
+      select 'snapshot', gen_random_uuid(), 'gone.flag.gone.' || gen_random_uuid(), '{}', true
+      from generate_series(1, 100)`;
+    await sql`update outbox set sent_at = now() - interval '8 days', stream_sequence = id
+      where tombstone`;
+    let purges = 0;
+    await cleanUp(sql, broker, () => ++purges <= 30);
+    expect(await rowsOfTombstones()).toBeGreaterThan(70);
+    await cleanUp(sql, broker, () => true);
+    expect(await rowsOfTombstones()).toBe(0);
+  });
+});
+
+describe("given an entry that was written again after its deletion", () => {
+  it("keeps the entry", async () => {
+    const { sql, broker } = rebuilds;
+    const subject = "back.flag.back.again";
+    const { seq } = await broker.client.publish(snapshotBucket.subjectPrefix + subject, "{}");
+    await sql`
+      insert into outbox (stream, message_id, subject, payload, tombstone)
+      values ('snapshot', ${randomUUID()}, ${subject}, '{}', true)`;
+    await sql`update outbox set sent_at = now() - interval '8 days', stream_sequence = ${seq - 1}
+      where subject = ${subject}`;
+    await cleanUp(sql, broker, () => true);
+    expect(await rowsOfTombstones()).toBe(0);
+    const message = await broker.manager.direct.getMessage(snapshotBucket.streamName, {
+      last_by_subj: snapshotBucket.subjectPrefix + subject,
+    });
+    expect(message?.seq).toBe(seq);
+  });
+});

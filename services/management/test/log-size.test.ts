@@ -1,0 +1,135 @@
+import { flagEventsStream } from "@halyard/contracts";
+import { boundStream, connectNats, ensureFlagEvents, findStream } from "@halyard/jetstream";
+import { startTestNats, type TestNats } from "@halyard/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { pino } from "pino";
+import type { Broker } from "../src/relay/broker.ts";
+import { logAlarm } from "../src/relay/log-alarm.ts";
+import { createWakeUp } from "../src/relay/wake-up.ts";
+import { type LogSize, watchLogSize } from "../src/relay/watch-log-size.ts";
+
+/** The bound of the log of events in bytes. */
+const mebibyte = 1024 * 1024;
+const { name } = flagEventsStream;
+
+let nats: TestNats;
+let broker: Broker;
+let lines: { msg: string }[] = [];
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  const logger = pino({ level: "warn" }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const connection = await connectNats({ nats: { url: nats.url }, name: "test", logger });
+  const manager = await jetstreamManager(connection);
+  broker = { connection, client: jetstream(connection), manager, replicas: 1, logger };
+});
+afterAll(async () => {
+  await broker?.connection.close();
+  await nats?.stop();
+});
+beforeEach(async () => {
+  lines = [];
+  await broker.manager.streams.delete(name).catch(() => undefined);
+});
+
+/** The log as release 0.1.0 creates it. */
+const createUnbounded = () =>
+  broker.manager.streams.add({ name, subjects: [...flagEventsStream.subjects] });
+
+async function publish(mebibytes: number): Promise<void> {
+  const payload = "x".repeat(mebibyte / 2);
+  for (let sent = 0; sent < 2 * mebibytes; sent += 1)
+    await broker.client.publish("flag.updated", payload);
+}
+
+const boundOf = async () => (await findStream(broker.manager, name))?.config.max_bytes;
+
+/** Measures once. */
+async function measure(flagEventsMaxBytes: number): Promise<LogSize[]> {
+  const sizes: LogSize[] = [];
+  const ending = new AbortController();
+  const onLogSize = (size: LogSize) => {
+    sizes.push(size);
+    ending.abort();
+  };
+  await watchLogSize(
+    { broker: { ...broker, flagEventsMaxBytes }, wakeUp: createWakeUp(), onLogSize },
+    ending.signal,
+  );
+  return sizes;
+}
+
+describe("given no log of events", () => {
+  it("is created with the bound", async () => {
+    await ensureFlagEvents(broker.manager, 1, 20 * mebibyte);
+    expect(await boundOf()).toBe(20 * mebibyte);
+  });
+});
+
+describe("given a log of events from an earlier release, without a bound", () => {
+  beforeEach(createUnbounded);
+
+  it("gets the bound, and keeps its events", async () => {
+    await publish(1);
+    expect(await measure(20 * mebibyte)).toMatchObject([{ maxBytes: 20 * mebibyte, unread: 0 }]);
+    expect(await boundOf()).toBe(20 * mebibyte);
+    expect((await findStream(broker.manager, name))?.state.messages).toBe(2);
+    expect(lines).toEqual([]);
+  });
+
+  it("does not get a bound below its size, because that would discard events", async () => {
+    await publish(3);
+    await measure(2 * mebibyte);
+    expect(await boundOf()).toBe(-1);
+    expect((await findStream(broker.manager, name))?.state.messages).toBe(6);
+    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining("is larger than")]);
+  });
+
+  it("reports a log that is almost full before it discards events", async () => {
+    await publish(9);
+    await measure(10 * mebibyte);
+    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining("almost full")]);
+    expect((await findStream(broker.manager, name))?.state.messages).toBe(18);
+  });
+
+  it("counts the events that webhook dispatchers have not processed", async () => {
+    await broker.manager.consumers.add(name, {
+      durable_name: flagEventsStream.webhookConsumer,
+      ack_policy: "explicit",
+    });
+    await publish(1);
+    expect(await measure(20 * mebibyte)).toMatchObject([{ unread: 2 }]);
+  });
+});
+
+describe("given a log of events at its bound", () => {
+  it("discards the oldest events and takes new ones", async () => {
+    await ensureFlagEvents(broker.manager, 1, 4 * mebibyte);
+    await publish(6);
+    const state = (await findStream(broker.manager, name))?.state;
+    expect(state?.last_seq).toBe(12);
+    expect(state?.first_seq).toBeGreaterThan(1);
+    expect(state?.bytes).toBeLessThanOrEqual(4 * mebibyte);
+  });
+});
+
+describe("given a size and a bound", () => {
+  it.each([
+    [79, 100, 100, undefined],
+    [80, 100, 100, "almost full"],
+    [50, undefined, 100, "is not applied"],
+    [50, 200, 100, "is not applied"],
+    [150, undefined, 100, "is larger than"],
+  ])("reports %s of %s bytes, configured %s, as %s", (bytes, maxBytes, configured, expected) => {
+    const alarm = logAlarm({ bytes, maxBytes }, configured);
+    if (expected === undefined) expect(alarm).toBeUndefined();
+    else expect(alarm).toContain(expected);
+  });
+});
+
+describe("given a stream that does not exist", () => {
+  it("is not bounded", async () => {
+    expect(await boundStream(broker.manager, name, mebibyte)).toBeUndefined();
+  });
+});

@@ -1,0 +1,252 @@
+import type { SnapshotRevision } from "@halyard/contracts";
+import { followSnapshot, readComplete, readEpoch, type SnapshotEntry } from "@halyard/jetstream";
+import { connectPostgres } from "@halyard/postgres";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { createPublications } from "../src/outbox/publications.ts";
+import { findUnexplained } from "../src/relay/find-unexplained.ts";
+import type { Lease } from "../src/relay/lease.ts";
+import {
+  flagsInBucket,
+  flagsInTables,
+  openBroker,
+  openRebuilds,
+  type Rebuilds,
+  remove,
+  seedFlags,
+  toggle,
+} from "./rebuild-fixture.ts";
+import { startThrottledProxy } from "./throttled-proxy.ts";
+
+/** A rebuild of the snapshot in the bucket that exists. */
+const flagCount = 3_000;
+
+let rebuilds: Rebuilds;
+const releases: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  rebuilds = await openRebuilds();
+  await seedFlags(rebuilds.sql, flagCount);
+  await rebuilds.synchronise();
+});
+afterEach(async () => {
+  for (const release of releases.splice(0).reverse()) await release();
+});
+afterAll(() => rebuilds?.close());
+
+/** Makes the next leader rebuild a snapshot that is whole. */
+const beginRebuild = () => rebuilds.sql`
+  update relay_streams set base_sequence = ${Number.MAX_SAFE_INTEGER} where stream = 'snapshot'`;
+
+type Hook = (record: number) => Promise<void> | void;
+
+/** The lease, with hooks around each record of the leader. A rebuild records after each page. */
+function recording({ before, after }: { before?: Hook; after?: Hook }): Lease {
+  let records = 0;
+  return {
+    ...rebuilds.lease,
+    async recordAsLeader(work) {
+      const record = ++records;
+      await before?.(record);
+      const result = await rebuilds.lease.recordAsLeader(work);
+      await after?.(record);
+      return result;
+    },
+  };
+}
+
+/** Follows the flags of the snapshot, as an edge does. */
+function follow() {
+  const flags = new Map<string, number>();
+  const fullReads: { epoch: string; flags: number }[] = [];
+  let reached: SnapshotRevision | undefined;
+  function apply({ address, value }: SnapshotEntry): void {
+    if (address.kind !== "flag") return;
+    if (value.version < (flags.get(address.flagId) ?? 0)) return;
+    if ("deleted" in value) flags.delete(address.flagId);
+    else flags.set(address.flagId, value.version);
+  }
+  const followed = followSnapshot({
+    connection: rebuilds.broker.connection,
+    filter: "*.flag.>",
+    logger: rebuilds.broker.logger,
+    follower: {
+      replace(epoch, entries) {
+        flags.clear();
+        for (const entry of entries) apply(entry);
+        fullReads.push({ epoch, flags: flags.size });
+      },
+      apply,
+      rejected: (key) => expect(key).toBe("no rejected entry"),
+      reached: (revision) => {
+        reached = revision;
+      },
+    },
+  });
+  releases.push(() => followed.stop());
+  return {
+    ready: followed.ready,
+    flags: () => Object.fromEntries(flags),
+    fullReads,
+    reached: () => reached,
+  };
+}
+
+const someFlags = async (count: number) =>
+  (await rebuilds.sql<{ id: string }[]>`select id from flags order by random() limit ${count}`).map(
+    ({ id }) => id,
+  );
+
+async function expectAgreement(): Promise<void> {
+  expect(await flagsInBucket(rebuilds.broker)).toEqual(await flagsInTables(rebuilds.sql));
+}
+
+describe("given a broker so slow that a rebuild takes longer than a statement may", () => {
+  it("rebuilds the snapshot all the same", async () => {
+    const statementTimeoutMs = 1_000;
+    const proxy = await startThrottledProxy(rebuilds.natsUrl, 600_000);
+    const broker = await openBroker(proxy.url);
+    const url = `${rebuilds.databaseUrl}?statement_timeout=${statementTimeoutMs}`;
+    const { logger } = broker;
+    const sql = connectPostgres({ url, name: "impatient", maxConnections: 4, logger });
+    releases.push(
+      proxy.close,
+      () => broker.connection.close(),
+      () => sql.end(),
+    );
+    await beginRebuild();
+    const began = performance.now();
+    await rebuilds.synchronise({ sql, broker });
+    expect(performance.now() - began).toBeGreaterThan(2 * statementTimeoutMs);
+    await expectAgreement();
+  });
+});
+
+describe("given readers and changes during a rebuild", () => {
+  it("keeps the bucket readable and brings every reader to the tables", async () => {
+    const epochBefore = await readEpoch(rebuilds.broker.manager);
+    const early = follow();
+    await early.ready;
+    const changed = await someFlags(30);
+    const removed = changed.slice(0, 10);
+    let late: ReturnType<typeof follow> | undefined;
+    await beginRebuild();
+    const { epoch } = await rebuilds.synchronise({
+      lease: recording({
+        async before(record) {
+          for (const flagId of changed.splice(0, 3)) await toggle(rebuilds.sql, flagId);
+          const gone = removed.pop();
+          if (gone !== undefined && !changed.includes(gone)) await remove(rebuilds.sql, gone);
+          if (record !== 6) return;
+          late = follow();
+          await late.ready;
+          expect(late.reached()?.epoch).toBe(epochBefore);
+          expect(await readComplete(rebuilds.broker.manager)).toEqual({
+            epoch: epochBefore,
+            rebuilding: true,
+          });
+        },
+      }),
+    });
+    const tables = await flagsInTables(rebuilds.sql);
+    for (const reader of [early, late]) {
+      await eventually(() => reader?.reached()?.epoch === epoch);
+      expect(reader?.flags()).toEqual(tables);
+      const smallest = Math.min(...(reader?.fullReads ?? []).map((read) => read.flags));
+      expect(smallest).toBeGreaterThanOrEqual(Object.keys(tables).length);
+    }
+    await expectAgreement();
+    expect(await readComplete(rebuilds.broker.manager)).toEqual({ epoch });
+  });
+
+  it("publishes a change before the next page, under a revision of the new epoch", async () => {
+    const [flagId = ""] = await someFlags(1);
+    const reader = follow();
+    await reader.ready;
+    const revisions: SnapshotRevision[] = [];
+    let versionBefore = 0;
+    await beginRebuild();
+    const { epoch } = await rebuilds.synchronise({
+      publications: {
+        ...createPublications(),
+        confirm: (_rowIds, revision) => void (revision && revisions.push(revision)),
+      },
+      lease: recording({
+        async before(record) {
+          if (record === 5) {
+            versionBefore = (await flagsInTables(rebuilds.sql))[flagId] ?? 0;
+            await toggle(rebuilds.sql, flagId);
+          }
+          if (record !== 6) return;
+          await eventually(() => reader.flags()[flagId] === versionBefore + 1);
+          expect(reader.reached()?.epoch).not.toBe(revisions[0]?.epoch);
+        },
+      }),
+    });
+    expect(new Set(revisions.map((revision) => revision.epoch))).toEqual(new Set([epoch]));
+    await eventually(() => reader.reached()?.epoch === epoch);
+    await expectAgreement();
+  });
+});
+
+describe("given entries that the tables do not have", () => {
+  it("removes them", async () => {
+    const lost = await someFlags(5);
+    await rebuilds.sql`delete from flags where id = any(${lost}::uuid[])`;
+    expect(Object.keys(await flagsInBucket(rebuilds.broker))).toEqual(expect.arrayContaining(lost));
+    await beginRebuild();
+    await rebuilds.synchronise();
+    await expectAgreement();
+  });
+});
+
+describe("given a leader that dies during a rebuild", () => {
+  it.each(["before", "after"] as const)(
+    "lets the next leader begin again, wherever it died %s a record",
+    async (moment) => {
+      const { sql, broker, lease } = rebuilds;
+      const epochBefore = await readEpoch(broker.manager);
+      await beginRebuild();
+      let deaths = 0;
+      const attempt = () => {
+        const dieAt = deaths + 1;
+        const hook: Hook = (record) => {
+          if (record === dieAt) throw new Error("the leader died");
+        };
+        return rebuilds.synchronise({ lease: recording({ [moment]: hook }) });
+      };
+      for (;;) {
+        const outcome = await attempt().catch((error: Error) => error.message);
+        if (outcome !== "the leader died") break;
+        deaths += 1;
+        expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+        expect(await readEpoch(broker.manager)).toBeDefined();
+        await expectAgreement();
+      }
+      const pages = 3 + Math.ceil(Object.keys(await flagsInTables(sql)).length / 500);
+      expect(deaths).toBeGreaterThanOrEqual(pages + 2);
+      expect(await readEpoch(broker.manager)).not.toBe(epochBefore);
+    },
+    60_000,
+  );
+});
+
+describe("given a bucket that lost its end", () => {
+  it("is not read until it is rebuilt, and readers keep their state", async () => {
+    const { sql, broker } = rebuilds;
+    const reader = follow();
+    await reader.ready;
+    await sql`update relay_streams set last_sequence = last_sequence + 1 where stream = 'snapshot'`;
+    const { epoch } = await rebuilds.synchronise({
+      lease: recording({
+        async before(record) {
+          if (record > 5) return;
+          expect(await readEpoch(broker.manager)).toBeUndefined();
+          expect(reader.flags()).toEqual(await flagsInTables(sql));
+        },
+      }),
+    });
+    await eventually(() => reader.reached()?.epoch === epoch);
+    await expectAgreement();
+  });
+});
