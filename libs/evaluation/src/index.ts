@@ -1,6 +1,6 @@
 export { type Attributes, type AttributeValue, readAttributes } from "./attributes.ts";
 export { bucketOf } from "./bucket.ts";
-export { compileAll } from "./compile-all.ts";
+export { compileAll, type EvaluateAll } from "./compile-all.ts";
 export { type CompiledFlag, compile } from "./compile-flag.ts";
 export { createContext, type EvaluationContext, emptyContext } from "./context.ts";
 export { evaluateInSteps } from "./evaluate-in-steps.ts";

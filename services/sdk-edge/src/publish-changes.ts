@@ -24,11 +24,11 @@ export function createPublisher(parts: {
 }): (change: SnapshotChange) => void {
   const { directory, views, hub, rounds, metrics, pace, elapsed } = parts;
   return (change) => {
-    const { snapshot, changed } = change;
+    const { changed } = change;
     updateKeys(directory, change);
     if (changed.keys.size > 0) rounds.endWithKeys();
     const beganMs = elapsed();
-    const updated = views.update(snapshot, changed.environments);
+    const updated = views.update(change);
     pace.worked(elapsed() - beganMs);
     for (const environmentId of updated) hub.announce(environmentId);
     const nowMs = parts.now();

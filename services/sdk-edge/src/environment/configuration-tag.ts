@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { type EnvironmentFlags, isDeleted } from "../snapshot/snapshot.ts";
+import { DigestSum } from "./digest-sum.ts";
 import { shortHash } from "./short-hash.ts";
 
 /**
@@ -11,22 +11,6 @@ import { shortHash } from "./short-hash.ts";
 export type ConfigurationTag = { text: string; newestMs: number; hash: string };
 
 const shape = /^([0-9a-z]{1,9})-([A-Za-z0-9_-]{22})$/;
-
-const tags = new WeakMap<EnvironmentFlags, ConfigurationTag>();
-
-export function configurationTagOf(environment: EnvironmentFlags | undefined): ConfigurationTag {
-  if (environment === undefined) return tagOfNothing;
-  let tag = tags.get(environment);
-  if (tag === undefined) {
-    tag = tagOfFlags(stampsOf(environment));
-    tags.set(environment, tag);
-  }
-  return tag;
-}
-
-function stampsOf({ flags }: EnvironmentFlags): StampedFlag[] {
-  return Array.from(flags, ([flagId, entry]) => stampOf(entry, flagId));
-}
 
 /** What a tag says of a flag. */
 export type StampedFlag = {
@@ -43,20 +27,47 @@ export function stampOf(entry: Stamped, flagId: string): StampedFlag {
 
 type Stamped = { version: number; committed_at: string };
 
-export function tagOfFlags(flags: Iterable<StampedFlag>): ConfigurationTag {
-  const states: string[] = [];
-  let newestMs = 0;
-  for (const { flagId, version, committedAt, deleted } of flags) {
-    newestMs = Math.max(newestMs, Date.parse(committedAt));
-    // Deletions are forgotten sooner here and later there; what counts is that the flag is gone.
-    if (!deleted) states.push(`${flagId} ${version} ${committedAt}`);
+/** A state of an environment's flags as a tag names it. A change costs two digests. */
+export class ConfigurationState {
+  readonly #live: DigestSum;
+  #newestMs: number;
+
+  constructor(live = new DigestSum(), newestMs = 0) {
+    this.#live = live;
+    this.#newestMs = newestMs;
   }
-  const digest = createHash("sha256").update(states.sort().join("\n")).digest("base64url");
-  const hash = shortHash(digest);
-  return { text: `${newestMs.toString(36)}-${hash}`, newestMs, hash };
+
+  /** Replaces a flag; undefined where there was none, or is none. */
+  change(before: StampedFlag | undefined, after: StampedFlag | undefined): void {
+    // Deletions are forgotten at different times, so a deleted flag counts like one that never was.
+    if (before?.deleted === false) this.#live.remove(textOf(before));
+    if (after?.deleted === false) this.#live.add(textOf(after));
+    if (after !== undefined)
+      this.#newestMs = Math.max(this.#newestMs, Date.parse(after.committedAt));
+  }
+
+  copy(): ConfigurationState {
+    return new ConfigurationState(this.#live.copy(), this.#newestMs);
+  }
+
+  get tag(): ConfigurationTag {
+    const hash = shortHash(this.#live.digest().toString("base64url"));
+    return { text: `${this.#newestMs.toString(36)}-${hash}`, newestMs: this.#newestMs, hash };
+  }
 }
 
-const tagOfNothing = tagOfFlags([]);
+function textOf({ flagId, version, committedAt }: StampedFlag): string {
+  return `${flagId} ${version} ${committedAt}`;
+}
+
+export function configurationStateOf(
+  environment: EnvironmentFlags | undefined,
+): ConfigurationState {
+  const state = new ConfigurationState();
+  for (const [flagId, entry] of environment?.flags ?? [])
+    state.change(undefined, stampOf(entry, flagId));
+  return state;
+}
 
 /** Undefined for what was not made here. */
 export function parseConfigurationTag(text: string): ConfigurationTag | undefined {

@@ -1,5 +1,7 @@
-import type { Snapshot } from "../snapshot/snapshot.ts";
-import { deriveView, type EnvironmentView } from "./environment-view.ts";
+import { isDeleted, type Snapshot } from "../snapshot/snapshot.ts";
+import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
+import { changeView, deriveView, type EnvironmentView } from "./environment-view.ts";
+import type { FlagDifference } from "./segment-draft.ts";
 
 /**
  * The present view of every environment, kept in step with the snapshot. A view is derived when it is
@@ -7,13 +9,10 @@ import { deriveView, type EnvironmentView } from "./environment-view.ts";
  * thousands of environments does not prepare those that nobody asks it for.
  */
 export type EnvironmentViews = {
-  /** An environment that nobody has heard of has no flags. */
+  /** An unknown environment has no flags. */
   of(environmentId: string): EnvironmentView;
-  /**
-   * Takes what the snapshot says now about these environments. Answers those that somebody has asked
-   * for before.
-   */
-  update(snapshot: Snapshot, environmentIds: ReadonlySet<string>): readonly string[];
+  /** Takes a change of the snapshot. Returns the changed environments that have a view. */
+  update(change: SnapshotChange): readonly string[];
 };
 
 export function createEnvironmentViews(): EnvironmentViews {
@@ -30,12 +29,39 @@ export function createEnvironmentViews(): EnvironmentViews {
       return view;
     },
 
-    update(snapshot, environmentIds) {
+    update({ snapshot, changed, whole, taken }) {
       environments = snapshot.environments;
-      const known = [...environmentIds].filter((environmentId) => views.has(environmentId));
-      for (const environmentId of known)
-        views.set(environmentId, deriveView(environments.get(environmentId)));
-      return known;
+      const differences = whole ? undefined : differencesOf(taken);
+      const updated: string[] = [];
+      for (const environmentId of changed.environments) {
+        const view = views.get(environmentId);
+        if (view === undefined) continue;
+        const next =
+          differences === undefined
+            ? deriveView(environments.get(environmentId), view)
+            : changeView(view, differences.get(environmentId) ?? []);
+        views.set(environmentId, next);
+        updated.push(environmentId);
+      }
+      return updated;
     },
   };
+}
+
+/** The changes of flags by environment. */
+function differencesOf(taken: SnapshotChange["taken"]): ReadonlyMap<string, FlagDifference[]> {
+  const differences = new Map<string, FlagDifference[]>();
+  for (const { address, before, value } of taken) {
+    if (address.kind !== "flag") continue;
+    const difference = { before: existing(before), after: existing(value) };
+    const known = differences.get(address.environmentId);
+    if (known === undefined) differences.set(address.environmentId, [difference]);
+    else known.push(difference);
+  }
+  return differences;
+}
+
+/** An entry at the address of a flag, if the flag exists. */
+function existing(entry: SnapshotChange["taken"][number]["before"]): FlagDifference["after"] {
+  return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry;
 }

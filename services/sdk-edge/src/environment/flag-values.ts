@@ -1,6 +1,5 @@
-import { createHash, hash } from "node:crypto";
-import { asciiJson } from "./ascii-json.ts";
-import { keptAnswers } from "./kept-answers.ts";
+import { hash } from "node:crypto";
+import { type FlagKeys, joinTemplates, type TemplateShape } from "./flag-keys.ts";
 import { shortHash } from "./short-hash.ts";
 
 /** The values of all flags for somebody, ready to be sent. Equal values are one such object. */
@@ -19,68 +18,44 @@ export type FlagValues = {
 };
 
 /**
- * Turns outcomes, one byte a flag, into what is sent.
+ * Turns outcomes, one byte a flag, into a tag and a body.
  *
  * A value takes five characters, `false` or a space and `true`, so that the body's length and each
  * value's place in it never change. The body of the last answer is kept as bytes; for the next one
  * only the values that differ are written over, and the bytes are copied out. With a new user in every
  * request that is what an answer costs, whatever the number of flags that are the same for both.
- *
- * Where few users' values differ, the same answers come again and again: the first ones are kept. Where
- * no two are the same, looking for them is given up, but for a look now and then.
  */
 export type ValuesWriter = {
   /** Takes the numbers of the outcomes, in the order of the keys. They are read at once and not kept. */
-  write(outcomeNumbers: Uint8Array): FlagValues;
+  tag(outcomeNumbers: Uint8Array): string;
+  /** The body that the last tag names. */
+  body(): string;
 };
 
-/** More than are kept of small answers: whatever comes again has come by then. */
-const missesToGiveUp = 1_024;
-const looksOnceIn = 64;
+const writers = new WeakMap<FlagKeys, ValuesWriter>();
 
-export function createValuesWriter(keys: readonly string[]): ValuesWriter {
-  const { bytes, places } = template(keys);
-  const bits = Buffer.alloc((keys.length + 7) >> 3);
-  const written = Buffer.alloc(bits.length);
+/** The writer for flags with these keys, whatever their rules are. */
+export function valuesWriterOf(keys: FlagKeys): ValuesWriter {
+  let writer = writers.get(keys);
+  if (writer === undefined) {
+    writer = createValuesWriter(keys);
+    writers.set(keys, writer);
+  }
+  return writer;
+}
+
+function createValuesWriter(keys: FlagKeys): ValuesWriter {
+  const bits = Buffer.alloc((keys.size + 7) >> 3);
   const tagOf = createTags(keys);
-  const kept = keptAnswers.open<FlagValues>();
-  let missesInARow = 0;
-
-  function findKept(etag: string): FlagValues | undefined {
-    if (missesInARow > missesToGiveUp && missesInARow % looksOnceIn !== 0) {
-      missesInARow += 1;
-      return undefined;
-    }
-    const known = kept.get(etag);
-    missesInARow = known === undefined ? missesInARow + 1 : 0;
-    return known;
-  }
-
-  function writeOver(): void {
-    for (let byte = 0; byte < written.length; byte += 1) {
-      const now = bits[byte] as number;
-      let differing = now ^ (written[byte] as number);
-      while (differing !== 0) {
-        const lowest = 31 - Math.clz32(differing & -differing);
-        const place = places[byte * 8 + lowest] as number;
-        if (((now >> lowest) & 1) === 1) writeTrue(bytes, place);
-        else writeFalse(bytes, place);
-        differing &= differing - 1;
-      }
-      written[byte] = now;
-    }
-  }
-
+  let writeBody: (() => string) | undefined;
   return {
-    write(outcomeNumbers) {
+    tag(outcomeNumbers) {
       packValues(outcomeNumbers, bits);
-      const etag = tagOf(bits);
-      const known = findKept(etag);
-      if (known !== undefined) return known;
-      writeOver();
-      const values: FlagValues = { body: bytes.toString("latin1"), etag };
-      kept.keep(etag, values, values.body.length);
-      return values;
+      return tagOf(bits);
+    },
+    body() {
+      writeBody ??= createBodies(keys, bits);
+      return writeBody();
     },
   };
 }
@@ -96,18 +71,27 @@ function packValues(outcomeNumbers: Uint8Array, bits: Buffer): void {
   }
 }
 
-/** The body with every value false, and where each value stands in it. */
-function template(keys: readonly string[]): { bytes: Buffer; places: Int32Array } {
-  const places = new Int32Array(keys.length);
-  const parts: string[] = [];
-  let length = '{"flags":{'.length;
-  keys.forEach((key, index) => {
-    const part = `${index === 0 ? "" : ","}${asciiJson(key)}:false`;
-    parts.push(part);
-    length += part.length;
-    places[index] = length - "false".length;
-  });
-  return { bytes: Buffer.from(`{"flags":{${parts.join("")}}}`, "latin1"), places };
+const shape: TemplateShape = { beforeKey: "", afterKey: ":", place: "false", afterPlace: "" };
+
+/** Returns a function that writes the body with the values that the bits have at that time. */
+function createBodies(keys: FlagKeys, bits: Buffer): () => string {
+  const { bytes, places } = joinTemplates(keys, shape, { begin: '{"flags":{', end: "}}" });
+  const written = Buffer.alloc(bits.length);
+  return () => {
+    for (let byte = 0; byte < written.length; byte += 1) {
+      const now = bits[byte] as number;
+      let differing = now ^ (written[byte] as number);
+      while (differing !== 0) {
+        const lowest = 31 - Math.clz32(differing & -differing);
+        const place = places[byte * 8 + lowest] as number;
+        if (((now >> lowest) & 1) === 1) writeTrue(bytes, place);
+        else writeFalse(bytes, place);
+        differing &= differing - 1;
+      }
+      written[byte] = now;
+    }
+    return bytes.toString("latin1");
+  };
 }
 
 /** Letter by letter: a call of `Buffer.write` costs more than five bytes do. */
@@ -127,16 +111,13 @@ function writeFalse(bytes: Buffer, place: number): void {
   bytes[place + 4] = 0x65;
 }
 
-/** Longer tags than these 171 characters would burden every request; the bits are hashed instead. */
-const longestPlainBytes = 128;
-
-/** A tag says which flags there are, as a hash that is made once, and then their values bit by bit. */
-function createTags(keys: readonly string[]): (bits: Buffer) => string {
-  const keysHash = createHash("sha256").update(JSON.stringify(keys)).digest("base64url");
-  const prefix = `"${shortHash(keysHash)}.`;
-  const plain = keys.length <= 8 * longestPlainBytes;
+/** A tag says which flags there are, as a hash, and then their values: bit by bit, or as another hash. */
+function createTags(keys: FlagKeys): (bits: Buffer) => string {
+  const prefix = `"${shortHash(keys.digest.toString("base64url"))}.`;
   return (bits) => {
-    const text = plain ? bits.toString("base64url") : shortHash(hash("sha256", bits, "base64url"));
+    const text = keys.isLarge
+      ? shortHash(hash("sha256", bits, "base64url"))
+      : bits.toString("base64url");
     return `${prefix}${text}"`;
   };
 }

@@ -7,12 +7,16 @@ import type { FlagValues } from "./flag-values.ts";
  * serve others. The bytes are the caller's own.
  */
 export function* outcomesInSteps(
-  { flags }: EnvironmentView,
+  { flags: segments, keys }: EnvironmentView,
   context: EvaluationContext,
 ): Generator<undefined, Uint8Array> {
-  const outcomeNumbers = new Uint8Array(flags.length);
-  for (const [index, flag] of flags.entries())
-    outcomeNumbers[index] = numberOfOutcome(yield* evaluateInSteps(flag, context));
+  const outcomeNumbers = new Uint8Array(keys.size);
+  let index = 0;
+  for (const { flags } of segments)
+    for (const { flag } of flags) {
+      outcomeNumbers[index] = numberOfOutcome(yield* evaluateInSteps(flag, context));
+      index += 1;
+    }
   return outcomeNumbers;
 }
 
@@ -22,4 +26,12 @@ export function* valuesInSteps(
   context: EvaluationContext,
 ): Generator<undefined, FlagValues> {
   return view.valuesOf(yield* outcomesInSteps(view, context));
+}
+
+/** The same as a view's `tagFor`. */
+export function* tagInSteps(
+  view: EnvironmentView,
+  context: EvaluationContext,
+): Generator<undefined, string> {
+  return view.tagOf(yield* outcomesInSteps(view, context));
 }

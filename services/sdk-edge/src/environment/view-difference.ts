@@ -16,16 +16,40 @@ export type ValuesDifference = {
   removed: readonly string[];
 };
 
-/** The flags in which two views differ, in the order of the keys, those that are no more last. */
+/**
+ * The flags in which two views differ, in the order of the keys, the removed ones last. Only the segments
+ * that the views do not share are compared.
+ */
 export function flagChanges(before: EnvironmentView, after: EnvironmentView): FlagChange[] {
+  const [removed, added] = withoutSharedEnds(
+    flagsOutside(after, before),
+    flagsOutside(before, after),
+  );
   const changes: FlagChange[] = [];
-  for (const flag of after.flags) {
-    const earlier = before.find(flag.key);
-    if (earlier !== flag) changes.push({ key: flag.key, before: earlier, after: flag });
+  const earlier = new Map(removed.map(({ flag }) => [flag.key, flag]));
+  for (const { flag } of added) {
+    const known = earlier.get(flag.key);
+    earlier.delete(flag.key);
+    if (known !== flag) changes.push({ key: flag.key, before: known, after: flag });
   }
-  for (const key of removedKeys(before, after))
-    changes.push({ key, before: before.find(key), after: undefined });
+  for (const [key, flag] of earlier) changes.push({ key, before: flag, after: undefined });
   return changes;
+}
+
+/** The flags of a view in the segments that another view does not have. */
+function flagsOutside({ flags: others }: EnvironmentView, { flags }: EnvironmentView) {
+  const shared = new Set(others);
+  return flags.filter((segment) => !shared.has(segment)).flatMap((segment) => segment.flags);
+}
+
+/** Two lists without what both begin and end with: mostly one flag of a segment has changed. */
+function withoutSharedEnds<T>(some: readonly T[], others: readonly T[]): [T[], T[]] {
+  const shorter = Math.min(some.length, others.length);
+  let begin = 0;
+  while (begin < shorter && some[begin] === others[begin]) begin += 1;
+  let end = 0;
+  while (end < shorter - begin && some.at(-1 - end) === others.at(-1 - end)) end += 1;
+  return [some.slice(begin, some.length - end), others.slice(begin, others.length - end)];
 }
 
 /** What these changes mean for somebody; undefined when all values are as they were. */
@@ -69,7 +93,7 @@ function differenceOf(
 
 /** The keys of the flags that one view has and another has not. */
 export function removedKeys(before: EnvironmentView, after: EnvironmentView): string[] {
-  const removed: string[] = [];
-  for (const { key } of before.flags) if (after.find(key) === undefined) removed.push(key);
-  return removed;
+  return flagChanges(before, after)
+    .filter((change) => change.after === undefined)
+    .map(({ key }) => key);
 }

@@ -2,11 +2,7 @@ import { ofrepEvaluateFlags, ofrepStream } from "@halyard/contracts";
 import type { EvaluationContext } from "@halyard/evaluation";
 import { namesTag, type Refusal } from "@halyard/service";
 import { readOfrepContext } from "../context/ofrep-context.ts";
-import {
-  configurationTagOf,
-  mayBeNews,
-  parseConfigurationTag,
-} from "../environment/configuration-tag.ts";
+import { mayBeNews, parseConfigurationTag } from "../environment/configuration-tag.ts";
 import { unknownKey } from "../sdk/by-bearer.ts";
 import { corsHeaders } from "../sdk/cors.ts";
 import type { Endpoint, Exchange } from "../sdk/endpoint.ts";
@@ -45,14 +41,14 @@ function respond(parts: OfrepParts, exchange: Exchange): void {
 
 /** Waits a moment for the change that a refetch is about, where it has not arrived here yet. */
 function answerWhenKnown(parts: OfrepParts, exchange: Exchange, context: EvaluationContext): void {
-  const { holder, waiting, recentTags, directory, now, counts } = parts;
+  const { waiting, configurationTags, directory, now, counts } = parts;
   const { key, query, response, guarded } = exchange;
   const told = parseConfigurationTag(new URLSearchParams(query).get("flagConfigEtag") ?? "");
   const isKnown = () => {
     if (told === undefined) return true;
-    const present = configurationTagOf(holder.snapshot?.environments.get(key.environmentId));
+    const present = configurationTags.of(key.environmentId);
     if (!mayBeNews(told, { present, nowMs: now() })) return true;
-    return recentTags.includes(key.environmentId, told);
+    return configurationTags.includes(key.environmentId, told);
   };
   if (isKnown()) {
     answer(parts, exchange, context);

@@ -1,8 +1,9 @@
-import { createHash, hash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { EnvironmentView } from "../environment/environment-view.ts";
+import { type FlagKeys, joinTemplates, type TemplateShape } from "../environment/flag-keys.ts";
 import { keptAnswers } from "../environment/kept-answers.ts";
 import { shortHash } from "../environment/short-hash.ts";
-import { beginningFor, outcomeTexts } from "./evaluation-json.ts";
+import { outcomeTexts } from "./evaluation-json.ts";
 
 /**
  * Turns outcomes, one byte a flag, into the body of a bulk evaluation and its tag.
@@ -28,7 +29,7 @@ const writers = new WeakMap<EnvironmentView, BulkWriter>();
 export function bulkWriterOf(view: EnvironmentView): BulkWriter {
   let writer = writers.get(view);
   if (writer === undefined) {
-    writer = createBulkWriter(view.flags.map(({ key }) => key));
+    writer = createBulkWriter(view.keys);
     writers.set(view, writer);
   }
   return writer;
@@ -40,22 +41,11 @@ export type StreamOffer = { hour: number; json: string };
 /** More than an offer is long; all but the path of its URL has a fixed length. */
 const longestOfferBytes = 512;
 
-export function createBulkWriter(keys: readonly string[]): BulkWriter {
-  const { bytes, places, flagsLength } = template(keys);
-  const written = new Uint8Array(keys.length);
-  const tagged = createTagged(keys);
+/** Creates a writer for one view; views with the same keys share all but the answers that are kept. */
+export function createBulkWriter(keys: FlagKeys): BulkWriter {
+  const { tagged, bodies } = bulkTextOf(keys);
   const kept = keptAnswers.open<string>();
   let keptHour = 0;
-
-  function writeOver(outcomeNumbers: Uint8Array): void {
-    for (let index = 0; index < outcomeNumbers.length; index += 1) {
-      const number = outcomeNumbers[index] as number;
-      if (number === written[index]) continue;
-      bytes.set(paddedOutcomes[number] as Buffer, places[index]);
-      written[index] = number;
-    }
-  }
-
   return {
     outcomeNumbers: tagged.outcomeNumbers,
     tag: ({ json }) => `"${shortHash(tagged.hashWith(json))}"`,
@@ -66,44 +56,65 @@ export function createBulkWriter(keys: readonly string[]): BulkWriter {
       }
       const known = kept.get(tag);
       if (known !== undefined) return known;
-      writeOver(tagged.outcomeNumbers);
-      const length = flagsLength + bytes.write(offer.json, flagsLength, "latin1");
-      const body = bytes.toString("latin1", 0, length);
-      kept.keep(tag, body, length);
+      const body = bodies.write(tagged.outcomeNumbers, offer.json);
+      kept.keep(tag, body, body.length);
       return body;
     },
   };
 }
 
+type BulkText = {
+  tagged: ReturnType<typeof createTagged>;
+  bodies: ReturnType<typeof createBodies>;
+};
+
+const texts = new WeakMap<FlagKeys, BulkText>();
+
+function bulkTextOf(keys: FlagKeys): BulkText {
+  let text = texts.get(keys);
+  if (text === undefined) {
+    text = { tagged: createTagged(keys), bodies: createBodies(keys) };
+    texts.set(keys, text);
+  }
+  return text;
+}
+
 const longestOutcome = Math.max(...outcomeTexts.map((text) => text.length));
 const paddedOutcomes = outcomeTexts.map((text) => Buffer.from(text.padEnd(longestOutcome)));
 
-/** The body with the first outcome everywhere, where each stands, and room for what follows. */
-function template(keys: readonly string[]) {
-  const places = new Int32Array(keys.length);
-  const parts = ['{"flags":['];
-  let length = parts[0]?.length ?? 0;
-  keys.forEach((key, index) => {
-    const beginning = `${index === 0 ? "" : ","}${beginningFor(key)}`;
-    places[index] = length + beginning.length;
-    parts.push(beginning, (outcomeTexts[0] as string).padEnd(longestOutcome), "}");
-    length += beginning.length + longestOutcome + 1;
-  });
-  parts.push("]");
-  const flagsLength = length + 1;
-  const bytes = Buffer.alloc(flagsLength + longestOfferBytes);
-  bytes.write(parts.join(""), "latin1");
-  return { bytes, places, flagsLength };
+const shape: TemplateShape = {
+  beforeKey: '{"key":',
+  afterKey: "",
+  place: (outcomeTexts[0] as string).padEnd(longestOutcome),
+  afterPlace: "}",
+};
+
+/** The body's bytes, with room for the offer behind the flags. */
+function createBodies(keys: FlagKeys) {
+  const ends = { begin: '{"flags":[', end: "]", spareBytes: longestOfferBytes };
+  const { bytes, places, length } = joinTemplates(keys, shape, ends);
+  const written = new Uint8Array(keys.size);
+  return {
+    write(outcomeNumbers: Uint8Array, offer: string): string {
+      for (let index = 0; index < outcomeNumbers.length; index += 1) {
+        const number = outcomeNumbers[index] as number;
+        if (number === written[index]) continue;
+        bytes.set(paddedOutcomes[number] as Buffer, places[index]);
+        written[index] = number;
+      }
+      return bytes.toString("latin1", 0, length + bytes.write(offer, length, "latin1"));
+    },
+  };
 }
 
 /** What a tag is made of, side by side, so that it is hashed in one go: keys, outcomes, offer. */
-function createTagged(keys: readonly string[]) {
-  const keysHash = createHash("sha256").update(JSON.stringify(keys)).digest();
-  const offerAt = keysHash.length + keys.length;
+function createTagged(keys: FlagKeys) {
+  const keysHash = keys.digest;
+  const offerAt = keysHash.length + keys.size;
   const bytes = Buffer.alloc(offerAt + longestOfferBytes);
   bytes.set(keysHash);
   return {
-    outcomeNumbers: new Uint8Array(bytes.buffer, bytes.byteOffset + keysHash.length, keys.length),
+    outcomeNumbers: new Uint8Array(bytes.buffer, bytes.byteOffset + keysHash.length, keys.size),
     hashWith(offer: string): string {
       const length = offerAt + bytes.write(offer, offerAt, "latin1");
       return hash("sha256", bytes.subarray(0, length), "base64url");

@@ -10,12 +10,7 @@ export const outcomeTexts: readonly string[] = outcomesByNumber.map(
     `,"value":${value},"reason":"${reason.toUpperCase()}","variant":"${variation}"`,
 );
 
-/** The beginning of an evaluation. It is ASCII, so that its characters are its bytes. */
-export function beginningFor(flagKey: string): string {
-  return `{"key":${asciiJson(flagKey)}`;
-}
-
 /** One flag's evaluation. */
 export function evaluationJson(flagKey: string, outcome: Outcome): string {
-  return `${beginningFor(flagKey)}${outcomeTexts[numberOfOutcome(outcome)]}}`;
+  return `{"key":${asciiJson(flagKey)}${outcomeTexts[numberOfOutcome(outcome)]}}`;
 }

@@ -1,6 +1,6 @@
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 import type { RefetchHub } from "../streams/refetch-hub.ts";
-import type { RecentTags } from "./recent-tags.ts";
+import type { ConfigurationTags } from "./configuration-tags.ts";
 import type { StreamTokens } from "./stream-tokens.ts";
 import type { WaitingRefetches } from "./waiting-refetches.ts";
 
@@ -9,6 +9,6 @@ export type OfrepParts = SdkParts & {
   /** Undefined: no streams are offered. */
   tokens: StreamTokens | undefined;
   waiting: WaitingRefetches;
-  recentTags: RecentTags;
+  configurationTags: ConfigurationTags;
   refetchHub: RefetchHub;
 };

@@ -1,10 +1,9 @@
-import { configurationTagOf } from "../environment/configuration-tag.ts";
 import type { Endpoint } from "../sdk/endpoint.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { createRefetchHub } from "../streams/refetch-hub.ts";
 import type { Streams } from "../streams/streams.ts";
 import { bulkEndpoint } from "./bulk-endpoint.ts";
-import { createRecentTags } from "./recent-tags.ts";
+import { createConfigurationTags } from "./configuration-tags.ts";
 import { singleEndpoint } from "./single-endpoint.ts";
 import { refetchStreamEndpoint } from "./stream-endpoint.ts";
 import { createStreamTokens } from "./stream-tokens.ts";
@@ -28,11 +27,11 @@ export function createOfrep(
 ): Ofrep {
   const { holder, now } = parts;
   const { streamTokenSecret, streams, random } = options;
-  const recentTags = createRecentTags();
+  const configurationTags = createConfigurationTags();
   const waiting = createWaitingRefetches();
   const refetchHub = createRefetchHub({
     registry: streams.registry,
-    tagOf: (environmentId) => configurationTagOf(holder.snapshot?.environments.get(environmentId)),
+    tagOf: configurationTags.of,
     counts: streams.counts,
     now,
     random,
@@ -40,7 +39,7 @@ export function createOfrep(
   });
   const tokens =
     streamTokenSecret === undefined ? undefined : createStreamTokens(streamTokenSecret);
-  const ofrepParts = { ...parts, tokens, waiting, recentTags, refetchHub };
+  const ofrepParts = { ...parts, tokens, waiting, configurationTags, refetchHub };
   return {
     endpoints: [
       bulkEndpoint(ofrepParts),
@@ -49,7 +48,7 @@ export function createOfrep(
     ],
     follow() {
       holder.subscribe((change) => {
-        recentTags.follow(change);
+        configurationTags.follow(change);
         for (const environmentId of change.changed.environments) {
           waiting.changed(environmentId);
           refetchHub.announce(environmentId);

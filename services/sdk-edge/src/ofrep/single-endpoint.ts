@@ -35,19 +35,19 @@ function respond({ views, counts, evaluation, usage }: OfrepParts, exchange: Exc
     return;
   }
   const view = views.of(exchange.key.environmentId);
-  const flag = view.find(exchange.parameter);
-  const flagId = view.idOf(exchange.parameter);
-  if (flag === undefined || flagId === undefined) {
+  const found = view.find(exchange.parameter);
+  if (found === undefined) {
     answerSingleProblem(exchange, 404, flagNotFound);
     counts.count(name, 404);
     return;
   }
+  const { entry, flag } = found;
   const refuse = (refusal: Refusal) => {
     refuseSingle(exchange, refusal);
     counts.count(name, exchange.response.statusCode);
   };
   evaluation.one({ exchange, context, view, refuse }, flag, (outcome) => {
-    usage?.answeredOne(exchange.key, flagId, exchange.nowMs);
+    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
     answerJson(exchange, 200, { body: evaluationJson(flag.key, outcome), headers: ofrepHeaders });
     counts.count(name, 200);
   });

@@ -9,7 +9,6 @@ import {
 import type { EvaluationContext, Explanation } from "@halyard/evaluation";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
-import { findFlag } from "../environment/compiled-flags.ts";
 import { byBearer } from "./by-bearer.ts";
 import { answerJson, type Endpoint, type Exchange, refuseInOneShape } from "./endpoint.ts";
 import { sdkHeaders } from "./flags-answer.ts";
@@ -44,14 +43,14 @@ function respond(parts: SdkParts, exchange: Exchange): void {
   }
   const { key, context } = question;
   const view = parts.views.of(exchange.key.environmentId);
-  const flag = view.find(key);
-  const flagId = view.idOf(key);
-  if (flag === undefined || flagId === undefined) {
+  const found = view.find(key);
+  if (found === undefined) {
     answer(noSuchFlag);
     return;
   }
+  const { entry, flag } = found;
   const answerEvaluated = (result: EvaluationResult) => {
-    parts.usage?.answeredOne(exchange.key, flagId, exchange.nowMs);
+    parts.usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
     answer(result);
   };
   const subject = { exchange, context, view, refuse: answer };
@@ -59,12 +58,9 @@ function respond(parts: SdkParts, exchange: Exchange): void {
     parts.evaluation.one(subject, flag, (outcome) => answerEvaluated({ key, ...outcome }));
     return;
   }
-  const entry = findFlag(parts.holder.snapshot?.environments.get(exchange.key.environmentId), key);
-  if (entry === undefined) answer(noSuchFlag);
-  else
-    parts.evaluation.explained(subject, entry, (explanation) =>
-      answerEvaluated(explanationResult(entry, explanation)),
-    );
+  parts.evaluation.explained(subject, entry, (explanation) =>
+    answerEvaluated(explanationResult(entry, explanation)),
+  );
 }
 
 const checkQuery = compileCheck(EvaluateQuery);

@@ -1,6 +1,6 @@
-import type { Snapshot } from "./snapshot.ts";
+import type { EnvironmentFlags, Snapshot } from "./snapshot.ts";
 
-/** What differs between two snapshots, by id. Nothing in it means that they say the same. */
+/** The ids of what differs between two states of a snapshot. Empty when they are equal. */
 export type Changed = {
   environments: ReadonlySet<string>;
   keys: ReadonlySet<string>;
@@ -11,22 +11,31 @@ export function isNothing(changed: Changed): boolean {
   return changed.environments.size + changed.keys.size + changed.organizations.size === 0;
 }
 
-/** Compares by identity: what two snapshots share has not changed. */
+/** Compares two snapshots. Entries are compared by identity: those that both share have not changed. */
 export function changedBetween(before: Snapshot | undefined, after: Snapshot): Changed {
   return {
-    environments: differingIds(before?.environments, after.environments),
-    keys: differingIds(before?.keys, after.keys),
-    organizations: differingIds(before?.organizations, after.organizations),
+    environments: differingIds(before?.environments, after.environments, haveSameFlags),
+    keys: differingIds(before?.keys, after.keys, Object.is),
+    organizations: differingIds(before?.organizations, after.organizations, Object.is),
   };
 }
 
 function differingIds<V>(
   before: ReadonlyMap<string, V> | undefined,
   after: ReadonlyMap<string, V>,
+  areSame: (one: V, other: V) => boolean,
 ): ReadonlySet<string> {
   const ids = new Set<string>();
-  if (before === after) return ids;
-  for (const [id, value] of after) if (before?.get(id) !== value) ids.add(id);
+  for (const [id, value] of after) {
+    const earlier = before?.get(id);
+    if (earlier === undefined || !areSame(earlier, value)) ids.add(id);
+  }
   if (before !== undefined) for (const id of before.keys()) if (!after.has(id)) ids.add(id);
   return ids;
+}
+
+function haveSameFlags({ flags: before }: EnvironmentFlags, { flags: after }: EnvironmentFlags) {
+  if (before.size !== after.size) return false;
+  for (const [flagId, entry] of after) if (before.get(flagId) !== entry) return false;
+  return true;
 }

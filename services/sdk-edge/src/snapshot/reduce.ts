@@ -6,73 +6,73 @@ import type {
   OrganizationEntry,
   Tombstone,
 } from "@halyard/contracts";
-import { type Changed, isNothing } from "./changed.ts";
-import { type DraftOf, draftOf } from "./newest-wins.ts";
-import { type EnvironmentFlags, emptySnapshot, isDeleted, type Snapshot } from "./snapshot.ts";
+import type { Changed } from "./changed.ts";
+import { NewestWins } from "./newest-wins.ts";
+import {
+  type EnvironmentFlags,
+  emptySnapshot,
+  entryAt,
+  isDeleted,
+  type Snapshot,
+} from "./snapshot.ts";
 
-/** An entry as it stands in the bucket: where, and what. */
+/** An entry of the bucket: where, and what. */
 export type Entry = { address: EntryAddress; value: LiveEntry | Tombstone };
 
+/** An entry that replaced an older one, or nothing. */
+export type TakenEntry = Entry & { before: LiveEntry | Tombstone | undefined };
+
 export type Reduction = {
-  snapshot: Snapshot;
   changed: Changed;
-  /** The entries that were news, in the order in which they came. */
-  taken: readonly Entry[];
+  /** The entries that were newer than the held ones, in the order in which they came. */
+  taken: readonly TakenEntry[];
 };
 
 /**
- * Entries in, the next snapshot and what changed out. Versions decide, not arrival: an entry that
- * comes late or twice changes nothing, a deleted flag stays deleted whatever older news of it turns
- * up, and the same entries in any order end in the same snapshot.
+ * Puts entries into a snapshot and returns the changes. Versions decide, not arrival: an entry that comes
+ * late or twice changes nothing, a deleted flag stays deleted whatever older version of it arrives, and
+ * the same entries in any order end in the same snapshot. The cost depends on the entries alone.
  */
 export function reduce(snapshot: Snapshot, entries: Iterable<Entry>): Reduction {
-  const organizations = draftOf(snapshot.organizations);
-  const keys = draftOf(snapshot.keys);
-  const environments = draftEnvironments(snapshot.environments);
-  const changed = {
-    environments: new Set<string>(),
-    keys: new Set<string>(),
-    organizations: new Set<string>(),
-  };
-  const taken: Entry[] = [];
+  const environments = new Set<string>();
+  const keys = new Set<string>();
+  const organizations = new Set<string>();
+  const taken: TakenEntry[] = [];
 
-  /** Puts an entry in its place. Answers whether it was news. */
-  function take({ address, value }: Entry): boolean {
-    switch (address.kind) {
-      case "organization":
-        if (!organizations.put(address.organizationId, value as OrganizationEntry | Tombstone))
-          return false;
-        changed.organizations.add(address.organizationId);
-        return true;
-      case "key":
-        if (!keys.put(address.keyId, ownedKey(address.organizationId, value))) return false;
-        changed.keys.add(address.keyId);
-        return true;
-      case "flag":
-        if (!environments.put(address, value as FlagEntry | Tombstone)) return false;
-        changed.environments.add(address.environmentId);
-        return true;
-      case "project":
-      case "environment":
-        // Their names are for people; no answer of an edge depends on them.
-        return false;
-    }
+  for (const { address, value } of entries) {
+    const before = entryAt(snapshot, address);
+    if (!put(snapshot, { address, value })) continue;
+    taken.push({ address, value, before });
+    if (address.kind === "flag") environments.add(address.environmentId);
+    else if (address.kind === "key") keys.add(address.keyId);
+    else organizations.add(address.organizationId);
   }
-
-  for (const entry of entries) if (take(entry)) taken.push(entry);
-  if (isNothing(changed)) return { snapshot, changed, taken };
-  const next = {
-    epoch: snapshot.epoch,
-    organizations: organizations.finish(),
-    keys: keys.finish(),
-    environments: environments.finish(),
-  };
-  return { snapshot: next, changed, taken };
+  return { changed: { environments, keys, organizations }, taken };
 }
 
 /** The snapshot that a full read describes, whatever was known before. */
 export function buildSnapshot(epoch: string, entries: Iterable<Entry>): Snapshot {
-  return reduce(emptySnapshot(epoch), entries).snapshot;
+  const snapshot = emptySnapshot(epoch);
+  for (const entry of entries) put(snapshot, entry);
+  return snapshot;
+}
+
+/** Returns whether the entry was taken. */
+function put(snapshot: Snapshot, { address, value }: Entry): boolean {
+  switch (address.kind) {
+    case "organization":
+      return snapshot.organizations.put(
+        address.organizationId,
+        value as OrganizationEntry | Tombstone,
+      );
+    case "key":
+      return snapshot.keys.put(address.keyId, ownedKey(address.organizationId, value));
+    case "flag":
+      return putFlag(environmentFor(snapshot, address), address.flagId, value);
+    case "project":
+    case "environment":
+      return false;
+  }
 }
 
 function ownedKey(organizationId: string, value: LiveEntry | Tombstone) {
@@ -80,65 +80,42 @@ function ownedKey(organizationId: string, value: LiveEntry | Tombstone) {
 }
 
 type FlagAddress = Extract<EntryAddress, { kind: "flag" }>;
-type EnvironmentDraft = {
-  before: EnvironmentFlags;
-  flags: DraftOf<FlagEntry | Tombstone>;
-};
 
-/** Environments in the making: each is copied once, however many of its flags change together. */
-function draftEnvironments(original: ReadonlyMap<string, EnvironmentFlags>) {
-  const drafts = new Map<string, EnvironmentDraft>();
-  const shared = new Map<string, string>();
-
-  function draftOfEnvironment({ organizationId, environmentId }: FlagAddress): EnvironmentDraft {
-    const known = drafts.get(environmentId);
-    if (known !== undefined) return known;
-    const before = original.get(environmentId) ?? {
-      organizationId,
-      environmentId,
-      flags: new Map<string, FlagEntry | Tombstone>(),
-    };
-    const draft = { before, flags: draftOf(before.flags) };
-    drafts.set(environmentId, draft);
-    return draft;
+function environmentFor(
+  { environments }: Snapshot,
+  { organizationId, environmentId }: FlagAddress,
+): EnvironmentFlags {
+  let environment = environments.get(environmentId);
+  if (environment === undefined) {
+    const flags = new NewestWins<FlagEntry | Tombstone>();
+    environment = { organizationId, environmentId, projectId: undefined, flags };
+    environments.set(environmentId, environment);
   }
+  return environment;
+}
 
-  return {
-    put(address: FlagAddress, value: FlagEntry | Tombstone): boolean {
-      const { before, flags } = draftOfEnvironment(address);
-      if (isDeleted(value)) return flags.put(address.flagId, value);
-      return flags.put(value.flag_id, withSharedIds(value, before, shared));
-    },
-
-    finish(): ReadonlyMap<string, EnvironmentFlags> {
-      const next = new Map(original);
-      for (const [environmentId, { before, flags }] of drafts) {
-        const finished = flags.finish();
-        if (finished !== before.flags) next.set(environmentId, { ...before, flags: finished });
-      }
-      return next;
-    },
-  };
+function putFlag(
+  environment: EnvironmentFlags,
+  flagId: string,
+  value: LiveEntry | Tombstone,
+): boolean {
+  if (isDeleted(value)) return environment.flags.put(flagId, value);
+  const flag = value as FlagEntry;
+  if (!environment.flags.put(flag.flag_id, flag)) return false;
+  shareWithin(environment, flag);
+  return true;
 }
 
 /**
- * Every entry comes with strings of its own. A hundred thousand flags of a few hundred environments
- * need each id of an environment, project and organization only once.
+ * Replaces the parts of a flag that it has in common with others by one shared object. Every entry is
+ * parsed with strings and arrays of its own, and a hundred thousand flags need these only once.
  */
-function withSharedIds(
-  flag: FlagEntry,
-  environment: EnvironmentFlags,
-  shared: Map<string, string>,
-): FlagEntry {
-  let projectId = shared.get(flag.project_id);
-  if (projectId === undefined) {
-    projectId = flag.project_id;
-    shared.set(projectId, projectId);
-  }
-  return {
-    ...flag,
-    organization_id: environment.organizationId,
-    project_id: projectId,
-    environment_id: environment.environmentId,
-  };
+function shareWithin(environment: EnvironmentFlags, flag: FlagEntry): void {
+  environment.projectId ??= flag.project_id;
+  flag.organization_id = environment.organizationId;
+  if (flag.project_id === environment.projectId) flag.project_id = environment.projectId;
+  flag.environment_id = environment.environmentId;
+  if (flag.targeting_rules.length === 0) flag.targeting_rules = noRules;
 }
+
+const noRules: FlagEntry["targeting_rules"] = [];

@@ -1,7 +1,7 @@
 import type { SnapshotRevision } from "@halyard/contracts";
 import { type Changed, changedBetween, isNothing } from "./changed.ts";
 import type { Pace } from "./pace.ts";
-import { buildSnapshot, type Entry, reduce } from "./reduce.ts";
+import { type Entry, reduce, type TakenEntry } from "./reduce.ts";
 import { replaceSnapshot } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -23,8 +23,8 @@ export type SnapshotChange = {
   changed: Changed;
   /** True when everything was taken anew, false when the entries in `taken` changed it. */
   whole: boolean;
-  /** None after a full read, whose entries tell of changes long past. */
-  taken: readonly Entry[];
+  /** Empty after a full read, whose entries may be of changes long past. */
+  taken: readonly TakenEntry[];
 };
 
 export type SnapshotHolder = {
@@ -70,8 +70,7 @@ export function createSnapshotHolder(options: {
   let applied: SnapshotRevision | undefined;
   let onApplied = () => {};
 
-  function become(change: SnapshotChange): void {
-    snapshot = change.snapshot;
+  function announce(change: SnapshotChange): void {
     for (const subscriber of subscribers) subscriber(change);
   }
 
@@ -79,8 +78,8 @@ export function createSnapshotHolder(options: {
     const entries = waiting;
     waiting = [];
     if (snapshot === undefined || entries.length === 0) return;
-    const reduction = reduce(snapshot, entries);
-    if (!isNothing(reduction.changed)) become({ ...reduction, whole: false });
+    const { changed, taken } = reduce(snapshot, entries);
+    if (!isNothing(changed)) announce({ snapshot, changed, taken, whole: false });
     markApplied();
   }
 
@@ -110,8 +109,9 @@ export function createSnapshotHolder(options: {
       if (snapshot !== undefined) return;
       source = "cache";
       currentAtMs = cached.currentAtMs;
-      const changed = changedBetween(undefined, cached.snapshot);
-      become({ snapshot: cached.snapshot, changed, whole: true, taken: [] });
+      snapshot = cached.snapshot;
+      const changed = changedBetween(undefined, snapshot);
+      announce({ snapshot, changed, whole: true, taken: [] });
     },
     confirmCurrent: () => {
       currentAtMs = now();
@@ -119,11 +119,11 @@ export function createSnapshotHolder(options: {
     replace(epoch, entries) {
       takeWaiting();
       const followedUntilNow = source === "nats" && now() - currentAtMs < longestGapMs;
-      const read = buildSnapshot(epoch, entries);
-      const replaced = replaceSnapshot(snapshot, read, { followedUntilNow });
+      const replaced = replaceSnapshot(snapshot, { epoch, entries }, { followedUntilNow });
+      snapshot = replaced.snapshot;
       source = "nats";
       currentAtMs = now();
-      become({ ...replaced, whole: true, taken: [] });
+      announce({ ...replaced, whole: true, taken: [] });
     },
     apply(entry) {
       // The first asks for the end of the turn, or of the rest; those that follow come along.

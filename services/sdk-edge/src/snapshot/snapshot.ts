@@ -1,10 +1,17 @@
-import type { FlagEntry, KeyEntry, OrganizationEntry, Tombstone } from "@halyard/contracts";
-import type { NewestWins } from "./newest-wins.ts";
+import type {
+  EntryAddress,
+  FlagEntry,
+  KeyEntry,
+  LiveEntry,
+  OrganizationEntry,
+  Tombstone,
+} from "@halyard/contracts";
+import { NewestWins } from "./newest-wins.ts";
 
 /**
- * Everything that an edge knows, as one value that never changes: a change makes another snapshot,
- * which shares with the old one all that stayed the same. So a reader holds a consistent state for as
- * long as it likes, and what differs between two snapshots shows by identity.
+ * Everything that an edge knows. It changes in place, and only within one turn of the event loop, so a
+ * reader that does not wait in between sees one consistent state. An entry itself never changes after it
+ * was taken: another version is another object. Only `reduce` and `replaceSnapshot` make changes.
  *
  * Entries are kept in the words of the contract. They are the language that all services share, and
  * the cache on disk is written from them and checked by their own schemas.
@@ -14,13 +21,15 @@ export type Snapshot = {
   epoch: string;
   organizations: NewestWins<OrganizationEntry | Tombstone>;
   keys: NewestWins<KeyEntry | DeletedKey>;
-  environments: ReadonlyMap<string, EnvironmentFlags>;
+  environments: Map<string, EnvironmentFlags>;
 };
 
 /** The flags of one environment by their ids, with the deleted ones that are still remembered. */
 export type EnvironmentFlags = {
   organizationId: string;
   environmentId: string;
+  /** Undefined until the first live flag is taken. */
+  projectId: string | undefined;
   flags: NewestWins<FlagEntry | Tombstone>;
 };
 
@@ -28,9 +37,33 @@ export type EnvironmentFlags = {
 export type DeletedKey = Tombstone & { organization_id: string };
 
 export function emptySnapshot(epoch: string): Snapshot {
-  return { epoch, organizations: new Map(), keys: new Map(), environments: new Map() };
+  return {
+    epoch,
+    organizations: new NewestWins(),
+    keys: new NewestWins(),
+    environments: new Map(),
+  };
 }
 
 export function isDeleted<E extends object>(entry: E): entry is E & Tombstone {
   return "deleted" in entry;
+}
+
+/** The entry that a snapshot holds at an address; undefined for the kinds that it does not keep. */
+export function entryAt(
+  snapshot: Snapshot,
+  address: EntryAddress,
+): LiveEntry | Tombstone | undefined {
+  switch (address.kind) {
+    case "organization":
+      return snapshot.organizations.get(address.organizationId);
+    case "key":
+      return snapshot.keys.get(address.keyId);
+    case "flag":
+      return snapshot.environments.get(address.environmentId)?.flags.get(address.flagId);
+    case "project":
+    case "environment":
+      // Their names are for people; no answer of an edge depends on them.
+      return undefined;
+  }
 }

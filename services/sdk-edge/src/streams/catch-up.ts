@@ -1,4 +1,4 @@
-import { valuesInSteps } from "../environment/outcomes-in-steps.ts";
+import { tagInSteps, valuesInSteps } from "../environment/outcomes-in-steps.ts";
 import { removedKeys } from "../environment/view-difference.ts";
 import type { News } from "./news.ts";
 import { catchUpEvent } from "./stream-events.ts";
@@ -10,14 +10,13 @@ import { catchUpEvent } from "./stream-events.ts";
 export const catchUp: News = {
   atOnce(heard, present, context) {
     const values = present.valuesFor(context);
-    if (values.etag === heard.valuesFor(context).etag) return undefined;
+    if (values.etag === heard.tagFor(context)) return undefined;
     return catchUpEvent(values, removedKeys(heard, present));
   },
 
   *inSteps(heard, present, context) {
     const values = yield* valuesInSteps(present, context);
-    const before = yield* valuesInSteps(heard, context);
-    if (values.etag === before.etag) return undefined;
+    if (values.etag === (yield* tagInSteps(heard, context))) return undefined;
     return catchUpEvent(values, removedKeys(heard, present));
   },
 };

@@ -1,6 +1,6 @@
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import type { EnvironmentView } from "../environment/environment-view.ts";
-import { valuesInSteps } from "../environment/outcomes-in-steps.ts";
+import { tagInSteps } from "../environment/outcomes-in-steps.ts";
 import {
   differenceFor,
   differenceInSteps,
@@ -66,8 +66,7 @@ export function createNews(): News {
       const change = changeFrom(heard, present);
       const difference = yield* differenceInSteps(context, change.flags);
       if (difference === undefined) return undefined;
-      const { etag } = yield* valuesInSteps(present, context);
-      return sharedEvent(change, etag, difference);
+      return sharedEvent(change, yield* tagInSteps(present, context), difference);
     },
   };
 }
@@ -79,7 +78,7 @@ function eventFor(
 ): Buffer | undefined {
   const difference = differenceFor(context, change.flags);
   if (difference === undefined) return undefined;
-  return sharedEvent(change, present.valuesFor(context).etag, difference);
+  return sharedEvent(change, present.tagFor(context), difference);
 }
 
 function sharedEvent({ byText }: Change, etag: string, difference: ValuesDifference): Buffer {

@@ -1,25 +1,16 @@
-import type { FlagEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import {
-  configurationTagOf,
+  configurationStateOf,
   mayBeNews,
   parseConfigurationTag,
 } from "../../src/environment/configuration-tag.ts";
-import type { Entry } from "../../src/snapshot/reduce.ts";
-import type { EnvironmentFlags } from "../../src/snapshot/snapshot.ts";
+import { buildSnapshot, type Entry } from "../../src/snapshot/reduce.ts";
 import { at, deletedFlag, flagEntry, id } from "../builders.ts";
-
-function environment(...entries: Entry[]): EnvironmentFlags {
-  const flags = entries.map(({ address, value }) => {
-    if (address.kind !== "flag") throw new Error("flags only");
-    return [address.flagId, value as FlagEntry] as const;
-  });
-  return { organizationId: id("org"), environmentId: id("env"), flags: new Map(flags) };
-}
 
 const one = flagEntry({ flag_id: id("flag", 1), version: 3 });
 const two = flagEntry({ flag_id: id("flag", 2), version: 5 });
-const tagOf = (...entries: Entry[]) => configurationTagOf(environment(...entries));
+const tagOf = (...entries: Entry[]) =>
+  configurationStateOf(buildSnapshot(id("epoch"), entries).environments.get(id("env"))).tag;
 
 describe("given the flags of an environment", () => {
   it("has the same tag for the same flags, in whatever order they came", () => {
@@ -47,7 +38,7 @@ describe("given the flags of an environment", () => {
   });
 
   it("has one for an environment that is not known", () => {
-    expect(configurationTagOf(undefined)).toEqual(tagOf());
+    expect(configurationStateOf(undefined).tag).toEqual(tagOf());
   });
 });
 

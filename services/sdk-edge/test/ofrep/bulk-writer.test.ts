@@ -1,6 +1,7 @@
 import { compileCheck, OfrepBulkEvaluation } from "@halyard/contracts";
 import { numberOfOutcome, outcomes, outcomesByNumber } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
+import { FlagKeys, SegmentKeys } from "../../src/environment/flag-keys.ts";
 import { createBulkWriter, type StreamOffer } from "../../src/ofrep/bulk-writer.ts";
 import { evaluationJson } from "../../src/ofrep/evaluation-json.ts";
 
@@ -12,20 +13,21 @@ const offer = (hour: number): StreamOffer => ({
   json: `,"eventStreams":[{"type":"sse","endpoint":{"requestUri":"/stream?token=${hour}"}}]}`,
 });
 const keys = ["alpha", "beta", "gamma"];
+const writerFor = (given: string[]) => createBulkWriter(new FlagKeys([new SegmentKeys(given)]));
 
-function fill(writer: ReturnType<typeof createBulkWriter>, ...chosen: (typeof all)[number][]) {
+function fill(writer: ReturnType<typeof writerFor>, ...chosen: (typeof all)[number][]) {
   chosen.forEach((outcome, index) => {
     writer.outcomeNumbers[index] = numberOfOutcome(outcome);
   });
 }
 
-function written(writer: ReturnType<typeof createBulkWriter>, given: StreamOffer) {
+function written(writer: ReturnType<typeof writerFor>, given: StreamOffer) {
   return JSON.parse(writer.body(given, writer.tag(given))) as { flags: unknown[] };
 }
 
 describe("given outcomes", () => {
   it("writes every one of them as OFREP has it, in the order of the keys", () => {
-    const writer = createBulkWriter(all.map((_outcome, index) => `flag-${index}`));
+    const writer = writerFor(all.map((_outcome, index) => `flag-${index}`));
     fill(writer, ...all);
     const body = written(writer, offer(7));
     expect(check(body)).toMatchObject({ ok: true });
@@ -40,7 +42,7 @@ describe("given outcomes", () => {
   });
 
   it("writes the right ones however they follow one another", () => {
-    const writer = createBulkWriter(keys);
+    const writer = writerFor(keys);
     for (let round = 0; round < 500; round += 1) {
       const chosen = keys.map((_key, index) => all[(round * (index + 1) + index) % all.length]);
       fill(writer, ...(chosen as typeof all));
@@ -53,7 +55,7 @@ describe("given outcomes", () => {
   });
 
   it("is ASCII, whatever the keys are", () => {
-    const writer = createBulkWriter(['"größe"\u2028', "\\"]);
+    const writer = writerFor(['"größe"\u2028', "\\"]);
     const body = writer.body(nothing, writer.tag(nothing));
     expect(body).toMatch(/^[\x20-\x7e]*$/);
     expect(JSON.parse(body).flags.map(({ key }: { key: string }) => key)).toEqual([
@@ -63,14 +65,14 @@ describe("given outcomes", () => {
   });
 
   it("says nothing of streams where none are offered", () => {
-    expect(written(createBulkWriter(keys), nothing)).not.toHaveProperty("eventStreams");
-    expect(written(createBulkWriter([]), nothing)).toEqual({ flags: [] });
+    expect(written(writerFor(keys), nothing)).not.toHaveProperty("eventStreams");
+    expect(written(writerFor([]), nothing)).toEqual({ flags: [] });
   });
 });
 
 describe("given a tag", () => {
   it("is strong, and the same for the same outcomes on every edge", () => {
-    const [here, there] = [createBulkWriter(keys), createBulkWriter(keys)];
+    const [here, there] = [writerFor(keys), writerFor(keys)];
     for (const writer of [here, there])
       fill(writer, outcomes.static, outcomes.splitOn, outcomes.disabled);
     expect(here.tag(offer(1))).toBe(there.tag(offer(1)));
@@ -78,7 +80,7 @@ describe("given a tag", () => {
   });
 
   it("is another one for another value, reason, set of keys, or hour", () => {
-    const writer = createBulkWriter(keys);
+    const writer = writerFor(keys);
     const tags = [
       [outcomes.static, outcomes.splitOn, outcomes.disabled],
       [outcomes.static, outcomes.splitOff, outcomes.disabled],
@@ -88,7 +90,7 @@ describe("given a tag", () => {
       fill(writer, ...chosen);
       return writer.tag(offer(1));
     });
-    const others = createBulkWriter(["alpha", "beta", "delta"]);
+    const others = writerFor(["alpha", "beta", "delta"]);
     fill(others, outcomes.static, outcomes.splitOn, outcomes.disabled);
     tags.push(others.tag(offer(1)), writer.tag(offer(2)), writer.tag(nothing));
     expect(new Set(tags).size).toBe(tags.length);
@@ -97,7 +99,7 @@ describe("given a tag", () => {
 
 describe("given the same answer again", () => {
   it("is the very body that was written before, within the hour", () => {
-    const writer = createBulkWriter(keys);
+    const writer = writerFor(keys);
     const first = writer.body(offer(1), writer.tag(offer(1)));
     fill(writer, outcomes.static);
     writer.body(offer(1), writer.tag(offer(1)));

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { configurationTagOf } from "../../src/environment/configuration-tag.ts";
+import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
 import { mostWaitingPerEnvironment } from "../../src/ofrep/waiting-refetches.ts";
 import type { Usage } from "../../src/usage/usage.ts";
 import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 const tagAt = ({ holder }: EdgeServer) =>
-  configurationTagOf(holder.snapshot?.environments.get(id("env"))).text;
+  configurationStateOf(holder.snapshot?.environments.get(id("env"))).tag.text;
 
 const refetch = (tag: string, keyText = key.text) =>
   askAll(late, keyText, {}, { query: `?flagConfigEtag=${encodeURIComponent(tag)}` });

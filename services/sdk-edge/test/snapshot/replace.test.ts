@@ -13,7 +13,7 @@ const afterGap = { followedUntilNow: false };
 const following = { followedUntilNow: true };
 
 function replaced(held: Entry[], read: Entry[], rule: { followedUntilNow: boolean }) {
-  return replaceSnapshot(buildSnapshot(epoch, held), buildSnapshot(epoch, read), rule);
+  return replaceSnapshot(buildSnapshot(epoch, held), { epoch, entries: read }, rule);
 }
 
 describe("given a full read under the epoch that is held", () => {
@@ -61,13 +61,18 @@ describe("given a full read under the epoch that is held", () => {
     expect(isNothing(changed)).toBe(true);
   });
 
-  it("changes nothing, and says so, when the read tells nothing new", () => {
+  it.each([
+    ["after a gap", afterGap],
+    ["without one", following],
+  ])("keeps the very entries when the read has nothing newer, %s", (_case, rule) => {
     const key = apiKey();
     const held = buildSnapshot(epoch, [one, two, key.entry]);
-    const read = buildSnapshot(epoch, [key.entry, two, one]);
-    const { snapshot, changed } = replaceSnapshot(held, read, afterGap);
+    const entries = [key.entry, two, one].map((entry) => structuredClone(entry));
+    const before = flagsOf(held);
+    const { snapshot, changed } = replaceSnapshot(held, { epoch, entries }, rule);
     expect(isNothing(changed)).toBe(true);
-    expect(snapshot.environments.get(id("env"))).toBe(held.environments.get(id("env")));
+    for (const [flagId, entry] of before)
+      expect(snapshot.environments.get(id("env"))?.flags.get(flagId)).toBe(entry);
   });
 });
 
@@ -76,11 +81,8 @@ describe("given a full read under another epoch", () => {
 
   it("takes it alone, older versions and all", () => {
     const older = flagEntry({ flag_id: id("flag", 1), version: 1 });
-    const { snapshot, changed } = replaceSnapshot(
-      held,
-      buildSnapshot(newEpoch, [older]),
-      following,
-    );
+    const read = { epoch: newEpoch, entries: [older] };
+    const { snapshot, changed } = replaceSnapshot(held, read, following);
     expect(snapshot.epoch).toBe(newEpoch);
     expect(versions(snapshot)).toEqual({ [id("flag", 1)]: 1 });
     expect(changed.environments).toEqual(new Set([id("env")]));
@@ -88,16 +90,16 @@ describe("given a full read under another epoch", () => {
 
   it("resurrects what was deleted before, if the read says that it lives", () => {
     const before = buildSnapshot(epoch, [deletedFlag(9, id("flag", 1))]);
-    const { snapshot } = replaceSnapshot(before, buildSnapshot(newEpoch, [one]), following);
+    const { snapshot } = replaceSnapshot(before, { epoch: newEpoch, entries: [one] }, following);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
   });
 });
 
 describe("given nothing that is held", () => {
   it("takes what was read, and all of it is new", () => {
-    const read = buildSnapshot(epoch, [one]);
+    const read = { epoch, entries: [one] };
     const { snapshot, changed } = replaceSnapshot(undefined, read, afterGap);
-    expect(snapshot).toBe(read);
+    expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
     expect(changed.environments).toEqual(new Set([id("env")]));
   });
 });

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { createContext } from "@halyard/evaluation";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
+import { changedBetween } from "../../src/snapshot/changed.ts";
 import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import { sliceMs } from "../../src/streams/slices.ts";
 import { type FlagsStream, maxUnsentBytes } from "../../src/streams/stream.ts";
@@ -134,7 +135,8 @@ function become(values: Record<string, boolean>): void {
   );
   const snapshot = buildSnapshot(id("epoch"), [...costly, ...others]);
   views.of(id("env"));
-  views.update(snapshot, new Set([id("env")]));
+  const changed = changedBetween(undefined, snapshot);
+  views.update({ snapshot, changed, whole: true, taken: [] });
 }
 
 function announce(values: Record<string, boolean>): void {

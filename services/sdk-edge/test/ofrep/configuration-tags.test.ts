@@ -1,29 +1,31 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { configurationTagOf } from "../../src/environment/configuration-tag.ts";
-import { createRecentTags, type RecentTags } from "../../src/ofrep/recent-tags.ts";
+import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
+import {
+  type ConfigurationTags,
+  createConfigurationTags,
+} from "../../src/ofrep/configuration-tags.ts";
 import type { Entry } from "../../src/snapshot/reduce.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 /** Two edges: one takes each change for itself, the other takes several together. */
-type Edge = { holder: SnapshotHolder; recent: RecentTags };
+type Edge = { holder: SnapshotHolder; tags: ConfigurationTags };
 let oneByOne: Edge;
 let together: Edge;
 
 function edge(): Edge {
   const holder = createSnapshotHolder({ now: () => 0, pace: { restMs: () => 0 } });
-  const recent = createRecentTags();
-  holder.subscribe(recent.follow);
+  const tags = createConfigurationTags();
+  holder.subscribe(tags.follow);
   holder.replace(id("epoch"), [flag(1, 1), flag(2, 1)]);
-  return { holder, recent };
+  return { holder, tags };
 }
 const flag = (number: number, version: number) =>
   flagEntry({ flag_id: id("flag", number), key: `flag-${number}`, version });
 const tagAt = ({ holder }: Edge) =>
-  configurationTagOf(holder.snapshot?.environments.get(id("env")));
-const includes = ({ recent }: Edge, tag: ReturnType<typeof tagAt>) =>
-  recent.includes(id("env"), tag);
+  configurationStateOf(holder.snapshot?.environments.get(id("env"))).tag;
+const includes = ({ tags }: Edge, tag: ReturnType<typeof tagAt>) => tags.includes(id("env"), tag);
 
 async function take({ holder }: Edge, ...entries: Entry[]): Promise<void> {
   for (const entry of entries) holder.apply(entry);
@@ -75,7 +77,7 @@ describe("given several quick changes", () => {
   it("does not mistake one environment for another", async () => {
     const first = tagAt(oneByOne);
     await take(oneByOne, flag(1, 2));
-    expect(oneByOne.recent.includes(id("env", 2), first)).toBe(false);
+    expect(oneByOne.tags.includes(id("env", 2), first)).toBe(false);
   });
 
   it("begins anew when everything was read anew", async () => {

@@ -1,0 +1,29 @@
+import { type KeptAnswers, type KeptAnswersBudget, keptAnswers } from "./kept-answers.ts";
+
+/**
+ * Finds answers that were given before. Where few users' values differ, the same answers come again and
+ * again: the first ones are kept. Where no two are the same, the search stops, but for a look now and
+ * then.
+ */
+export type FirstAnswers<T> = Pick<KeptAnswers<T>, "get" | "keep">;
+
+/** More than are kept of small answers: an answer that is given repeatedly was repeated by then. */
+const missesToGiveUp = 1_024;
+const looksOnceIn = 64;
+
+export function createFirstAnswers<T>(budget: KeptAnswersBudget = keptAnswers): FirstAnswers<T> {
+  const kept = budget.open<T>();
+  let missesInARow = 0;
+  return {
+    get(tag) {
+      if (missesInARow > missesToGiveUp && missesInARow % looksOnceIn !== 0) {
+        missesInARow += 1;
+        return undefined;
+      }
+      const known = kept.get(tag);
+      missesInARow = known === undefined ? missesInARow + 1 : 0;
+      return known;
+    },
+    keep: kept.keep,
+  };
+}

@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { asciiJson } from "./ascii-json.ts";
+import { DigestSum } from "./digest-sum.ts";
+
+/**
+ * Up to this number of flags, the list of keys is hashed and tags say each value. Beyond it, a tag that
+ * says each value would burden every request, and a change would hash the keys of all flags.
+ */
+const mostListed = 1_024;
+
+/**
+ * The keys of an environment's flags, in order, and everything that is prepared from keys alone: most
+ * changes leave it as it is. It consists of the keys of each segment, so that a flag that comes or goes
+ * costs one segment, and the rest is copied as bytes when a request needs it.
+ */
+export class FlagKeys {
+  readonly segments: readonly SegmentKeys[];
+  readonly size: number;
+  #digest: Buffer | undefined;
+  #outcomes: OutcomePlaces | undefined;
+
+  constructor(segments: readonly SegmentKeys[]) {
+    this.segments = segments;
+    this.size = segments.reduce((size, { keys }) => size + keys.length, 0);
+  }
+
+  /** Places for an evaluation, which the next one uses again. */
+  get outcomes(): OutcomePlaces {
+    this.#outcomes ??= createOutcomePlaces(this);
+    return this.#outcomes;
+  }
+
+  /** Names the set of keys, whatever segments they are in. */
+  get digest(): Buffer {
+    this.#digest ??= this.isLarge ? sumOf(this.segments) : digestOfList(this.segments);
+    return this.#digest;
+  }
+
+  /** Whether the tags of an environment with these keys are made of sums and hashes. */
+  get isLarge(): boolean {
+    return this.size > mostListed;
+  }
+}
+
+/** One byte for the outcome of each flag, and the parts of these bytes that belong to each segment. */
+export type OutcomePlaces = { all: Uint8Array; ofSegments: readonly Uint8Array[] };
+
+function createOutcomePlaces({ segments, size }: FlagKeys): OutcomePlaces {
+  const all = new Uint8Array(size);
+  let begin = 0;
+  const ofSegments = segments.map(({ keys }) => {
+    const part = all.subarray(begin, begin + keys.length);
+    begin += keys.length;
+    return part;
+  });
+  return { all, ofSegments };
+}
+
+function digestOfList(segments: readonly SegmentKeys[]): Buffer {
+  const keys = segments.flatMap((segment) => segment.keys);
+  return createHash("sha256").update(JSON.stringify(keys)).digest();
+}
+
+function sumOf(segments: readonly SegmentKeys[]): Buffer {
+  const sum = new DigestSum();
+  for (const segment of segments) sum.addSum(segment.sum);
+  return sum.digest();
+}
+
+/** The keys of one segment. */
+export class SegmentKeys {
+  readonly keys: readonly string[];
+  readonly #templates = new Map<TemplateShape, Template>();
+  #sum: DigestSum | undefined;
+
+  constructor(keys: readonly string[]) {
+    this.keys = keys;
+  }
+
+  /** The keys after some were added and removed. */
+  change(keys: readonly string[], difference: KeysDifference): SegmentKeys {
+    const changed = new SegmentKeys(keys);
+    if (this.#sum !== undefined) {
+      const sum = this.#sum.copy();
+      for (const key of difference.removed) sum.remove(key);
+      for (const key of difference.added) sum.add(key);
+      changed.#sum = sum;
+    }
+    return changed;
+  }
+
+  get sum(): DigestSum {
+    if (this.#sum === undefined) {
+      this.#sum = new DigestSum();
+      for (const key of this.keys) this.#sum.add(key);
+    }
+    return this.#sum;
+  }
+
+  templateOf(shape: TemplateShape): Template {
+    let template = this.#templates.get(shape);
+    if (template === undefined) {
+      template = writeTemplate(this.keys, shape);
+      this.#templates.set(shape, template);
+    }
+    return template;
+  }
+}
+
+export type KeysDifference = { added: readonly string[]; removed: readonly string[] };
+
+/** The text of one flag around its place: a text of fixed length that depends on the outcome. */
+export type TemplateShape = {
+  beforeKey: string;
+  afterKey: string;
+  /** The text of the place before anything was written there. */
+  place: string;
+  afterPlace: string;
+};
+
+/** ASCII text of all flags, separated by commas, and the offset of each place in it. */
+export type Template = { bytes: Buffer; places: Int32Array };
+
+function writeTemplate(keys: readonly string[], shape: TemplateShape): Template {
+  const places = new Int32Array(keys.length);
+  let text = "";
+  keys.forEach((key, index) => {
+    text += `${index === 0 ? "" : ","}${shape.beforeKey}${asciiJson(key)}${shape.afterKey}`;
+    places[index] = text.length;
+    text += shape.place + shape.afterPlace;
+  });
+  return { bytes: Buffer.from(text, "latin1"), places };
+}
+
+const comma = 0x2c;
+
+/**
+ * The text of all flags between a beginning and an end, in bytes of its own with `spareBytes` behind it.
+ */
+export function joinTemplates(
+  { segments, size }: FlagKeys,
+  shape: TemplateShape,
+  { begin, end, spareBytes = 0 }: { begin: string; end: string; spareBytes?: number },
+): Template & { length: number } {
+  const parts = filled(segments).map((segment) => segment.templateOf(shape));
+  const commas = Math.max(0, parts.length - 1);
+  const flagBytes = parts.reduce((sum, { bytes }) => sum + bytes.length, commas);
+  const length = begin.length + flagBytes + end.length;
+  const bytes = Buffer.alloc(length + spareBytes);
+  const places = new Int32Array(size);
+  let offset = bytes.write(begin, "latin1");
+  let flag = 0;
+  for (const part of parts) {
+    if (flag > 0) bytes[offset++] = comma;
+    bytes.set(part.bytes, offset);
+    for (const place of part.places) places[flag++] = offset + place;
+    offset += part.bytes.length;
+  }
+  bytes.write(end, offset, "latin1");
+  return { bytes, places, length };
+}
+
+/** An environment without flags has one empty segment. */
+function filled(segments: readonly SegmentKeys[]): readonly SegmentKeys[] {
+  return segments.filter(({ keys }) => keys.length > 0);
+}

@@ -1,0 +1,33 @@
+import type { FlagEntry } from "@halyard/contracts";
+import { type CompiledFlag, compile, emptyContext, numberOfOutcome } from "@halyard/evaluation";
+
+/** A flag that is ready to be evaluated. It is prepared once for each version of its entry. */
+export type PreparedFlag = {
+  readonly entry: FlagEntry;
+  readonly flag: CompiledFlag;
+  /** Cost of evaluating it, in conditions; 0 for a flag that depends on nobody. */
+  readonly weight: number;
+  /** Number of its outcome for the empty context. */
+  readonly outcomeForNobody: number;
+};
+
+/** An expression takes at worst as long as this many other conditions. */
+const expressionWeight = 500;
+
+export function prepareFlag(entry: FlagEntry): PreparedFlag {
+  const flag = compile(entry);
+  return {
+    entry,
+    flag,
+    weight: flag.constant === undefined ? weightOf(entry) : 0,
+    outcomeForNobody: numberOfOutcome(flag.evaluate(emptyContext)),
+  };
+}
+
+function weightOf({ targeting_rules }: FlagEntry): number {
+  let weight = 0;
+  for (const { conditions } of targeting_rules)
+    for (const { operator } of conditions)
+      weight += operator === "matches_regex" ? expressionWeight : 1;
+  return weight;
+}
