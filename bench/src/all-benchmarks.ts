@@ -3,6 +3,7 @@ import { changesBenchmark } from "./changes/changes-benchmark.ts";
 import { edgeStartBenchmark } from "./edge-start/edge-start-benchmark.ts";
 import { evaluationBenchmark } from "./evaluation/evaluation-benchmark.ts";
 import { flagsBenchmark } from "./flags/flags-benchmark.ts";
+import { growthBenchmarks } from "./growth/all-curves.ts";
 import { peersBenchmark } from "./peers/peers-benchmark.ts";
 import { refetchBenchmark } from "./refetch/refetch-benchmark.ts";
 import { schedulesBenchmark } from "./schedules/schedules-benchmark.ts";
@@ -23,4 +24,5 @@ export const allBenchmarks: readonly Benchmark[] = [
   schedulesBenchmark,
   webhooksBenchmark,
   usageBenchmark,
+  ...growthBenchmarks,
 ];

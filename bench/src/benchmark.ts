@@ -7,6 +7,8 @@ import type { Figure } from "./reporting/figure.ts";
  */
 export type Benchmark = {
   name: string;
+  /** Another name, which selects all benchmarks of a group. */
+  group?: string;
   /** What it measures, in one line. */
   summary: string;
   /**
@@ -16,6 +18,11 @@ export type Benchmark = {
   pinned: boolean;
   /** Whether it compares with other libraries or servers, which are installed on first use. */
   withPeers?: boolean;
+  /**
+   * Factor by which a ratio may exceed the saved one. Beyond it the run fails. Without a factor, ratios
+   * are not compared with saved ones.
+   */
+  ratioTolerance?: number;
   run(bench: Bench): Promise<Outcome>;
   /** Says in which functions the time goes, where that is worth knowing. */
   profile?(bench: Bench): Promise<string>;

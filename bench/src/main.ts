@@ -6,8 +6,9 @@ import { describeMachine, machineLine } from "./machine.ts";
 import { installPeers } from "./peers/peers-package.ts";
 import { findCores } from "./processes/cores.ts";
 import { describeOutcome, describeQuickOutcome } from "./reporting/describe-outcome.ts";
-import { saveProfile, saveResult } from "./results.ts";
+import { readResults, saveProfile, saveResult } from "./results.ts";
 import { withBench } from "./with-bench.ts";
+import { worseRatios } from "./worse-ratios.ts";
 
 const given = process.argv.slice(2);
 const options = readArguments(given);
@@ -39,9 +40,20 @@ async function runAll(benchmarks: readonly Benchmark[], { quick, save, profile }
       const outcome = onlyKnown(await withBench(settings, (bench) => benchmark.run(bench)));
       console.log(quick ? describeQuickOutcome(outcome) : describeOutcome(outcome));
       if (save) saveResult({ ...origin, ...outcome });
+      else if (!quick) failOnWorseRatios(benchmark, outcome);
     }
     if (save) updateBenchmarksPage();
   }
+}
+
+function failOnWorseRatios({ name, ratioTolerance }: Benchmark, outcome: Outcome): void {
+  if (ratioTolerance === undefined) return;
+  const saved = readResults().get(name)?.figures ?? [];
+  const problems = worseRatios(outcome.figures, { saved, tolerance: ratioTolerance });
+  if (problems.length === 0) return;
+  process.exitCode = 1;
+  for (const problem of problems) console.error(`${name}: ${problem}`);
+  console.error(`To accept the ratios of a new run: npm run bench -- --save ${name}`);
 }
 
 /** Without the figures that this system cannot tell, such as CPU time where there is no /proc. */
@@ -54,7 +66,8 @@ async function profileOf(benchmark: Benchmark, bench: Bench): Promise<string> {
 }
 
 function chosen({ names, profile, save }: Arguments): readonly Benchmark[] {
-  const unknown = names.filter((name) => !allBenchmarks.some((known) => known.name === name));
+  const known = new Set(allBenchmarks.flatMap(({ name, group }) => [name, group]));
+  const unknown = names.filter((name) => !known.has(name));
   if (unknown.length > 0)
     throw new Error(`There is no benchmark ${unknown.join(", ")}; --help lists them.`);
   const named = names.length === 0 ? allBenchmarks : allBenchmarks.filter(isNamed);
@@ -62,8 +75,8 @@ function chosen({ names, profile, save }: Arguments): readonly Benchmark[] {
   const profiled = named.filter((benchmark) => benchmark.profile !== undefined);
   return save ? profiled.filter(({ name }) => hasPlaceForProfile(name)) : profiled;
 
-  function isNamed(benchmark: Benchmark): boolean {
-    return names.includes(benchmark.name);
+  function isNamed({ name, group = name }: Benchmark): boolean {
+    return names.includes(name) || names.includes(group);
   }
 }
 
@@ -82,6 +95,9 @@ function help(): string {
     ),
     "",
     "  * compares with what bench/peers names, which `npm ci` installs there on first use (200 MB)",
+    "",
+    "  growth names all benchmarks whose names begin with growth-; they fail when a ratio is worse than",
+    "  the saved one",
     "",
     "  --save     keeps the figures in bench/results and docs/benchmarks.md; with --profile, profiles",
     `  --profile  says in which functions the time goes, where a benchmark can (${profiled})`,

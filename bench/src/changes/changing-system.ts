@@ -1,8 +1,9 @@
 import type { Bench } from "../benchmark.ts";
-import { type Load, type LoadResult, type RequestPlan, startLoad } from "../http/load.ts";
+import { type Load, type LoadResult, startLoad } from "../http/load.ts";
 import { type Nats, type Postgres, startNats, startPostgres } from "../system/backends.ts";
 import { type Service, startManagement } from "../system/services.ts";
 import { createTenant, type Tenant } from "../system/tenant.ts";
+import { toggles } from "../system/toggles.ts";
 
 /** Management over a project with many flags, and clients that flip one flag after the other. */
 export type ChangingSystem = {
@@ -35,7 +36,7 @@ export async function startChangingSystem(
   let management = await start();
   const tenant = await createTenant(management.url, bench.quick ? quickFlags : flags);
   const load: Load = await startLoad(bench);
-  const requests = flips(tenant);
+  const requests = toggles(tenant);
   return {
     nats,
     postgres,
@@ -67,16 +68,4 @@ export async function startChangingSystem(
       management = await start();
     },
   };
-}
-
-/** All flags on, then all off: whichever comes next, it is a change. */
-function flips({ serverKey, flagIds }: Tenant): RequestPlan[] {
-  return [true, false].flatMap((enabled) =>
-    flagIds.map((id) => ({
-      method: "PATCH",
-      path: `/api/v1/flags/${id}`,
-      headers: { Authorization: `Bearer ${serverKey}`, "Content-Type": "application/json" },
-      body: JSON.stringify({ enabled }),
-    })),
-  );
 }

@@ -59,12 +59,15 @@ export type BackendOptions = StartOptions & { postgres: Postgres; nats: Nats };
 
 export async function startManagement(bench: Bench, options: BackendOptions): Promise<Service> {
   const management = await launchManagement(bench, options);
-  await until("management publishes", async () => {
-    const response = await fetch(`${management.metricsUrl}/readyz`);
-    const body = (await response.json()) as { relay?: string };
-    return response.ok && body.relay === "leading";
-  });
+  await until("management publishes", () => isPublishing(management));
   return management;
+}
+
+/** Returns whether this management leads the relay and has written the snapshot. */
+export async function isPublishing(management: Service): Promise<boolean> {
+  const response = await fetch(`${management.metricsUrl}/readyz`);
+  const body = (await response.json()) as { relay?: string };
+  return response.ok && body.relay === "leading";
 }
 
 /** One more, beside the one that publishes. */
@@ -77,7 +80,8 @@ export async function startAnotherManagement(
   return management;
 }
 
-function launchManagement(bench: Bench, options: BackendOptions): Promise<Service> {
+/** Resolves when management listens; see `isPublishing`. */
+export function launchManagement(bench: Bench, options: BackendOptions): Promise<Service> {
   return start(bench, "services/management/src/main.ts", options, {
     POSTGRES_URL: options.postgres.managementUrl,
     NATS_URL: options.nats.url,

@@ -4,6 +4,8 @@ import { operatorToken, unlimitedPlan } from "./services.ts";
 export type Tenant = {
   serverKey: string;
   clientKey: string;
+  /** The user of both keys. */
+  userId: string;
   projectId: string;
   environmentId: string;
   /** The flag of the number n has the key that `flagKey` gives. */
@@ -21,17 +23,7 @@ export async function createTenant(
   /** What each flag is set to; disabled for everyone unless told. */
   settings: (number: number) => object = () => ({}),
 ): Promise<Tenant> {
-  const post = async (path: string, token: string, body: object): Promise<Created> => {
-    const response = await fetch(`${managementUrl}/api/v1/${path}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    if (response.status !== 201)
-      throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as Created;
-  };
-  const operate = (path: string, body: object) => post(path, operatorToken, body);
+  const operate = (path: string, body: object) => create(managementUrl, { path, body });
 
   const organization = await operate("organizations", { name: "Bench", plan: unlimitedPlan });
   const user = await operate(`organizations/${organization.id}/users`, {
@@ -51,15 +43,41 @@ export async function createTenant(
   const flagIds: string[] = [];
   for (let number = 0; number < flags; number += concurrency) {
     const batch = Array.from({ length: Math.min(concurrency, flags - number) }, (_, offset) =>
-      post("flags", serverKey, {
-        key: flagKey(number + offset),
-        name: `Checkout flow variant ${number + offset}`,
-        ...settings(number + offset),
+      create(managementUrl, {
+        path: "flags",
+        token: serverKey,
+        body: {
+          key: flagKey(number + offset),
+          name: `Checkout flow variant ${number + offset}`,
+          ...settings(number + offset),
+        },
       }),
     );
     for (const { id } of await Promise.all(batch)) flagIds.push(id);
   }
-  return { serverKey, clientKey, projectId: project.id, environmentId, flagIds };
+  return {
+    serverKey,
+    clientKey,
+    userId: user.id,
+    projectId: project.id,
+    environmentId,
+    flagIds,
+  };
+}
+
+/** Creates a resource by management's API, as the operator unless a token is given. */
+export async function create(
+  managementUrl: string,
+  { path, body, token = operatorToken }: { path: string; body: object; token?: string },
+): Promise<Created> {
+  const response = await fetch(`${managementUrl}/api/v1/${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  if (response.status !== 201)
+    throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as Created;
 }
 
 type Created = { id: string; key?: string; environments?: readonly { id: string }[] };

@@ -1,0 +1,47 @@
+import { snapshotBucket } from "@halyard/contracts";
+import { jetstream } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import type { Bench } from "../benchmark.ts";
+import type { SnapshotContent } from "../system/snapshot-content.ts";
+
+/** Number of flags that change in turn. */
+const changingFlags = 100;
+
+/**
+ * Publishes changes of flags to the snapshot bucket, in place of management. They are the last flags of the
+ * bucket, so that a follower that reads the whole bucket finds them changed before it receives them.
+ */
+export type FlagChanges = {
+  /** Toggles the next flag. Resolves when the broker has acknowledged its entry. */
+  publishNext(): Promise<void>;
+};
+
+export async function openFlagChanges(
+  bench: Bench,
+  natsUrl: string,
+  { records, places }: SnapshotContent,
+): Promise<FlagChanges> {
+  const connection = await connect({ servers: natsUrl });
+  bench.afterwards(() => connection.close());
+  const client = jetstream(connection, { timeout: patienceMs });
+  const flags = records
+    .filter(({ key }) => key.includes(`.flag.${places.at(-1)?.environmentId}.`))
+    .slice(-changingFlags)
+    .map(({ key, value }) => ({ key, entry: JSON.parse(value) as FlagEntry }));
+  let published = 0;
+  return {
+    async publishNext() {
+      const { key, entry } = flags[published % flags.length] as (typeof flags)[number];
+      published += 1;
+      entry.version += 1;
+      entry.enabled = !entry.enabled;
+      entry.committed_at = new Date().toISOString();
+      await client.publish(snapshotBucket.subjectPrefix + key, JSON.stringify(entry));
+    },
+  };
+}
+
+type FlagEntry = { version: number; enabled: boolean; committed_at: string };
+
+/** A broker that creates a consumer over many subjects acknowledges nothing meanwhile. */
+const patienceMs = 30_000;

@@ -1,0 +1,12 @@
+import { type SnapshotContent, snapshotContent } from "../system/snapshot-content.ts";
+
+const flagsPerEnvironment = 200;
+
+/** A snapshot with about this many entries, nearly all of them flags. */
+export function manyEntries(entries: number): SnapshotContent {
+  const environments = Math.ceil(entries / flagsPerEnvironment);
+  return snapshotContent({
+    environments,
+    flagsPerEnvironment: Math.min(entries, flagsPerEnvironment),
+  });
+}
