@@ -1,111 +1,120 @@
-import { leaseKey } from "@halyard/contracts";
 import type { Logger } from "@halyard/service";
-import type { Clock } from "./clock.ts";
-import { createKnownLeases } from "./known-leases.ts";
-import { stateOf } from "./lease-entry.ts";
-import type { LeaseStore } from "./lease-store.ts";
-import type { SlotCounts } from "./organization-slots.ts";
-import { createOrganizations } from "./organizations.ts";
-import { createOwnLease } from "./own-lease.ts";
-import type { SlotTimes } from "./slot-times.ts";
+import { followContent } from "./lease-content.ts";
+import {
+  heldBy,
+  type Organization,
+  refuseImpatient,
+  type SlotParts,
+  settle,
+  takeSlotOf,
+} from "./organization.ts";
+import { createOwnEntry } from "./own-entry.ts";
+import { endSilentEdges, forgetLongEnded } from "./silent-edges.ts";
 import type { StreamSlots } from "./stream-slots.ts";
-import { watchLeases } from "./watch-leases.ts";
 
-/**
- * Slots for streams, exact over all edges: this edge's lease, what it knows of the others', and for each
- * organization that has streams here, what is held and claimed under the lease.
- *
- * Why there is never one too many: an edge opens no more streams than are written down for its lease,
- * what is written down never exceeds the limit, because each write names the revision over which it was
- * decided, and what is written down for a lease is taken away only when the lease has ended, which it
- * does after its edge has closed its streams.
- */
+/** Slots for streams, counted over all edges in the bucket LEASES. No open stream is ever closed. */
 export type LeaseSlots = StreamSlots & {
-  /** `limitOf` has another answer for an organization. */
-  limitChanged(organizationId: string): void;
   figures(): SlotFigures;
-  /** Gives up the lease, once the streams are closed. */
+  /** Ends this edge's entry. To be called after the streams were closed. */
   stop(): Promise<void>;
 };
 
-export type SlotFigures = SlotCounts & { hasLease: boolean; held: number; waiting: number };
-
-export type LeaseSlotsOptions = {
-  store: LeaseStore;
-  clock: Clock;
-  times: SlotTimes;
-  /** How many streams an organization may have open; null: as many as it likes. */
-  limitOf: (organizationId: string) => number | null;
-  newId: () => string;
-  random: () => number;
-  logger: Logger;
+export type SlotFigures = SlotParts["counts"] & {
+  isCounted: boolean;
+  held: number;
+  waiting: number;
 };
 
-export function createLeaseSlots(options: LeaseSlotsOptions): LeaseSlots {
-  const { store, times, limitOf } = options;
-  const counts: SlotCounts = {
-    refusedByLimit: 0,
-    refusedUnknown: 0,
-    leasesLost: 0,
-    claimsRetried: 0,
-  };
-  const known = createKnownLeases(times);
-  let close: Parameters<StreamSlots["onLost"]>[0] = () => undefined;
+/** Maximum number of organizations whose counts are written at the same time in the background. */
+const mostLanes = 20;
 
-  const lease = createOwnLease({
-    ...options,
-    onTaken: () => organizations.claimAll(),
-    onOver() {
-      counts.leasesLost += 1;
-      organizations.loseAll();
-      close((organizationId) => limitOf(organizationId) !== null);
-    },
-  });
-  const watch = watchLeases({ ...options, known });
-  const { isAway } = watch;
-  const { goodId: leaseId } = lease;
-  const organizations = createOrganizations({ ...options, known, leaseId, counts, isAway });
-  store.follow({
-    onBegin: known.begin,
-    onEntry(heardId, entry) {
-      known.hear(heardId, { revision: entry.revision, isEnded: stateOf(entry) === "ended" });
-      lease.hear(heardId, entry);
-    },
+export function createLeaseSlots(
+  options: Omit<SlotParts, "bucket" | "own" | "isAway" | "counts"> & { logger: Logger },
+): LeaseSlots {
+  const { store, clock, times, edgeId } = options;
+  const counts = { refusedByLimit: 0, refusedUnknown: 0, claimsRetried: 0 };
+  const organizations = new Map<string, Organization>();
+  let checkedMs = clock.elapsed();
+  let disconnectedMs: number | undefined;
+  let isSettling = false;
+  let callOff = () => {};
+
+  const bucket = followContent({
+    logger: options.logger,
     onCaughtUp() {
-      lease.hurry();
-      organizations.doubtAll();
-      organizations.claimAll();
-      void lookForOwnLease();
-      void watch.forgetLongEnded();
+      own.caughtUp();
+      check();
+      void forgetLongEnded({ content: bucket.content, store });
     },
   });
+  const own = createOwnEntry({ ...options, bucket });
+  const parts: SlotParts = { ...options, bucket, own, isAway, counts };
 
-  /** The bucket may be another one, made anew, or may have lost what was written last. */
-  async function lookForOwnLease(): Promise<void> {
-    const ownId = lease.goodId();
-    if (ownId === undefined || known.isKnown(ownId)) return;
-    const found = await store.read(leaseKey.edge(ownId));
-    if (found.outcome === "read") lease.hear(ownId, found.entry);
+  function isAway(): boolean {
+    if (store.isConnected()) disconnectedMs = undefined;
+    else disconnectedMs ??= clock.elapsed();
+    const awayMs = clock.elapsed() - (disconnectedMs ?? clock.elapsed());
+    return awayMs >= times.awayAfterMs || own.isUnanswered();
   }
 
+  function check(): void {
+    callOff();
+    callOff = clock.after(times.checkEveryMs, check);
+    // A process that was suspended has not watched the other edges meanwhile.
+    const forMs = Math.min(clock.elapsed() - checkedMs, 2 * times.checkEveryMs);
+    checkedMs = clock.elapsed();
+    const watched = { edgeId, forMs, endAfterMs: times.endAfterMs };
+    if (store.isCurrent()) endSilentEdges(watched, { ...options, content: bucket.content });
+    own.check();
+    isAway();
+    for (const organization of organizations.values()) refuseImpatient(organization, parts);
+    void settleAll();
+  }
+
+  async function settleAll(): Promise<void> {
+    if (isSettling) return;
+    isSettling = true;
+    const all = organizations.values();
+    const lane = async () => {
+      for (let next = all.next(); !next.done; next = all.next()) await settle(next.value, parts);
+    };
+    await Promise.all(Array.from({ length: mostLanes }, lane));
+    isSettling = false;
+  }
+
+  function of(id: string): Organization {
+    const known = organizations.get(id) ?? createOrganization(id);
+    organizations.set(id, known);
+    return known;
+  }
+
+  store.follow(bucket.follower);
+  check();
   return {
-    take: (organizationId, decided) => organizations.of(organizationId).take(decided),
-    release: (organizationId) => organizations.of(organizationId).release(),
-    get losses() {
-      return counts.leasesLost;
+    take: (organizationId, decided) => takeSlotOf(of(organizationId), decided, parts),
+    release(organizationId) {
+      of(organizationId).open -= 1;
     },
-    onLost(closeThose) {
-      close = closeThose;
+    figures() {
+      const all = [...organizations.values()];
+      const sum = (read: (one: Organization) => number) =>
+        all.reduce((total, one) => total + read(one), 0);
+      const held = sum((one) => heldBy(one, parts));
+      return {
+        ...counts,
+        held,
+        waiting: sum((one) => one.waiting.size),
+        isCounted: own.isCounted(),
+      };
     },
-    limitChanged: organizations.limitChanged,
-    figures: () => ({
-      ...counts,
-      ...organizations.figures(),
-      hasLease: lease.goodId() !== undefined,
-    }),
     async stop() {
-      watch.stop();
-      await lease.stop();
+      callOff();
+      await own.stop();
     },
   };
+}
+
+function createOrganization(id: string): Organization {
+  const counters = { open: 0, failures: 0, writtenMs: Number.NEGATIVE_INFINITY };
+  return { id, ...counters, waiting: new Set(), isSettling: false };
 }

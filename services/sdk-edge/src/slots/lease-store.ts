@@ -1,44 +1,37 @@
 /**
- * What edges share about their slots: entries that are read, and written only over the revision that
- * the writer has read. Whoever implements it may answer late, or not know whether it has written, but
- * never lets two writes over one revision succeed.
+ * The bucket LEASES, which all edges share. An implementation may answer late or not at all, but never
+ * lets two writes over the same revision succeed.
  */
 export type LeaseStore = {
-  /** Makes sure that there is something to write to; false when that cannot be done now. */
+  /** Creates the bucket if it does not exist. Returns false when NATS did not answer. */
   prepare(): Promise<boolean>;
-  /** What stood under a key a moment ago. It may be older than what was written last. */
-  read(key: string): Promise<ReadEntry>;
-  /** Writes over a revision; 0 means that nothing has stood there. */
+  /** Writes over a revision; 0 means that the key has no value. */
   write(key: string, value: object, over: number): Promise<Written>;
-  /** Forgets all that has ever stood under a key. */
+  /** Removes a key and all its revisions. */
   forget(key: string): Promise<void>;
-  /** Hands over every edge's lease, and each change as it comes. */
+  /** Delivers every entry, and then each change, in the order of the writes. */
   follow(follower: LeaseFollower): void;
-  /** True while nothing is missing of what was handed over, as far as one can know. */
+  isConnected(): boolean;
+  /** True while the connection is up and every entry of the bucket has been delivered. */
   isCurrent(): boolean;
 };
 
 export type StoredEntry = {
-  /** As it was parsed; undefined for what is no JSON, null for what somebody has deleted. */
+  /** Parsed JSON; undefined for anything else, null for a deleted entry. */
   value: unknown;
   revision: number;
 };
 
-export type ReadEntry =
-  | { outcome: "read"; entry: StoredEntry | undefined }
-  /** Nobody answered. */
-  | { outcome: "unknown" };
-
 export type Written =
   | { outcome: "written"; revision: number }
-  /** Something else stands there by now. */
+  /** The key has another revision. */
   | { outcome: "conflict" }
-  /** Nobody answered: it may have been written, or may be yet. */
+  /** No answer. The write may have succeeded, or may still succeed. */
   | { outcome: "unknown" };
 
 export type LeaseFollower = {
-  /** Everything is handed over anew; what is missing then is no more. */
+  /** All entries follow from the beginning. An entry that is missing by `onCaughtUp` no longer exists. */
   onBegin(): void;
-  onEntry(leaseId: string, entry: StoredEntry): void;
+  onEntry(key: string, entry: StoredEntry): void;
   onCaughtUp(): void;
 };

@@ -1,4 +1,4 @@
-import { leaseKey, leasesBucket } from "@halyard/contracts";
+import { leasesBucket } from "@halyard/contracts";
 import {
   ensureLeases,
   type FollowedStream,
@@ -17,35 +17,32 @@ import {
   jetstreamManager,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import type { LeaseFollower, LeaseStore, StoredEntry } from "./lease-store.ts";
+import type { LeaseFollower, LeaseStore } from "./lease-store.ts";
 
 /**
- * The leases' bucket in NATS. A write is published with the revision that it names, and whoever leads
- * the stream refuses all but the first over each. In a cluster that holds from nats-server 2.9.21 on:
- * before, two writes at the same time could both succeed (https://github.com/nats-io/nats-server/pull/4319).
- *
- * Reading asks the stream itself, whichever replica answers. The older request goes through the server's
- * API, and nats-server 2.9 crashes when that one meets a stream that is just being made.
+ * The bucket LEASES in NATS. A write names the revision that it replaces, and the stream's leader rejects
+ * every write over it but the first. In a cluster this needs nats-server 2.9.21 or later: before, two
+ * concurrent writes could both succeed (https://github.com/nats-io/nats-server/pull/4319).
  */
 export type NatsLeaseStore = LeaseStore & { stop(): Promise<void> };
 
-/** The broker answers within milliseconds. A lease outlives many times this. */
+/** NATS usually answers within milliseconds, and `countedForMs` is many times this. */
 const answerTimeoutMs = 1_000;
 
 type Client = { publisher: JetStreamClient; manager: JetStreamManager };
 
 export function createNatsLeaseStore(options: {
   connection: Promise<NatsConnection>;
-  /** On how many servers the bucket is kept, if it is made here. */
+  /** Number of replicas of the bucket, if it is created here. */
   replicas: number;
   logger: Logger;
 }): NatsLeaseStore {
   const { replicas, logger } = options;
-  const report = reportChanges(logger);
-  const followers: LeaseFollower[] = [];
+  let follower: LeaseFollower | undefined;
   let client: Client | undefined;
   let followed: FollowedStream | undefined;
   let isStopped = false;
+  let isFailing = false;
 
   async function begin(): Promise<void> {
     const connection = await options.connection;
@@ -58,57 +55,48 @@ export function createNatsLeaseStore(options: {
     followed = followBucket({
       connection,
       bucket: leasesBucket,
-      filter: leaseKey.everyEdge,
-      onBegin: () => tell((follower) => follower.onBegin()),
+      filter: ">",
+      onBegin: () => follower?.onBegin(),
       onEntry: ({ key, payload, revision }) =>
-        tell((follower) => follower.onEntry(leaseIdIn(key), storedEntry(payload, revision))),
-      onCaughtUp: () => tell((follower) => follower.onCaughtUp()),
+        follower?.onEntry(key, { value: parseValue(payload), revision }),
+      onCaughtUp: () => follower?.onCaughtUp(),
       logger,
     });
   }
 
-  function tell(say: (follower: LeaseFollower) => void): void {
-    for (const follower of followers) say(follower);
-  }
-
-  /** Asks NATS; undefined when nobody answers. */
-  async function ask<T>(question: (asked: Client) => Promise<T>): Promise<T | undefined> {
+  /** Sends a request; returns undefined without an answer. Logs the first failure of a series. */
+  async function request<T>(send: (client: Client) => Promise<T>): Promise<T | undefined> {
     if (client === undefined) return undefined;
     try {
-      const answer = await question(client);
-      report.fine();
+      const answer = await send(client);
+      isFailing = false;
       return answer;
-    } catch (error) {
-      if (!isBrokerAway(error) && !(error instanceof JetStreamError)) throw error;
-      report.trouble(error);
+    } catch (err) {
+      if (!isBrokerAway(err) && !(err instanceof JetStreamError)) throw err;
+      if (!isFailing) logger.warn({ err }, "the bucket LEASES is unavailable");
+      isFailing = true;
       return undefined;
     }
   }
 
   void begin();
   return {
-    follow: (follower) => void followers.push(follower),
+    follow(following) {
+      follower = following;
+    },
+    isConnected: () => followed?.isConnected() === true,
     isCurrent: () => followed?.isCurrent() === true,
     prepare: async () =>
-      (await ask(({ manager }) => ensureLeases(manager, replicas).then(() => true))) === true,
-    async read(key) {
-      const found = await ask(async ({ manager }) => ({
-        message: await manager.direct.getMessage(leasesBucket.streamName, {
-          last_by_subj: leasesBucket.subjectPrefix + key,
-        }),
-      }));
-      if (found === undefined) return { outcome: "unknown" };
-      if (found.message === null) return { outcome: "read", entry: undefined };
-      const { data, seq } = found.message;
-      return { outcome: "read", entry: storedEntry(data, seq) };
-    },
+      (await request(({ manager }) => ensureLeases(manager, replicas).then(() => true))) === true,
     async write(key, value, over) {
-      const written = await ask(({ publisher }) => publishOver(publisher, { key, value, over }));
+      const written = await request(({ publisher }) =>
+        publishOver(publisher, { key, value, over }),
+      );
       return written ?? { outcome: "unknown" };
     },
     async forget(key) {
       const filter = leasesBucket.subjectPrefix + key;
-      await ask(({ manager }) => manager.streams.purge(leasesBucket.streamName, { filter }));
+      await request(({ manager }) => manager.streams.purge(leasesBucket.streamName, { filter }));
     },
     async stop() {
       isStopped = true;
@@ -117,7 +105,7 @@ export function createNatsLeaseStore(options: {
   };
 }
 
-/** "wrong last sequence", and the same where another write is on its way. */
+/** "wrong last sequence", also while another write is in flight. */
 const conflicts: readonly number[] = [
   JetStreamApiCodes.StreamWrongLastSequence,
   JetStreamApiCodes.StreamWrongLastSequenceUnknown,
@@ -141,25 +129,7 @@ async function publishOver(
   }
 }
 
-/** What KV clients leave in the place of what they delete has no content. */
-function storedEntry(payload: Uint8Array, revision: number): StoredEntry {
-  return { value: payload.length === 0 ? null : parseJson(payload), revision };
-}
-
-function leaseIdIn(key: string): string {
-  return key.slice(leaseKey.edge("").length);
-}
-
-/** Logs the first trouble of a row. */
-function reportChanges(logger: Logger) {
-  let isInTrouble = false;
-  return {
-    fine() {
-      isInTrouble = false;
-    },
-    trouble(error: unknown) {
-      if (!isInTrouble) logger.warn({ err: error }, "the leases for streams cannot be asked for");
-      isInTrouble = true;
-    },
-  };
+/** A KV client replaces a deleted value by an empty one. */
+function parseValue(payload: Uint8Array): unknown {
+  return payload.length === 0 ? null : parseJson(payload);
 }

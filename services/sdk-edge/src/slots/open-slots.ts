@@ -11,17 +11,17 @@ import { registerSlotMetrics } from "./slot-metrics.ts";
 import { type SlotTimes, slotTimes } from "./slot-times.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 
-/** Slots as an edge has them: leases in NATS, limits from the snapshot, time from the process. */
+/** The slots of an edge process: counts in NATS, limits from the snapshot, the clock of the process. */
 export type OpenedSlots = {
   slots: StreamSlots;
-  /** Gives the lease up; to be called when the streams are closed and the connection still stands. */
+  /** To be called after the streams were closed and before the connection is. */
   stop(): Promise<void>;
 };
 
 export function openSlots(options: {
   connection: Promise<NatsConnection>;
   replicas: number;
-  holder: Pick<SnapshotHolder, "snapshot" | "subscribe">;
+  holder: Pick<SnapshotHolder, "snapshot">;
   registry: Registry;
   logger: Logger;
   random: () => number;
@@ -32,14 +32,11 @@ export function openSlots(options: {
   const store = createNatsLeaseStore(options);
   const slots = createLeaseSlots({
     ...options,
+    edgeId: randomUUID(),
     store,
     clock,
     times,
     limitOf: (organizationId) => streamLimit(holder, organizationId),
-    newId: randomUUID,
-  });
-  holder.subscribe(({ changed }) => {
-    for (const organizationId of changed.organizations) slots.limitChanged(organizationId);
   });
   registerSlotMetrics(options.registry, slots.figures);
   return {
@@ -51,7 +48,7 @@ export function openSlots(options: {
   };
 }
 
-/** How many streams an organization's plan allows; null: as many as it likes, also if it is not known. */
+/** Maximum number of open streams of an organization; null: unlimited, also for an unknown organization. */
 export function streamLimit(
   { snapshot }: Pick<SnapshotHolder, "snapshot">,
   organizationId: string,

@@ -1,10 +1,10 @@
 import { type Refusal, refuse } from "@halyard/service";
 
-/** No time is named at which there will be a slot: that is when a stream closes. */
+/** Has no `Retry-After`, because the time at which a stream closes is unknown. */
 export function noSlotFree(limit: number): Refusal {
   return refuse(
     "RATE_001",
-    `All streams that the plan allows are open (${limit}); close one, or ask again later`,
+    `All ${limit} streams of the plan are open; close one or retry later.`,
     {
       "ratelimit-policy": `"sse";q=${limit};qu="concurrent-requests"`,
       ratelimit: `"sse";r=0`,
@@ -14,5 +14,5 @@ export function noSlotFree(limit: number): Refusal {
 
 export const slotsUnknown = refuse(
   "SERVER_002",
-  "It cannot be found out now whether another stream may be opened; try again",
+  "The number of open streams is unavailable; retry after 1 s.",
 );

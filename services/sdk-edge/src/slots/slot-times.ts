@@ -1,46 +1,34 @@
-/**
- * The times by which edges agree on who holds slots. No two machines' clocks are ever compared: each
- * figure is measured on one machine, and the order of them is what keeps the count exact. An edge that
- * hears nothing closes its streams after `validForMs`, and the others take its slots `endAfterMs` after
- * they last heard of it, which was later than it last spoke.
- */
+/** Every duration is measured on one machine. Clocks of two machines are never compared. */
 export type SlotTimes = {
-  /** How often an edge renews its lease. */
+  /** Interval of checks: counts that changed are written, and failed renewals are sent again. */
+  checkEveryMs: number;
+  /** Interval at which an edge renews its own entry. */
   renewEveryMs: number;
-  /** How soon what could not be said is tried again. */
-  retryAfterMs: number;
-  /** How long a lease is good for, from when its last acknowledged renewal was sent. */
-  validForMs: number;
-  /** How long a lease must have been silent for the others to end it. */
+  /** Time after sending an acknowledged renewal for which the other edges certainly count this edge. */
+  countedForMs: number;
+  /** Time without a renewal after which the other edges end an edge's entry. */
   endAfterMs: number;
-  /** How often the others' leases are looked at. */
-  watchEveryMs: number;
-  /** How long a slot that has become free is kept for who comes back at once, before all may have it. */
-  keepFreeForMs: number;
-  /** How long an organization without limit may have other streams than are written down for it. */
-  tellUnlimitedAfterMs: number;
-  /** After a refusal the others are not asked again for so long: a flood costs the broker ten reads a second. */
-  fullForMs: number;
-  /** How long who asks for a stream waits to be told whether there is a slot. */
+  /** Time that edges have to publish their counts into a new bucket before any of them admits. */
+  publishWithinMs: number;
+  /** Minimum interval of writes for an organization without a limit, where the count is for reports alone. */
+  writeUnlimitedEveryMs: number;
+  /** Maximum time that a request for a stream waits for an answer of NATS. */
   patienceMs: number;
-  /** When NATS has been away for so long, nobody waits for it. */
+  /** Time without a connection after which an edge admits against the last counts that it received. */
   awayAfterMs: number;
 };
 
 /**
- * A lease may miss six renewals. A quarter more than it is good for lies between its end and the moment
- * at which others end it: no clock runs that wrong, and streams are closed in that time. A killed edge's
- * slots are free 22 seconds after its last word at the latest, of the 30 that are promised.
+ * Six renewals may be lost. Between `countedForMs` and `endAfterMs` lies a margin for clocks that run at
+ * different rates. The slots of a killed edge are free 22 seconds after its last renewal.
  */
 export const slotTimes: SlotTimes = {
+  checkEveryMs: 500,
   renewEveryMs: 2_000,
-  retryAfterMs: 250,
-  validForMs: 15_000,
+  countedForMs: 15_000,
   endAfterMs: 20_000,
-  watchEveryMs: 1_000,
-  keepFreeForMs: 250,
-  tellUnlimitedAfterMs: 1_000,
-  fullForMs: 100,
+  publishWithinMs: 5_000,
+  writeUnlimitedEveryMs: 1_000,
   patienceMs: 5_000,
   awayAfterMs: 1_000,
 };

@@ -11,24 +11,24 @@ import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/sn
 import { id, organizationEntry } from "../builders.ts";
 import { type BenchClock, createBenchClock } from "./bench-clock.ts";
 
-/** Edges that share slots through a real NATS server, without all else that makes an edge. */
+/** The slots of several edges over a real NATS server, without the rest of an edge. */
 export type SlotBench = {
   openEdge(times?: Partial<SlotTimes>): Promise<BenchEdge>;
-  /** Gives the organization another limit, on all edges. */
+  /** Changes the organization's limit on all edges. */
   changeLimit(limit: number | null): Promise<void>;
-  /** Who holds how many of the organization's slots, as it is written. */
+  /** The organization's counts by edge, as the bucket has them. */
   written(): Promise<OrganizationStreams["holders"]>;
-  /** Writes in an edge's place, over whatever stands there. */
+  /** Writes over any revision. */
   write(key: string, value: unknown): Promise<void>;
   read(key: string): Promise<unknown>;
   deleteBucket(): Promise<void>;
-  /** Kills the edges, and leaves no bucket to who comes after them. */
+  /** Kills the edges and deletes the bucket. */
   close(): Promise<void>;
 };
 
 export type BenchEdge = {
   readonly open: number;
-  /** Its own. Leases end by it, and patience. */
+  /** The edge's own clock. All of its durations are measured with it. */
   readonly clock: BenchClock;
   take(organizationId?: string): Promise<Outcome>;
   takeMany(times: number): Promise<Outcome[]>;
@@ -36,16 +36,13 @@ export type BenchEdge = {
   metric(name: string): Promise<number>;
   log(): string;
   stop(): Promise<void>;
-  /** Its connection is gone, and nobody says good-bye. */
+  /** Closes the connection first, so that the edge cannot end its entry. */
   kill(): Promise<void>;
 };
 
 export type Outcome = "opened" | "RATE_001" | "SERVER_002";
 
-/**
- * Nobody is refused only because a busy machine was slow to answer: an edge that has just begun, for
- * example, takes its lease at once, and may hear of the others' leases seconds later.
- */
+/** Requests wait for a slow answer of a busy machine. */
 export const benchTimes: SlotTimes = { ...slotTimes, patienceMs: 60_000, awayAfterMs: 60_000 };
 
 export async function createSlotBench(url: string, initialLimit: number): Promise<SlotBench> {
@@ -77,6 +74,7 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
       const edge = createEdge(own, holder, { ...benchTimes, ...times });
       edges.push(Object.assign(edge, { holder }));
       await eventually(async () => (await edge.metric("lease{")) === 1);
+      edge.clock.leap(slotTimes.publishWithinMs);
       return edge;
     },
     async changeLimit(changed) {
@@ -94,7 +92,7 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
     read,
     deleteBucket,
     async close() {
-      // An edge that lives makes a bucket that is deleted anew.
+      // A living edge would create the bucket again.
       for (const edge of edges) await edge.kill();
       await deleteBucket();
       await connection.close();
@@ -117,9 +115,6 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
     clock,
   });
   let open = 0;
-  slots.onLost(() => {
-    for (; open > 0; open -= 1) slots.release(id("org"));
-  });
 
   const edge = {
     get open() {
@@ -150,7 +145,6 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
     },
     async kill() {
       await connection.close();
-      // Without the connection it can tell nobody any more; its timers end.
       await stop();
     },
   };

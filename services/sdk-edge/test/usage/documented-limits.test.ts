@@ -29,8 +29,6 @@ const client = apiKey();
 const noSlots: StreamSlots = {
   take: (_organizationId, decided) => decided(slotsUnknown),
   release: () => undefined,
-  losses: 0,
-  onLost: () => undefined,
 };
 let edge: EdgeServer;
 afterEach(() => edge.stop());
