@@ -28,6 +28,11 @@ export const checkOrganizationStreams = compileCheck(OrganizationStreams);
 
 /** Keys in the bucket of leases. */
 export const leaseKey = {
+  /**
+   * Management writes this key in a new installation. A bucket without it may have replaced a lost one, whose
+   * counts the edges have yet to publish.
+   */
+  established: "established",
   edge: (leaseId: string) => `edge.${leaseId}`,
   organization: (organizationId: string) => `organization.${organizationId}`,
   everyEdge: "edge.*",

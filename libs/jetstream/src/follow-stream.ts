@@ -16,8 +16,6 @@ import { type FollowSource, followOnce } from "./follow-once.ts";
 export type FollowedStream = {
   /** True while everything in the stream has been delivered, as far as this process can detect. */
   isCurrent(): boolean;
-  /** True while the connection to NATS is up. */
-  isConnected(): boolean;
   stop(): Promise<void>;
 };
 
@@ -91,7 +89,6 @@ export function followStream(options: {
   const running = run();
   return {
     isCurrent,
-    isConnected: watch.isConnected,
     async stop() {
       stopping.abort();
       attempt.abort("stopped");

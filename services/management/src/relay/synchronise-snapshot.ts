@@ -1,5 +1,5 @@
 import type { PlanLimits } from "@halyard/contracts";
-import { type StreamPosition, snapshotPosition } from "@halyard/jetstream";
+import { establishLeases, type StreamPosition, snapshotPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
 import { StreamMovedError } from "./failures.ts";
@@ -36,6 +36,8 @@ export async function synchroniseSnapshot(
     // The sequence after the base is that of the entry `complete`.
     position.lastSequence > recorded.baseSequence &&
     position.lastSequence >= recorded.lastSequence;
+  // No snapshot of this database was ever complete, so no edge has streams.
+  if (recorded === undefined) await establishLeases(broker);
   if (!intact) return rebuildSnapshot(sql, lease, broker, options);
   if (position.lastSequence > recorded.lastSequence)
     throw new StreamMovedError("the snapshot grew after it was compared with the outbox");

@@ -1,38 +1,33 @@
-/**
- * Elapsed time of a process. It never runs backwards and includes suspensions of the machine: the monotonic
- * clock stands still then, so a leap of the wall clock ahead of it is added. A wall clock that is set ahead
- * looks the same. The edge then renews its entry and writes its counts again, which is harmless.
- */
+/** Elapsed time of a process. Clocks of two machines are never compared. */
 export type Clock = {
   elapsed(): number;
   /** Calls `work` later. Returns a function that cancels it. The timer keeps no process alive. */
   after(delayMs: number, work: () => void): () => void;
 };
 
-/** Minimum difference that counts as a leap. The two clocks run at slightly different rates. */
-const leastLeapMs = 1_000;
-
-/** `growing` is the monotonic clock and `wall` the wall clock, both in milliseconds. */
-export function createElapsed(growing: () => number, wall: () => number): () => number {
-  let wallAheadMs = wall() - growing();
-  let leaptMs = 0;
-  return () => {
-    const nowMs = growing();
-    const aheadMs = wall() - nowMs;
-    if (aheadMs - wallAheadMs > leastLeapMs) leaptMs += aheadMs - wallAheadMs;
-    wallAheadMs = aheadMs;
-    return nowMs + leaptMs;
-  };
-}
-
 export const processClock: Clock = {
-  elapsed: createElapsed(() => performance.now(), Date.now),
+  elapsed: () => performance.now(),
   after(delayMs, work) {
     const timer = setTimeout(work, delayMs).unref();
     return () => clearTimeout(timer);
   },
 };
 
-export function rest(clock: Clock, restMs: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(restMs, resolve));
-}
+export type SlotTimes = typeof slotTimes;
+
+export const slotTimes = {
+  /** Interval of checks: counts that changed are written, and failed renewals are sent again. */
+  checkEveryMs: 500,
+  /** Interval at which an edge renews its own entry. */
+  renewEveryMs: 2_000,
+  /** Time after sending an acknowledged renewal for which the other edges certainly count this edge. */
+  countedForMs: 15_000,
+  /** Time without a renewal after which the other edges end an edge's entry. Clocks may run at different rates. */
+  endAfterMs: 20_000,
+  /** Time after which an ended entry is removed from the bucket. */
+  forgetAfterMs: 3_600_000,
+  /** Time that edges have to publish their counts into a new bucket before any of them admits. */
+  publishWithinMs: 5_000,
+  /** Maximum time that a request for a stream waits for an answer of NATS. */
+  patienceMs: 5_000,
+};

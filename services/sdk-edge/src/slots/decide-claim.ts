@@ -12,18 +12,11 @@ export type Claim = {
   limit: number | null;
 };
 
-export type ClaimDecision = {
-  holders: Record<string, number>;
-  /** Number of waiting streams that may open once `holders` is written. */
-  granted: number;
-};
-
+/** Returns the new counts, and how many waiting streams may open once they are written. */
 export function decideClaim({ edgeId, isEnded, open, waiting, limit, ...claim }: Claim) {
   const others = Object.entries(claim.holders).filter(([id]) => id !== edgeId && !isEnded(id));
   const taken = others.reduce((sum, [, count]) => sum + count, open);
-  const free = limit === null ? waiting : Math.max(0, limit - taken);
-  const granted = Math.min(waiting, free);
-  const own = open + granted;
-  const holders = Object.fromEntries(own === 0 ? others : [...others, [edgeId, own]]);
-  return { holders, granted } satisfies ClaimDecision;
+  const granted = limit === null ? waiting : Math.min(waiting, Math.max(0, limit - taken));
+  const own: [string, number][] = open + granted === 0 ? [] : [[edgeId, open + granted]];
+  return { holders: Object.fromEntries([...others, ...own]), granted };
 }

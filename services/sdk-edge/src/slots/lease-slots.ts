@@ -1,61 +1,38 @@
-import type { Logger } from "@halyard/service";
-import { followContent } from "./lease-content.ts";
+import { leaseKey } from "@halyard/contracts";
+import { followLeases } from "./leases.ts";
 import {
-  heldBy,
+  createOrganization,
   type Organization,
-  refuseImpatient,
+  type SlotOptions,
   type SlotParts,
-  settle,
-  takeSlotOf,
 } from "./organization.ts";
 import { createOwnEntry } from "./own-entry.ts";
-import { endSilentEdges, forgetLongEnded } from "./silent-edges.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 
 /** Slots for streams, counted over all edges in the bucket LEASES. No open stream is ever closed. */
 export type LeaseSlots = StreamSlots & {
-  figures(): SlotFigures;
   /** Ends this edge's entry. To be called after the streams were closed. */
   stop(): Promise<void>;
-};
-
-export type SlotFigures = SlotParts["counts"] & {
-  isCounted: boolean;
-  held: number;
-  waiting: number;
 };
 
 /** Maximum number of organizations whose counts are written at the same time in the background. */
 const mostLanes = 20;
 
-export function createLeaseSlots(
-  options: Omit<SlotParts, "bucket" | "own" | "isAway" | "counts"> & { logger: Logger },
-): LeaseSlots {
-  const { store, clock, times, edgeId } = options;
-  const counts = { refusedByLimit: 0, refusedUnknown: 0, claimsRetried: 0 };
+export function createLeaseSlots(options: SlotOptions): LeaseSlots {
+  const { store, clock, times, metrics } = options;
   const organizations = new Map<string, Organization>();
   let checkedMs = clock.elapsed();
-  let disconnectedMs: number | undefined;
   let isSettling = false;
   let callOff = () => {};
-
-  const bucket = followContent({
+  const leases = followLeases(store, {
     logger: options.logger,
     onCaughtUp() {
       own.caughtUp();
       check();
-      void forgetLongEnded({ content: bucket.content, store });
     },
   });
-  const own = createOwnEntry({ ...options, bucket });
-  const parts: SlotParts = { ...options, bucket, own, isAway, counts };
-
-  function isAway(): boolean {
-    if (store.isConnected()) disconnectedMs = undefined;
-    else disconnectedMs ??= clock.elapsed();
-    const awayMs = clock.elapsed() - (disconnectedMs ?? clock.elapsed());
-    return awayMs >= times.awayAfterMs || own.isUnanswered();
-  }
+  const own = createOwnEntry(options, leases);
+  const parts: SlotParts = { ...options, leases, own };
 
   function check(): void {
     callOff();
@@ -63,12 +40,13 @@ export function createLeaseSlots(
     // A process that was suspended has not watched the other edges meanwhile.
     const forMs = Math.min(clock.elapsed() - checkedMs, 2 * times.checkEveryMs);
     checkedMs = clock.elapsed();
-    const watched = { edgeId, forMs, endAfterMs: times.endAfterMs };
-    if (store.isCurrent()) endSilentEdges(watched, { ...options, content: bucket.content });
+    if (store.isCurrent()) watchOthers(forMs, parts);
     own.check();
-    isAway();
-    for (const organization of organizations.values()) refuseImpatient(organization, parts);
     void settleAll();
+    const all = [...organizations.values()];
+    metrics.lease.set(own.isCounted() ? 1 : 0);
+    metrics.held.set(all.reduce((sum, { held }) => sum + held(), 0));
+    metrics.waiting.set(all.reduce((sum, { waiting }) => sum + waiting(), 0));
   }
 
   async function settleAll(): Promise<void> {
@@ -76,37 +54,22 @@ export function createLeaseSlots(
     isSettling = true;
     const all = organizations.values();
     const lane = async () => {
-      for (let next = all.next(); !next.done; next = all.next()) await settle(next.value, parts);
+      for (const organization of all) await organization.settle();
     };
     await Promise.all(Array.from({ length: mostLanes }, lane));
     isSettling = false;
   }
 
   function of(id: string): Organization {
-    const known = organizations.get(id) ?? createOrganization(id);
+    const known = organizations.get(id) ?? createOrganization(id, parts);
     organizations.set(id, known);
     return known;
   }
 
-  store.follow(bucket.follower);
   check();
   return {
-    take: (organizationId, decided) => takeSlotOf(of(organizationId), decided, parts),
-    release(organizationId) {
-      of(organizationId).open -= 1;
-    },
-    figures() {
-      const all = [...organizations.values()];
-      const sum = (read: (one: Organization) => number) =>
-        all.reduce((total, one) => total + read(one), 0);
-      const held = sum((one) => heldBy(one, parts));
-      return {
-        ...counts,
-        held,
-        waiting: sum((one) => one.waiting.size),
-        isCounted: own.isCounted(),
-      };
-    },
+    take: (organizationId, decided) => of(organizationId).take(decided),
+    release: (organizationId) => of(organizationId).release(),
     async stop() {
       callOff();
       await own.stop();
@@ -114,7 +77,21 @@ export function createLeaseSlots(
   };
 }
 
-function createOrganization(id: string): Organization {
-  const counters = { open: 0, failures: 0, writtenMs: Number.NEGATIVE_INFINITY };
-  return { id, ...counters, waiting: new Set(), isSettling: false };
+/** Ends the entries of edges that stopped renewing, so that their counts no longer apply. */
+function watchOthers(forMs: number, { edgeId, leases, store, times, logger }: SlotParts): void {
+  for (const [id, edge] of leases.content.edges) {
+    edge.silentMs += forMs;
+    if (id !== edgeId && !edge.isEnded && edge.silentMs > times.endAfterMs)
+      void end(id, edge.revision);
+    if (edge.isEnded && edge.silentMs > times.forgetAfterMs) {
+      edge.silentMs = Number.NEGATIVE_INFINITY;
+      void store.forget(leaseKey.edge(id));
+    }
+  }
+
+  /** Has no effect if the edge has renewed its entry meanwhile. */
+  async function end(id: string, over: number): Promise<void> {
+    if ((await leases.write(leaseKey.edge(id), { state: "ended" }, over)) === "written")
+      logger.warn({ edge: id }, "an edge stopped renewing its entry; its streams no longer count");
+  }
 }

@@ -1,9 +1,12 @@
-import { leaseKey } from "@halyard/contracts";
-import type { Logger } from "@halyard/service";
-import type { Clock } from "./clock.ts";
-import type { FollowedContent } from "./lease-content.ts";
-import type { LeaseStore } from "./lease-store.ts";
-import type { SlotTimes } from "./slot-times.ts";
+import { type EdgeLease, leaseKey } from "@halyard/contracts";
+import type { Leases } from "./leases.ts";
+import type { SlotOptions } from "./organization.ts";
+
+export type OwnEntry = ReturnType<typeof createOwnEntry>;
+
+/** Lost messages alone do not add up to so many renewals in a row. */
+const unansweredWhileConnected = 10;
+const lastTries = 3;
 
 /**
  * This edge's own entry, which says that the edge lives. The other edges count its streams while it is
@@ -13,96 +16,67 @@ import type { SlotTimes } from "./slot-times.ts";
  * The state is computed from the clock at each use: a process that was suspended may handle requests
  * before timers.
  */
-export type OwnEntry = {
-  /** True while the other edges certainly count the streams that this edge publishes. */
-  isCounted(): boolean;
-  /** True while other edges may still be publishing their counts into a new bucket. */
-  isBucketNew(): boolean;
-  /** True when NATS does not acknowledge renewals, even if it is connected. */
-  isUnanswered(): boolean;
-  /** Every entry of the bucket was received. */
-  caughtUp(): void;
-  /** Renews the entry if it is due. Creates the bucket if it does not exist. */
-  check(): void;
-  /** Ends the entry, so that the other edges no longer count this edge's streams. */
-  stop(): Promise<void>;
-};
-
-/** Lost messages alone do not add up to so many in a row. */
-const unansweredRenewals = 10;
-const lastTries = 3;
-
-export function createOwnEntry(options: {
-  edgeId: string;
-  store: LeaseStore;
-  bucket: FollowedContent;
-  clock: Clock;
-  times: SlotTimes;
-  logger: Logger;
-}): OwnEntry {
-  const { edgeId, store, bucket, clock, times, logger } = options;
+export function createOwnEntry(
+  { edgeId, store, clock, times, logger }: SlotOptions,
+  leases: Leases,
+) {
   const key = leaseKey.edge(edgeId);
   let renewedMs = Number.NEGATIVE_INFINITY;
+  let newUntilMs = Number.NEGATIVE_INFINITY;
   let renewals = 0;
   let unanswered = 0;
-  let newUntilMs = Number.NEGATIVE_INFINITY;
+  let renewing: Promise<void> | undefined;
   let isStopping = false;
-  let checking: Promise<void> | undefined;
 
-  const entry = () => bucket.content.edges.get(edgeId) ?? { revision: 0, isEnded: false };
+  const entry = () => leases.content.edges.get(edgeId) ?? { revision: 0, isEnded: false };
   const renewedAgoMs = () => clock.elapsed() - renewedMs;
 
+  /** True while the other edges certainly count the streams that this edge publishes. */
   function isCounted(): boolean {
     const { revision, isEnded } = entry();
-    const isKnown = store.isCurrent() && revision > 0 && !isEnded;
-    return isKnown && !isStopping && renewedAgoMs() < times.countedForMs;
+    return store.isCurrent() && revision > 0 && !isEnded && renewedAgoMs() < times.countedForMs;
   }
 
-  async function write(value: object): Promise<boolean> {
-    const { content } = bucket;
-    const written = await store.write(key, value, entry().revision);
-    unanswered = written.outcome === "unknown" ? unanswered + 1 : 0;
-    if (written.outcome !== "written") return false;
-    content.apply(key, { value, revision: written.revision });
-    return true;
+  async function write(value: EdgeLease): Promise<boolean> {
+    const outcome = await leases.write(key, value, entry().revision);
+    unanswered = outcome === "unknown" ? unanswered + 1 : 0;
+    return outcome === "written";
   }
 
   async function renew(): Promise<void> {
-    if (entry().isEnded) logger.warn({ edge: edgeId }, "other edges ended this edge's entry");
-    if (entry().revision === 0) renewals = 0;
+    const { isEnded, revision } = entry();
+    if (isEnded) logger.warn({ edge: edgeId }, "other edges ended this edge's entry");
+    if (revision === 0) renewals = 0;
     const sentMs = clock.elapsed();
     if (!(await write({ state: "held", renewals }))) return;
     renewedMs = sentMs;
     renewals += 1;
   }
 
-  async function renewIfDue(): Promise<void> {
-    if (!store.isCurrent()) unanswered = (await store.prepare()) ? 0 : unanswered + 1;
-    else if (!isCounted() || renewedAgoMs() >= times.renewEveryMs) await renew();
-  }
-
   return {
     isCounted,
-    /** An entry that was renewed often enough proves that the bucket is older. */
-    isBucketNew() {
-      if (!store.isCurrent() || clock.elapsed() >= newUntilMs) return false;
-      const enough = Math.ceil(times.publishWithinMs / times.renewEveryMs);
-      return ![...bucket.content.edges.values()].some((edge) => edge.renewals >= enough);
-    },
-    isUnanswered: () => unanswered >= unansweredRenewals,
+    /** True while other edges may still be publishing their counts into a new bucket. */
+    isBucketNew: () => !leases.content.isEstablished && clock.elapsed() < newUntilMs,
+    /** True while NATS is unavailable, so that streams are admitted against the last counts. */
+    isAway: () => unanswered >= (store.isConnected() ? unansweredWhileConnected : 1),
+    /** Every entry of the bucket was received. */
     caughtUp() {
-      if (entry().revision === 0) newUntilMs = clock.elapsed() + times.publishWithinMs;
+      newUntilMs = clock.elapsed() + times.publishWithinMs;
     },
+    /** Renews the entry if it is due. */
     check() {
-      if (isStopping || checking !== undefined) return;
-      checking = renewIfDue().finally(() => {
-        checking = undefined;
+      if (isStopping || (isCounted() && renewedAgoMs() < times.renewEveryMs)) return;
+      renewing ??= renew().finally(() => {
+        renewing = undefined;
       });
     },
+    /** Ends the entry, so that the other edges no longer count this edge's streams. */
     async stop() {
       isStopping = true;
-      await checking;
-      for (let tries = 0; tries < lastTries && entry().revision > 0; tries += 1)
+      await renewing;
+      // An ended entry proves that the bucket is not new. In a new one the others end it after a silence.
+      const canEnd = () => leases.content.isEstablished && entry().revision > 0;
+      for (let tries = 0; tries < lastTries && canEnd(); tries += 1)
         if (await write({ state: "ended" })) return;
     },
   };

@@ -1,4 +1,4 @@
-import type { Refusal } from "@halyard/service";
+import { type Refusal, refuse } from "@halyard/service";
 
 /** The open streams that an organization's plan allows, over all edges together. */
 export type StreamSlots = {
@@ -11,3 +11,18 @@ export type StreamSlots = {
 };
 
 export type Decided = (refusal: Refusal | undefined) => void;
+
+/** Has no `Retry-After`, because the time at which a stream closes is unknown. */
+export function noSlotFree(limit: number): Refusal {
+  const headers = {
+    "ratelimit-policy": `"sse";q=${limit};qu="concurrent-requests"`,
+    ratelimit: `"sse";r=0`,
+  };
+  const problem = `All ${limit} streams of the plan are open; close one or retry later.`;
+  return refuse("RATE_001", problem, headers);
+}
+
+export const slotsUnknown = refuse(
+  "SERVER_002",
+  "The number of open streams is unavailable; retry after 1 s.",
+);

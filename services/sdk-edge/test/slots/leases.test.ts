@@ -150,6 +150,7 @@ describe("given edges without NATS", () => {
     expect(await takenAtOnce(one)).toBe("opened");
     expect(await takenAtOnce(one)).toBe("full");
     one.closeOne();
+    await world.pass(0);
     expect(await takenAtOnce(one)).toBe("opened");
     expect(one.open).toBe(4);
   });

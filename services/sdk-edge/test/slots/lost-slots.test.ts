@@ -7,7 +7,7 @@ import {
   startRestartableNats,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { slotTimes } from "../../src/slots/slot-times.ts";
+import { slotTimes } from "../../src/slots/clock.ts";
 import { type BenchEdge, createSlotBench, type SlotBench } from "./slot-bench.ts";
 
 /** Lost edges and outages of a real NATS server. Only the clocks of the edges leap. */
@@ -68,7 +68,7 @@ describe("given NATS that does not answer", () => {
   });
 
   it("admits against the last counts, and publishes them when NATS is available again", async () => {
-    const [one, other] = [await bench.openEdge({ awayAfterMs: 0 }), await bench.openEdge()];
+    const [one, other] = [await bench.openEdge(), await bench.openEdge()];
     await one.takeMany(5);
     await other.takeMany(10);
     await eventually(async () => (await writtenSum()) === 15);
@@ -96,6 +96,31 @@ describe("given a bucket that was lost", () => {
     await eventually(async () => (await third.take()) === "RATE_001");
     expect(edges.map(({ open }) => open)).toEqual([limit - 5, 5, 0]);
     expect(await writtenSum()).toBe(limit);
+  });
+});
+
+describe("given an edge that starts with a bucket without entries of edges that live", () => {
+  it("admits at once in a new installation", async () => {
+    const edge = await bench.openEdge();
+    expect(await edge.take()).toBe("opened");
+  });
+
+  it("admits at once after an upgrade from a release that did not mark its bucket", async () => {
+    await bench.emptyBucket();
+    const stopped = "0192aaaa-0000-7000-8000-000000000001";
+    await bench.write(leaseKey.edge(stopped), { state: "ended" });
+    const edge = await bench.openEdge();
+    expect(await edge.take()).toBe("opened");
+  });
+
+  it("admits nothing for five seconds in a bucket that may have replaced a lost one", async () => {
+    await bench.emptyBucket();
+    const edge = await bench.openEdge();
+    edge.clock.stop();
+    expect(await edge.take()).toBe("SERVER_002");
+    edge.clock.run();
+    edge.clock.leap(slotTimes.publishWithinMs);
+    expect(await edge.take()).toBe("opened");
   });
 });
 

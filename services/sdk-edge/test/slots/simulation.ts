@@ -1,15 +1,11 @@
 import { setImmediate as afterMicrotasks } from "node:timers/promises";
 import { isRefusal } from "@halyard/service";
 import { pino } from "pino";
-import type { Clock } from "../../src/slots/clock.ts";
+import { Registry } from "prom-client";
+import { type Clock, slotTimes } from "../../src/slots/clock.ts";
 import { createLeaseSlots, type LeaseSlots } from "../../src/slots/lease-slots.ts";
-import type {
-  LeaseFollower,
-  LeaseStore,
-  StoredEntry,
-  Written,
-} from "../../src/slots/lease-store.ts";
-import { slotTimes } from "../../src/slots/slot-times.ts";
+import type { LeaseFollower, LeaseStore, StoredEntry } from "../../src/slots/leases.ts";
+import { createSlotMetrics } from "../../src/slots/slot-metrics.ts";
 
 /**
  * Edges with the real code and the real durations, in simulated time and over a simulated network. Messages
@@ -61,6 +57,7 @@ const longestReconnectMs = 900;
 /** A reader that receives nothing for longer starts again. */
 const longestDeliveryMs = 2_500;
 
+type Written = Awaited<ReturnType<LeaseStore["write"]>>;
 type Event = { atMs: number; order: number; owner: object | undefined; work: () => void };
 
 export function createWorld(options: { edges: number; limit: number; seed: number }): World {
@@ -98,12 +95,12 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
   const watchers: ((key: string, entry: StoredEntry) => void)[] = [];
 
   function applyWrite(key: string, value: object, over: number): Written {
-    if ((bucket.get(key)?.revision ?? 0) !== over) return { outcome: "conflict" };
+    if ((bucket.get(key)?.revision ?? 0) !== over) return "conflict";
     revisions += 1;
     const entry = { value: structuredClone(value), revision: revisions };
     bucket.set(key, entry);
     for (const notify of watchers) notify(key, entry);
-    return { outcome: "written", revision: revisions };
+    return revisions;
   }
 
   function holders(): Record<string, number> {
@@ -166,9 +163,9 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     const isRunning = () => !frozen.has(identity) && !dead.has(identity);
 
     /** Sends a request to the bucket. Every failure on the way has an unknown outcome. */
-    function ask<T>(effect: () => T): Promise<T | { outcome: "unknown" }> {
+    function ask<T>(effect: () => T): Promise<T | "unknown"> {
       return new Promise((resolve) => {
-        at(answerTimeoutMs, identity, () => resolve({ outcome: "unknown" }));
+        at(answerTimeoutMs, identity, () => resolve("unknown"));
         // A message without a connection is dropped, or sent after the reconnection.
         if (isCutOff && random() < 0.5) return;
         const arrive = () => {
@@ -218,17 +215,14 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       const before = holders()[edgeId] ?? 0;
       const written = applyWrite(key, value, over);
       const now = holders()[edgeId] ?? 0;
-      if (written.outcome === "written" && now > Math.max(before, open) && limit !== null)
+      if (typeof written === "number" && now > Math.max(before, open) && limit !== null)
         if (countedStreams() > limit) wrongClaims.push(`${countedStreams()} at ${nowMs} ms`);
       return written;
     }
 
     const store: LeaseStore = {
-      prepare: async () => (await ask(() => true)) === true,
       write: (key, value, over) => ask(() => write(key, value, over)),
-      async forget(key) {
-        await ask(() => bucket.delete(key));
-      },
+      forget: (key) => ask(() => bucket.delete(key)),
       follow(following) {
         follower = following;
         read();
@@ -248,6 +242,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       times: slotTimes,
       limitOf: () => world.limit,
       random,
+      metrics: createSlotMetrics(new Registry()),
       logger: pino({ level: "silent" }),
     });
 

@@ -1,12 +1,12 @@
 import { leaseKey, leasesBucket, type OrganizationStreams } from "@halyard/contracts";
-import { connectNats } from "@halyard/jetstream";
+import { connectNats, ensureLeases, establishLeases } from "@halyard/jetstream";
 import { createMetrics } from "@halyard/service";
 import { eventually } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { type OpenedSlots, openSlots } from "../../src/slots/open-slots.ts";
-import { type SlotTimes, slotTimes } from "../../src/slots/slot-times.ts";
+import { type SlotTimes, slotTimes } from "../../src/slots/clock.ts";
+import { openSlots } from "../../src/slots/open-slots.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { id, organizationEntry } from "../builders.ts";
 import { type BenchClock, createBenchClock } from "./bench-clock.ts";
@@ -22,6 +22,8 @@ export type SlotBench = {
   write(key: string, value: unknown): Promise<void>;
   read(key: string): Promise<unknown>;
   deleteBucket(): Promise<void>;
+  /** Replaces the bucket by an empty one that is not marked as established. */
+  emptyBucket(): Promise<void>;
   /** Kills the edges and deletes the bucket. */
   close(): Promise<void>;
 };
@@ -43,7 +45,7 @@ export type BenchEdge = {
 export type Outcome = "opened" | "RATE_001" | "SERVER_002";
 
 /** Requests wait for a slow answer of a busy machine. */
-export const benchTimes: SlotTimes = { ...slotTimes, patienceMs: 60_000, awayAfterMs: 60_000 };
+export const benchTimes: SlotTimes = { ...slotTimes, patienceMs: 60_000 };
 
 export async function createSlotBench(url: string, initialLimit: number): Promise<SlotBench> {
   const silent = pino({ level: "silent" });
@@ -66,6 +68,7 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
     await manager.streams.delete(leasesBucket.streamName);
   }
 
+  await establishLeases({ client: jetstream(connection), manager, replicas: 1 });
   return {
     async openEdge(times = {}) {
       const holder = createSnapshotHolder({ now: Date.now, pace: { restMs: () => 0 } });
@@ -74,7 +77,6 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
       const edge = createEdge(own, holder, { ...benchTimes, ...times });
       edges.push(Object.assign(edge, { holder }));
       await eventually(async () => (await edge.metric("lease{")) === 1);
-      edge.clock.leap(slotTimes.publishWithinMs);
       return edge;
     },
     async changeLimit(changed) {
@@ -91,6 +93,10 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
     },
     read,
     deleteBucket,
+    async emptyBucket() {
+      await deleteBucket();
+      await ensureLeases(manager, 1);
+    },
     async close() {
       // A living edge would create the bucket again.
       for (const edge of edges) await edge.kill();
@@ -104,7 +110,7 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
   const lines: string[] = [];
   const registry = createMetrics({ service: "sdk-edge" });
   const clock = createBenchClock();
-  const { slots, stop }: OpenedSlots = openSlots({
+  const slots = openSlots({
     connection: Promise.resolve(connection),
     replicas: 1,
     holder,
@@ -140,12 +146,12 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
     },
     log: () => lines.join(""),
     async stop() {
-      await stop();
+      await slots.stop();
       await connection.close();
     },
     async kill() {
       await connection.close();
-      await stop();
+      await slots.stop();
     },
   };
   return edge;
