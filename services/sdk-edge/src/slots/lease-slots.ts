@@ -11,18 +11,17 @@ import type { StreamSlots } from "./stream-slots.ts";
 
 /** Slots for streams, counted over all edges in the bucket LEASES. No open stream is ever closed. */
 export type LeaseSlots = StreamSlots & {
-  /** Ends this edge's entry. To be called after the streams were closed. */
+  /** To be called after the streams were closed and before the connection is. */
   stop(): Promise<void>;
 };
 
-/** Maximum number of organizations whose counts are written at the same time in the background. */
-const mostLanes = 20;
+/** Maximum number of organizations whose counts a check writes. A server of NATS takes them in a few milliseconds. */
+const mostSettling = 2_000;
 
 export function createLeaseSlots(options: SlotOptions): LeaseSlots {
   const { store, clock, times, metrics } = options;
   const organizations = new Map<string, Organization>();
   let checkedMs = clock.elapsed();
-  let isSettling = false;
   let callOff = () => {};
   const leases = followLeases(store, {
     logger: options.logger,
@@ -42,22 +41,12 @@ export function createLeaseSlots(options: SlotOptions): LeaseSlots {
     checkedMs = clock.elapsed();
     if (store.isCurrent()) watchOthers(forMs, parts);
     own.check();
-    void settleAll();
     const all = [...organizations.values()];
+    let free = mostSettling;
+    for (const { settle } of all) if (free > 0 && settle()) free -= 1;
     metrics.lease.set(own.isCounted() ? 1 : 0);
     metrics.held.set(all.reduce((sum, { held }) => sum + held(), 0));
     metrics.waiting.set(all.reduce((sum, { waiting }) => sum + waiting(), 0));
-  }
-
-  async function settleAll(): Promise<void> {
-    if (isSettling) return;
-    isSettling = true;
-    const all = organizations.values();
-    const lane = async () => {
-      for (const organization of all) await organization.settle();
-    };
-    await Promise.all(Array.from({ length: mostLanes }, lane));
-    isSettling = false;
   }
 
   function of(id: string): Organization {
@@ -73,6 +62,7 @@ export function createLeaseSlots(options: SlotOptions): LeaseSlots {
     async stop() {
       callOff();
       await own.stop();
+      await store.stop();
     },
   };
 }

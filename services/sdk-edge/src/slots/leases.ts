@@ -18,6 +18,7 @@ export type LeaseStore = {
   isConnected(): boolean;
   /** True while the connection is up and every entry of the bucket has been delivered. */
   isCurrent(): boolean;
+  stop(): Promise<void>;
 };
 
 export type LeaseFollower = {
@@ -40,8 +41,11 @@ type Content = {
   isEstablished: boolean;
   /** Revision 0: only an organization's entry names the edge. `silentMs`: watched without a change. */
   edges: Map<string, { revision: number; isEnded: boolean; silentMs: number }>;
-  organizations: Map<string, { revision: number; holders: Readonly<Record<string, number>> }>;
+  organizations: Map<string, OrganizationCounts>;
 };
+
+/** Streams by edge. */
+export type OrganizationCounts = { revision: number; holders: Readonly<Record<string, number>> };
 
 /** Three renewals take six seconds, longer than `publishWithinMs`. */
 const establishedAfterRenewals = 3;

@@ -12,6 +12,7 @@ import {
   JetStreamApiCodes,
   JetStreamApiError,
   JetStreamError,
+  type JetStreamManager,
   jetstream,
   jetstreamManager,
 } from "@nats-io/jetstream";
@@ -39,9 +40,10 @@ export function createNatsLeaseStore(options: {
   /** Number of replicas of the bucket, if it is created here. */
   replicas: number;
   logger: Logger;
-}): LeaseStore & { stop(): Promise<void> } {
+}): LeaseStore {
   const { replicas, logger } = options;
   let nats: Nats | undefined;
+  let isCreating = false;
   let isStopped = false;
   let isFailing = false;
 
@@ -66,6 +68,13 @@ export function createNatsLeaseStore(options: {
     isFailing = true;
   }
 
+  async function createBucket(manager: JetStreamManager): Promise<void> {
+    if (isCreating) return;
+    isCreating = true;
+    await ensureLeases(manager, replicas).catch(failed);
+    isCreating = false;
+  }
+
   return {
     isConnected: () => nats?.watch.isConnected() === true,
     isCurrent: () => nats?.followed.isCurrent() === true,
@@ -81,7 +90,7 @@ export function createNatsLeaseStore(options: {
       } catch (err) {
         if (err instanceof JetStreamApiError && conflicts.includes(err.code)) return "conflict";
         failed(err);
-        await ensureLeases(nats.manager, replicas).catch(failed);
+        void createBucket(nats.manager);
         return "unknown";
       }
     },

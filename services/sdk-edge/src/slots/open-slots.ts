@@ -9,10 +9,7 @@ import { createLeaseSlots, type LeaseSlots } from "./lease-slots.ts";
 import { createNatsLeaseStore } from "./nats-lease-store.ts";
 import { createSlotMetrics } from "./slot-metrics.ts";
 
-/**
- * The slots of an edge process: counts in NATS, limits from the snapshot, the clock of the process. To be
- * stopped after the streams were closed and before the connection is.
- */
+/** The slots of an edge process: counts in NATS, limits from the snapshot, the clock of the process. */
 export function openSlots(options: {
   connection: Promise<NatsConnection>;
   replicas: number;
@@ -26,7 +23,7 @@ export function openSlots(options: {
   const { holder, times = slotTimes, clock = processClock } = options;
   const store = createNatsLeaseStore(options);
   const metrics = createSlotMetrics(options.registry);
-  const slots = createLeaseSlots({
+  return createLeaseSlots({
     ...options,
     ...{ edgeId: randomUUID(), store, clock, times, metrics },
     limitOf(organizationId) {
@@ -35,11 +32,4 @@ export function openSlots(options: {
       return organization.limits.sse_connections;
     },
   });
-  return {
-    ...slots,
-    async stop() {
-      await slots.stop();
-      await store.stop();
-    },
-  };
 }

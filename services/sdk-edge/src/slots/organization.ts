@@ -2,7 +2,7 @@ import { leaseKey } from "@halyard/contracts";
 import type { Logger } from "@halyard/service";
 import type { Clock, SlotTimes } from "./clock.ts";
 import { decideClaim } from "./decide-claim.ts";
-import type { LeaseStore, Leases } from "./leases.ts";
+import type { LeaseStore, Leases, OrganizationCounts } from "./leases.ts";
 import type { OwnEntry } from "./own-entry.ts";
 import type { SlotMetrics } from "./slot-metrics.ts";
 import { type Decided, noSlotFree, slotsUnknown } from "./stream-slots.ts";
@@ -25,13 +25,11 @@ export type Organization = ReturnType<typeof createOrganization>;
 
 type Waiter = { decided: Decided; untilMs: number };
 
-/** Each of fifty edges that write at the same time succeeds in less. */
-const longestRestMs = 250;
+/** Rest after a write. It gives other edges a turn, and collects the requests for one write. */
+const leastRestMs = 8;
+const longestRestMs = 100;
 
-const noEntry: { revision: number; holders: Readonly<Record<string, number>> } = {
-  revision: 0,
-  holders: {},
-};
+const noCounts: OrganizationCounts = { revision: 0, holders: {} };
 
 /** The streams of one organization on this edge. */
 export function createOrganization(id: string, parts: SlotParts) {
@@ -41,7 +39,7 @@ export function createOrganization(id: string, parts: SlotParts) {
   let failures = 0;
   let isSettling = false;
   const limitOf = () => parts.limitOf(id);
-  const entry = () => leases.content.organizations.get(id) ?? noEntry;
+  const entry = () => leases.content.organizations.get(id) ?? noCounts;
   /** This edge's count in the organization's entry. */
   const held = () => entry().holders[edgeId] ?? 0;
 
@@ -59,10 +57,19 @@ export function createOrganization(id: string, parts: SlotParts) {
 
   /** Admits, rejects and writes until nothing is left to do or NATS is needed and unavailable. */
   async function settle(): Promise<void> {
-    if (isSettling) return;
     isSettling = true;
-    while ((waiting.size > 0 || held() !== open) && (await settleOnce()));
+    while (await settleOnce()) {
+      // Without a limit, one write for each check is enough.
+      const mustWrite = held() !== open && (limitOf() !== null || failures > 0);
+      if (waiting.size === 0 && !mustWrite) break;
+    }
     isSettling = false;
+  }
+
+  /** Returns true while the organization is being settled. */
+  function settleIfNeeded(): boolean {
+    if (!isSettling && (waiting.size > 0 || held() !== open)) void settle();
+    return isSettling;
   }
 
   /**
@@ -75,11 +82,8 @@ export function createOrganization(id: string, parts: SlotParts) {
     const limit = limitOf();
     const isNew = own.isBucketNew();
     const nowMs = clock.elapsed();
-    answer(
-      [...waiting].filter(({ untilMs }) => isNew || untilMs <= nowMs),
-      0,
-      null,
-    );
+    const late = [...waiting].filter(({ untilMs }) => isNew || untilMs <= nowMs);
+    answer(late, 0, null);
     const isAway = own.isAway();
     const { holders, revision } = entry();
     if (!isAway && !own.isCounted()) return false;
@@ -90,37 +94,31 @@ export function createOrganization(id: string, parts: SlotParts) {
     const { granted, holders: claimed } = decideClaim(claim);
     if (isAway || granted === 0) answer(asked, granted, limit);
     if (isAway || (granted === 0 && held() === open)) return !isAway;
-    if (!(await write({ holders: claimed }, revision))) return true;
+    const outcome = await leases.write(leaseKey.organization(id), { holders: claimed }, revision);
     // The acknowledgement may be old: the process was suspended, the bucket replaced or the limit changed.
-    if (own.isCounted() && leases.content === content && limitOf() === limit)
-      answer(asked, granted, limit);
+    const isValid = own.isCounted() && leases.content === content && limitOf() === limit;
+    if (outcome === "written" && isValid) answer(asked, granted, limit);
+    if (outcome === "conflict") metrics.retried.inc();
+    failures = outcome === "written" ? 0 : failures + 1;
+    const restMs = parts.random() * Math.min(leastRestMs * 2 ** failures, longestRestMs);
+    await new Promise<void>((resolve) => void clock.after(restMs, resolve));
     return true;
   }
 
-  async function write(value: object, over: number): Promise<boolean> {
-    const outcome = await leases.write(leaseKey.organization(id), value, over);
-    failures = outcome === "written" ? 0 : failures + 1;
-    if (outcome === "written") return true;
-    if (outcome === "conflict") metrics.retried.inc();
-    const restMs = parts.random() * Math.min(2 ** failures, longestRestMs);
-    await new Promise<void>((resolve) => void clock.after(restMs, resolve));
-    return false;
-  }
-
   return {
-    settle,
+    settle: settleIfNeeded,
     held,
     waiting: () => waiting.size,
     take(decided: Decided) {
       const waiter = { decided, untilMs: clock.elapsed() + parts.times.patienceMs };
       waiting.add(waiter);
       if (limitOf() === null) answer([waiter], 1, null);
-      else void settle();
+      else settleIfNeeded();
     },
     release() {
       open -= 1;
       // The counts of organizations without a limit are for reports. The next check writes them.
-      if (limitOf() !== null) void settle();
+      if (limitOf() !== null) settleIfNeeded();
     },
   };
 }

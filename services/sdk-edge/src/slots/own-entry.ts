@@ -6,7 +6,6 @@ export type OwnEntry = ReturnType<typeof createOwnEntry>;
 
 /** Lost messages alone do not add up to so many renewals in a row. */
 const unansweredWhileConnected = 10;
-const lastTries = 3;
 
 /**
  * This edge's own entry, which says that the edge lives. The other edges count its streams while it is
@@ -75,9 +74,7 @@ export function createOwnEntry(
       isStopping = true;
       await renewing;
       // An ended entry proves that the bucket is not new. In a new one the others end it after a silence.
-      const canEnd = () => leases.content.isEstablished && entry().revision > 0;
-      for (let tries = 0; tries < lastTries && canEnd(); tries += 1)
-        if (await write({ state: "ended" })) return;
+      if (leases.content.isEstablished) await write({ state: "ended" });
     },
   };
 }

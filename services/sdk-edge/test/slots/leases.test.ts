@@ -137,6 +137,17 @@ describe("given NATS that lost its disk", () => {
     await world.pass(500);
     expect(await taken(third)).toBe("opened");
   });
+
+  it("admits nothing either when an edge stops in these five seconds", async () => {
+    world.loseDisk();
+    await world.pass(2_000);
+    const stopped = other.slots.stop();
+    await world.pass(1_000);
+    await stopped;
+    expect(await takenAtOnce(third)).toBe("unknown");
+    await world.pass(5_000);
+    expect(await taken(third)).toBe("opened");
+  });
 });
 
 describe("given edges without NATS", () => {
@@ -213,6 +224,17 @@ describe("given a limit that changes", () => {
       expect(await takenAtOnce(one)).toBe("opened");
     await world.pass(20_000);
     expect(one.open).toBe(3 * limit);
+  });
+
+  it("writes the count at each check when there is none, however many streams open", async () => {
+    world.changeLimit(null);
+    const { writes } = world;
+    for (let passedMs = 0; passedMs < 4_000; passedMs += 2) {
+      await takenAtOnce(one);
+      await world.pass(2);
+    }
+    // One for each of the 8 checks, and three edges that renew their entries every two seconds.
+    expect(world.writes - writes).toBeLessThan(20);
   });
 
   it("counts the streams that opened without a limit", async () => {

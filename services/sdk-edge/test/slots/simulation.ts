@@ -22,6 +22,8 @@ export type World = {
   openStreams(): number;
   /** Streams that the bucket counts. */
   countedStreams(): number;
+  /** Number of writes into the bucket. */
+  readonly writes: number;
   /** Admissions that made more streams open than the limit. */
   readonly excesses: string[];
   /** Writes by which an edge added to its count although the total then exceeded the limit. */
@@ -124,6 +126,9 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       limit = changed;
     },
     isCalm: false,
+    get writes() {
+      return revisions;
+    },
     openStreams: () => edges.reduce((sum, edge) => sum + edge.open, 0),
     countedStreams,
     excesses,
@@ -229,6 +234,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       },
       isConnected: () => !isCutOff,
       isCurrent: () => isCurrent && !isCutOff,
+      stop: async () => undefined,
     };
     const clock: Clock = {
       elapsed: () => nowMs,
