@@ -39,14 +39,6 @@ export async function measureOpeningStreams(bench: Bench, nats: Nats) {
   const openers = await startOpeners(bench);
   const slotsHeld = await openSlotsHeld(bench, nats);
   const urls = services.map(({ url }) => url);
-  // In a new bucket, edges admit nothing until they had time to publish their counts.
-  await until("the edges admit streams of a limited plan", async () => {
-    const opened = await openers.open({ urls, key: limited.clientKey, streams: edges });
-    await openers.close();
-    return opened.tookMs.length === edges;
-  });
-  const limitedHeld = () => slotsHeld(limited.organizationId);
-  await until("the slots are free", async () => (await limitedHeld()) === 0);
   const side = (plan: typeof limited) => async () => {
     const options = { count, urls, key: plan.clientKey, isLimited: plan === limited };
     const held = () => slotsHeld(plan.organizationId);

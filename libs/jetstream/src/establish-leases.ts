@@ -3,8 +3,8 @@ import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import { ensureLeases } from "./streams.ts";
 
 /**
- * Creates the bucket of open streams and marks it as established. To be called in a new installation only:
- * edges then admit streams at once. They wait in a bucket that may have replaced a lost one.
+ * Creates the bucket of open streams and marks it as established, so that edges admit streams immediately. To
+ * be called in a new installation only, because the mark says that the bucket did not replace a lost one.
  */
 export async function establishLeases({
   client,

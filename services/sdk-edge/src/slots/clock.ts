@@ -20,7 +20,7 @@ export const slotTimes = {
   checkEveryMs: 500,
   /** Interval at which an edge renews its own entry. */
   renewEveryMs: 2_000,
-  /** Time after sending an acknowledged renewal for which the other edges certainly count this edge. */
+  /** Time that an acknowledged renewal lasts. It starts when the renewal is sent. */
   countedForMs: 15_000,
   /** Time without a renewal after which the other edges end an edge's entry. Clocks may run at different rates. */
   endAfterMs: 20_000,

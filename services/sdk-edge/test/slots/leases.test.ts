@@ -89,7 +89,7 @@ describe("given an edge with as many streams as the limit allows", () => {
 });
 
 describe("given NATS that lost its disk", () => {
-  it("admits nothing for five seconds, in which edges publish their counts", async () => {
+  it("admits nothing for five seconds, while edges publish their counts", async () => {
     await take(one, 2);
     await take(other, limit - 2);
     world.loseDisk();
@@ -217,7 +217,7 @@ describe("given a limit that changes", () => {
     expect(await taken(other)).toBe("opened");
   });
 
-  it("admits without NATS when there is none", async () => {
+  it("admits without NATS when the plan has no limit", async () => {
     world.changeLimit(null);
     for (const edge of world.edges) edge.cutOff();
     for (let times = 0; times < 3 * limit; times += 1)
@@ -226,7 +226,7 @@ describe("given a limit that changes", () => {
     expect(one.open).toBe(3 * limit);
   });
 
-  it("writes the count at each check when there is none, however many streams open", async () => {
+  it("writes the count once a check when the plan has no limit", async () => {
     world.changeLimit(null);
     const { writes } = world;
     for (let passedMs = 0; passedMs < 4_000; passedMs += 2) {

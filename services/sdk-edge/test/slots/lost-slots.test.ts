@@ -100,12 +100,12 @@ describe("given a bucket that was lost", () => {
 });
 
 describe("given an edge that starts with a bucket without entries of edges that live", () => {
-  it("admits at once in a new installation", async () => {
+  it("admits immediately in a new installation", async () => {
     const edge = await bench.openEdge();
     expect(await edge.take()).toBe("opened");
   });
 
-  it("admits at once after an upgrade from a release that did not mark its bucket", async () => {
+  it("admits immediately after an upgrade from release 0.1.0", async () => {
     await bench.emptyBucket();
     const stopped = "0192aaaa-0000-7000-8000-000000000001";
     await bench.write(leaseKey.edge(stopped), { state: "ended" });
