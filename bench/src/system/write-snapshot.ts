@@ -1,5 +1,5 @@
 import { snapshotBucket } from "@halyard/contracts";
-import { connectNats, publishFenced, recreateSnapshot } from "@halyard/jetstream";
+import { connectNats, establishLeases, publishFenced, recreateSnapshot } from "@halyard/jetstream";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import type { SnapshotContent } from "./snapshot-content.ts";
@@ -12,13 +12,15 @@ export async function writeSnapshot(natsUrl: string, content: SnapshotContent): 
   const connection = await connectNats({ nats: { url: natsUrl }, name: "bench", logger });
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
+    const client = jetstream(connection);
+    await establishLeases({ client, manager, replicas: 1 });
     let { lastSequence } = await recreateSnapshot(manager, 1);
     for (let from = 0; from < content.records.length; from += batchSize) {
       const batch = content.records.slice(from, from + batchSize).map(({ key, value }) => ({
         subject: snapshotBucket.subjectPrefix + key,
         payload: value,
       }));
-      const result = await publishFenced(jetstream(connection), batch, lastSequence);
+      const result = await publishFenced(client, batch, lastSequence);
       if (result.failure !== undefined)
         throw new Error("the snapshot could not be written", { cause: result.failure });
       lastSequence += batch.length;

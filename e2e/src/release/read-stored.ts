@@ -22,6 +22,8 @@ export function readStored(stream: string, { subject, payload }: StoredMessage):
   if (stream === flagEventsStream.name) return checkFlagEvent(payload);
   if (stream === quotaBucket.streamName) return checkQuotaEntry(payload);
   if (stream === leasesBucket.streamName) {
+    if (subject === leasesBucket.subjectPrefix + leaseKey.established)
+      return { ok: true, value: payload };
     const isEdge = subject.startsWith(leasesBucket.subjectPrefix + leaseKey.edge(""));
     return isEdge ? checkEdgeLease(payload) : checkOrganizationStreams(payload);
   }

@@ -2,21 +2,23 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 
 /**
- * Who holds slots for open streams. Every edge that admits streams has a lease of its own, which it
- * renews, and each organization has one entry that says how many slots each lease holds. All entries
- * are written only over the revision that the writer has read, so two edges never give away the same
- * slot.
+ * Open streams by organization and edge. Every edge renews its own entry, which shows that it lives.
+ * Each organization has one entry with the number of streams on each edge. Every write names the revision
+ * that it replaces, so two edges never admit into the same slot.
  */
 export const EdgeLease = z.discriminatedUnion("state", [
-  /** Each renewal is a new revision; the number is there for people. */
+  /** Renewals since the edge wrote its entry into this bucket. They are at least two seconds apart. */
   z.object({ state: z.literal("held"), renewals: z.int().min(0) }),
-  /** Given up, or taken away after silence. It never comes back: an edge that goes on takes another. */
+  /**
+   * The edge stopped, or another edge ended the entry after a silence. An edge that lives renews it. Edges
+   * of release 0.1.0 continue under another id instead.
+   */
   z.object({ state: z.literal("ended") }),
 ]);
 export type EdgeLease = z.infer<typeof EdgeLease>;
 
 export const OrganizationStreams = z.object({
-  /** Slots by the id of the lease that holds them; those of ended leases count as free. */
+  /** Streams by edge id; those of edges whose entry was ended do not count. */
   holders: z.record(z.uuid(), z.int().min(1)),
 });
 export type OrganizationStreams = z.infer<typeof OrganizationStreams>;
@@ -26,6 +28,11 @@ export const checkOrganizationStreams = compileCheck(OrganizationStreams);
 
 /** Keys in the bucket of leases. */
 export const leaseKey = {
+  /**
+   * Management writes this key in a new installation. A bucket without it may have replaced a lost one, whose
+   * counts the edges have yet to publish.
+   */
+  established: "established",
   edge: (leaseId: string) => `edge.${leaseId}`,
   organization: (organizationId: string) => `organization.${organizationId}`,
   everyEdge: "edge.*",

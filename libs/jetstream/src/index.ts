@@ -3,6 +3,7 @@ export * from "./bound-stream.ts";
 export * from "./connect.ts";
 export { watchConnection } from "./connection-watch.ts";
 export * from "./consume.ts";
+export * from "./establish-leases.ts";
 export * from "./failures.ts";
 export * from "./fenced-publish.ts";
 export * from "./follow-bucket.ts";

@@ -56,7 +56,6 @@ export function createEdge(options: EdgeOptions): Edge {
   const views = createEnvironmentViews();
   const streams = createStreams({ views, isKeyLive: directory.isLive, now, random, elapsed });
   const { hub, rounds } = streams;
-  options.slots?.onLost(rounds.endWithLease);
   const counts = createAnswerCounts();
   const patient = createPatientWork({ elapsed });
   let draining = false;

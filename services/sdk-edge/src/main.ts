@@ -59,7 +59,7 @@ await startOrExit(async () => {
     streamTokenSecret: config.STREAM_TOKEN_SECRET,
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
     usage: usage.usage,
-    slots: slots.slots,
+    slots,
     now,
     random: Math.random,
   });

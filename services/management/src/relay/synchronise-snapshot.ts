@@ -1,5 +1,6 @@
 import type { PlanLimits } from "@halyard/contracts";
 import {
+  establishLeases,
   purgeComplete,
   readEpoch,
   type StreamPosition,
@@ -41,6 +42,8 @@ export async function synchroniseSnapshot(
 ): Promise<SnapshotStanding> {
   const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
+  // No snapshot of this database was ever complete, so no edge has streams.
+  if (recorded === undefined) await establishLeases(broker);
   const isRecorded = position?.isComplete === true && recorded?.createdAt === position.createdAt;
   if (!isRecorded) return rebuildSnapshot(sql, lease, broker, options);
   if (position.lastSequence < recorded.lastSequence) {

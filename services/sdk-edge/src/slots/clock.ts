@@ -1,59 +1,33 @@
-/**
- * Time as a process measures it by itself: it only ever grows, and never by less than has passed.
- *
- * The clock that only grows stands still while a machine is suspended, and the clock on the wall does
- * not; so what the latter leaps ahead of the former counts too. Setting the clock on the wall ahead
- * looks the same. It costs an edge its lease, which is safe; setting it back counts as nothing.
- */
+/** Elapsed time of a process. Clocks of two machines are never compared. */
 export type Clock = {
   elapsed(): number;
-  /** Does something later, unless it is called off. No process is kept alive for it. */
+  /** Calls `work` later. Returns a function that cancels it. The timer keeps no process alive. */
   after(delayMs: number, work: () => void): () => void;
 };
 
-/** Milliseconds by which the two clocks may part in between without a leap: they do not tick alike. */
-const leastLeapMs = 1_000;
-
-/** `growing` and `wall`: milliseconds by the clock that only grows, and by the one that can be set. */
-export function createElapsed(growing: () => number, wall: () => number): () => number {
-  let wallAheadMs = wall() - growing();
-  let leaptMs = 0;
-  return () => {
-    const nowMs = growing();
-    const aheadMs = wall() - nowMs;
-    if (aheadMs - wallAheadMs > leastLeapMs) leaptMs += aheadMs - wallAheadMs;
-    wallAheadMs = aheadMs;
-    return nowMs + leaptMs;
-  };
-}
-
 export const processClock: Clock = {
-  elapsed: createElapsed(() => performance.now(), Date.now),
+  elapsed: () => performance.now(),
   after(delayMs, work) {
     const timer = setTimeout(work, delayMs).unref();
     return () => clearTimeout(timer);
   },
 };
 
-/** Waits for a while. */
-export function rest(clock: Clock, restMs: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(restMs, resolve));
-}
+export type SlotTimes = typeof slotTimes;
 
-/** Rests that can be ended before their time. */
-export type Rests = { rest(restMs: number): Promise<void>; hurry(): void };
-
-export function createRests(clock: Clock): Rests {
-  let wake: (() => void) | undefined;
-  return {
-    rest: (restMs) =>
-      new Promise((resolve) => {
-        const callOff = clock.after(restMs, resolve);
-        wake = () => {
-          callOff();
-          resolve();
-        };
-      }),
-    hurry: () => wake?.(),
-  };
-}
+export const slotTimes = {
+  /** Interval of checks: counts that changed are written, and failed renewals are sent again. */
+  checkEveryMs: 500,
+  /** Interval at which an edge renews its own entry. */
+  renewEveryMs: 2_000,
+  /** Time that an acknowledged renewal lasts. It starts when the renewal is sent. */
+  countedForMs: 15_000,
+  /** Time without a renewal after which the other edges end an edge's entry. Clocks may run at different rates. */
+  endAfterMs: 20_000,
+  /** Time after which an ended entry is removed from the bucket. */
+  forgetAfterMs: 3_600_000,
+  /** Time that edges have to publish their counts into a new bucket before any of them admits. */
+  publishWithinMs: 5_000,
+  /** Maximum time that a request for a stream waits for an answer of NATS. */
+  patienceMs: 5_000,
+};

@@ -1,111 +1,87 @@
 import { leaseKey } from "@halyard/contracts";
-import type { Logger } from "@halyard/service";
-import type { Clock } from "./clock.ts";
-import { createKnownLeases } from "./known-leases.ts";
-import { stateOf } from "./lease-entry.ts";
-import type { LeaseStore } from "./lease-store.ts";
-import type { SlotCounts } from "./organization-slots.ts";
-import { createOrganizations } from "./organizations.ts";
-import { createOwnLease } from "./own-lease.ts";
-import type { SlotTimes } from "./slot-times.ts";
+import { followLeases } from "./leases.ts";
+import {
+  createOrganization,
+  type Organization,
+  type SlotOptions,
+  type SlotParts,
+} from "./organization.ts";
+import { createOwnEntry } from "./own-entry.ts";
 import type { StreamSlots } from "./stream-slots.ts";
-import { watchLeases } from "./watch-leases.ts";
 
-/**
- * Slots for streams, exact over all edges: this edge's lease, what it knows of the others', and for each
- * organization that has streams here, what is held and claimed under the lease.
- *
- * Why there is never one too many: an edge opens no more streams than are written down for its lease,
- * what is written down never exceeds the limit, because each write names the revision over which it was
- * decided, and what is written down for a lease is taken away only when the lease has ended, which it
- * does after its edge has closed its streams.
- */
+/** Slots for streams, counted over all edges in the bucket LEASES. No open stream is ever closed. */
 export type LeaseSlots = StreamSlots & {
-  /** `limitOf` has another answer for an organization. */
-  limitChanged(organizationId: string): void;
-  figures(): SlotFigures;
-  /** Gives up the lease, once the streams are closed. */
+  /** To be called after the streams were closed and before the connection is. */
   stop(): Promise<void>;
 };
 
-export type SlotFigures = SlotCounts & { hasLease: boolean; held: number; waiting: number };
+/** Maximum number of organizations whose counts a check writes. A server of NATS takes them in a few milliseconds. */
+const mostSettling = 2_000;
 
-export type LeaseSlotsOptions = {
-  store: LeaseStore;
-  clock: Clock;
-  times: SlotTimes;
-  /** How many streams an organization may have open; null: as many as it likes. */
-  limitOf: (organizationId: string) => number | null;
-  newId: () => string;
-  random: () => number;
-  logger: Logger;
-};
-
-export function createLeaseSlots(options: LeaseSlotsOptions): LeaseSlots {
-  const { store, times, limitOf } = options;
-  const counts: SlotCounts = {
-    refusedByLimit: 0,
-    refusedUnknown: 0,
-    leasesLost: 0,
-    claimsRetried: 0,
-  };
-  const known = createKnownLeases(times);
-  let close: Parameters<StreamSlots["onLost"]>[0] = () => undefined;
-
-  const lease = createOwnLease({
-    ...options,
-    onTaken: () => organizations.claimAll(),
-    onOver() {
-      counts.leasesLost += 1;
-      organizations.loseAll();
-      close((organizationId) => limitOf(organizationId) !== null);
-    },
-  });
-  const watch = watchLeases({ ...options, known });
-  const { isAway } = watch;
-  const { goodId: leaseId } = lease;
-  const organizations = createOrganizations({ ...options, known, leaseId, counts, isAway });
-  store.follow({
-    onBegin: known.begin,
-    onEntry(heardId, entry) {
-      known.hear(heardId, { revision: entry.revision, isEnded: stateOf(entry) === "ended" });
-      lease.hear(heardId, entry);
-    },
+export function createLeaseSlots(options: SlotOptions): LeaseSlots {
+  const { store, clock, times, metrics } = options;
+  const organizations = new Map<string, Organization>();
+  let checkedMs = clock.elapsed();
+  let callOff = () => {};
+  const leases = followLeases(store, {
+    logger: options.logger,
     onCaughtUp() {
-      lease.hurry();
-      organizations.doubtAll();
-      organizations.claimAll();
-      void lookForOwnLease();
-      void watch.forgetLongEnded();
+      own.caughtUp();
+      check();
     },
   });
+  const own = createOwnEntry(options, leases);
+  const parts: SlotParts = { ...options, leases, own };
 
-  /** The bucket may be another one, made anew, or may have lost what was written last. */
-  async function lookForOwnLease(): Promise<void> {
-    const ownId = lease.goodId();
-    if (ownId === undefined || known.isKnown(ownId)) return;
-    const found = await store.read(leaseKey.edge(ownId));
-    if (found.outcome === "read") lease.hear(ownId, found.entry);
+  function check(): void {
+    callOff();
+    callOff = clock.after(times.checkEveryMs, check);
+    // A process that was suspended has not watched the other edges meanwhile.
+    const forMs = Math.min(clock.elapsed() - checkedMs, 2 * times.checkEveryMs);
+    checkedMs = clock.elapsed();
+    if (store.isCurrent()) watchOthers(forMs, parts);
+    own.check();
+    const all = [...organizations.values()];
+    let free = mostSettling;
+    for (const { settle } of all) if (free > 0 && settle()) free -= 1;
+    metrics.lease.set(own.isCounted() ? 1 : 0);
+    metrics.held.set(all.reduce((sum, { held }) => sum + held(), 0));
+    metrics.waiting.set(all.reduce((sum, { waiting }) => sum + waiting(), 0));
   }
 
+  function of(id: string): Organization {
+    const known = organizations.get(id) ?? createOrganization(id, parts);
+    organizations.set(id, known);
+    return known;
+  }
+
+  check();
   return {
-    take: (organizationId, decided) => organizations.of(organizationId).take(decided),
-    release: (organizationId) => organizations.of(organizationId).release(),
-    get losses() {
-      return counts.leasesLost;
-    },
-    onLost(closeThose) {
-      close = closeThose;
-    },
-    limitChanged: organizations.limitChanged,
-    figures: () => ({
-      ...counts,
-      ...organizations.figures(),
-      hasLease: lease.goodId() !== undefined,
-    }),
+    take: (organizationId, decided) => of(organizationId).take(decided),
+    release: (organizationId) => of(organizationId).release(),
     async stop() {
-      watch.stop();
-      await lease.stop();
+      callOff();
+      await own.stop();
+      await store.stop();
     },
   };
+}
+
+/** Ends the entries of edges that stopped renewing, so that their counts no longer apply. */
+function watchOthers(forMs: number, { edgeId, leases, store, times, logger }: SlotParts): void {
+  for (const [id, edge] of leases.content.edges) {
+    edge.silentMs += forMs;
+    if (id !== edgeId && !edge.isEnded && edge.silentMs > times.endAfterMs)
+      void end(id, edge.revision);
+    if (edge.isEnded && edge.silentMs > times.forgetAfterMs) {
+      edge.silentMs = Number.NEGATIVE_INFINITY;
+      void store.forget(leaseKey.edge(id));
+    }
+  }
+
+  /** Has no effect if the edge has renewed its entry meanwhile. */
+  async function end(id: string, over: number): Promise<void> {
+    if ((await leases.write(leaseKey.edge(id), { state: "ended" }, over)) === "written")
+      logger.warn({ edge: id }, "an edge stopped renewing its entry; its streams no longer count");
+  }
 }

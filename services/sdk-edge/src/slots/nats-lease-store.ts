@@ -1,165 +1,111 @@
-import { leaseKey, leasesBucket } from "@halyard/contracts";
+import { leasesBucket } from "@halyard/contracts";
 import {
   ensureLeases,
   type FollowedStream,
   followBucket,
   isBrokerAway,
   parseJson,
+  watchConnection,
 } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import {
   JetStreamApiCodes,
   JetStreamApiError,
-  type JetStreamClient,
   JetStreamError,
   type JetStreamManager,
   jetstream,
   jetstreamManager,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import type { LeaseFollower, LeaseStore, StoredEntry } from "./lease-store.ts";
+import type { LeaseFollower, LeaseStore } from "./leases.ts";
 
-/**
- * The leases' bucket in NATS. A write is published with the revision that it names, and whoever leads
- * the stream refuses all but the first over each. In a cluster that holds from nats-server 2.9.21 on:
- * before, two writes at the same time could both succeed (https://github.com/nats-io/nats-server/pull/4319).
- *
- * Reading asks the stream itself, whichever replica answers. The older request goes through the server's
- * API, and nats-server 2.9 crashes when that one meets a stream that is just being made.
- */
-export type NatsLeaseStore = LeaseStore & { stop(): Promise<void> };
+/** NATS usually answers within milliseconds, and `countedForMs` is many times this. */
+const timeout = 1_000;
 
-/** The broker answers within milliseconds. A lease outlives many times this. */
-const answerTimeoutMs = 1_000;
-
-type Client = { publisher: JetStreamClient; manager: JetStreamManager };
-
-export function createNatsLeaseStore(options: {
-  connection: Promise<NatsConnection>;
-  /** On how many servers the bucket is kept, if it is made here. */
-  replicas: number;
-  logger: Logger;
-}): NatsLeaseStore {
-  const { replicas, logger } = options;
-  const report = reportChanges(logger);
-  const followers: LeaseFollower[] = [];
-  let client: Client | undefined;
-  let followed: FollowedStream | undefined;
-  let isStopped = false;
-
-  async function begin(): Promise<void> {
-    const connection = await options.connection;
-    if (isStopped) return;
-    const manager = await jetstreamManager(connection, {
-      checkAPI: false,
-      timeout: answerTimeoutMs,
-    });
-    client = { publisher: jetstream(connection), manager };
-    followed = followBucket({
-      connection,
-      bucket: leasesBucket,
-      filter: leaseKey.everyEdge,
-      onBegin: () => tell((follower) => follower.onBegin()),
-      onEntry: ({ key, payload, revision }) =>
-        tell((follower) => follower.onEntry(leaseIdIn(key), storedEntry(payload, revision))),
-      onCaughtUp: () => tell((follower) => follower.onCaughtUp()),
-      logger,
-    });
-  }
-
-  function tell(say: (follower: LeaseFollower) => void): void {
-    for (const follower of followers) say(follower);
-  }
-
-  /** Asks NATS; undefined when nobody answers. */
-  async function ask<T>(question: (asked: Client) => Promise<T>): Promise<T | undefined> {
-    if (client === undefined) return undefined;
-    try {
-      const answer = await question(client);
-      report.fine();
-      return answer;
-    } catch (error) {
-      if (!isBrokerAway(error) && !(error instanceof JetStreamError)) throw error;
-      report.trouble(error);
-      return undefined;
-    }
-  }
-
-  void begin();
-  return {
-    follow: (follower) => void followers.push(follower),
-    isCurrent: () => followed?.isCurrent() === true,
-    prepare: async () =>
-      (await ask(({ manager }) => ensureLeases(manager, replicas).then(() => true))) === true,
-    async read(key) {
-      const found = await ask(async ({ manager }) => ({
-        message: await manager.direct.getMessage(leasesBucket.streamName, {
-          last_by_subj: leasesBucket.subjectPrefix + key,
-        }),
-      }));
-      if (found === undefined) return { outcome: "unknown" };
-      if (found.message === null) return { outcome: "read", entry: undefined };
-      const { data, seq } = found.message;
-      return { outcome: "read", entry: storedEntry(data, seq) };
-    },
-    async write(key, value, over) {
-      const written = await ask(({ publisher }) => publishOver(publisher, { key, value, over }));
-      return written ?? { outcome: "unknown" };
-    },
-    async forget(key) {
-      const filter = leasesBucket.subjectPrefix + key;
-      await ask(({ manager }) => manager.streams.purge(leasesBucket.streamName, { filter }));
-    },
-    async stop() {
-      isStopped = true;
-      await followed?.stop();
-    },
-  };
-}
-
-/** "wrong last sequence", and the same where another write is on its way. */
+/** "wrong last sequence", also while another write is in flight. */
 const conflicts: readonly number[] = [
   JetStreamApiCodes.StreamWrongLastSequence,
   JetStreamApiCodes.StreamWrongLastSequenceUnknown,
 ];
 
-async function publishOver(
-  publisher: JetStreamClient,
-  { key, value, over }: { key: string; value: object; over: number },
-) {
-  try {
-    const { seq } = await publisher.publish(
-      leasesBucket.subjectPrefix + key,
-      JSON.stringify(value),
-      { expect: { lastSubjectSequence: over }, timeout: answerTimeoutMs, retries: 0 },
-    );
-    return { outcome: "written", revision: seq } as const;
-  } catch (error) {
-    if (error instanceof JetStreamApiError && conflicts.includes(error.code))
-      return { outcome: "conflict" } as const;
-    throw error;
+type Nats = Awaited<ReturnType<typeof clientsOf>> & { followed: FollowedStream };
+
+/**
+ * The bucket LEASES in NATS. The stream's leader rejects every write over a revision but the first. In a
+ * cluster this needs nats-server 2.9.21 or later: before, two concurrent writes could both succeed
+ * (https://github.com/nats-io/nats-server/pull/4319).
+ */
+export function createNatsLeaseStore(options: {
+  connection: Promise<NatsConnection>;
+  /** Number of replicas of the bucket, if it is created here. */
+  replicas: number;
+  logger: Logger;
+}): LeaseStore {
+  const { replicas, logger } = options;
+  let nats: Nats | undefined;
+  let isCreating = false;
+  let isStopped = false;
+  let isFailing = false;
+
+  async function follow({ onBegin, onEntry, onCaughtUp }: LeaseFollower): Promise<void> {
+    const connection = await options.connection;
+    const clients = await clientsOf(connection);
+    if (isStopped) return;
+    const followed = followBucket({
+      ...{ connection, bucket: leasesBucket, filter: ">", onBegin, onCaughtUp, logger },
+      onEntry: ({ key, payload, revision }) => {
+        // A KV client replaces a deleted value by an empty one.
+        onEntry(key, { value: payload.length === 0 ? null : parseJson(payload), revision });
+      },
+    });
+    nats = { ...clients, followed };
   }
-}
 
-/** What KV clients leave in the place of what they delete has no content. */
-function storedEntry(payload: Uint8Array, revision: number): StoredEntry {
-  return { value: payload.length === 0 ? null : parseJson(payload), revision };
-}
+  /** Logs the first failure of a series. */
+  function failed(err: unknown): void {
+    if (!isBrokerAway(err) && !(err instanceof JetStreamError)) throw err;
+    if (!isFailing) logger.warn({ err }, "the bucket LEASES is unavailable");
+    isFailing = true;
+  }
 
-function leaseIdIn(key: string): string {
-  return key.slice(leaseKey.edge("").length);
-}
+  async function createBucket(manager: JetStreamManager): Promise<void> {
+    if (isCreating) return;
+    isCreating = true;
+    await ensureLeases(manager, replicas).catch(failed);
+    isCreating = false;
+  }
 
-/** Logs the first trouble of a row. */
-function reportChanges(logger: Logger) {
-  let isInTrouble = false;
   return {
-    fine() {
-      isInTrouble = false;
+    isConnected: () => nats?.watch.isConnected() === true,
+    isCurrent: () => nats?.followed.isCurrent() === true,
+    follow: (follower) => void follow(follower),
+    async write(key, value, over) {
+      if (nats === undefined) return "unknown";
+      const publish = { expect: { lastSubjectSequence: over }, timeout, retries: 0 };
+      const subject = leasesBucket.subjectPrefix + key;
+      try {
+        const { seq } = await nats.publisher.publish(subject, JSON.stringify(value), publish);
+        isFailing = false;
+        return seq;
+      } catch (err) {
+        if (err instanceof JetStreamApiError && conflicts.includes(err.code)) return "conflict";
+        failed(err);
+        void createBucket(nats.manager);
+        return "unknown";
+      }
     },
-    trouble(error: unknown) {
-      if (!isInTrouble) logger.warn({ err: error }, "the leases for streams cannot be asked for");
-      isInTrouble = true;
+    async forget(key) {
+      const filter = leasesBucket.subjectPrefix + key;
+      await nats?.manager.streams.purge(leasesBucket.streamName, { filter }).catch(failed);
+    },
+    async stop() {
+      isStopped = true;
+      await nats?.followed.stop();
     },
   };
+}
+
+async function clientsOf(connection: NatsConnection) {
+  const manager = await jetstreamManager(connection, { checkAPI: false, timeout });
+  return { publisher: jetstream(connection), manager, watch: watchConnection(connection) };
 }

@@ -1,65 +1,31 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { SlotFigures } from "./lease-slots.ts";
 
-/** What an edge tells about its slots for streams. All of it is looked up when somebody asks. */
-export function registerSlotMetrics(registry: Registry, figures: () => SlotFigures): void {
-  const registers = [registry];
-  new Gauge({
-    name: "halyard_edge_slots_lease",
-    help: "1 while this edge has a lease by which it may hold slots for streams; otherwise 0.",
-    registers,
-    collect() {
-      this.set(figures().hasLease ? 1 : 0);
-    },
+export type SlotMetrics = ReturnType<typeof createSlotMetrics>;
+
+/** The metrics of an edge's slots. Gauges have the values of the last check, half a second ago at most. */
+export function createSlotMetrics(registry: Registry) {
+  const metric = (name: string, help: string) => ({
+    name: `halyard_edge_slots_${name}`,
+    help,
+    registers: [registry],
   });
-  new Gauge({
-    name: "halyard_edge_slots_held",
-    help: "Slots for streams that are written down for this edge.",
-    registers,
-    collect() {
-      this.set(figures().held);
-    },
-  });
-  new Gauge({
-    name: "halyard_edge_slots_waiting",
-    help: "Requests for a stream that wait to be told whether there is a slot.",
-    registers,
-    collect() {
-      this.set(figures().waiting);
-    },
-  });
-  new Counter({
-    name: "halyard_edge_slots_refused_total",
-    help: "Streams that were refused a slot: all of the plan's were taken (limit), or nobody could be asked (unknown).",
+  const refused = new Counter({
+    ...metric(
+      "refused_total",
+      "Streams that were refused: the plan's limit was reached (limit), or the counts were unavailable (unknown).",
+    ),
     labelNames: ["reason"],
-    registers,
-    collect() {
-      const { refusedByLimit, refusedUnknown } = figures();
-      this.reset();
-      this.inc({ reason: "limit" }, refusedByLimit);
-      this.inc({ reason: "unknown" }, refusedUnknown);
-    },
   });
-  registerTrouble(registers, figures);
-}
-
-function registerTrouble(registers: Registry[], figures: () => SlotFigures): void {
-  new Counter({
-    name: "halyard_edge_slots_leases_lost_total",
-    help: "Leases of this edge that ended before it stopped; each time its limited streams were closed.",
-    registers,
-    collect() {
-      this.reset();
-      this.inc(figures().leasesLost);
-    },
-  });
-  new Counter({
-    name: "halyard_edge_slots_claims_retried_total",
-    help: "Claims for slots that another edge was ahead of, and that were made again.",
-    registers,
-    collect() {
-      this.reset();
-      this.inc(figures().claimsRetried);
-    },
-  });
+  for (const reason of ["limit", "unknown"]) refused.inc({ reason }, 0);
+  return {
+    refused,
+    lease: new Gauge(
+      metric("lease", "1 while the other edges count this edge's streams; otherwise 0."),
+    ),
+    held: new Gauge(metric("held", "Streams that the bucket counts for this edge.")),
+    waiting: new Gauge(metric("waiting", "Requests for a stream that wait for NATS.")),
+    retried: new Counter(
+      metric("claims_retried_total", "Writes that failed because another edge wrote first."),
+    ),
+  };
 }

@@ -1,24 +1,28 @@
-import type { Refusal } from "@halyard/service";
+import { type Refusal, refuse } from "@halyard/service";
 
-/**
- * The right to keep streams open. An organization's plan says how many it may have, over all edges
- * together, so a slot is taken before a stream is opened and given back when it has closed.
- */
+/** The open streams that an organization's plan allows, over all edges together. */
 export type StreamSlots = {
   /**
-   * Takes a slot. `decided` is called exactly once: at once where this edge holds a free slot, else
-   * when the others have been asked. Whoever was given one gives it back by `release`.
+   * Requests a slot before a stream opens. `decided` is called exactly once, possibly before `take`
+   * returns. The caller returns a granted slot with `release`.
    */
-  take(organizationId: string, decided: (refusal: Refusal | undefined) => void): void;
+  take(organizationId: string, decided: Decided): void;
   release(organizationId: string): void;
-  /**
-   * How often everything that this edge held was lost. Who was given a slot before it was raised, and
-   * had no stream to close yet, must not open it any more.
-   */
-  readonly losses: number;
-  /**
-   * `close` is called when this edge has lost its slots: all streams of the organizations of which
-   * `isLost` says so must end at once. Each still gives its slot back when it has closed.
-   */
-  onLost(close: (isLost: (organizationId: string) => boolean) => void): void;
 };
+
+export type Decided = (refusal: Refusal | undefined) => void;
+
+/** Has no `Retry-After`, because the time at which a stream closes is unknown. */
+export function noSlotFree(limit: number): Refusal {
+  const headers = {
+    "ratelimit-policy": `"sse";q=${limit};qu="concurrent-requests"`,
+    ratelimit: `"sse";r=0`,
+  };
+  const problem = `All ${limit} streams of the plan are open; close one or retry later.`;
+  return refuse("RATE_001", problem, headers);
+}
+
+export const slotsUnknown = refuse(
+  "SERVER_002",
+  "The number of open streams is unavailable; retry after 1 s.",
+);

@@ -68,7 +68,7 @@ export function createRefetchHub(options: {
 
   return {
     open(response, { key, lastEventId }) {
-      const { id: keyId, organizationId, environmentId } = key;
+      const { id: keyId, environmentId } = key;
       const present = tagOf(environmentId);
       const missed = mayHaveMissed(lastEventId, present);
       const event = missed ? refetchEvent(present.text) : knownEvent(present.text);
@@ -80,7 +80,6 @@ export function createRefetchHub(options: {
         kind: "refetch",
         response,
         keyId,
-        organizationId,
         environmentId,
         slot: opened % streamSlots,
         behind: undefined,

@@ -63,7 +63,6 @@ export function createStreamHub(options: {
         kind: "flags",
         response,
         keyId: key.id,
-        organizationId: key.organizationId,
         environmentId: key.environmentId,
         context,
         hasLargeContext,

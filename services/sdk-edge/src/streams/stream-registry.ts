@@ -25,7 +25,7 @@ export function createStreamCounts(): StreamCounts {
     flags: 0,
     refetch: 0,
     heartbeat: 0,
-    closed: { client: 0, key_ended: 0, lease_ended: 0, slow_reader: 0, drain: 0 },
+    closed: { client: 0, key_ended: 0, slow_reader: 0, drain: 0 },
   };
 }
 

@@ -11,8 +11,6 @@ import type { StreamCounts, StreamRegistry } from "./stream-registry.ts";
 export type StreamRounds = {
   /** Ends the streams whose key has ended. */
   endWithKeys(): void;
-  /** Ends the streams of organizations that have lost their slots on this edge. */
-  endWithLease(isLost: (organizationId: string) => boolean): void;
   tick(): void;
   /** Sends all clients elsewhere over a few seconds, and resolves when all are gone. */
   drain(): Promise<void>;
@@ -46,12 +44,6 @@ export function createStreamRounds(options: {
     });
   }
 
-  function endWithLease(isLost: (organizationId: string) => boolean): void {
-    registry.each((stream) => {
-      if (isLost(stream.organizationId)) endStream(stream, "lease_ended");
-    });
-  }
-
   function endFarBehind(): void {
     const nowMs = now();
     registry.each((stream) => {
@@ -77,7 +69,6 @@ export function createStreamRounds(options: {
 
   return {
     endWithKeys,
-    endWithLease,
     tick,
     async drain() {
       const leaving: Stream[] = [];

@@ -17,7 +17,6 @@ export type Stream = FlagsStream | RefetchStream;
 type AnyStream = {
   readonly response: ServerResponse;
   readonly keyId: string;
-  readonly organizationId: string;
   readonly environmentId: string;
   /** Which turn of the heartbeat is this stream's. */
   readonly slot: number;
@@ -41,7 +40,7 @@ export type FlagsStream = AnyStream & {
 
 export type RefetchStream = AnyStream & { readonly kind: "refetch" };
 
-export type CloseCause = "client" | "key_ended" | "lease_ended" | "slow_reader" | "drain";
+export type CloseCause = "client" | "key_ended" | "slow_reader" | "drain";
 
 /**
  * Unsent bytes beyond which a reader is behind. It is not less than Node's own high-water mark for

@@ -1,119 +1,205 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createWorld, type SimulatedEdge, type World } from "./simulation.ts";
 
-/** What becomes of slots when edges fall silent, to the second, in simulated time. */
+/** Which streams are admitted while edges or NATS are unavailable, in simulated time. */
 const limit = 5;
 let world: World;
 let one: SimulatedEdge;
 let other: SimulatedEdge;
+let third: SimulatedEdge;
 
 beforeEach(async () => {
-  world = createWorld({ edges: 2, limit, seed: 1 });
+  world = createWorld({ edges: 3, limit, seed: 1 });
   world.isCalm = true;
-  [one, other] = world.edges as [SimulatedEdge, SimulatedEdge];
-  await world.pass(100);
+  [one, other, third] = world.edges as [SimulatedEdge, SimulatedEdge, SimulatedEdge];
+  // Until the bucket is no longer new.
+  await world.pass(8_000);
 });
 
-describe("given an edge that holds all slots", () => {
+describe("given an edge with as many streams as the limit allows", () => {
   beforeEach(async () => {
-    for (let times = 0; times < limit; times += 1) expect(await taken(one)).toBe("opened");
+    await take(one, limit);
     expect(await taken(other)).toBe("full");
   });
 
-  it("has a slot to give a second after one of its streams closed", async () => {
+  it("frees a slot within a second after a stream closed", async () => {
     one.closeOne();
     await world.pass(1_000);
     expect(await taken(other)).toBe("opened");
   });
 
-  it("gives a slot to who comes back at once, and asks nobody", async () => {
-    one.cutOff();
-    one.closeOne();
-    expect(await takenAtOnce(one)).toBe("opened");
-  });
-
-  it("leaves them to the others when it is killed, within 30 seconds, not before its lease has ended", async () => {
+  it("frees the slots of a killed edge within 30 seconds, after its entry was ended", async () => {
     one.kill();
     const seconds = await secondsUntil(async () => (await taken(other)) === "opened");
     expect(seconds).toBeGreaterThan(13);
     expect(seconds).toBeLessThan(30);
   });
 
-  it("closes its streams when it is cut off, before the others take them", async () => {
-    one.cutOff();
-    expect(await secondsUntil(async () => one.open === 0)).toBeLessThan(16);
-    expect(await taken(other)).toBe("full");
-    const seconds = await secondsUntil(async () => (await taken(other)) === "opened");
-    expect(seconds).toBeGreaterThan(3);
-    expect(seconds).toBeLessThan(15);
-  });
-
-  it("closes its streams when it wakes and its lease has ended, before it admits anybody", async () => {
-    one.freeze();
-    await world.pass(60_000);
-    for (let times = 0; times < limit; times += 1) expect(await taken(other)).toBe("opened");
-    one.thaw();
-    const outcome = one.take();
-    expect(one.open).toBe(0);
-    await world.pass(1_000);
-    expect(await outcome).toBe("full");
-  });
-
-  it("keeps its streams when it wakes before that", async () => {
-    one.freeze();
-    await world.pass(10_000);
-    one.thaw();
-    await world.pass(10_000);
-    expect(one.open).toBe(limit);
-    expect(await taken(other)).toBe("full");
-  });
-
-  it("leaves them to the others at once when it stops", async () => {
+  it("frees the slots of a stopped edge immediately", async () => {
     while (one.open > 0) one.closeOne();
     const stopped = one.slots.stop();
     await world.pass(100);
     await stopped;
     expect(await taken(other)).toBe("opened");
-    expect(await taken(one)).toBe("unknown");
   });
 
-  it("loses them when the bucket is deleted, and what is made anew is for all", async () => {
-    world.dropBucket();
-    await world.pass(20_000);
-    expect(one.open).toBe(0);
-    const outcomes = [];
-    for (let times = 0; times <= limit; times += 1)
-      outcomes.push(await taken(one), await taken(other));
-    expect(outcomes.filter((outcome) => outcome === "opened")).toHaveLength(limit);
+  it("keeps its streams through a suspension, and admits nothing until there are fewer than the limit", async () => {
+    one.freeze();
+    await world.pass(60_000);
+    await take(other, limit);
+    one.thaw();
+    const asked = one.take();
+    await world.pass(1_000);
+    expect(await asked).toBe("full");
+    expect(world.openStreams()).toBe(2 * limit);
+    for (let closed = 0; closed < limit; closed += 1) other.closeOne();
+    await world.pass(1_000);
+    expect(await taken(third)).toBe("full");
+    one.closeOne();
+    await world.pass(1_000);
+    expect(await taken(third)).toBe("opened");
+    expect(world.openStreams()).toBe(limit);
+  });
+
+  it("does not admit a stream by an acknowledgement that it processed after a suspension", async () => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      world = createWorld({ edges: 2, limit, seed });
+      world.isCalm = true;
+      await world.pass(8_000);
+      const [sleeper, awake] = world.edges as [SimulatedEdge, SimulatedEdge];
+      await take(sleeper, limit - 1);
+      const asked = sleeper.take();
+      sleeper.freeze();
+      await world.pass(60_000);
+      await take(awake, limit);
+      sleeper.thaw();
+      await world.pass(1_000);
+      expect(await asked).not.toBe("opened");
+    }
+  });
+
+  it("is still counted after a suspension that was shorter than 15 seconds", async () => {
+    one.freeze();
+    await world.pass(10_000);
+    one.thaw();
+    await world.pass(10_000);
+    expect(await taken(other)).toBe("full");
+    expect(world.openStreams()).toBe(limit);
   });
 });
 
-describe("given edges that have lost NATS", () => {
-  it("refuse who needs a slot that they do not hold, after some seconds at once", async () => {
-    one.cutOff();
-    expect(await taken(one)).toBe("unknown");
-    await world.pass(10_000);
-    expect(await takenAtOnce(one)).toBe("unknown");
+describe("given NATS that lost its disk", () => {
+  it("admits nothing for five seconds, while edges publish their counts", async () => {
+    await take(one, 2);
+    await take(other, limit - 2);
+    world.loseDisk();
+    await world.pass(1_500);
+    expect(await takenAtOnce(third)).toBe("unknown");
+    await world.pass(3_000);
+    expect(await takenAtOnce(third)).toBe("unknown");
+    await world.pass(3_000);
+    expect(await taken(third)).toBe("full");
+    expect(world.countedStreams()).toBe(limit);
+    one.closeOne();
+    await world.pass(1_000);
+    expect(await taken(third)).toBe("opened");
+    expect(world.excesses).toEqual([]);
   });
 
-  it("admit again as soon as it is back, all of them together no more than the limit", async () => {
-    expect(await taken(one)).toBe("opened");
+  it("counts an edge that reconnects within these five seconds", async () => {
+    await take(one, 3);
+    await take(other, 2);
+    one.cutOff();
+    world.loseDisk();
+    const asked: Promise<string>[] = [];
+    for (let waitedMs = 0; waitedMs < 3_000; waitedMs += 500) {
+      asked.push(third.take());
+      await world.pass(500);
+    }
+    one.reconnect();
+    await world.pass(10_000);
+    expect(await Promise.all(asked)).not.toContain("opened");
+    expect(await taken(third)).toBe("full");
+    expect(world.excesses).toEqual([]);
+  });
+
+  it("makes an edge wait that joins in these five seconds, but none that joins later", async () => {
+    third.cutOff();
+    await world.pass(30_000);
+    world.loseDisk();
+    await world.pass(1_000);
+    third.reconnect();
+    await world.pass(500);
+    expect(await takenAtOnce(third)).toBe("unknown");
+    third.cutOff();
+    await world.pass(10_000);
+    third.reconnect();
+    await world.pass(500);
+    expect(await taken(third)).toBe("opened");
+  });
+
+  it("admits nothing either when an edge stops in these five seconds", async () => {
+    world.loseDisk();
+    await world.pass(2_000);
+    const stopped = other.slots.stop();
+    await world.pass(1_000);
+    await stopped;
+    expect(await takenAtOnce(third)).toBe("unknown");
+    await world.pass(5_000);
+    expect(await taken(third)).toBe("opened");
+  });
+});
+
+describe("given edges without NATS", () => {
+  it("keep their streams and admit against the last counts", async () => {
+    await take(one, 2);
+    await take(other, 1);
     for (const edge of world.edges) edge.cutOff();
     await world.pass(60_000);
-    expect(world.openStreams()).toBe(0);
+    expect(world.openStreams()).toBe(3);
+    expect(await takenAtOnce(one)).toBe("opened");
+    expect(await takenAtOnce(one)).toBe("opened");
+    expect(await takenAtOnce(one)).toBe("full");
+    one.closeOne();
+    await world.pass(0);
+    expect(await takenAtOnce(one)).toBe("opened");
+    expect(one.open).toBe(4);
+  });
+
+  it("wait for a connection that is lost for less than a second", async () => {
+    one.cutOff();
+    const asked = one.take();
+    await world.pass(500);
+    expect(one.open).toBe(0);
+    one.reconnect();
+    await world.pass(100);
+    expect(await asked).toBe("opened");
+    expect(world.countedStreams()).toBe(1);
+  });
+
+  it("publish their counts afterwards, and admit nothing until there are fewer than the limit", async () => {
+    for (const edge of world.edges) edge.cutOff();
+    await world.pass(2_000);
+    for (const edge of world.edges) await take(edge, 3);
     for (const edge of world.edges) edge.reconnect();
     await world.pass(1_500);
-    const asked = Array.from({ length: limit }, () => [one.take(), other.take()]).flat();
+    expect(world.countedStreams()).toBe(9);
+    for (let closed = 9; closed > limit; closed -= 1) {
+      expect(await taken(third)).toBe("full");
+      world.edges.find(({ open }) => open > 0)?.closeOne();
+      await world.pass(1_000);
+    }
+    expect(await taken(third)).toBe("full");
+    third.closeOne();
     await world.pass(1_000);
-    const outcomes = await Promise.all(asked);
-    expect(outcomes.filter((outcome) => outcome === "opened")).toHaveLength(limit);
-    expect(outcomes.filter((outcome) => outcome === "full")).toHaveLength(limit);
+    expect(await taken(one)).toBe("opened");
+    expect(world.openStreams()).toBe(limit);
   });
 });
 
 describe("given a limit that changes", () => {
-  it("closes nothing when it becomes lower than what is open, and admits nobody", async () => {
-    for (let times = 0; times < limit; times += 1) await taken(one);
+  it("closes nothing when fewer streams are allowed than are open, and admits nothing", async () => {
+    await take(one, limit);
     world.changeLimit(2);
     expect(await taken(one)).toBe("full");
     expect(await taken(other)).toBe("full");
@@ -124,29 +210,14 @@ describe("given a limit that changes", () => {
     expect(await taken(other)).toBe("full");
   });
 
-  it("gives away no slot that was free within the old one", async () => {
-    for (let times = 0; times < limit; times += 1) await taken(times < 2 ? one : other);
-    one.closeOne();
-    world.changeLimit(4);
-    expect(await taken(one)).toBe("full");
-  });
-
   it("admits more at once when it is raised", async () => {
-    for (let times = 0; times < limit; times += 1) await taken(one);
+    await take(one, limit);
     expect(await taken(other)).toBe("full");
     world.changeLimit(limit + 1);
     expect(await taken(other)).toBe("opened");
   });
 
-  it("still gives the slot that has just become free when it is raised", async () => {
-    for (let times = 0; times < limit; times += 1) await taken(one);
-    one.closeOne();
-    world.changeLimit(limit + 1);
-    expect(await taken(one)).toBe("opened");
-    expect(await taken(other)).toBe("opened");
-  });
-
-  it("asks nobody when there is none", async () => {
+  it("admits without NATS when the plan has no limit", async () => {
     world.changeLimit(null);
     for (const edge of world.edges) edge.cutOff();
     for (let times = 0; times < 3 * limit; times += 1)
@@ -155,14 +226,29 @@ describe("given a limit that changes", () => {
     expect(one.open).toBe(3 * limit);
   });
 
-  it("knows of the streams that were opened while there was none", async () => {
+  it("writes the count once a check when the plan has no limit", async () => {
     world.changeLimit(null);
-    for (let times = 0; times < limit; times += 1) await taken(one);
+    const { writes } = world;
+    for (let passedMs = 0; passedMs < 4_000; passedMs += 2) {
+      await takenAtOnce(one);
+      await world.pass(2);
+    }
+    // One for each of the 8 checks, and three edges that renew their entries every two seconds.
+    expect(world.writes - writes).toBeLessThan(20);
+  });
+
+  it("counts the streams that opened without a limit", async () => {
+    world.changeLimit(null);
+    await take(one, limit);
     await world.pass(2_000);
     world.changeLimit(limit);
     expect(await taken(other)).toBe("full");
   });
 });
+
+async function take(edge: SimulatedEdge, times: number): Promise<void> {
+  for (let taking = 0; taking < times; taking += 1) expect(await taken(edge)).toBe("opened");
+}
 
 async function taken(edge: SimulatedEdge) {
   const outcome = edge.take();
@@ -174,7 +260,7 @@ async function taken(edge: SimulatedEdge) {
   return settled;
 }
 
-/** Without any time passing. */
+/** Returns the outcome if no time has to pass for it. */
 async function takenAtOnce(edge: SimulatedEdge) {
   return Promise.race([edge.take(), world.pass(0).then(() => "still waiting" as const)]);
 }

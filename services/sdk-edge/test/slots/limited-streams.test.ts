@@ -4,8 +4,8 @@ import type { Socket } from "node:net";
 import { defaultPlans } from "@halyard/contracts";
 import { call, type EventStream, eventually, openEventStream } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { noSlotFree } from "../../src/slots/slot-refusals.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
+import { noSlotFree } from "../../src/slots/stream-slots.ts";
 import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
@@ -101,15 +101,8 @@ describe.each([
     decide();
     expect((await opening).status).toBe(503);
     await eventually(() => slots.taken === 0);
+    expect(counted()).toBe(0);
     await draining;
-  });
-
-  it("is closed when the edge has lost its slots", async () => {
-    const stream = await open();
-    slots.loseAll();
-    await stream.ended;
-    await eventually(() => slots.taken === 0);
-    expect(await edge.metric('streams_closed_total{cause="lease_ended"')).toBe(1);
   });
 });
 
@@ -127,11 +120,9 @@ describe("given a stream whose user context does not parse", () => {
 });
 
 function slotsOf(limit: number) {
-  let close: Parameters<StreamSlots["onLost"]>[0] = () => undefined;
   const slots = {
     taken: 0,
     asked: 0,
-    losses: 0,
     keepWaiting: false,
     waiting: [] as (() => void)[],
     take(organizationId: string, decided: Parameters<StreamSlots["take"]>[1]): void {
@@ -149,13 +140,6 @@ function slotsOf(limit: number) {
     },
     release() {
       slots.taken -= 1;
-    },
-    onLost(closeThose: typeof close) {
-      close = closeThose;
-    },
-    loseAll() {
-      slots.losses += 1;
-      close((organizationId) => organizationId === id("org"));
     },
   };
   return slots satisfies StreamSlots;

@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { leaseKey } from "@halyard/contracts";
 import {
   eventually,
@@ -6,13 +7,10 @@ import {
   startRestartableNats,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { slotTimes } from "../../src/slots/slot-times.ts";
-import { type BenchEdge, benchTimes, createSlotBench, type SlotBench } from "./slot-bench.ts";
+import { slotTimes } from "../../src/slots/clock.ts";
+import { type BenchEdge, createSlotBench, type SlotBench } from "./slot-bench.ts";
 
-/**
- * Edges that end, and NATS that goes and comes: as it really does, and only the edges' clocks leap. In
- * simulated time it is told to the second.
- */
+/** Lost edges and outages of a real NATS server. Only the clocks of the edges leap. */
 const limit = 20;
 let nats: RestartableNats;
 let bench: SlotBench;
@@ -27,38 +25,38 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 
 describe("given an edge that ends", () => {
-  it("leaves its slots to the others, at once when it is stopped", async () => {
+  it("frees its slots immediately when it is stopped", async () => {
     const ending = await bench.openEdge();
     const staying = await bench.openEdge();
     await ending.takeMany(limit);
     await ending.stop();
-    // Long before silence alone would have ended the lease.
+    // Long before silence alone would have ended its entry.
     const withinMs = slotTimes.endAfterMs / 2;
     await eventually(async () => (await staying.take()) === "opened", { withinMs });
   });
 
-  it("leaves its slots to the others when it is killed, not before its lease can have ended", async () => {
+  it("frees its slots when it is killed, but not while it could still be suspended", async () => {
     const ending = await bench.openEdge();
     const staying = await bench.openEdge();
     const begunMs = staying.clock.elapsed();
     await ending.takeMany(limit);
     await ending.kill();
     await eventually(async () => {
-      staying.clock.leap(slotTimes.watchEveryMs);
+      staying.clock.leap(slotTimes.checkEveryMs);
       return (await staying.take()) === "opened";
     });
-    expect(staying.clock.elapsed() - begunMs).toBeGreaterThan(slotTimes.validForMs);
+    expect(staying.clock.elapsed() - begunMs).toBeGreaterThan(slotTimes.countedForMs);
   });
 });
 
 describe("given NATS that does not answer", () => {
-  it("counts what was written meanwhile, though nobody heard of it", async () => {
+  it("counts writes whose acknowledgement was lost", async () => {
     const [one, other] = [await bench.openEdge(), await bench.openEdge()];
     await one.takeMany(limit - 10);
     nats.signal("SIGSTOP");
     const asked = [one.takeMany(30), other.takeMany(30)];
     for (const edge of [one, other])
-      await eventually(() => edge.log().includes("the leases for streams cannot be asked for"));
+      await eventually(() => edge.log().includes("the bucket LEASES is unavailable"));
     nats.signal("SIGCONT");
     const outcomes = (await Promise.all(asked)).flat();
     expect(outcomes.filter((outcome) => outcome === "opened").length).toBeLessThanOrEqual(10);
@@ -69,54 +67,81 @@ describe("given NATS that does not answer", () => {
     await eventually(async () => (await writtenSum()) === limit);
   });
 
-  it("gives slots that are held, refuses others, and admits again when it is back", async () => {
-    const edge = await bench.openEdge({ validForMs: 2 * benchTimes.patienceMs });
-    expect(await edge.takeMany(5)).toEqual(Array(5).fill("opened"));
-    edge.clock.stop();
+  it("admits against the last counts, and publishes them when NATS is available again", async () => {
+    const [one, other] = [await bench.openEdge(), await bench.openEdge()];
+    await one.takeMany(5);
+    await other.takeMany(10);
+    await eventually(async () => (await writtenSum()) === 15);
     await nats.kill();
-    edge.closeOne();
-    expect(await edge.take()).toBe("opened");
-    const refused = edge.take();
-    edge.clock.leap(benchTimes.patienceMs);
-    expect(await refused).toBe("SERVER_002");
-    expect(edge.open).toBe(5);
-    edge.clock.leap(benchTimes.patienceMs);
-    expect(edge.open).toBe(0);
-    edge.clock.run();
+    await eventually(async () => (await one.take()) === "opened");
+    await one.takeMany(limit);
+    expect(one.open).toBe(limit - 10);
     await nats.start();
-    await eventually(async () => (await edge.take()) === "opened");
-    await eventually(async () => (await writtenSum()) === edge.open);
+    await eventually(async () => (await writtenSum()) === limit);
+    expect(await other.take()).toBe("RATE_001");
   });
 });
 
-describe("given a bucket that is deleted", () => {
-  it("loses all slots, makes another one, and admits as many again", async () => {
-    const edges = [await bench.openEdge(), await bench.openEdge()];
-    await edges[0]?.takeMany(limit);
-    await bench.deleteBucket();
-    await eventually(() => {
-      for (const { clock } of edges) clock.leap(slotTimes.watchEveryMs);
-      return sumOpen(edges) === 0;
-    });
-    await eventually(async () => {
-      await Promise.all(edges.map((edge) => edge.takeMany(limit)));
-      return sumOpen(edges) === limit;
-    });
+describe("given a bucket that was lost", () => {
+  it.each([
+    { how: "with the disk of NATS", lose: () => restartEmpty() },
+    { how: "because it was deleted", lose: () => bench.deleteBucket() },
+  ])("keeps all streams and admits nothing above the limit ($how)", async ({ lose }) => {
+    const edges = [await bench.openEdge(), await bench.openEdge(), await bench.openEdge()];
+    const [one, other, third] = edges as [BenchEdge, BenchEdge, BenchEdge];
+    await one.takeMany(limit - 5);
+    await other.takeMany(5);
+    await lose();
+    await eventually(async () => (await third.take()) === "SERVER_002");
+    await eventually(async () => (await third.take()) === "RATE_001");
+    expect(edges.map(({ open }) => open)).toEqual([limit - 5, 5, 0]);
     expect(await writtenSum()).toBe(limit);
   });
 });
 
-describe("given a lease that somebody has ended", () => {
-  it("takes another lease when its own was ended, and its streams are closed", async () => {
+describe("given an edge that starts with a bucket without entries of edges that live", () => {
+  it("admits immediately in a new installation", async () => {
     const edge = await bench.openEdge();
-    expect(await edge.takeMany(3)).toEqual(Array(3).fill("opened"));
-    const [leaseId = ""] = Object.keys(await bench.written());
-    await bench.write(leaseKey.edge(leaseId), { state: "ended" });
-    await eventually(() => edge.open === 0);
-    await eventually(async () => (await edge.take()) === "opened");
-    expect(await edge.metric("leases_lost_total")).toBe(1);
+    expect(await edge.take()).toBe("opened");
+  });
+
+  it("admits immediately after an upgrade from release 0.1.0", async () => {
+    await bench.emptyBucket();
+    const stopped = "0192aaaa-0000-7000-8000-000000000001";
+    await bench.write(leaseKey.edge(stopped), { state: "ended" });
+    const edge = await bench.openEdge();
+    expect(await edge.take()).toBe("opened");
+  });
+
+  it("admits nothing for five seconds in a bucket that may have replaced a lost one", async () => {
+    await bench.emptyBucket();
+    const edge = await bench.openEdge();
+    edge.clock.stop();
+    expect(await edge.take()).toBe("SERVER_002");
+    edge.clock.run();
+    edge.clock.leap(slotTimes.publishWithinMs);
+    expect(await edge.take()).toBe("opened");
   });
 });
+
+describe("given an edge whose entry was ended", () => {
+  it("keeps its streams, renews the entry and is counted again", async () => {
+    const edge = await bench.openEdge();
+    expect(await edge.takeMany(3)).toEqual(Array(3).fill("opened"));
+    const [edgeId = ""] = Object.keys(await bench.written());
+    await bench.write(leaseKey.edge(edgeId), { state: "ended" });
+    await eventually(() => edge.log().includes("other edges ended this edge's entry"));
+    expect(await edge.take()).toBe("opened");
+    expect(await bench.read(leaseKey.edge(edgeId))).toMatchObject({ state: "held" });
+    expect(await bench.written()).toEqual({ [edgeId]: 4 });
+  });
+});
+
+async function restartEmpty(): Promise<void> {
+  await nats.kill();
+  rmSync(nats.storeDir, { recursive: true });
+  await nats.start();
+}
 
 function sumOpen(edges: readonly BenchEdge[]): number {
   return edges.reduce((sum, { open }) => sum + open, 0);

@@ -1,48 +1,49 @@
 import { setImmediate as afterMicrotasks } from "node:timers/promises";
 import { isRefusal } from "@halyard/service";
 import { pino } from "pino";
-import type { Clock } from "../../src/slots/clock.ts";
+import { Registry } from "prom-client";
+import { type Clock, slotTimes } from "../../src/slots/clock.ts";
 import { createLeaseSlots, type LeaseSlots } from "../../src/slots/lease-slots.ts";
-import type {
-  LeaseFollower,
-  LeaseStore,
-  ReadEntry,
-  StoredEntry,
-  Written,
-} from "../../src/slots/lease-store.ts";
-import { slotTimes } from "../../src/slots/slot-times.ts";
+import type { LeaseFollower, LeaseStore, StoredEntry } from "../../src/slots/leases.ts";
+import { createSlotMetrics } from "../../src/slots/slot-metrics.ts";
 
 /**
- * Edges as they are, with their real times, in a world without real time or network: a second passes as
- * soon as all that happens in it has happened. Messages are late, get lost after they had their effect,
- * or have it long after nobody waits any more; reads may be answered by a replica that is behind; edges
- * are stopped, cut off and killed. Everything follows from one seed.
+ * Edges with the real code and the real durations, in simulated time and over a simulated network. Messages
+ * are late, or their answers are lost, or they arrive long after the sender stopped waiting; edges are
+ * suspended, disconnected and killed. One seed determines everything.
  */
 export type World = {
   readonly edges: readonly SimulatedEdge[];
   readonly limit: number | null;
   changeLimit(limit: number | null): void;
-  /** Calm: messages arrive within milliseconds, and replicas are not behind. */
+  /** Calm: every message arrives within milliseconds. */
   isCalm: boolean;
-  /** Streams that are open on edges that run. */
+  /** Open streams on all edges that were not killed. */
   openStreams(): number;
-  /** What should never have happened. */
-  readonly violations: string[];
+  /** Streams that the bucket counts. */
+  countedStreams(): number;
+  /** Number of writes into the bucket. */
+  readonly writes: number;
+  /** Admissions that made more streams open than the limit. */
+  readonly excesses: string[];
+  /** Writes by which an edge added to its count although the total then exceeded the limit. */
+  readonly wrongClaims: string[];
   pass(ms: number): Promise<void>;
-  dropBucket(): void;
+  /** NATS restarts with an empty disk. Connected edges reconnect within a second. */
+  loseDisk(): void;
 };
 
 export type SimulatedEdge = {
   readonly open: number;
   readonly slots: LeaseSlots;
-  /** Asks for a stream; answers what became of it. */
+  /** Requests a stream and returns the outcome. */
   take(): Promise<"opened" | "full" | "unknown">;
   closeOne(): void;
   cutOff(): void;
   reconnect(): void;
-  /** As SIGSTOP does. */
+  /** Like SIGSTOP. */
   freeze(): void;
-  /** As SIGCONT does: all that was due meanwhile happens at once, in any order. */
+  /** Like SIGCONT: everything that became due meanwhile happens together, in any order. */
   thaw(): void;
   kill(): void;
   readonly isAlive: boolean;
@@ -50,14 +51,21 @@ export type SimulatedEdge = {
 
 const organizationId = "01920000-0000-7000-8100-000000000001";
 const answerTimeoutMs = 1_000;
-/** Long enough for leases to end while a message is on its way. */
+/** Longer than an entry lives without a renewal. */
 const longestDelayMs = 30_000;
 
+/** Maximum time that an edge takes to reconnect to a NATS server that restarted. */
+const longestReconnectMs = 900;
+/** A reader that receives nothing for longer starts again. */
+const longestDeliveryMs = 2_500;
+
+type Written = Awaited<ReturnType<LeaseStore["write"]>>;
 type Event = { atMs: number; order: number; owner: object | undefined; work: () => void };
 
 export function createWorld(options: { edges: number; limit: number; seed: number }): World {
   const random = randomFrom(options.seed);
-  const violations: string[] = [];
+  const excesses: string[] = [];
+  const wrongClaims: string[] = [];
   let limit: number | null = options.limit;
   let nowMs = 0;
   let order = 0;
@@ -83,26 +91,29 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     return next;
   }
 
-  // The bucket, as its leader has it, and what replicas that are behind may still answer.
-  const history = new Map<string, StoredEntry[]>();
+  // The bucket as its leader has it.
+  const bucket = new Map<string, StoredEntry>();
   let revisions = 0;
   const watchers: ((key: string, entry: StoredEntry) => void)[] = [];
-  const present = (key: string) => history.get(key)?.at(-1);
 
   function applyWrite(key: string, value: object, over: number): Written {
-    if ((present(key)?.revision ?? 0) !== over) return { outcome: "conflict" };
+    if ((bucket.get(key)?.revision ?? 0) !== over) return "conflict";
     revisions += 1;
     const entry = { value: structuredClone(value), revision: revisions };
-    history.set(key, [...(history.get(key) ?? []), entry]);
-    for (const tell of watchers) tell(key, entry);
-    return { outcome: "written", revision: revisions };
+    bucket.set(key, entry);
+    for (const notify of watchers) notify(key, entry);
+    return revisions;
   }
 
-  function readSomewhere(key: string): ReadEntry {
-    const all = history.get(key) ?? [];
-    const behind = world.isCalm || random() < 0.7 ? 0 : Math.floor(random() * 4);
-    return { outcome: "read", entry: all.at(-1 - behind) };
+  function holders(): Record<string, number> {
+    const entry = bucket.get(`organization.${organizationId}`)?.value as
+      | { holders: Record<string, number> }
+      | undefined;
+    const isHeld = ([id]: [string, number]) =>
+      (bucket.get(`edge.${id}`)?.value as { state?: string } | undefined)?.state === "held";
+    return Object.fromEntries(Object.entries(entry?.holders ?? {}).filter(isHeld));
   }
+  const countedStreams = () => Object.values(holders()).reduce((sum, count) => sum + count, 0);
 
   const world: World = {
     get edges() {
@@ -113,11 +124,15 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     },
     changeLimit(changed) {
       limit = changed;
-      for (const edge of edges) edge.slots.limitChanged(organizationId);
     },
     isCalm: false,
-    openStreams: () => edges.reduce((sum, edge) => sum + (edge.isRunning() ? edge.open : 0), 0),
-    violations,
+    get writes() {
+      return revisions;
+    },
+    openStreams: () => edges.reduce((sum, edge) => sum + edge.open, 0),
+    countedStreams,
+    excesses,
+    wrongClaims,
     async pass(ms) {
       const untilMs = nowMs + ms;
       await afterMicrotasks();
@@ -129,9 +144,10 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       }
       nowMs = untilMs;
     },
-    dropBucket() {
-      history.clear();
-      for (const edge of edges) edge.read();
+    loseDisk() {
+      bucket.clear();
+      revisions = 0;
+      for (const edge of edges) edge.restartConnection();
     },
   };
 
@@ -142,19 +158,20 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
 
   function createEdge(number: number) {
     const identity = {};
+    const edgeId = `0192000${number}-0000-7000-8000-000000000001`;
     let isCutOff = false;
+    let isCurrent = false;
     let open = 0;
     let follower: LeaseFollower | undefined;
     let reading = 0;
     let deliveredAtMs = 0;
-    let leases = 0;
     const isRunning = () => !frozen.has(identity) && !dead.has(identity);
 
-    /** Goes to the bucket and back; whatever goes wrong on the way is unknown here. */
-    function ask<T>(effect: () => T): Promise<T | { outcome: "unknown" }> {
+    /** Sends a request to the bucket. Every failure on the way has an unknown outcome. */
+    function ask<T>(effect: () => T): Promise<T | "unknown"> {
       return new Promise((resolve) => {
-        at(answerTimeoutMs, identity, () => resolve({ outcome: "unknown" }));
-        // What is sent while the connection is lost is dropped, or sent when it stands again.
+        at(answerTimeoutMs, identity, () => resolve("unknown"));
+        // A message without a connection is dropped, or sent after the reconnection.
         if (isCutOff && random() < 0.5) return;
         const arrive = () => {
           if (isCutOff) {
@@ -171,48 +188,53 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       });
     }
 
-    /** In order, as a stream is read. */
+    /** Delivers in the order of the stream. */
     function deliver(work: () => void): void {
       const ofReading = reading;
-      deliveredAtMs = Math.max(deliveredAtMs, nowMs + latency());
+      deliveredAtMs = Math.max(deliveredAtMs, nowMs + Math.min(latency(), longestDeliveryMs));
       at(deliveredAtMs - nowMs, identity, () => {
         if (ofReading === reading) work();
       });
     }
 
-    let isCurrent = false;
-    function read(): void {
+    function stopReading(): void {
       reading += 1;
       isCurrent = false;
       deliveredAtMs = nowMs;
+    }
+
+    function read(): void {
+      stopReading();
       deliver(() => {
         follower?.onBegin();
-        for (const [key, entries] of history) {
-          const entry = entries.at(-1);
-          if (key.startsWith("edge.") && entry !== undefined)
-            follower?.onEntry(key.slice("edge.".length), entry);
-        }
+        for (const [key, entry] of bucket) follower?.onEntry(key, entry);
         isCurrent = true;
         follower?.onCaughtUp();
       });
     }
     watchers.push((key, entry) => {
-      if (isCutOff || !key.startsWith("edge.")) return;
-      deliver(() => follower?.onEntry(key.slice("edge.".length), entry));
+      if (!isCutOff) deliver(() => follower?.onEntry(key, entry));
     });
 
+    function write(key: string, value: object, over: number): Written {
+      const before = holders()[edgeId] ?? 0;
+      const written = applyWrite(key, value, over);
+      const now = holders()[edgeId] ?? 0;
+      if (typeof written === "number" && now > Math.max(before, open) && limit !== null)
+        if (countedStreams() > limit) wrongClaims.push(`${countedStreams()} at ${nowMs} ms`);
+      return written;
+    }
+
     const store: LeaseStore = {
-      prepare: async () => (await ask(() => true)) === true,
-      read: (key) => ask(() => readSomewhere(key)),
-      write: (key, value, over) => ask(() => applyWrite(key, value, over)),
-      async forget(key) {
-        await ask(() => history.delete(key));
-      },
+      write: (key, value, over) => ask(() => write(key, value, over)),
+      forget: (key) => ask(() => bucket.delete(key)),
       follow(following) {
         follower = following;
         read();
       },
+      isConnected: () => !isCutOff,
       isCurrent: () => isCurrent && !isCutOff,
+      stop: async () => undefined,
     };
     const clock: Clock = {
       elapsed: () => nowMs,
@@ -220,26 +242,23 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       after: (delayMs, work) => at(Math.max(1, delayMs), identity, work),
     };
     const slots = createLeaseSlots({
+      edgeId,
       store,
       clock,
       times: slotTimes,
       limitOf: () => world.limit,
-      newId: () => {
-        leases += 1;
-        return `0192000${number}-0000-7000-8000-${String(leases).padStart(12, "0")}`;
-      },
       random,
+      metrics: createSlotMetrics(new Registry()),
       logger: pino({ level: "silent" }),
     });
-    slots.onLost(() => {
-      if (world.limit === null) return;
-      for (; open > 0; open -= 1) at(random() * 50, identity, () => slots.release(organizationId));
-    });
 
-    return {
+    const edge = {
       slots,
-      isRunning,
-      read,
+      restartConnection() {
+        if (isCutOff) return;
+        edge.cutOff();
+        at(random() * longestReconnectMs, identity, edge.reconnect);
+      },
       get isAlive() {
         return !dead.has(identity);
       },
@@ -257,7 +276,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
               }
               open += 1;
               if (world.limit !== null && world.openStreams() > world.limit)
-                violations.push(`${world.openStreams()} of ${world.limit} at ${nowMs} ms`);
+                excesses.push(`${world.openStreams()} of ${world.limit} at ${nowMs} ms`);
               resolve("opened");
             });
         }),
@@ -268,6 +287,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       },
       cutOff() {
         isCutOff = true;
+        stopReading();
       },
       reconnect() {
         if (!isCutOff) return;
@@ -287,10 +307,11 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
         dead.add(identity);
         open = 0;
         events = events.filter((event) => event.owner !== identity);
-        // What was sent before may still arrive.
+        // Messages that were sent before may still arrive.
         frozen.add(identity);
       },
     };
+    return edge;
   }
 
   const edges = Array.from({ length: options.edges }, (_, number) => createEdge(number));

@@ -1,34 +1,36 @@
 import { leaseKey, leasesBucket, type OrganizationStreams } from "@halyard/contracts";
-import { connectNats } from "@halyard/jetstream";
+import { connectNats, ensureLeases, establishLeases } from "@halyard/jetstream";
 import { createMetrics } from "@halyard/service";
 import { eventually } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { type OpenedSlots, openSlots } from "../../src/slots/open-slots.ts";
-import { type SlotTimes, slotTimes } from "../../src/slots/slot-times.ts";
+import { type SlotTimes, slotTimes } from "../../src/slots/clock.ts";
+import { openSlots } from "../../src/slots/open-slots.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { id, organizationEntry } from "../builders.ts";
 import { type BenchClock, createBenchClock } from "./bench-clock.ts";
 
-/** Edges that share slots through a real NATS server, without all else that makes an edge. */
+/** The slots of several edges over a real NATS server, without the rest of an edge. */
 export type SlotBench = {
   openEdge(times?: Partial<SlotTimes>): Promise<BenchEdge>;
-  /** Gives the organization another limit, on all edges. */
+  /** Changes the organization's limit on all edges. */
   changeLimit(limit: number | null): Promise<void>;
-  /** Who holds how many of the organization's slots, as it is written. */
+  /** The organization's counts by edge, as the bucket has them. */
   written(): Promise<OrganizationStreams["holders"]>;
-  /** Writes in an edge's place, over whatever stands there. */
+  /** Writes over any revision. */
   write(key: string, value: unknown): Promise<void>;
   read(key: string): Promise<unknown>;
   deleteBucket(): Promise<void>;
-  /** Kills the edges, and leaves no bucket to who comes after them. */
+  /** Replaces the bucket by an empty one that is not marked as established. */
+  emptyBucket(): Promise<void>;
+  /** Kills the edges and deletes the bucket. */
   close(): Promise<void>;
 };
 
 export type BenchEdge = {
   readonly open: number;
-  /** Its own. Leases end by it, and patience. */
+  /** The edge's own clock. All of its durations are measured with it. */
   readonly clock: BenchClock;
   take(organizationId?: string): Promise<Outcome>;
   takeMany(times: number): Promise<Outcome[]>;
@@ -36,17 +38,14 @@ export type BenchEdge = {
   metric(name: string): Promise<number>;
   log(): string;
   stop(): Promise<void>;
-  /** Its connection is gone, and nobody says good-bye. */
+  /** Closes the connection first, so that the edge cannot end its entry. */
   kill(): Promise<void>;
 };
 
 export type Outcome = "opened" | "RATE_001" | "SERVER_002";
 
-/**
- * Nobody is refused only because a busy machine was slow to answer: an edge that has just begun, for
- * example, takes its lease at once, and may hear of the others' leases seconds later.
- */
-export const benchTimes: SlotTimes = { ...slotTimes, patienceMs: 60_000, awayAfterMs: 60_000 };
+/** Requests wait for a slow answer of a busy machine. */
+export const benchTimes: SlotTimes = { ...slotTimes, patienceMs: 60_000 };
 
 export async function createSlotBench(url: string, initialLimit: number): Promise<SlotBench> {
   const silent = pino({ level: "silent" });
@@ -69,6 +68,7 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
     await manager.streams.delete(leasesBucket.streamName);
   }
 
+  await establishLeases({ client: jetstream(connection), manager, replicas: 1 });
   return {
     async openEdge(times = {}) {
       const holder = createSnapshotHolder({ now: Date.now, pace: { restMs: () => 0 } });
@@ -93,8 +93,12 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
     },
     read,
     deleteBucket,
+    async emptyBucket() {
+      await deleteBucket();
+      await ensureLeases(manager, 1);
+    },
     async close() {
-      // An edge that lives makes a bucket that is deleted anew.
+      // A living edge would create the bucket again.
       for (const edge of edges) await edge.kill();
       await deleteBucket();
       await connection.close();
@@ -106,7 +110,7 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
   const lines: string[] = [];
   const registry = createMetrics({ service: "sdk-edge" });
   const clock = createBenchClock();
-  const { slots, stop }: OpenedSlots = openSlots({
+  const slots = openSlots({
     connection: Promise.resolve(connection),
     replicas: 1,
     holder,
@@ -117,9 +121,6 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
     clock,
   });
   let open = 0;
-  slots.onLost(() => {
-    for (; open > 0; open -= 1) slots.release(id("org"));
-  });
 
   const edge = {
     get open() {
@@ -145,13 +146,12 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
     },
     log: () => lines.join(""),
     async stop() {
-      await stop();
+      await slots.stop();
       await connection.close();
     },
     async kill() {
       await connection.close();
-      // Without the connection it can tell nobody any more; its timers end.
-      await stop();
+      await slots.stop();
     },
   };
   return edge;

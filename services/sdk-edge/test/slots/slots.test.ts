@@ -6,16 +6,11 @@ import {
   startRestartableNats,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { slotTimes } from "../../src/slots/clock.ts";
 import { id } from "../builders.ts";
-import {
-  type BenchEdge,
-  benchTimes,
-  createSlotBench,
-  type Outcome,
-  type SlotBench,
-} from "./slot-bench.ts";
+import { type BenchEdge, createSlotBench, type Outcome, type SlotBench } from "./slot-bench.ts";
 
-/** Edges over a real NATS server. What happens to the second is tried in simulated time elsewhere. */
+/** Edges over a real NATS server. `leases.test.ts` tests durations in simulated time. */
 const limit = 100;
 let nats: RestartableNats;
 let bench: SlotBench;
@@ -37,7 +32,7 @@ describe("given four edges", () => {
     for (let number = 0; number < 4; number += 1) edges.push(await bench.openEdge());
   });
 
-  it("admit exactly the limit of hundreds that arrive at once", async () => {
+  it("admit exactly the limit when hundreds of requests arrive together", async () => {
     const outcomes = (await Promise.all(edges.map((edge) => edge.takeMany(150)))).flat();
     expect(count(outcomes)).toEqual({ opened: limit, RATE_001: 600 - limit });
     expect(await writtenSum()).toBe(limit);
@@ -59,7 +54,7 @@ describe("given four edges", () => {
     expect(sumOpen(edges)).toBe(limit);
   });
 
-  it("share a slot that has become free", async () => {
+  it("admit on another edge when a stream closed", async () => {
     const [first, second] = edges as [BenchEdge, BenchEdge];
     await first.takeMany(limit);
     expect(await second.take()).toBe("RATE_001");
@@ -78,7 +73,7 @@ describe("given four edges", () => {
     expect(first.open).toBe(limit);
   });
 
-  it("write down what an organization without limit uses, and ask nobody", async () => {
+  it("count the streams of an organization without a limit and admit all of them", async () => {
     await bench.changeLimit(null);
     const [first, second] = edges as [BenchEdge, BenchEdge];
     const outcomes = [...(await first.takeMany(150)), ...(await second.takeMany(50))];
@@ -86,52 +81,52 @@ describe("given four edges", () => {
     await eventually(async () => (await writtenSum()) === 200);
   });
 
-  it("admit organizations that they do not know", async () => {
+  it("admit streams of unknown organizations", async () => {
     expect(await edges[0]?.take(id("org", 2))).toBe("opened");
   });
 
-  it("tell what they hold, refuse and try again", async () => {
+  it("have metrics of what they hold, refuse and retry", async () => {
     await Promise.all(edges.map((edge) => edge.takeMany(30)));
     const sumOf = async (name: string) => {
       const figures = await Promise.all(edges.map((edge) => edge.metric(name)));
       return figures.reduce((sum, figure) => sum + figure, 0);
     };
-    expect(await sumOf("held")).toBe(limit);
+    await eventually(async () => (await sumOf("held")) === limit);
     expect(await sumOf('refused_total{reason="limit"')).toBe(20);
     expect(await sumOf("lease{")).toBe(4);
-    expect(await sumOf("leases_lost_total")).toBe(0);
     expect(await sumOf("claims_retried_total")).toBeGreaterThan(0);
   });
 });
 
-describe("given entries that say something else", () => {
-  it("ends a lease of which nobody ever heard, and has its slots", async () => {
+describe("given entries of other writers", () => {
+  it("ends an edge that never has an entry", async () => {
     const edge = await bench.openEdge();
-    await edge.take();
-    const stranger = "0192aaaa-0000-7000-8000-000000000001";
-    await bench.write(leaseKey.organization(id("org")), { holders: { [stranger]: limit } });
-    expect(count(await edge.takeMany(limit))).toEqual({ opened: limit - 1, RATE_001: 1 });
-    expect(await bench.read(leaseKey.edge(stranger))).toEqual({ state: "ended" });
+    const unknown = "0192aaaa-0000-7000-8000-000000000001";
+    await bench.write(leaseKey.organization(id("org")), { holders: { [unknown]: limit } });
+    await eventually(async () => (await edge.take()) === "RATE_001");
+    await eventually(async () => {
+      edge.clock.leap(slotTimes.checkEveryMs);
+      return (await edge.take()) === "opened";
+    });
+    expect(await bench.read(leaseKey.edge(unknown))).toEqual({ state: "ended" });
   });
 
-  it("counts a lease that was just taken, though it has not heard of it yet", async () => {
+  it("counts an edge that has just started", async () => {
     const edge = await bench.openEdge();
     await edge.take();
     const newcomer = "0192aaaa-0000-7000-8000-000000000002";
     await bench.write(leaseKey.edge(newcomer), { state: "held", renewals: 0 });
     await bench.write(leaseKey.organization(id("org")), { holders: { [newcomer]: limit } });
+    await eventually(async () => (await writtenSum()) === limit + 1);
     expect(await edge.take()).toBe("RATE_001");
   });
 
-  it("gives no slot where it cannot tell who holds them, and says so", async () => {
+  it("writes an entry again that is not valid, and logs an error", async () => {
     const edge = await bench.openEdge();
+    await edge.takeMany(2);
     await bench.write(leaseKey.organization(id("org")), { owners: [] });
-    const refused = edge.take();
-    await eventually(() => edge.log().includes("is not understood"));
-    edge.clock.leap(benchTimes.patienceMs);
-    expect(await refused).toBe("SERVER_002");
-    await bench.write(leaseKey.organization(id("org")), { holders: {} });
-    expect(await edge.take()).toBe("opened");
+    await eventually(() => edge.log().includes("is not valid"));
+    await eventually(async () => (await writtenSum()) === 2);
   });
 });
 

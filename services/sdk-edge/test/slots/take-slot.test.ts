@@ -9,7 +9,6 @@ import { takeSlot } from "../../src/slots/take-slot.ts";
 let response: EventEmitter & { destroyed: boolean };
 let released: number;
 let isDraining: boolean;
-let losses: number;
 let open: ((begin: () => void) => void) | undefined;
 let answer: Refusal | "opened" | undefined;
 
@@ -17,7 +16,6 @@ beforeEach(() => {
   response = Object.assign(new EventEmitter(), { destroyed: false });
   released = 0;
   isDraining = false;
-  losses = 0;
   open = undefined;
   answer = undefined;
 });
@@ -41,13 +39,6 @@ describe.each([
 });
 
 describe("given slots of the plan", () => {
-  it("does not open a stream whose slot was lost before it was evaluated", () => {
-    ask(true);
-    losses += 1;
-    opens();
-    expect(codeOf(answer)).toBe("SERVER_002");
-  });
-
   it("gives the slot back when the answer is over, once", () => {
     ask(true);
     opens();
@@ -69,9 +60,6 @@ function ask(isLimited: boolean): void {
     take: (_organizationId: string, decided: (refusal: undefined) => void) => decided(undefined),
     release: () => {
       released += 1;
-    },
-    get losses() {
-      return losses;
     },
   } as unknown as StreamSlots;
   const exchange = {

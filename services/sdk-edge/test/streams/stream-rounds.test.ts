@@ -54,16 +54,6 @@ describe("given many open streams", () => {
   });
 });
 
-describe("given an edge that has lost its lease", () => {
-  it("ends the streams of the organizations that it held slots for, and those alone", () => {
-    const limited = streamInSlot(1, { organizationId: "limited" });
-    const unlimited = streamInSlot(2, { organizationId: "unlimited" });
-    roundsOver([limited, unlimited]).endWithLease((id) => id === "limited");
-    expect(limited).toMatchObject({ ended: true, stream: { cause: "lease_ended" } });
-    expect(unlimited.ended).toBe(false);
-  });
-});
-
 describe("given the time after which clients come back", () => {
   it.each([
     [0, 3_000],
@@ -81,11 +71,9 @@ function streamInSlot(
   slot: number,
   {
     keyId = "live",
-    organizationId = "organization",
     ...state
   }: {
     keyId?: string;
-    organizationId?: string;
     writableLength?: number;
     writableEnded?: boolean;
   } = {},
@@ -109,7 +97,6 @@ function streamInSlot(
     kind: "flags",
     response,
     keyId,
-    organizationId,
     context: emptyContext,
     environmentId: "environment",
     slot,

@@ -1,7 +1,7 @@
 import { type Called, call } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { noSlotFree } from "../../src/slots/slot-refusals.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
+import { noSlotFree } from "../../src/slots/stream-slots.ts";
 import type { EnvironmentHour } from "../../src/usage/tally.ts";
 import { apiKey, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
@@ -189,33 +189,12 @@ describe("given an organization that has used up its month", () => {
 const slots: StreamSlots = {
   take: (_organizationId, decided) => decided(noSlotFree(25)),
   release: () => undefined,
-  losses: 0,
-  onLost: () => undefined,
 };
 
 const streams: [string, () => Promise<Called>][] = [
   ["of values", () => ask("/api/v1/sdk/stream")],
   ["of OpenFeature", async () => call(await streamAddress(edge, client.text))],
 ];
-
-describe("given slots that are lost before a stream that has one can begin", () => {
-  let losses = 0;
-  const lostAtOnce: StreamSlots = {
-    ...slots,
-    take: (_organizationId, decided) => decided(undefined),
-    get losses() {
-      losses += 1;
-      return losses;
-    },
-  };
-
-  it.each(streams)("does not count a stream %s, which is refused", async (_name, open) => {
-    await start(1_000, { slots: lostAtOnce, streamTokenSecret: tokenSecret });
-    expect((await open()).status).toBe(503);
-    for (const { requests } of take())
-      expect(requests).toMatchObject({ stream: 0, ofrep_stream: 0 });
-  });
-});
 
 describe("given an organization whose streams are all open", () => {
   it.each(streams)(

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { slotsUnknown } from "../../src/slots/slot-refusals.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
+import { slotsUnknown } from "../../src/slots/stream-slots.ts";
 import { apiKey, flagEntry, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
@@ -29,8 +29,6 @@ const client = apiKey();
 const noSlots: StreamSlots = {
   take: (_organizationId, decided) => decided(slotsUnknown),
   release: () => undefined,
-  losses: 0,
-  onLost: () => undefined,
 };
 let edge: EdgeServer;
 afterEach(() => edge.stop());
