@@ -19,7 +19,7 @@ export type Benchmark = {
   /** Whether it compares with other libraries or servers, which are installed on first use. */
   withPeers?: boolean;
   /**
-   * Factor by which a ratio may exceed the saved one. Beyond it the run fails. Without a factor, ratios
+   * Maximum of a ratio, as a factor of the saved one; a larger ratio fails the run. Undefined: ratios
    * are not compared with saved ones.
    */
   ratioTolerance?: number;

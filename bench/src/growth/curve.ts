@@ -37,10 +37,7 @@ export type Side = {
   measure(): Promise<Record<string, number>>;
 };
 
-/**
- * Factor by which a ratio may exceed the saved one. Ratios of CPU time differ by up to a quarter between
- * runs on a busy machine, those of latencies by more. A cost that becomes linear in the size exceeds it.
- */
+/** Tolerates the noise of a busy machine. A cost that becomes linear in the size exceeds it. */
 const ratioTolerance = 1.5;
 
 export function growthBenchmark(curve: Curve): Benchmark {

@@ -50,7 +50,7 @@ async function insertStates(sql: Sql, projectId: string): Promise<void> {
   await sql`analyze flags, flag_states, environments`;
 }
 
-/** Inserts keys that nobody holds. They reach the snapshot with its next rebuild. */
+/** Inserts keys without known secrets. They reach the snapshot with its next rebuild. */
 export async function insertKeys(
   sql: Sql,
   { environmentId }: Tenant,

@@ -12,7 +12,7 @@ const time = "time per flag";
 const cpu = "CPU of management per flag";
 const peak = "peak resident memory of management";
 /** As many flags are listed at each size, over several lists. */
-const listedFlags = 200_000;
+const listedFlags = 100_000;
 
 export const flagListCurve: Curve = {
   name: "flag-list",
@@ -20,7 +20,7 @@ export const flagListCurve: Curve = {
   of: "flags",
   sizes: [1_000, 100_000],
   quickSizes: [10, 50],
-  rounds: 3,
+  rounds: 2,
   costs: [
     { what: time, unit: "µs" },
     { what: cpu, unit: "µs" },
