@@ -4,6 +4,7 @@ export { watchConnection } from "./connection-watch.ts";
 export * from "./consume.ts";
 export * from "./failures.ts";
 export * from "./fenced-publish.ts";
+export * from "./flag-index.ts";
 export * from "./follow-bucket.ts";
 export * from "./follow-snapshot.ts";
 export * from "./follow-stream.ts";
