@@ -83,3 +83,9 @@ export const snapshotBucket = {
 
 /** How long a deletion stays in the snapshot, so that no older writer resurrects what was deleted. */
 export const tombstoneLifetimeMs = 7 * 24 * 60 * 60 * 1000;
+
+/**
+ * Maximum number of entries that the relay publishes before it records them. After a crash of the broker,
+ * the sequences of such entries may be assigned again, so a reader that resumes repeats as many.
+ */
+export const snapshotBatchEntries = 500;

@@ -14,5 +14,6 @@ export * from "./queue-metrics.ts";
 export * from "./read-epoch.ts";
 export * from "./read-stream.ts";
 export * from "./read-tail.ts";
+export * from "./resume-point.ts";
 export * from "./streams.ts";
 export { type Backlog, findBacklog } from "./work-queue.ts";

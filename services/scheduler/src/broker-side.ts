@@ -76,9 +76,9 @@ export function startBrokerSide(options: {
       connection,
       onFlagsGone: {
         deleted: gone.deleted,
-        readAnew() {
+        current() {
           knowsFlags = true;
-          gone.readAnew();
+          gone.current();
           // What came due while NATS was away can be sent now.
           dispatcher?.wake();
         },

@@ -131,7 +131,7 @@ describe("a deletion that nobody heard of", () => {
       lookAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
-    gone.readAnew();
+    gone.current();
     await wasAsked.promise;
     await gone.stop();
     expect(asked).toEqual([]);
@@ -155,10 +155,10 @@ describe("a deletion that nobody heard of", () => {
       directoryIsCurrent: () => true,
       logger: pino({ level: "silent" }),
     });
-    gone.readAnew();
+    gone.current();
     jest.advanceTimersByTime(20_000);
     snapshot = "rebuilt";
-    gone.readAnew();
+    gone.current();
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
     await looked.promise;

@@ -93,7 +93,7 @@ export function createSchedulesOfDeletedFlags(options: {
       deleted.push(place);
       start();
     },
-    readAnew() {
+    current() {
       looks.forEach(clearTimeout);
       looks = looksAfterMs.map((afterMs) => setTimeout(sweep, afterMs).unref());
     },
