@@ -47,7 +47,7 @@ async function startOne(url: string): Promise<void> {
     filter: everythingFilter,
     logger,
     follower: {
-      replace: () => undefined,
+      beginRead: () => ({ take: () => undefined, finish: () => undefined }),
       apply: () => undefined,
       rejected: () => undefined,
       reached(revision) {

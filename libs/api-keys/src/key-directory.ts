@@ -33,6 +33,8 @@ const secretTextBytes = 43;
 export type KeyDirectory = {
   /** Takes a whole snapshot's keys in place of what is known. */
   replace(entries: Iterable<readonly [keyId: string, entry: KeyEntry | Tombstone]>): void;
+  /** Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. */
+  beginReplacing(): { take(keyId: string, entry: KeyEntry | Tombstone): void; finish(): void };
   /** Takes one entry, unless a newer one is known. Answers whether anything changed. */
   apply(keyId: string, entry: KeyEntry | Tombstone): boolean;
   /**
@@ -76,11 +78,23 @@ export function createKeyDirectory(): KeyDirectory {
     return true;
   }
 
+  function beginReplacing() {
+    const next = new Map<string, Stored>();
+    return {
+      take: (keyId: string, entry: KeyEntry | Tombstone) => void next.set(keyId, storedOf(entry)),
+      finish() {
+        stored = next;
+      },
+    };
+  }
+
   return {
     replace(entries) {
-      stored = new Map();
-      for (const [keyId, entry] of entries) stored.set(keyId, storedOf(entry));
+      const { take, finish } = beginReplacing();
+      for (const [keyId, entry] of entries) take(keyId, entry);
+      finish();
     },
+    beginReplacing,
     apply(keyId, entry) {
       const known = stored.get(keyId);
       if (known !== undefined && known.version >= entry.version) return false;

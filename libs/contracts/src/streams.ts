@@ -88,3 +88,9 @@ export const snapshotBucket = {
  * deleted. A reader that resumes within one epoch from a revision of at most this age misses no deletion.
  */
 export const tombstoneLifetimeMs = 7 * 24 * 60 * 60 * 1000;
+
+/**
+ * Maximum number of entries that the relay publishes before it records them. After a crash of the broker,
+ * the sequences of such entries may be assigned again, so a reader that resumes repeats as many.
+ */
+export const snapshotBatchEntries = 500;

@@ -1,3 +1,4 @@
+import { everythingFilter } from "@halyard/contracts";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { type FollowedStream, followStream } from "./follow-stream.ts";
@@ -31,7 +32,7 @@ export function followBucket(options: {
     logger,
     source: {
       stream: streamName,
-      filter: subjectPrefix + options.filter,
+      filter: options.filter === everythingFilter ? undefined : subjectPrefix + options.filter,
       identify: async (manager) => (await streamPosition(manager, streamName))?.createdAt,
       begin() {
         options.onBegin?.();

@@ -7,23 +7,27 @@ import { readStream, type StreamMessage } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";
 
 /**
- * One attempt at following a stream. The stream has an identity, which is compared after the full read and
+ * One attempt at following a stream. The stream has an identity, which is compared after catching up and
  * then every second, because a stream that was deleted, emptied or replaced does not always end the reading.
  */
 export type FollowSource = {
   stream: string;
-  /** Subjects to read. */
-  filter: string;
+  /** Subjects to read; undefined for all. */
+  filter: string | undefined;
   /** Returns the identity of the present content; undefined while that is not complete. */
   identify(manager: JetStreamManager): Promise<string | undefined>;
-  /** Begins a full read. */
-  begin(): StreamReader;
+  /** Begins to read the content with this identity. */
+  begin(found: { identity: string; lastSequence: number }): StreamReader;
 };
 
 export type StreamReader = {
+  /** First sequence to read; by default all are read. */
+  from?: number;
   take(message: StreamMessage): void;
-  /** The full read is complete. Changes follow. */
-  caughtUp(identity: string): void;
+  /** Everything up to the present has been delivered. Changes follow. */
+  caughtUp(): void;
+  /** At that time (Unix time in milliseconds), the reading was current and the identity the same. */
+  confirmed?(atMs: number): void;
 };
 
 type AttemptOptions = {
@@ -33,6 +37,7 @@ type AttemptOptions = {
   source: FollowSource;
   /** Ends the attempt. After that it delivers nothing more. */
   signal: AbortSignal;
+  onReading(): void;
   onMessage(): void;
   onCurrent(): void;
   logger: Logger;
@@ -46,18 +51,22 @@ export async function followOnce(options: AttemptOptions): Promise<string> {
   // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
   await options.watch.connected(signal);
   // The identity of a stream that does not exist is answered only by a time-out.
-  if ((await streamPosition(manager, source.stream)) === undefined)
-    return "the stream does not exist yet";
+  const position = await streamPosition(manager, source.stream);
+  if (position === undefined) return "the stream does not exist yet";
   const identity = await source.identify(manager);
   if (identity === undefined) return "the stream is not complete yet";
   signal.throwIfAborted();
-  const reader = source.begin();
+  const { lastSequence } = position;
+  const reader = source.begin({ identity, lastSequence });
+  const { from = 1 } = reader;
+  options.onReading();
   const reading = await readStream({
     connection,
     manager,
     stream: source.stream,
     filter: source.filter,
-    from: "last-per-subject",
+    from,
+    lastSequence,
     onMessage(message) {
       if (signal.aborted) return;
       options.onMessage();
@@ -74,9 +83,9 @@ export async function followOnce(options: AttemptOptions): Promise<string> {
       return "the stream was replaced while it was read";
     signal.throwIfAborted();
     options.onCurrent();
-    reader.caughtUp(identity);
-    options.logger.info({ identity }, "following the stream");
-    return await Promise.race([reading.ended, replaced(options, identity)]);
+    reader.caughtUp();
+    options.logger.info({ identity, from }, "following the stream");
+    return await Promise.race([reading.ended, replaced(options, identity, reader)]);
   } finally {
     stopReading();
   }
@@ -86,13 +95,19 @@ export async function followOnce(options: AttemptOptions): Promise<string> {
  * Resolves when the stream has another identity. A request without an answer proves nothing, and
  * changes still arrive, so the check is repeated.
  */
-async function replaced(options: AttemptOptions, identity: string): Promise<string> {
+async function replaced(
+  options: AttemptOptions,
+  identity: string,
+  reader: StreamReader,
+): Promise<string> {
   const { manager, source, signal, logger } = options;
   let isAnswered = true;
   while (await pause(identityCheckIntervalMs, signal)) {
+    const atMs = Date.now();
     try {
       if ((await source.identify(manager)) !== identity)
         return "the stream was deleted or replaced";
+      if (!signal.aborted) reader.confirmed?.(atMs);
       isAnswered = true;
     } catch (err) {
       if (isAnswered && !signal.aborted)

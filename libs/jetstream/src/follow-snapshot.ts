@@ -2,6 +2,7 @@ import {
   checkEntry,
   completeKey,
   type EntryAddress,
+  everythingFilter,
   type LiveEntry,
   parseEntryKey,
   type SnapshotRevision,
@@ -14,29 +15,44 @@ import { type FollowedStream, followStream } from "./follow-stream.ts";
 import { parseJson } from "./parse-json.ts";
 import { readEpoch } from "./read-epoch.ts";
 import type { StreamMessage } from "./read-stream.ts";
+import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
 
 /**
- * Follows the snapshot: a full read, delivered as a whole, then each change. A full read counts only if
- * the bucket is complete and has the same epoch before and after it.
+ * Follows the snapshot: everything first, then each change. The reader keeps its state when an attempt ends,
+ * and the next attempt reads only what the state lacks, if that is safe (`resumePoint`). Otherwise it reads
+ * everything.
+ *
+ * A reading counts only if the bucket is complete and has the same epoch before and after it.
  */
 export type SnapshotEntry = { address: EntryAddress; value: LiveEntry | Tombstone };
 
 export type SnapshotFollower = {
-  /** All entries, after a full read. What is not among them does not exist. */
-  replace(epoch: string, entries: readonly SnapshotEntry[]): void;
+  /** Begins a full read. The state so far stays in use until the read is finished. */
+  beginRead(): SnapshotRead;
   /** One entry as it is now. Entries may repeat or come late: versions decide. */
   apply(entry: SnapshotEntry): void;
+  /** The entries that the state lacked after an interruption. By default each one is applied. */
+  resume?(epoch: string, entries: readonly SnapshotEntry[]): void;
   /** An entry that does not fit its schema was left out. */
   rejected(key: string, problem: string): void;
+  /** The state is current, at the start and after every interruption. */
+  current?(epoch: string): void;
   /**
-   * Every entry up to this revision was handed over. Called after `replace`, and after each later message,
-   * also one without an entry for this follower.
+   * Every entry up to this revision was passed on. Called when the state is current, and after each later
+   * message, also one without an entry for this follower.
    */
   reached?(revision: SnapshotRevision): void;
 };
 
+/** A full read that is under way. It may be abandoned. */
+export type SnapshotRead = {
+  take(entry: SnapshotEntry): void;
+  /** The entries taken are all that exist. */
+  finish(epoch: string): void;
+};
+
 export type FollowedSnapshot = FollowedStream & {
-  /** Resolves after the first full read. */
+  /** Resolves when the state is current for the first time. */
   ready: Promise<void>;
 };
 
@@ -44,49 +60,76 @@ export function followSnapshot(options: {
   connection: NatsConnection;
   filter: string;
   follower: SnapshotFollower;
+  /** State of an earlier process that the follower can continue from. */
+  held?: HeldSnapshot | undefined;
   logger: Logger;
 }): FollowedSnapshot {
-  const { connection, follower, logger } = options;
+  const { connection, filter, follower, logger } = options;
   const ready = Promise.withResolvers<void>();
-  const followed = followStream({
-    connection,
-    logger,
-    source: {
-      stream: snapshotBucket.streamName,
-      filter: snapshotBucket.subjectPrefix + options.filter,
-      identify: readEpoch,
-      begin() {
-        let gathered: SnapshotEntry[] | undefined = [];
-        let epoch = "";
-        let revision = 0;
-        return {
-          take(message) {
-            const entry = decode(message, follower);
-            revision = message.sequence;
-            if (gathered === undefined) handOver(follower, entry, { epoch, revision });
-            else if (entry !== undefined) gathered.push(entry);
-          },
-          caughtUp(identity) {
-            epoch = identity;
-            follower.replace(epoch, gathered ?? []);
-            gathered = undefined;
-            follower.reached?.({ epoch, revision });
-            ready.resolve();
-          },
-        };
+  let { held } = options;
+
+  function begin({ identity: epoch, lastSequence }: { identity: string; lastSequence: number }) {
+    const nowMs = Date.now();
+    const from = held && resumePoint(held, { epoch, lastSequence, nowMs });
+    let read = from === undefined ? follower.beginRead() : collectRead(resumeWith(follower))();
+    let revision = from === undefined ? 0 : (held?.revision ?? 0);
+    let take = (entry: SnapshotEntry) => read.take(entry);
+    let reached = () => {};
+    const confirmed = (currentAtMs: number) => {
+      held = { epoch, revision, currentAtMs };
+    };
+    return {
+      ...(from !== undefined && { from }),
+      take(message: StreamMessage) {
+        const entry = decode(message, follower);
+        revision = Math.max(revision, message.sequence);
+        if (entry !== undefined) take(entry);
+        reached();
       },
-    },
-  });
-  return { ...followed, ready: ready.promise };
+      caughtUp() {
+        read.finish(epoch);
+        // Its entries are not needed any more.
+        read = nothingToRead;
+        take = follower.apply;
+        reached = () => follower.reached?.({ epoch, revision });
+        confirmed(nowMs);
+        reached();
+        follower.current?.(epoch);
+        ready.resolve();
+      },
+      confirmed,
+    };
+  }
+
+  const source = {
+    stream: snapshotBucket.streamName,
+    filter: filter === everythingFilter ? undefined : snapshotBucket.subjectPrefix + filter,
+    identify: readEpoch,
+    begin,
+  };
+  return { ...followStream({ connection, logger, source }), ready: ready.promise };
 }
 
-function handOver(
-  follower: SnapshotFollower,
-  entry: SnapshotEntry | undefined,
-  revision: SnapshotRevision,
-): void {
-  if (entry !== undefined) follower.apply(entry);
-  follower.reached?.(revision);
+const nothingToRead: SnapshotRead = { take: () => undefined, finish: () => undefined };
+
+/** Collects the entries of a read, for a follower that takes them as one list. */
+export function collectRead(
+  finish: (epoch: string, entries: readonly SnapshotEntry[]) => void,
+): () => SnapshotRead {
+  return () => {
+    const entries: SnapshotEntry[] = [];
+    return {
+      take: (entry) => void entries.push(entry),
+      finish: (epoch) => finish(epoch, entries),
+    };
+  };
+}
+
+function resumeWith(follower: SnapshotFollower) {
+  return (epoch: string, entries: readonly SnapshotEntry[]) => {
+    if (follower.resume !== undefined) follower.resume(epoch, entries);
+    else for (const entry of entries) follower.apply(entry);
+  };
 }
 
 function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEntry | undefined {

@@ -8,7 +8,7 @@ import { type FollowSource, followOnce } from "./follow-once.ts";
 
 /**
  * Follows a stream of newest values: reads all of them, then each change. Any irregularity ends the
- * attempt, and the next one reads everything again. The reader keeps its state in between.
+ * attempt, and the source decides from where the next one reads. The reader keeps its state in between.
  *
  * Each attempt has a signal. The loss of the connection, the watchdog and `stop` abort it. The loop then
  * continues without waiting for the attempt, and an aborted attempt delivers no more messages.
@@ -19,9 +19,11 @@ export type FollowedStream = {
   stop(): Promise<void>;
 };
 
-const retryDelayMs = 250;
-/** Longer than the time-outs of all requests of one attempt together. */
-const defaultStalledAfterMs = 10_000;
+const firstRetryDelayMs = 250;
+/** Reading is expensive for the broker, so readings that fail are repeated less and less often. */
+const longestRetryDelayMs = 5_000;
+/** Longer than the longest delay and the time-outs of all requests of one attempt together. */
+const defaultStalledAfterMs = 20_000;
 /** Checks of the watchdog in that time. */
 const checksUntilStalled = 10;
 
@@ -41,6 +43,8 @@ export function followStream(options: {
   let current: AbortSignal | undefined;
   let restarts = 0;
   let idleChecks = 0;
+  /** Readings that ended before they were current, without interruption. */
+  let failedReadings = 0;
   let lastReason: string | undefined;
   const isCurrent = () => current === attempt.signal && !current.aborted;
 
@@ -51,10 +55,14 @@ export function followStream(options: {
       const { signal } = attempt;
       const following = followOnce({
         ...{ connection, manager, watch, source, signal, logger },
+        onReading: () => {
+          failedReadings += 1;
+        },
         onMessage: () => {
           idleChecks = 0;
         },
         onCurrent: () => {
+          failedReadings = 0;
           current = signal;
           lastReason = undefined;
         },
@@ -67,7 +75,7 @@ export function followStream(options: {
       if (stopping.signal.aborted) return;
       if (reason !== lastReason) logger.warn({ reason }, "following the stream was interrupted");
       lastReason = reason;
-      await pause(retryDelayMs, stopping.signal);
+      await pause(retryDelayMs(failedReadings, Math.random()), stopping.signal);
     }
   }
 
@@ -98,6 +106,12 @@ export function followStream(options: {
       watch.followers.delete(state);
     },
   };
+}
+
+/** Returns a delay that doubles with each failed reading. `random` (0 to 1) spreads followers over half of it. */
+export function retryDelayMs(failedReadings: number, random: number): number {
+  const delayMs = Math.min(firstRetryDelayMs * 2 ** failedReadings, longestRetryDelayMs);
+  return delayMs * (0.5 + random / 2);
 }
 
 /** Resolves with the reason when the signal is aborted. */

@@ -1,18 +1,23 @@
 import {
   AckPolicy,
+  type ConsumerConfig,
   type ConsumerInfo,
   DeliverPolicy,
   type JetStreamManager,
+  jetstreamManager,
 } from "@nats-io/jetstream";
 import { createInbox, type Msg, type NatsConnection, nanos, nuid } from "@nats-io/transport-node";
+import { progressOfAll, progressOfSome } from "./await-caught-up.ts";
 
 /**
- * Reads a stream as it is and goes on with what comes: an ephemeral push consumer of our own, flow
- * controlled, without acknowledgements. It never mends itself. Whatever is out of the ordinary (a
- * missing message, a missed heartbeat, a lost connection, a deleted stream) ends the reading with a
- * reason, and the reader starts again from the beginning. So there is one path for the first start,
- * for a gap and for a recovery, and a stream that was deleted and made anew cannot be mistaken for
- * the old one.
+ * Reads a stream from a sequence on and continues with new messages: an ephemeral push consumer of our own,
+ * flow controlled, without acknowledgements. It never repairs itself. Any irregularity (a missing message, a
+ * missed heartbeat, a lost connection, a deleted stream) ends the reading with a reason, and the caller
+ * starts another one.
+ *
+ * A bucket with a history of one is read from its first sequence. That delivers the newest value of each
+ * key, and creating such a consumer does not require the broker to look at every subject, which
+ * `last_per_subject` does while it blocks all writes.
  */
 export type StreamMessage = {
   subject: string;
@@ -29,32 +34,51 @@ export type Reading = {
   stop(reason: string): void;
 };
 
-/** The broker says that it lives this often; twice as long without a word ends the reading. */
+/** Interval of the broker's heartbeats. Twice as long without a message ends the reading. */
 const heartbeatMs = 1_000;
 const silenceMs = 2 * heartbeatMs + 500;
-/** The broker forgets a consumer that nobody has listened to for this long. */
+/** The broker deletes a consumer without a subscriber after this time. */
 const consumerLifetimeMs = 30_000;
+/**
+ * Time-out of creating a consumer. A busy broker with hundreds of thousands of subjects needs seconds, and an
+ * attempt that is given up early is work that the broker does again.
+ */
+const creationTimeoutMs = 10_000;
 
 type ReadOptions = {
   connection: NatsConnection;
   manager: JetStreamManager;
   stream: string;
-  /** One filter: servers before 2.10 take no list. */
-  filter: string;
-  /** All newest values, one a subject, or everything from a sequence on. */
-  from: "last-per-subject" | { sequence: number };
+  /** One filter of subjects, because servers before 2.10 take no list; undefined for the whole stream. */
+  filter: string | undefined;
+  /** First sequence to read. */
+  from: number;
+  /** The last sequence of the stream, looked up before. */
+  lastSequence: number;
   onMessage(message: StreamMessage): void;
 };
 
 export async function readStream(options: ReadOptions): Promise<Reading> {
-  const { connection, manager, stream } = options;
+  const { connection, manager, stream, filter } = options;
   const caughtUp = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<string>();
   const inbox = createInbox();
   const name = `halyard_${nuid.next()}`;
   let isCaughtUp = false;
+  let hasEnded = false;
   let expectedDelivery = 1;
   let lastHeard = performance.now();
+  let watchdog: NodeJS.Timeout | undefined;
+  const progress = (filter === undefined ? progressOfAll : progressOfSome)({
+    ...options,
+    consumer: name,
+    received: () => expectedDelivery - 1,
+    onCaughtUp() {
+      isCaughtUp = true;
+      caughtUp.resolve();
+    },
+    onFailure: end,
+  });
 
   const subscription = connection.subscribe(inbox, {
     callback: (error, message) => {
@@ -79,12 +103,9 @@ export async function readStream(options: ReadOptions): Promise<Reading> {
         payload: message.data,
         messageId: message.headers?.get("Nats-Msg-Id") || undefined,
       });
-      if (pending === 0) finishCatchingUp();
+      if (!isCaughtUp) progress.delivered({ sequence, pending });
     },
   });
-  const watchdog = setInterval(() => {
-    if (performance.now() - lastHeard > silenceMs) end("no heartbeat from the broker");
-  }, heartbeatMs);
 
   function onStatus(message: Msg): void {
     const headers = message.headers;
@@ -93,46 +114,37 @@ export async function readStream(options: ReadOptions): Promise<Reading> {
     if (headers?.code !== 100) {
       end(headers?.description ?? "the consumer is gone");
     } else if (message.reply) {
-      // Flow control: the broker goes on when we say that everything so far has been taken.
+      // Flow control: the broker continues when it is confirmed that everything so far has arrived.
       message.respond();
     } else {
       const delivered = Number(headers.get("Nats-Last-Consumer") || "0");
       if (delivered !== expectedDelivery - 1) end("a message was missed");
-      else if (!isCaughtUp) void lookWhetherCaughtUp();
+      // The last messages of a stream may have been removed. Then only a heartbeat shows that none follows.
+      else if (!isCaughtUp) progress.idle(Number(headers.get("Nats-Last-Stream") || "0"));
     }
-  }
-
-  /**
-   * The delivery that would say "none after this" never comes when the last messages were removed from
-   * the stream meanwhile; then the broker falls silent, and is asked.
-   */
-  async function lookWhetherCaughtUp(): Promise<void> {
-    try {
-      const { num_pending, delivered } = await manager.consumers.info(stream, name);
-      if (num_pending === 0 && delivered.consumer_seq === expectedDelivery - 1) finishCatchingUp();
-    } catch (error) {
-      end(error instanceof Error ? error.message : "the consumer gives no answer");
-    }
-  }
-
-  function finishCatchingUp(): void {
-    isCaughtUp = true;
-    caughtUp.resolve();
   }
 
   function end(reason: string): void {
+    if (hasEnded) return;
+    hasEnded = true;
     clearInterval(watchdog);
     subscription.unsubscribe();
+    // Also after a time-out, because the broker may still create the consumer.
+    void manager.consumers.delete(stream, name).catch(() => undefined);
     ended.resolve(reason);
   }
 
   try {
-    const consumer = await addConsumer(options, { name, deliver_subject: inbox });
-    if (consumer.num_pending === 0 && consumer.delivered.consumer_seq === 0) finishCatchingUp();
+    progress.created(await addConsumer(options, { name, deliver_subject: inbox }));
   } catch (error) {
-    end("the consumer could not be made");
+    end("the consumer could not be created");
     throw error;
   }
+  lastHeard = performance.now();
+  if (!hasEnded)
+    watchdog = setInterval(() => {
+      if (performance.now() - lastHeard > silenceMs) end("no heartbeat from the broker");
+    }, heartbeatMs);
   return {
     caughtUp: caughtUp.promise,
     ended: ended.promise,
@@ -140,30 +152,34 @@ export async function readStream(options: ReadOptions): Promise<Reading> {
   };
 }
 
-function addConsumer(
-  { manager, stream, filter, from }: ReadOptions,
+async function addConsumer(
+  { connection, stream, filter, from }: ReadOptions,
   identity: { name: string; deliver_subject: string },
 ): Promise<ConsumerInfo> {
-  return manager.consumers.add(stream, {
+  const config: Partial<ConsumerConfig> = {
     ...identity,
     ack_policy: AckPolicy.None,
     max_deliver: 1,
-    filter_subject: filter,
     flow_control: true,
     idle_heartbeat: nanos(heartbeatMs),
     inactive_threshold: nanos(consumerLifetimeMs),
     mem_storage: true,
     num_replicas: 1,
-    ...(from === "last-per-subject"
-      ? { deliver_policy: DeliverPolicy.LastPerSubject }
-      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from.sequence }),
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: from,
+    ...(filter === undefined ? {} : { filter_subject: filter }),
+  };
+  const patient = await jetstreamManager(connection, {
+    checkAPI: false,
+    timeout: creationTimeoutMs,
   });
+  return patient.consumers.add(stream, config);
 }
 
 /**
- * A delivery's reply subject says where it stands: `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream
+ * A delivery's reply subject contains its position: `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream
  * sequence>.<consumer sequence>.<time>.<pending>`, in newer servers with domain and account before the
- * stream and a token more at the end.
+ * stream and a further token at the end.
  */
 function positionIn(message: Msg): { sequence: number; delivery: number; pending: number } {
   const tokens = (message.reply ?? "").split(".");

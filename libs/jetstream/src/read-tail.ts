@@ -1,6 +1,7 @@
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { readStream, type StreamMessage } from "./read-stream.ts";
+import { streamPosition } from "./streams.ts";
 
 /** A stream's messages could not be read to their end; the cause is a short reason. */
 export class StreamReadError extends Error {
@@ -47,12 +48,15 @@ export async function readPage(
   const full = Promise.withResolvers<"full">();
   let read = 0;
   let lastSequence: number | undefined;
+  const position = await streamPosition(options.manager, options.stream);
+  if (position === undefined) throw new StreamReadError("the stream does not exist");
   const reading = await readStream({
     connection: options.connection,
     manager: options.manager,
     stream: options.stream,
-    filter: ">",
-    from: { sequence: options.fromSequence },
+    filter: undefined,
+    from: options.fromSequence,
+    lastSequence: position.lastSequence,
     onMessage: (message) => {
       if (read === options.pageSize) return;
       read += 1;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { completeKey, everythingFilter, snapshotBucket } from "@halyard/contracts";
-import { connectNats, followSnapshot, recreateSnapshot } from "@halyard/jetstream";
+import { collectRead, connectNats, followSnapshot, recreateSnapshot } from "@halyard/jetstream";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -47,7 +47,7 @@ describe("given handshakes that fail between INFO and PONG", () => {
       filter: everythingFilter,
       logger,
       follower: {
-        replace: (epoch) => void epochs.push(epoch),
+        beginRead: collectRead((epoch) => void epochs.push(epoch)),
         apply: () => undefined,
         rejected: () => undefined,
       },

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { quotaBucket } from "@halyard/contracts";
-import { connectNats, ensureQuota, type FollowedStream, followBucket } from "@halyard/jetstream";
+import {
+  connectNats,
+  ensureQuota,
+  type FollowedStream,
+  followBucket,
+  retryDelayMs,
+} from "@halyard/jetstream";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -48,6 +54,24 @@ function withQuestions(onQuestion: (subject: string) => Error | undefined): Nats
   });
 }
 
+/** A connection that loses the first response to the creation of a consumer. */
+function withLostCreation(): NatsConnection {
+  let isLost = false;
+  return new Proxy(connection, {
+    get(target, name) {
+      const member = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      if (name !== "request") return member.bind(target);
+      return async (subject: string, ...rest: []) => {
+        const answer = await member.call(target, subject, ...rest);
+        if (isLost || !subject.includes("CONSUMER.CREATE")) return answer;
+        isLost = true;
+        throw new TimeoutError();
+      };
+    },
+  });
+}
+
 function follow(over: NatsConnection) {
   const seen = { begun: 0, keys: [] as string[] };
   followed = followBucket({
@@ -86,6 +110,30 @@ describe("given a broker that for a while does not answer what the bucket is", (
     await manager.streams.delete(quotaBucket.streamName);
     await ensureQuota(manager, 1);
     await eventually(() => seen.begun >= 2 && isCurrent());
+  });
+});
+
+describe("given a broker that creates a consumer after the time-out", () => {
+  it("deletes it before the next one is created", async () => {
+    const { isCurrent } = follow(withLostCreation());
+    await eventually(isCurrent);
+    const consumers = await manager.consumers.list(quotaBucket.streamName).next();
+    expect(consumers).toHaveLength(1);
+  });
+});
+
+describe("the delay before the next attempt", () => {
+  it("doubles with each failed reading up to a maximum, and is spread over half of it", () => {
+    const delays = [0, 1, 2, 10].map((failed) => [
+      retryDelayMs(failed, 0),
+      retryDelayMs(failed, 1),
+    ]);
+    expect(delays).toEqual([
+      [125, 250],
+      [250, 500],
+      [500, 1_000],
+      [2_500, 5_000],
+    ]);
   });
 });
 

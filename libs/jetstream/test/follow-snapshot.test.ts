@@ -1,16 +1,20 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   completeKey,
   entryKey,
   everythingFilter,
   type FlagEntry,
   type SnapshotRevision,
+  snapshotBatchEntries,
   snapshotBucket,
 } from "@halyard/contracts";
 import {
+  collectRead,
   connectNats,
   type FollowedSnapshot,
   followSnapshot,
+  type HeldSnapshot,
   publishFenced,
   recreateSnapshot,
   type SnapshotEntry,
@@ -46,7 +50,7 @@ afterAll(async () => {
 const organizationId = randomUUID();
 const environmentId = randomUUID();
 
-function flag(version: number, flagId = randomUUID()): FlagEntry {
+function flag(version: number, flagId: string = randomUUID()): FlagEntry {
   return {
     kind: "flag",
     organization_id: organizationId,
@@ -79,7 +83,11 @@ const putFlag = (entry: FlagEntry) =>
 
 const complete = (epoch: string = randomUUID()) => put(completeKey, { epoch });
 
-function follow(filter = everythingFilter) {
+function idOf(value: SnapshotEntry["value"]): string | undefined {
+  return "flag_id" in value ? value.flag_id : undefined;
+}
+
+function follow(filter = everythingFilter, held?: HeldSnapshot) {
   const seen = {
     reads: [] as { epoch: string; entries: readonly SnapshotEntry[] }[],
     applied: [] as SnapshotEntry[],
@@ -89,9 +97,10 @@ function follow(filter = everythingFilter) {
   const followed = followSnapshot({
     connection,
     filter,
+    held,
     logger,
     follower: {
-      replace: (epoch, entries) => void seen.reads.push({ epoch, entries }),
+      beginRead: collectRead((epoch, entries) => void seen.reads.push({ epoch, entries })),
       apply: (entry) => void seen.applied.push(entry),
       rejected: (key) => void seen.rejected.push(key),
       reached: (revision) => void seen.reached.push(revision),
@@ -133,6 +142,16 @@ describe("given a complete snapshot", () => {
     expect(reached.map((each) => each.revision - revision)).toEqual([0, 1, 2]);
   });
 
+  it("does not require the broker to look at every subject", async () => {
+    await openBucket();
+    await complete();
+    const { followed } = follow();
+    await followed.ready;
+    const [consumer] = await manager.consumers.list(snapshotBucket.streamName).next();
+    expect(consumer?.config).toMatchObject({ deliver_policy: "by_start_sequence" });
+    expect(consumer?.config).not.toHaveProperty("filter_subject");
+  });
+
   it("reads only what its filter asks for", async () => {
     await openBucket();
     await putFlag(flag(1));
@@ -154,6 +173,112 @@ describe("given a complete snapshot", () => {
     await followed.ready;
     expect(reads[0]?.entries).toMatchObject([{ value: good }]);
     expect(rejected).toEqual([bad]);
+  });
+});
+
+describe("given a snapshot that is written to all the time", () => {
+  it("is current all the same, at every start, and has every entry", async () => {
+    await openBucket();
+    // More than the broker sends without a confirmation, so that entries are replaced before their turn.
+    const flags = Array.from({ length: 2_000 }, () => ({ ...flag(1), key: "k".repeat(3_000) }));
+    for (const each of flags) await putFlag(each);
+    await complete();
+    const revisions: number[] = [];
+    let rewritten = 0;
+    let isWriting = true;
+    const writing = (async () => {
+      for (; isWriting; rewritten += 1) {
+        const { flag_id } = flags[rewritten % 3] as FlagEntry;
+        await putFlag({ ...flag(rewritten + 2, flag_id), key: "k".repeat(3_000) });
+        await delay(2);
+      }
+    })();
+    for (let starts = 0; starts < 8; starts += 1) {
+      const { reads, reached, followed } = follow();
+      await followed.ready;
+      expect(new Set(reads[0]?.entries.map(({ value }) => idOf(value))).size).toBe(flags.length);
+      revisions.push(reached[0]?.revision ?? 0);
+      await followed.stop();
+    }
+    isWriting = false;
+    await writing;
+    // Each start met further writes.
+    expect(new Set(revisions).size).toBe(revisions.length);
+  });
+});
+
+describe("given a reader that was current before an interruption", () => {
+  /** More than a resumed reading repeats. */
+  const manyFlags = Array.from({ length: 2 * snapshotBatchEntries }, () => flag(1));
+  const epoch = randomUUID();
+
+  async function openFullBucket(): Promise<void> {
+    await openBucket();
+    await Promise.all(
+      manyFlags.map((each) => {
+        const { flag_id: flagId } = each;
+        const key = entryKey({ kind: "flag", organizationId, environmentId, flagId });
+        return jetstream(connection).publish(
+          snapshotBucket.subjectPrefix + key,
+          JSON.stringify(each),
+        );
+      }),
+    );
+    lastSequence = manyFlags.length;
+    await complete(epoch);
+  }
+
+  async function interrupt(followed: FollowedSnapshot, meanwhile: () => Promise<void>) {
+    // After the reconnect, the follower waits before its next attempt.
+    const lost = eventually(() => !followed.isCurrent());
+    await connection.reconnect();
+    await lost;
+    await meanwhile();
+    await eventually(() => followed.isCurrent());
+  }
+
+  it("reads what it missed, and repeats no more than the relay's last batch", async () => {
+    await openFullBucket();
+    const { reads, applied, reached, followed } = follow();
+    await followed.ready;
+    const missed = flag(1);
+    await interrupt(followed, () => putFlag(missed));
+    expect(reads).toHaveLength(1);
+    expect(applied.at(-1)?.value).toEqual(missed);
+    expect(applied.length).toBeLessThanOrEqual(snapshotBatchEntries + 1);
+    expect(reached.at(-1)).toEqual({ epoch, revision: lastSequence });
+  });
+
+  it("reads everything under a new epoch in the same bucket", async () => {
+    await openFullBucket();
+    const { reads, followed } = follow();
+    await followed.ready;
+    const other = randomUUID();
+    await interrupt(followed, async () => {
+      await putFlag(flag(1));
+      await complete(other);
+    });
+    expect(reads.at(-1)).toMatchObject({ epoch: other });
+    expect(reads.at(-1)?.entries).toHaveLength(manyFlags.length + 1);
+  });
+
+  it("continues from the state of an earlier process", async () => {
+    await openFullBucket();
+    const held = { epoch, revision: lastSequence, currentAtMs: Date.now() };
+    const missed = flag(1);
+    await putFlag(missed);
+    const { reads, applied, followed } = follow(everythingFilter, held);
+    await followed.ready;
+    expect(reads).toHaveLength(0);
+    expect(applied.at(-1)?.value).toEqual(missed);
+  });
+
+  it("reads everything when the stream has lost messages that the state contains", async () => {
+    await openFullBucket();
+    const held = { epoch, revision: lastSequence + 1, currentAtMs: Date.now() };
+    const { reads, followed } = follow(everythingFilter, held);
+    await followed.ready;
+    expect(reads[0]?.entries).toHaveLength(manyFlags.length);
   });
 });
 

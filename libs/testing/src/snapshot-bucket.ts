@@ -14,6 +14,8 @@ export type SnapshotBucket = {
   put(...entries: SnapshotEntry[]): Promise<void>;
   /** Writes something that is no entry under the key of one. */
   spoil(entry: SnapshotEntry, value: unknown): Promise<void>;
+  /** Removes an entry without a trace, as the broker may lose one. */
+  lose(entry: SnapshotEntry): Promise<void>;
   delete(): Promise<void>;
   close(): Promise<void>;
 };
@@ -52,6 +54,10 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
     rewriteWithoutEnd,
     put,
     spoil: (entry, value) => write(entryKey(entry.address), value),
+    async lose({ address }) {
+      const filter = snapshotBucket.subjectPrefix + entryKey(address);
+      await manager.streams.purge(snapshotBucket.streamName, { filter });
+    },
     async delete() {
       await manager.streams.delete(snapshotBucket.streamName);
     },

@@ -183,12 +183,14 @@ function followKeys(
     filter: allKeysFilter,
     logger,
     follower: {
-      replace: (_epoch, entries) => {
-        directory.replace(
-          entries.flatMap(({ address, value }) =>
-            address.kind === "key" ? [[address.keyId, value as KeyEntry | Tombstone] as const] : [],
-          ),
-        );
+      beginRead: () => {
+        const { take, finish } = directory.beginReplacing();
+        return {
+          take: ({ address, value }) => {
+            if (address.kind === "key") take(address.keyId, value as KeyEntry | Tombstone);
+          },
+          finish,
+        };
       },
       apply: ({ address, value }) => {
         if (address.kind === "key") directory.apply(address.keyId, value as KeyEntry | Tombstone);

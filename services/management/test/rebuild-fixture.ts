@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { defaultPlans, type FlagEntry, snapshotBucket } from "@halyard/contracts";
-import { connectNats, readStream } from "@halyard/jetstream";
+import { connectNats, readPage } from "@halyard/jetstream";
 import { connectPostgres, type Sql } from "@halyard/postgres";
 import { createTestDatabase, startTestNats } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -139,18 +139,12 @@ export async function flagsInTables(sql: Sql): Promise<Record<string, number>> {
 /** The flags in the bucket, without deleted ones: id and version. */
 export async function flagsInBucket({ connection, manager }: Broker) {
   const found: Record<string, number> = {};
-  const reading = await readStream({
-    connection,
-    manager,
-    stream: snapshotBucket.streamName,
-    filter: `${snapshotBucket.subjectPrefix}*.flag.>`,
-    from: "last-per-subject",
-    onMessage: ({ payload }) => {
-      const entry = JSON.parse(new TextDecoder().decode(payload)) as Partial<FlagEntry>;
-      if (entry.flag_id !== undefined) found[entry.flag_id] = entry.version ?? 0;
-    },
+  const stream = snapshotBucket.streamName;
+  const everything = { connection, manager, stream, fromSequence: 1, pageSize: 1_000_000 };
+  await readPage(everything, ({ subject, payload }) => {
+    if (!subject.includes(".flag.")) return;
+    const entry = JSON.parse(new TextDecoder().decode(payload)) as Partial<FlagEntry>;
+    if (entry.flag_id !== undefined) found[entry.flag_id] = entry.version ?? 0;
   });
-  await Promise.race([reading.caughtUp, reading.ended]);
-  reading.stop("read");
   return found;
 }

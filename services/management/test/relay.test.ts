@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { flagEventsStream, leaseKey, leasesBucket, snapshotBucket } from "@halyard/contracts";
-import { ensureLeases, readEpoch, readStream } from "@halyard/jetstream";
+import { ensureLeases, readEpoch, readPage } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { connectAsSuperuser, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -104,19 +104,12 @@ type Logged = { id: string; event: string; flagId: string; timestamp: string; se
 /** What stands in the log, in order. */
 async function logged(): Promise<Logged[]> {
   const messages: Logged[] = [];
-  const reading = await readStream({
-    connection,
-    manager,
-    stream: flagEventsStream.name,
-    filter: ">",
-    from: { sequence: 1 },
-    onMessage: ({ payload, sequence }) => {
-      const { id, event, flag, timestamp } = JSON.parse(new TextDecoder().decode(payload));
-      messages.push({ id, event, flagId: flag?.id, timestamp, sequence });
-    },
+  const stream = flagEventsStream.name;
+  const everything = { connection, manager, stream, fromSequence: 1, pageSize: 1_000_000 };
+  await readPage(everything, ({ payload, sequence }) => {
+    const { id, event, flag, timestamp } = JSON.parse(new TextDecoder().decode(payload));
+    messages.push({ id, event, flagId: flag?.id, timestamp, sequence });
   });
-  await Promise.race([reading.caughtUp, reading.ended]);
-  reading.stop("read");
   return messages;
 }
 

@@ -4,7 +4,7 @@ import {
   scheduleStream,
   snapshotBucket,
 } from "@halyard/contracts";
-import { ensureSchedule, readEpoch, readStream, streamPosition } from "@halyard/jetstream";
+import { ensureSchedule, readEpoch, readPage, streamPosition } from "@halyard/jetstream";
 import { connectPostgres, type Sql } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -85,17 +85,10 @@ type Entry = { version?: number; deleted?: true; enabled?: boolean };
 
 async function read<T>(stream: string, decode: (subject: string, text: string) => T): Promise<T[]> {
   const found: T[] = [];
-  const reading = await readStream({
-    connection,
-    manager,
-    stream,
-    filter: ">",
-    from: { sequence: 1 },
-    onMessage: ({ subject, payload }) =>
-      found.push(decode(subject, new TextDecoder().decode(payload))),
+  const everything = { connection, manager, stream, fromSequence: 1, pageSize: 1_000_000 };
+  await readPage(everything, ({ subject, payload }) => {
+    found.push(decode(subject, new TextDecoder().decode(payload)));
   });
-  await Promise.race([reading.caughtUp, reading.ended]);
-  reading.stop("read");
   return found;
 }
 

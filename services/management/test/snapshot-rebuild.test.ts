@@ -1,5 +1,11 @@
 import type { SnapshotRevision } from "@halyard/contracts";
-import { followSnapshot, readComplete, readEpoch, type SnapshotEntry } from "@halyard/jetstream";
+import {
+  collectRead,
+  followSnapshot,
+  readComplete,
+  readEpoch,
+  type SnapshotEntry,
+} from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
@@ -71,11 +77,11 @@ function follow() {
     filter: "*.flag.>",
     logger: rebuilds.broker.logger,
     follower: {
-      replace(epoch, entries) {
+      beginRead: collectRead((epoch, entries) => {
         flags.clear();
         for (const entry of entries) apply(entry);
         fullReads.push({ epoch, flags: flags.size });
-      },
+      }),
       apply,
       rejected: (key) => expect(key).toBe("no rejected entry"),
       reached: (revision) => {

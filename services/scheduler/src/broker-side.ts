@@ -79,9 +79,9 @@ export function startBrokerSide(options: {
       connection,
       onFlagsGone: {
         deleted: gone.deleted,
-        readAnew(epoch) {
+        current(epoch) {
           knowsFlags = true;
-          gone.readAnew(epoch);
+          gone.current(epoch);
           // What came due while NATS was away can be sent now.
           dispatcher?.wake();
         },

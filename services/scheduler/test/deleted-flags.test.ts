@@ -152,7 +152,7 @@ describe("a deletion that nobody heard of", () => {
       lookAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
-    gone.readAnew("epoch");
+    gone.current("epoch");
     await wasAsked.promise;
     await gone.stop();
     expect(asked).toEqual([]);
@@ -173,7 +173,7 @@ describe("a deletion that nobody heard of", () => {
       lookAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
-    gone.readAnew("the old epoch");
+    gone.current("the old epoch");
     expect(await asked.promise).toBe("the old epoch");
     await gone.stop();
     expect((await statesOf([restored]))[0]?.status).toBe("pending");
@@ -197,10 +197,10 @@ describe("a deletion that nobody heard of", () => {
       snapshotIsSettled: async () => true,
       logger: pino({ level: "silent" }),
     });
-    gone.readAnew("epoch");
+    gone.current("epoch");
     jest.advanceTimersByTime(20_000);
     snapshot = "rebuilt";
-    gone.readAnew("epoch");
+    gone.current("epoch");
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
     await looked.promise;

@@ -142,6 +142,38 @@ describe("given a cache on disk", () => {
   });
 });
 
+describe("given a cache on disk and NATS", () => {
+  it("reads only what has changed since the cache was written", async () => {
+    await bucket.rewrite([key.entry, flag("alpha", true), flag("beta", true)]);
+    await stoppedEdge();
+    // A full read would not find this flag.
+    await bucket.lose(flag("alpha", true));
+    await bucket.put(deletedFlag(2, flagId("beta")), flag("gamma", true));
+    const edge = await startEdge();
+    await ready(edge);
+    expect(await readiness(edge)).toMatchObject({ source: "nats", stale_seconds: 0 });
+    expect(await values(edge)).toEqual({ alpha: true, gamma: true });
+    expect(await edge.stop()).toBe(0);
+  });
+
+  it("reads everything when the snapshot was written again", async () => {
+    await bucket.rewrite([key.entry, flag("alpha", true, 5), flag("beta", true)]);
+    await stoppedEdge();
+    await bucket.rewrite([key.entry, flag("alpha", false, 1)]);
+    const edge = await startEdge();
+    await ready(edge);
+    expect(await readiness(edge)).toMatchObject({ source: "nats" });
+    expect(await values(edge)).toEqual({ alpha: false });
+  });
+
+  /** An edge that has written its cache. */
+  async function stoppedEdge(): Promise<void> {
+    const edge = await startEdge();
+    await ready(edge);
+    expect(await edge.stop()).toBe(0);
+  }
+});
+
 describe("given neither NATS nor a cache", () => {
   it("lives, is not ready, asks callers to come back, and stops when told to", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true)]);

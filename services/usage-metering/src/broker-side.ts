@@ -58,7 +58,7 @@ export function startBrokerSide(options: {
     const followed = followDirectory({
       connection,
       directory: options.directory,
-      onReadAnew() {
+      onCurrent() {
         knowsSnapshot = true;
       },
       logger,

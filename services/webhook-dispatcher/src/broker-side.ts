@@ -41,7 +41,7 @@ export function startBrokerSide(options: {
     const followed = followKeys({
       connection,
       keys: options.keys,
-      onReadAnew: () => {
+      onCurrent: () => {
         knowsKeys = true;
       },
       logger,

@@ -1,4 +1,4 @@
-import { type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
+import { type SnapshotRevision, snapshotBatchEntries, snapshotBucket } from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
@@ -32,7 +32,7 @@ export type Lane = {
 };
 
 /** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
-const batchBounds = { rows: 500, bytes: 4 * 1024 * 1024 };
+const batchBounds = { rows: snapshotBatchEntries, bytes: 4 * 1024 * 1024 };
 
 export function createLane(options: {
   stream: StreamName;

@@ -18,8 +18,8 @@ import type { FlagDirectory, FlagPlace } from "./flag-directory.ts";
 export type OnFlagsGone = {
   /** A flag was deleted in an environment. */
   deleted(place: FlagPlace): void;
-  /** Everything of an epoch was read; whatever the directory does not have may be gone. */
-  readAnew(epoch: string): void;
+  /** The directory has everything of an epoch, at the start and after every interruption. */
+  current(epoch: string): void;
 };
 
 export function followDirectory(options: {
@@ -30,28 +30,25 @@ export function followDirectory(options: {
   logger: Logger;
 }): FollowedSnapshot {
   const { keys, flags, onFlagsGone, logger } = options;
-  /** Since the last full read; those of a read that was broken off are among them, which does no harm. */
-  let unreadable: FlagPlace[] = [];
   return followSnapshot({
     connection: options.connection,
     filter: everythingFilter,
     logger,
     follower: {
-      replace(epoch, entries) {
-        keys.replace(
-          entries.flatMap(({ address, value }) =>
-            address.kind === "key" ? [[address.keyId, value as KeyEntry | Tombstone] as const] : [],
-          ),
-        );
-        flags.replace(
-          entries.flatMap(({ address, value }) =>
-            address.kind === "flag" ? [[address, value as FlagEntry | Tombstone] as const] : [],
-          ),
-          unreadable,
-        );
-        unreadable = [];
-        onFlagsGone.readAnew(epoch);
+      beginRead() {
+        const [keyRead, flagRead] = [keys.beginReplacing(), flags.beginReplacing()];
+        return {
+          take({ address, value }) {
+            if (address.kind === "key") keyRead.take(address.keyId, value as KeyEntry | Tombstone);
+            if (address.kind === "flag") flagRead.take(address, value as FlagEntry | Tombstone);
+          },
+          finish() {
+            keyRead.finish();
+            flagRead.finish();
+          },
+        };
       },
+      current: onFlagsGone.current,
       apply({ address, value }) {
         if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
         if (address.kind !== "flag") return;
@@ -60,7 +57,7 @@ export function followDirectory(options: {
       },
       rejected(key, problem) {
         const address = parseEntryKey(key);
-        if (address?.kind === "flag") unreadable.push(address);
+        if (address?.kind === "flag") flags.unreadable(address);
         logger.error({ key, problem }, "an entry of the snapshot was left out");
       },
     },

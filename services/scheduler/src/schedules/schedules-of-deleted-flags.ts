@@ -98,7 +98,7 @@ export function createSchedulesOfDeletedFlags(options: {
       deleted.push(place);
       start();
     },
-    readAnew(ofEpoch) {
+    current(ofEpoch) {
       epoch = ofEpoch;
       looks.forEach(clearTimeout);
       looks = looksAfterMs.map((afterMs) => setTimeout(sweep, afterMs).unref());

@@ -1,24 +1,52 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open, readFile, rename, stat, utimes } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { checkCompleteEntry, checkEntry, entryKey, parseEntryKey } from "@halyard/contracts";
+import {
+  checkCompleteEntry,
+  checkEntry,
+  entryKey,
+  FlagEntry,
+  KeyEntry,
+  OrganizationEntry,
+  parseEntryKey,
+  Tombstone,
+  toJsonSchema,
+} from "@halyard/contracts";
 import { entriesOf } from "./entries-of.ts";
-import { buildSnapshot, type Entry } from "./reduce.ts";
+import type { Entry } from "./reduce.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
- * A snapshot as a file: a first line with the epoch, one line for each entry, and a last line with the
- * SHA-256 of all before it, so that a file that was cut off or damaged in any other way is known for
- * what it is. The file's modification time says when the snapshot was last known to be current.
+ * A snapshot as a file: a first line with the epoch and the revision, one line for each entry, and a last
+ * line with the SHA-256 of everything before it, so that a truncated or damaged file is detected. The file's
+ * modification time is the time at which the snapshot was last known to be current.
  */
-export type CachedSnapshot = { snapshot: Snapshot; currentAtMs: number };
+export type CachedSnapshot = {
+  snapshot: Snapshot;
+  /** The snapshot contains every entry up to this revision; undefined if that is not known. */
+  revision: number | undefined;
+  currentAtMs: number;
+};
+
+export type CachedEntries = {
+  epoch: string;
+  entries: readonly Entry[];
+  /** Undefined also if the file was written with other schemas, which may have rejected entries. */
+  revision: number | undefined;
+  currentAtMs: number;
+};
 
 export type CacheReading =
-  | ({ found: true } & CachedSnapshot)
-  /** Without a problem there simply is no file yet. */
+  | ({ found: true } & CachedEntries)
+  /** Without a problem, the file does not exist yet. */
   | { found: false; problem?: string };
 
 const format = "halyard-snapshot-1";
+
+/** Identifies the schemas that entries are checked against. */
+const schemas = createHash("sha256")
+  .update(JSON.stringify([OrganizationEntry, KeyEntry, FlagEntry, Tombstone].map(toJsonSchema)))
+  .digest("hex");
 
 /** A millisecond or two of work, between which the event loop serves everybody else. */
 const entriesPerTurn = 500;
@@ -33,7 +61,7 @@ export async function writeCacheFile(file: string, cached: CachedSnapshot): Prom
   const temporary = `${file}.tmp`;
   const handle = await open(temporary, "w", fileMode);
   try {
-    await writeLines(handle, cached.snapshot);
+    await writeLines(handle, cached);
     await touchCacheFile(temporary, cached.currentAtMs);
     await handle.sync();
   } finally {
@@ -47,9 +75,12 @@ export async function touchCacheFile(file: string, currentAtMs: number): Promise
   await utimes(file, new Date(), new Date(currentAtMs));
 }
 
-async function writeLines(handle: FileHandle, snapshot: Snapshot): Promise<void> {
+async function writeLines(
+  handle: FileHandle,
+  { snapshot, revision }: CachedSnapshot,
+): Promise<void> {
   const hash = createHash("sha256");
-  let lines = line({ format, epoch: snapshot.epoch });
+  let lines = line({ format, epoch: snapshot.epoch, revision, schemas });
   let count = 0;
   for (const { address, value } of entriesOf(snapshot)) {
     lines += line({ key: entryKey(address), value });
@@ -87,9 +118,9 @@ export async function readCacheFile(file: string): Promise<CacheReading> {
   const body = bodyOf(bytes);
   if (body === undefined) return { found: false, problem: "the file is not whole" };
   try {
-    const snapshot = await parseBody(body);
-    if (typeof snapshot === "string") return { found: false, problem: snapshot };
-    return { found: true, snapshot, currentAtMs };
+    const parsed = await parseBody(body);
+    if (typeof parsed === "string") return { found: false, problem: parsed };
+    return { found: true, ...parsed, currentAtMs };
   } catch {
     // Only a file that something else has written vouches for itself and is still not what we write.
     return { found: false, problem: "the file holds something else" };
@@ -104,8 +135,8 @@ function bodyOf(bytes: Buffer): Buffer | undefined {
   return bytes.toString("utf8", end) === line({ sha256 }) ? body : undefined;
 }
 
-/** The snapshot, or what is wrong with the text. */
-async function parseBody(body: Buffer): Promise<Snapshot | string> {
+/** Returns the content, or the problem with the text. */
+async function parseBody(body: Buffer): Promise<Omit<CachedEntries, "currentAtMs"> | string> {
   const entries: Entry[] = [];
   let start = body.indexOf(newline) + 1;
   const header = JSON.parse(body.toString("utf8", 0, start));
@@ -120,7 +151,8 @@ async function parseBody(body: Buffer): Promise<Snapshot | string> {
     start = end + 1;
     if (entries.length % entriesPerTurn === 0) await nextTurn();
   }
-  return buildSnapshot(checkedHeader.value.epoch, entries);
+  const revision = header.schemas === schemas ? header.revision : undefined;
+  return { epoch: checkedHeader.value.epoch, entries, revision };
 }
 
 function parseEntry(text: string): Entry | string {

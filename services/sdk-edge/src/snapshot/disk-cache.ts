@@ -1,20 +1,21 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
-import { readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
+import { type CachedEntries, readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
 import { isNothing } from "./changed.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
- * Keeps the snapshot on disk, so that an edge can start and serve while NATS is away. While the
+ * Keeps the snapshot on disk, so that an edge can start and serve without NATS, and otherwise reads
+ * from NATS only what has changed since. While the
  * snapshot changes, the file follows a few seconds behind; at shutdown it catches up. While nothing
  * changes only the file's time is set, to say that what it holds is still current.
  *
  * The file belongs to one edge alone. If it cannot be written, the edge serves on and says so.
  */
 export type DiskCache = {
-  /** Hands the file's snapshot to the holder, if there is a sound one and NATS has not come first. */
-  restore(): Promise<void>;
+  /** Reads the file; undefined without a usable one. */
+  read(): Promise<CachedEntries | undefined>;
   /** Writes what is not written yet, and stops. */
   close(): Promise<void>;
 };
@@ -64,13 +65,14 @@ export function createDiskCache(options: {
   }
 
   async function write(): Promise<void> {
-    const { snapshot } = holder;
+    const { snapshot, applied } = holder;
     if (snapshot === undefined || !unwritten) return;
     const startedAtMs = now();
     // What changes from here on needs another write.
     unwritten = false;
     await mkdir(dirname(file), { recursive: true });
-    await writeCacheFile(file, { snapshot, currentAtMs: currentAtMs() });
+    const revision = applied?.epoch === snapshot.epoch ? applied.revision : undefined;
+    await writeCacheFile(file, { snapshot, revision, currentAtMs: currentAtMs() });
     epochOnDisk = snapshot.epoch;
     timer = undefined;
     if (unwritten) writeIn(Math.max(writeDelayMs, restPerWrite * (now() - startedAtMs)));
@@ -85,15 +87,17 @@ export function createDiskCache(options: {
   }
 
   return {
-    async restore() {
+    async read() {
       const reading = await readCacheFile(file);
-      if (reading.found) {
-        epochOnDisk = reading.snapshot.epoch;
-        holder.restore(reading);
-        logger.info({ file, source: holder.source }, "the snapshot cache was read");
-      } else if (reading.problem !== undefined) {
-        logger.warn({ file, problem: reading.problem }, "the snapshot cache is of no use");
+      if (!reading.found) {
+        const { problem } = reading;
+        if (problem !== undefined)
+          logger.warn({ file, problem }, "the snapshot cache is of no use");
+        return undefined;
       }
+      epochOnDisk = reading.epoch;
+      logger.info({ file, revision: reading.revision }, "the snapshot cache was read");
+      return reading;
     },
     async close() {
       closed = true;

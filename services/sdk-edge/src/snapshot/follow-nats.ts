@@ -1,14 +1,22 @@
 import { everythingFilter } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import {
+  collectRead,
+  type FollowedSnapshot,
+  followSnapshot,
+  type HeldSnapshot,
+} from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import type { CachedEntries } from "./cache-file.ts";
 import type { DiskCache } from "./disk-cache.ts";
+import { buildSnapshot } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
- * Feeds the holder from NATS for as long as the process lives. When NATS has brought nothing shortly
- * after the start, the cache on disk stands in; NATS is tried all the same, and wins when it comes.
+ * Feeds the holder from NATS for as long as the process lives. An edge with a cache on disk reads only what has
+ * changed since the cache was written. When nothing has arrived shortly after the start, the edge serves the
+ * cache as it is, until NATS is available.
  */
 export type FollowedNats = {
   /** Entries that did not fit their schema, so far. */
@@ -18,7 +26,7 @@ export type FollowedNats = {
 
 /** NATS that is there takes a connection at once; nobody should wait much longer for old flags. */
 const connectPatienceMs = 1_500;
-/** A large snapshot takes a second or two to arrive. Reading the cache beside it would only slow it. */
+/** A large snapshot takes a second or two to arrive. */
 const readPatienceMs = 3_000;
 
 /** How exactly it is known since when NATS is away. */
@@ -37,24 +45,32 @@ export function followNats(options: {
   let followed: FollowedSnapshot | undefined;
   let reports: AppliedReports | undefined;
   let stopped = false;
+  let isConnected = false;
+  /** The content of the cache, until the snapshot is current for the first time. */
+  let caching = cache?.read();
 
   const confirming = setInterval(() => {
     if (followed?.isCurrent() === true) holder.confirmCurrent();
   }, confirmIntervalMs).unref();
 
   let fallingBack = setTimeout(() => {
-    if (followed === undefined) fallBack();
+    if (!isConnected) fallBack();
     else fallingBack = setTimeout(fallBack, readPatienceMs - connectPatienceMs).unref();
   }, connectPatienceMs).unref();
 
   function fallBack(): void {
     if (holder.snapshot !== undefined) return;
     logger.warn({ cache: cache !== undefined }, "NATS has not brought the snapshot yet");
-    void cache?.restore();
+    void caching?.then((cached) => {
+      if (cached === undefined) return;
+      const { epoch, entries, currentAtMs } = cached;
+      holder.restore({ snapshot: buildSnapshot(epoch, entries), currentAtMs });
+    });
   }
 
   async function follow(): Promise<void> {
     const connection = await options.connection;
+    isConnected = true;
     if (stopped) return;
     reports = reportApplied({
       connection,
@@ -63,13 +79,22 @@ export function followNats(options: {
       isCurrent: () => followed?.isCurrent() ?? false,
     });
     await reports.announced;
+    let cached = await caching;
     if (stopped) return;
     followed = followSnapshot({
       connection,
       filter: everythingFilter,
       logger,
+      held: cached && heldBy(cached),
       follower: {
-        replace: holder.replace,
+        beginRead: collectRead(holder.replace),
+        resume(epoch, entries) {
+          if (holder.source === "nats") for (const entry of entries) holder.apply(entry);
+          else holder.replace(epoch, (cached?.entries ?? []).concat(entries));
+        },
+        current() {
+          caching = cached = undefined;
+        },
         apply: holder.apply,
         reached: holder.reached,
         rejected: (key, problem) => {
@@ -93,4 +118,9 @@ export function followNats(options: {
       await followed?.stop();
     },
   };
+}
+
+/** Returns what the follower can continue from. */
+function heldBy({ epoch, revision, currentAtMs }: CachedEntries): HeldSnapshot | undefined {
+  return revision === undefined ? undefined : { epoch, revision, currentAtMs };
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,11 +40,22 @@ const snapshot = buildSnapshot(id("epoch"), [
 describe("given a snapshot that was written to a file", () => {
   beforeEach(async () => {
     file = join(directory, "snapshot");
-    await writeCacheFile(file, { snapshot, currentAtMs });
+    await writeCacheFile(file, { snapshot, revision: 42, currentAtMs });
   });
 
-  it("reads the same snapshot, and when it was current", async () => {
-    expect(await readCacheFile(file)).toEqual({ found: true, snapshot, currentAtMs });
+  it("reads the same snapshot, its revision, and the time at which it was current", async () => {
+    const reading = await readCacheFile(file);
+    expect(reading).toMatchObject({ found: true, revision: 42, currentAtMs });
+    expect(reading.found && buildSnapshot(reading.epoch, reading.entries)).toEqual(snapshot);
+  });
+
+  it("has no revision to continue from if it was written with other schemas", async () => {
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\n").slice(0, -1);
+    const header = { ...JSON.parse(lines[0] ?? ""), schemas: "others" };
+    const body = [JSON.stringify(header), ...lines.slice(1), ""].join("\n");
+    const sha256 = createHash("sha256").update(body).digest("hex");
+    await writeFile(file, `${body}${JSON.stringify({ sha256 })}\n`);
+    expect(await readCacheFile(file)).toMatchObject({ found: true, revision: undefined });
   });
 
   it("lets nobody else read it, and leaves nothing beside it", async () => {
@@ -79,7 +90,7 @@ describe("given an entry in the file that no schema knows", () => {
   it("uses nothing of the file", async () => {
     file = join(directory, "snapshot");
     const wrong = buildSnapshot(id("epoch"), [flagEntry({ rollout_percentage: 101 })]);
-    await writeCacheFile(file, { snapshot: wrong, currentAtMs });
+    await writeCacheFile(file, { snapshot: wrong, revision: 1, currentAtMs });
     const reading = await readCacheFile(file);
     expect(reading).toMatchObject({ found: false });
     expect(reading).toHaveProperty("problem", expect.stringContaining("/rollout_percentage"));
@@ -93,15 +104,17 @@ describe("given a cache for an edge", () => {
     const first = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
     const cache = cacheFor(first);
     first.replace(id("epoch"), [flagEntry({ version: 7 })]);
+    first.reached({ epoch: id("epoch"), revision: 9 });
     await cache.close();
 
-    const second = createSnapshotHolder({ now: () => now() + 60_000, pace: { restMs: () => 0 } });
-    const nextCache = cacheFor(second);
-    await nextCache.restore();
-    expect(second.source).toBe("cache");
-    expect(second.snapshot).toEqual(first.snapshot);
-    expect(second.staleMs()).toBe(60_000);
-    await nextCache.close();
+    const next = cacheFor(createSnapshotHolder({ now, pace: { restMs: () => 0 } }));
+    expect(await next.read()).toMatchObject({
+      epoch: id("epoch"),
+      revision: 9,
+      entries: [{ value: { version: 7 } }],
+      currentAtMs: now(),
+    });
+    await next.close();
   });
 
   it("writes a snapshot without any entry, too", async () => {
@@ -118,9 +131,8 @@ describe("given a cache for an edge", () => {
     file = join(directory, "snapshot");
     const holder = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
     const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
-    await cache.restore();
+    expect(await cache.read()).toBeUndefined();
     await cache.close();
-    expect(holder.snapshot).toBeUndefined();
     expect(lines.join("")).toContain("the snapshot cache is of no use");
   });
 

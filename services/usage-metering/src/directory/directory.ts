@@ -1,13 +1,14 @@
 import { createKeyDirectory, type KeyDirectory } from "@halyard/api-keys";
 import type {
   EnvironmentEntry,
+  FlagEntry,
   KeyEntry,
   LiveEntry,
   OrganizationEntry,
   PlanLimits,
   Tombstone,
 } from "@halyard/contracts";
-import type { SnapshotEntry } from "@halyard/jetstream";
+import { createFlagIndex, type FlagAddress, type SnapshotEntry } from "@halyard/jetstream";
 import { createNewestEntries } from "./newest-entries.ts";
 
 /**
@@ -16,7 +17,7 @@ import { createNewestEntries } from "./newest-entries.ts";
  */
 export type KnownOrganization = { plan: string; limits: PlanLimits; projectCount: number };
 export type KnownEnvironment = { environmentId: string; name: string };
-export type FlagPlace = { flagId: string; environmentId: string };
+export type FlagPlace = FlagAddress;
 
 export type Directory = {
   keys: KeyDirectory;
@@ -24,16 +25,52 @@ export type Directory = {
   /** The environments of a project in which a flag exists, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
   flagExists(place: FlagPlace): boolean;
-  /** Takes a whole snapshot in place of what is known. */
-  replace(entries: readonly SnapshotEntry[]): void;
+  /** Begins a replacement by a whole snapshot. The present state stays in use until `finish`. */
+  beginReplacing(): { take(entry: SnapshotEntry): void; finish(): void };
   apply(entry: SnapshotEntry): void;
 };
 
 export function createDirectory(): Directory {
   const keys = createKeyDirectory();
+  let known = createKnown();
+  return {
+    keys,
+    organization: (organizationId) => known.organizations.find(organizationId),
+    environmentsOf({ projectId, flagId }) {
+      const { environments, flags } = known;
+      return [...known.environmentsOf(projectId)]
+        .toSorted()
+        .filter((environmentId) => flags.standing({ flagId, environmentId }) === "exists")
+        .flatMap((environmentId) => environments.find(environmentId) ?? []);
+    },
+    flagExists: (place) => known.flags.standing(place) === "exists",
+    beginReplacing() {
+      const [next, keyRead] = [createKnown(), keys.beginReplacing()];
+      return {
+        take(entry) {
+          const { address, value } = entry;
+          if (address.kind === "key") keyRead.take(address.keyId, value as KeyEntry | Tombstone);
+          else next.apply(entry);
+        },
+        finish() {
+          known = next;
+          keyRead.finish();
+        },
+      };
+    },
+    apply(entry) {
+      const { address, value } = entry;
+      if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
+      else known.apply(entry);
+    },
+  };
+}
+
+/** Everything but the keys. */
+function createKnown() {
   const organizations = createNewestEntries<KnownOrganization>();
   const environments = createNewestEntries<KnownEnvironment>();
-  const flags = createNewestEntries<"exists">();
+  const flags = createFlagIndex();
   /** Environments stay in their project for ever. */
   const idsByProject = new Map<string, Set<string>>();
 
@@ -48,43 +85,28 @@ export function createDirectory(): Directory {
     idsByProject.set(entry.project_id, ids.add(environmentId));
   }
 
-  function apply({ address, value }: SnapshotEntry): void {
-    switch (address.kind) {
-      case "organization":
-        organizations.apply(address.organizationId, value, knownOrganization(value));
-        return;
-      case "environment":
-        takeEnvironment(address.environmentId, value as EnvironmentEntry | Tombstone);
-        return;
-      case "key":
-        keys.apply(address.keyId, value as KeyEntry | Tombstone);
-        return;
-      case "flag":
-        flags.apply(flagKey(address), value, isDeleted(value) ? undefined : "exists");
-        return;
-      case "project":
-        // Its name is for people; nothing here depends on it.
-        return;
-    }
-  }
-
-  const flagExists = (place: FlagPlace) => flags.find(flagKey(place)) !== undefined;
   return {
-    keys,
-    organization: organizations.find,
-    environmentsOf({ projectId, flagId }) {
-      const ids = [...(idsByProject.get(projectId) ?? [])].toSorted();
-      return ids
-        .filter((environmentId) => flagExists({ flagId, environmentId }))
-        .flatMap((environmentId) => environments.find(environmentId) ?? []);
+    organizations,
+    environments,
+    flags,
+    environmentsOf: (projectId: string): Iterable<string> => idsByProject.get(projectId) ?? [],
+    apply({ address, value }: SnapshotEntry): void {
+      switch (address.kind) {
+        case "organization":
+          organizations.apply(address.organizationId, value, knownOrganization(value));
+          return;
+        case "environment":
+          takeEnvironment(address.environmentId, value as EnvironmentEntry | Tombstone);
+          return;
+        case "flag":
+          flags.apply(address, value as FlagEntry | Tombstone);
+          return;
+        case "project":
+        case "key":
+          // Names of projects are not used here. The key directory holds the keys.
+          return;
+      }
     },
-    flagExists,
-    replace(entries) {
-      for (const kind of [organizations, environments, flags, idsByProject]) kind.clear();
-      keys.replace([]);
-      for (const entry of entries) apply(entry);
-    },
-    apply,
   };
 }
 
@@ -92,10 +114,6 @@ function knownOrganization(value: LiveEntry | Tombstone): KnownOrganization | un
   if (isDeleted(value)) return undefined;
   const { plan, limits, project_count } = value as OrganizationEntry;
   return { plan, limits, projectCount: project_count };
-}
-
-function flagKey({ flagId, environmentId }: FlagPlace): string {
-  return `${environmentId}.${flagId}`;
 }
 
 function isDeleted(value: LiveEntry | Tombstone): value is Tombstone {

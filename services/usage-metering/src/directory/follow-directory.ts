@@ -8,20 +8,18 @@ import type { Directory } from "./directory.ts";
 export function followDirectory(options: {
   connection: NatsConnection;
   directory: Directory;
-  /** Everything was read, at the start and after every loss of the connection. */
-  onReadAnew: () => void;
+  /** The directory is up to date, at the start and after every interruption. */
+  onCurrent: () => void;
   logger: Logger;
 }): FollowedSnapshot {
-  const { directory, onReadAnew, logger } = options;
+  const { directory, onCurrent, logger } = options;
   return followSnapshot({
     connection: options.connection,
     filter: everythingFilter,
     logger,
     follower: {
-      replace(_epoch, entries) {
-        directory.replace(entries);
-        onReadAnew();
-      },
+      beginRead: directory.beginReplacing,
+      current: onCurrent,
       apply: directory.apply,
       rejected(key, problem) {
         logger.error({ key, problem }, "an entry of the snapshot was left out");

@@ -6,7 +6,6 @@ export type NewestEntries<Known> = {
   /** Undefined is known of what was deleted. */
   apply(key: string, entry: { version: number }, known: Known | undefined): void;
   find(key: string): Known | undefined;
-  clear(): void;
 };
 
 export function createNewestEntries<Known>(): NewestEntries<Known> {
@@ -17,6 +16,5 @@ export function createNewestEntries<Known>(): NewestEntries<Known> {
       if (before === undefined || before.version < version) stored.set(key, { version, known });
     },
     find: (key) => stored.get(key)?.known,
-    clear: () => stored.clear(),
   };
 }

@@ -8,24 +8,26 @@ import type { Logger } from "pino";
 export function followKeys(options: {
   connection: NatsConnection;
   keys: KeyDirectory;
-  /** All keys were read, at the start and after every loss of the connection. */
-  onReadAnew: () => void;
+  /** The keys are up to date, at the start and after every interruption. */
+  onCurrent: () => void;
   logger: Logger;
 }): FollowedSnapshot {
-  const { keys, onReadAnew, logger } = options;
+  const { keys, onCurrent, logger } = options;
   return followSnapshot({
     connection: options.connection,
     filter: allKeysFilter,
     logger,
     follower: {
-      replace(_epoch, entries) {
-        keys.replace(
-          entries.flatMap(({ address, value }) =>
-            address.kind === "key" ? [[address.keyId, value as KeyEntry | Tombstone] as const] : [],
-          ),
-        );
-        onReadAnew();
+      beginRead() {
+        const { take, finish } = keys.beginReplacing();
+        return {
+          take({ address, value }) {
+            if (address.kind === "key") take(address.keyId, value as KeyEntry | Tombstone);
+          },
+          finish,
+        };
       },
+      current: onCurrent,
       apply({ address, value }) {
         if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
       },

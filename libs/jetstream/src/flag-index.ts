@@ -1,0 +1,74 @@
+import type { FlagEntry, Tombstone } from "@halyard/contracts";
+
+/**
+ * The flags that exist in each environment, and nothing else of them: for services that keep hundreds of
+ * thousands in memory and need neither their rules nor their names. Versions decide, not the order of
+ * arrival: a deleted flag stays deleted when an older entry arrives.
+ */
+export type FlagAddress = { flagId: string; environmentId: string };
+
+export type FlagIndex = {
+  /** Applies an entry unless it is older. Returns whether the entry was newer. */
+  apply(address: FlagAddress, entry: FlagEntry | Tombstone): boolean;
+  standing(address: FlagAddress): "exists" | "deleted" | "unknown";
+  /** Returns the project of an environment; undefined for one that never had a flag. */
+  projectOf(environmentId: string): string | undefined;
+  /** Returns whether an entry of this flag has arrived, in any environment. */
+  hasFlag(flagId: string): boolean;
+};
+
+/** The versions of an environment's flags. A negative version is that of a deletion. */
+type Environment = { projectId: string | undefined; versions: Map<string, number> };
+
+export function createFlagIndex(): FlagIndex {
+  const environments = new Map<string, Environment>();
+  /** One string for each flag id, which all environments share. */
+  const flagIds = new Map<string, string>();
+
+  function environmentFor(id: string): Environment {
+    const known = environments.get(id);
+    if (known !== undefined) return known;
+    const environment = { projectId: undefined, versions: new Map<string, number>() };
+    environments.set(detached(id), environment);
+    return environment;
+  }
+
+  function sharedId(id: string): string {
+    const known = flagIds.get(id);
+    if (known !== undefined) return known;
+    const shared = detached(id);
+    flagIds.set(shared, shared);
+    return shared;
+  }
+
+  function versionOf({ flagId, environmentId }: FlagAddress): number {
+    return environments.get(environmentId)?.versions.get(flagId) ?? 0;
+  }
+
+  return {
+    apply({ flagId, environmentId }, entry) {
+      const environment = environmentFor(environmentId);
+      const { versions } = environment;
+      if (Math.abs(versions.get(flagId) ?? 0) >= entry.version) return false;
+      if ("deleted" in entry) {
+        versions.set(sharedId(flagId), -entry.version);
+      } else {
+        versions.set(sharedId(flagId), entry.version);
+        environment.projectId ??= entry.project_id;
+      }
+      return true;
+    },
+    standing(address) {
+      const version = versionOf(address);
+      if (version === 0) return "unknown";
+      return version > 0 ? "exists" : "deleted";
+    },
+    projectOf: (environmentId) => environments.get(environmentId)?.projectId,
+    hasFlag: (flagId) => flagIds.has(flagId),
+  };
+}
+
+/** Copies a string. A part of a longer string would keep all of that in memory. */
+function detached(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
+}
