@@ -57,8 +57,8 @@ export function buildSnapshot(epoch: string, entries: Iterable<Entry>): Snapshot
   return snapshot;
 }
 
-/** Returns whether the entry was taken. */
-function put(snapshot: Snapshot, { address, value }: Entry): boolean {
+/** Puts an entry into a snapshot unless the same or a newer version is held. Returns whether it was put. */
+export function put(snapshot: Snapshot, { address, value }: Entry): boolean {
   switch (address.kind) {
     case "organization":
       return snapshot.organizations.put(
