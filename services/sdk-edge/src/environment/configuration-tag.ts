@@ -37,7 +37,7 @@ export class ConfigurationState {
     this.#newestMs = newestMs;
   }
 
-  /** Replaces a flag; undefined where there was none, or is none. */
+  /** Replaces a flag. `before` is undefined for a new flag, `after` for a removed one. */
   change(before: StampedFlag | undefined, after: StampedFlag | undefined): void {
     // Deletions are forgotten at different times, so a deleted flag counts like one that never was.
     if (before?.deleted === false) this.#live.remove(textOf(before));

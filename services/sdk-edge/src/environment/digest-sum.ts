@@ -4,8 +4,8 @@ import { hash } from "node:crypto";
 const words = 8;
 
 /**
- * A hash of a set of texts: the sum of their SHA-256, word by word. A text that comes or goes costs one
- * digest, and the order in which the texts came does not matter.
+ * A hash of a set of texts: the sum of their SHA-256, word by word. Adding or removing a text costs one
+ * digest, and the order of additions does not matter.
  */
 export class DigestSum {
   readonly #sum = new Uint32Array(words);

@@ -27,7 +27,7 @@ export type EnvironmentView = {
   /** The values that outcomes have, whoever evaluated them. */
   valuesOf(outcomeNumbers: Uint8Array): FlagValues;
   tagOf(outcomeNumbers: Uint8Array): string;
-  /** Whether the rules of all flags together may take more than some tens of milliseconds. */
+  /** True if evaluating the rules of all flags may take more than some tens of milliseconds. */
   readonly isCostly: boolean;
 };
 

@@ -1,9 +1,8 @@
 import { type KeptAnswers, type KeptAnswersBudget, keptAnswers } from "./kept-answers.ts";
 
 /**
- * Finds answers that were given before. Where few users' values differ, the same answers come again and
- * again: the first ones are kept. Where no two are the same, the search stops, but for a look now and
- * then.
+ * The first answers of a view, by their tags. With few different answers, the first ones repeat. After many
+ * answers without a repetition the search pauses, because it would only cost time.
  */
 export type FirstAnswers<T> = Pick<KeptAnswers<T>, "get" | "keep">;
 

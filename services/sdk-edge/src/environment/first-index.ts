@@ -1,4 +1,4 @@
-/** Returns the first index from which on a condition holds, or the length, by binary search. */
+/** Returns the first index at which a condition holds, by binary search; the length if there is none. */
 export function firstIndex<T>(list: readonly T[], holds: (one: T) => boolean): number {
   let low = 0;
   let high = list.length;

@@ -9,9 +9,9 @@ import { DigestSum } from "./digest-sum.ts";
 const mostListed = 1_024;
 
 /**
- * The keys of an environment's flags, in order, and everything that is prepared from keys alone: most
- * changes leave it as it is. It consists of the keys of each segment, so that a flag that comes or goes
- * costs one segment, and the rest is copied as bytes when a request needs it.
+ * The keys of an environment's flags, in order, with everything that is prepared from keys alone. Changes
+ * of states and rules leave it as it is. Creating or deleting a flag replaces the keys of one segment; the
+ * text of the others is copied as bytes when a request needs it.
  */
 export class FlagKeys {
   readonly segments: readonly SegmentKeys[];
@@ -30,13 +30,13 @@ export class FlagKeys {
     return this.#outcomes;
   }
 
-  /** Names the set of keys, whatever segments they are in. */
+  /** Hash of the set of keys. It does not depend on the segments. */
   get digest(): Buffer {
     this.#digest ??= this.isLarge ? sumOf(this.segments) : digestOfList(this.segments);
     return this.#digest;
   }
 
-  /** Whether the tags of an environment with these keys are made of sums and hashes. */
+  /** True if tags consist of a sum and a hash instead of the list and the bits. */
   get isLarge(): boolean {
     return this.size > mostListed;
   }
@@ -134,9 +134,7 @@ function writeTemplate(keys: readonly string[], shape: TemplateShape): Template 
 
 const comma = 0x2c;
 
-/**
- * The text of all flags between a beginning and an end, in bytes of its own with `spareBytes` behind it.
- */
+/** The text of all flags between a beginning and an end, as new bytes with `spareBytes` after it. */
 export function joinTemplates(
   { segments, size }: FlagKeys,
   shape: TemplateShape,

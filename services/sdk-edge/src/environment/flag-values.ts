@@ -34,7 +34,7 @@ export type ValuesWriter = {
 
 const writers = new WeakMap<FlagKeys, ValuesWriter>();
 
-/** The writer for flags with these keys, whatever their rules are. */
+/** The writer for flags with these keys. It does not depend on their rules. */
 export function valuesWriterOf(keys: FlagKeys): ValuesWriter {
   let writer = writers.get(keys);
   if (writer === undefined) {

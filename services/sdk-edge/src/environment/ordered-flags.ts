@@ -92,7 +92,7 @@ function segmentsOf(ordered: readonly PreparedFlag[]): Segment[] {
   return segments.length === 0 ? [new Segment([])] : segments;
 }
 
-/** The index of the segment in which a key is, or would be. */
+/** The index of the segment that contains a key, or would contain it. */
 function segmentIndexOf(flags: OrderedFlags, key: string): number {
   const next = firstIndex(flags, ({ all }) => (all[0]?.entry.key ?? key) > key);
   return Math.max(0, next - 1);

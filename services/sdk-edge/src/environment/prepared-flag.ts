@@ -5,7 +5,7 @@ import { type CompiledFlag, compile, emptyContext, numberOfOutcome } from "@haly
 export type PreparedFlag = {
   readonly entry: FlagEntry;
   readonly flag: CompiledFlag;
-  /** Cost of evaluating it, in conditions; 0 for a flag that depends on nobody. */
+  /** Cost of evaluating it, in conditions; 0 if its outcome is constant. */
   readonly weight: number;
   /** Number of its outcome for the empty context. */
   readonly outcomeForNobody: number;

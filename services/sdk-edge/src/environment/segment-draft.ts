@@ -16,7 +16,7 @@ export class SegmentDraft {
   /** The keys of all flags; undefined while they are those of the previous segment. */
   #keys: { list: string[]; added: string[]; removed: string[] } | undefined;
   #weight: number;
-  /** Whether two flags may claim the same key; then the segment works out everything again. */
+  /** True if two flags may claim the same key; the segment then derives everything from its flags. */
   #hasRivals: boolean;
 
   constructor(previous: Segment) {

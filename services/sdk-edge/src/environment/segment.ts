@@ -22,7 +22,7 @@ export class Segment {
   #evaluateAll: EvaluateAll | undefined;
   #outcomesForNobody: Uint8Array | undefined;
 
-  /** Derives everything from all flags, unless it is known. */
+  /** Derives from all flags everything that is not given. */
   constructor(all: readonly PreparedFlag[], known?: Pick<Segment, "flags" | "keys" | "weight">) {
     this.all = all;
     this.flags = known?.flags ?? newestOfEachKey(all);

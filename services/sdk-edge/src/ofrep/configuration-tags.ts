@@ -9,14 +9,13 @@ import type { Snapshot } from "../snapshot/snapshot.ts";
 import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
 
 /**
- * The present configuration tag of each environment, kept in step with the snapshot, and the tags of the
- * states before it, so that a client that was told of one of them by an edge that is behind this one need
- * not wait for it.
+ * The present configuration tag of each environment and the tags of its recent states. A client that received
+ * one of the recent tags from another edge does not wait: this edge is ahead.
  *
- * For each change of a flag it is noted what the flag was before and after. The tags of earlier states are
- * worked out from that backwards, and only when a client comes with a tag that is not the present one. All
- * edges take the changes in the same order, but one takes several together that another takes one by one;
- * going back flag by flag meets all the states that any of them can have been in.
+ * The last changes are kept with the flag before and after each. The tags of recent states are calculated
+ * backwards from the present one, only for a client with a tag that is not the present one. All edges apply
+ * changes in the same order, but one may apply several together. Going back flag by flag finds every state
+ * that any edge can have been in.
  */
 export type ConfigurationTags = {
   /** Takes every change of the snapshot, in order. */
@@ -26,10 +25,10 @@ export type ConfigurationTags = {
   includes(environmentId: string, tag: ConfigurationTag): boolean;
 };
 
-/** A change of a flag; `before` is undefined where there was none. */
+/** A change of a flag; `before` is undefined for a new flag. */
 type Step = { before: StampedFlag | undefined; after: StampedFlag };
 
-/** The state of an environment whose tag was asked for. What is undefined was not asked for since. */
+/** The state of an environment whose tag was requested; undefined parts are calculated at their next use. */
 type Present = {
   state: ConfigurationState;
   tag: ConfigurationTag | undefined;
@@ -37,8 +36,8 @@ type Present = {
 };
 
 /**
- * More changes than somebody makes to one environment within the second or two for which this is
- * asked. Each takes some hundred bytes.
+ * Number of changes kept for each environment: more than people make within the second or two in which a
+ * client refetches. Each takes some hundred bytes.
  */
 const mostSteps = 16;
 

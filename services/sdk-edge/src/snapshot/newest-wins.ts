@@ -3,14 +3,14 @@ import { tombstoneLifetimeMs } from "@halyard/contracts";
 export type Stamped = { version: number; committed_at: string };
 
 /**
- * A map in which the newest version of an entry wins, in whatever order the entries come. A deletion is
- * an entry too: while it is remembered, nothing older can take its place.
+ * A map that keeps the newest version of each entry, whatever the order of arrival. A deletion is an entry
+ * too: while it is kept, nothing older can replace it.
  *
  * The map changes in place, because copying it for each change would cost as much as all of its entries.
  * Readers get it as a `ReadonlyMap`.
  */
 export class NewestWins<E extends Stamped> extends Map<string, E> {
-  /** Ids of deleted entries in the order of their deletion; undefined until there is one. */
+  /** Ids of deleted entries in the order of their deletion; undefined before the first. */
   #deletions: Set<string> | undefined;
 
   /** Takes an entry unless the same or a newer version is held. Returns whether it was taken. */

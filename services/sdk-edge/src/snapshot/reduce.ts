@@ -24,14 +24,14 @@ export type TakenEntry = Entry & { before: LiveEntry | Tombstone | undefined };
 
 export type Reduction = {
   changed: Changed;
-  /** The entries that were newer than the held ones, in the order in which they came. */
+  /** The entries that were newer than the held ones, in the order of arrival. */
   taken: readonly TakenEntry[];
 };
 
 /**
  * Puts entries into a snapshot and returns the changes. Versions decide, not arrival: an entry that comes
- * late or twice changes nothing, a deleted flag stays deleted whatever older version of it arrives, and
- * the same entries in any order end in the same snapshot. The cost depends on the entries alone.
+ * late or twice changes nothing, an older version of a deleted flag does not restore it, and the same
+ * entries in any order end in the same snapshot. The cost depends on the entries alone.
  */
 export function reduce(snapshot: Snapshot, entries: Iterable<Entry>): Reduction {
   const environments = new Set<string>();
@@ -57,8 +57,8 @@ export function buildSnapshot(epoch: string, entries: Iterable<Entry>): Snapshot
   return snapshot;
 }
 
-/** Returns whether the entry was taken. */
-function put(snapshot: Snapshot, { address, value }: Entry): boolean {
+/** Puts an entry into a snapshot unless the same or a newer version is held. Returns whether it was put. */
+export function put(snapshot: Snapshot, { address, value }: Entry): boolean {
   switch (address.kind) {
     case "organization":
       return snapshot.organizations.put(
@@ -107,8 +107,8 @@ function putFlag(
 }
 
 /**
- * Replaces the parts of a flag that it has in common with others by one shared object. Every entry is
- * parsed with strings and arrays of its own, and a hundred thousand flags need these only once.
+ * Replaces the parts that a flag has in common with others by one shared object. Parsing gives every entry
+ * strings and arrays of its own, which are more than half of its memory.
  */
 function shareWithin(environment: EnvironmentFlags, flag: FlagEntry): void {
   environment.projectId ??= flag.project_id;

@@ -1,9 +1,38 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Changed, changedBetween } from "./changed.ts";
-import { buildSnapshot, type Entry, reduce } from "./reduce.ts";
-import { entryAt, type Snapshot } from "./snapshot.ts";
+import { entriesOf } from "./entries-of.ts";
+import { type Entry, put, reduce } from "./reduce.ts";
+import { emptySnapshot, entryAt, type Snapshot } from "./snapshot.ts";
 
 /**
- * Takes the entries of a full read in place of the held ones.
+ * A full read that is under way. The held snapshot stays as it is until the read is finished. An entry that
+ * equals the held one becomes that very object, and what was received for it is garbage at once; so a read
+ * that brings little needs little memory beside the held snapshot.
+ */
+export type FullRead = {
+  take(entry: Entry): void;
+  /** Takes the entries of the read in place of the held ones. Nothing is taken afterwards. */
+  finish(
+    held: Snapshot | undefined,
+    facts: { epoch: string; followedUntilNow: boolean },
+  ): { snapshot: Snapshot; changed: Changed };
+};
+
+export function beginFullRead(held: Snapshot | undefined): FullRead {
+  const read = emptySnapshot("");
+  return {
+    take({ address, value }) {
+      const before = held && entryAt(held, address);
+      const isHeld = before?.version === value.version && isDeepStrictEqual(before, value);
+      put(read, { address, value: isHeld ? before : value });
+    },
+    finish: (present, { epoch, followedUntilNow }) =>
+      replaceSnapshot(present, { ...read, epoch }, { followedUntilNow }),
+  };
+}
+
+/**
+ * Takes a snapshot that was read in place of the held one.
  *
  * Another epoch means that everything was written again, perhaps from an older state of the database,
  * so held versions mean nothing: only the read counts.
@@ -12,28 +41,15 @@ import { entryAt, type Snapshot } from "./snapshot.ts";
  * is dropped, unless `followedUntilNow` says that it was held from following this very bucket a short
  * while ago: a deletion leaves an entry that is kept for days, so a missing entry was lost by the broker
  * and will be written again.
- *
- * Entries that did not change stay the same objects, so a full read that brings little needs little
- * memory beside its own entries.
  */
 export function replaceSnapshot(
   held: Snapshot | undefined,
-  read: { epoch: string; entries: Iterable<Entry> },
+  read: Snapshot,
   { followedUntilNow }: { followedUntilNow: boolean },
 ): { snapshot: Snapshot; changed: Changed } {
-  const { epoch, entries } = read;
-  if (held?.epoch === epoch && followedUntilNow)
-    return { snapshot: held, changed: reduce(held, entries).changed };
-  const known = held?.epoch === epoch ? newestOf(held, entries) : entries;
-  const snapshot = buildSnapshot(epoch, known);
-  return { snapshot, changed: changedBetween(held, snapshot) };
-}
-
-/** Each entry that was read, or the held one if that is as new. */
-function* newestOf(held: Snapshot, entries: Iterable<Entry>): Generator<Entry> {
-  for (const { address, value } of entries) {
-    const before = entryAt(held, address);
-    const isHeld = before !== undefined && before.version >= value.version;
-    yield isHeld ? { address, value: before } : { address, value };
+  if (held?.epoch === read.epoch) {
+    if (followedUntilNow) return { snapshot: held, changed: reduce(held, entriesOf(read)).changed };
+    for (const entry of entriesOf(held)) if (entryAt(read, entry.address)) put(read, entry);
   }
+  return { snapshot: read, changed: changedBetween(held, read) };
 }

@@ -2,7 +2,7 @@ import type { SnapshotRevision } from "@halyard/contracts";
 import { type Changed, changedBetween, isNothing } from "./changed.ts";
 import type { Pace } from "./pace.ts";
 import { type Entry, reduce, type TakenEntry } from "./reduce.ts";
-import { replaceSnapshot } from "./replace.ts";
+import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
@@ -41,10 +41,20 @@ export type SnapshotHolder = {
   restore(cached: { snapshot: Snapshot; currentAtMs: number }): void;
   /** Says that all that NATS has was handed over up to this moment. */
   confirmCurrent(): void;
-  replace(epoch: string, entries: readonly Entry[]): void;
+  /** Begins a full read. The snapshot stays as it is until the read is finished. */
+  beginRead(): HeldRead;
+  /** A full read at once. */
+  replace(epoch: string, entries: Iterable<Entry>): void;
   apply(entry: Entry): void;
   /** Every entry up to this revision was passed to `replace` or `apply`. */
   reached(revision: SnapshotRevision): void;
+};
+
+/** A full read that is under way. It may be abandoned. */
+export type HeldRead = {
+  take(entry: Entry): void;
+  /** The entries that were taken are all that exist. */
+  finish(epoch: string): void;
 };
 
 /**
@@ -88,6 +98,22 @@ export function createSnapshotHolder(options: {
     onApplied();
   }
 
+  function beginRead(): HeldRead {
+    const read = beginFullRead(snapshot);
+    return {
+      take: read.take,
+      finish(epoch) {
+        takeWaiting();
+        const followedUntilNow = source === "nats" && now() - currentAtMs < longestGapMs;
+        const replaced = read.finish(snapshot, { epoch, followedUntilNow });
+        snapshot = replaced.snapshot;
+        source = "nats";
+        currentAtMs = now();
+        announce({ ...replaced, whole: true, taken: [] });
+      },
+    };
+  }
+
   return {
     get snapshot() {
       return snapshot;
@@ -116,14 +142,11 @@ export function createSnapshotHolder(options: {
     confirmCurrent: () => {
       currentAtMs = now();
     },
+    beginRead,
     replace(epoch, entries) {
-      takeWaiting();
-      const followedUntilNow = source === "nats" && now() - currentAtMs < longestGapMs;
-      const replaced = replaceSnapshot(snapshot, { epoch, entries }, { followedUntilNow });
-      snapshot = replaced.snapshot;
-      source = "nats";
-      currentAtMs = now();
-      announce({ ...replaced, whole: true, taken: [] });
+      const read = beginRead();
+      for (const entry of entries) read.take(entry);
+      read.finish(epoch);
     },
     apply(entry) {
       // The first asks for the end of the turn, or of the rest; those that follow come along.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { isNothing } from "../../src/snapshot/changed.ts";
 import { buildSnapshot, type Entry } from "../../src/snapshot/reduce.ts";
-import { replaceSnapshot } from "../../src/snapshot/replace.ts";
+import { beginFullRead } from "../../src/snapshot/replace.ts";
 import { isDeleted, type Snapshot } from "../../src/snapshot/snapshot.ts";
 import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
 
@@ -13,7 +13,18 @@ const afterGap = { followedUntilNow: false };
 const following = { followedUntilNow: true };
 
 function replaced(held: Entry[], read: Entry[], rule: { followedUntilNow: boolean }) {
-  return replaceSnapshot(buildSnapshot(epoch, held), { epoch, entries: read }, rule);
+  return fullRead(buildSnapshot(epoch, held), { epoch, entries: read }, rule);
+}
+
+function fullRead(
+  held: Snapshot | undefined,
+  { epoch, entries }: { epoch: string; entries: Entry[] },
+  rule: { followedUntilNow: boolean },
+) {
+  const read = beginFullRead(held);
+  // Parsed again, as every entry that is read.
+  for (const entry of entries) read.take(JSON.parse(JSON.stringify(entry)));
+  return read.finish(held, { epoch, ...rule });
 }
 
 describe("given a full read under the epoch that is held", () => {
@@ -67,9 +78,9 @@ describe("given a full read under the epoch that is held", () => {
   ])("keeps the very entries when the read has nothing newer, %s", (_case, rule) => {
     const key = apiKey();
     const held = buildSnapshot(epoch, [one, two, key.entry]);
-    const entries = [key.entry, two, one].map((entry) => structuredClone(entry));
+    const entries = [key.entry, two, one];
     const before = flagsOf(held);
-    const { snapshot, changed } = replaceSnapshot(held, { epoch, entries }, rule);
+    const { snapshot, changed } = fullRead(held, { epoch, entries }, rule);
     expect(isNothing(changed)).toBe(true);
     for (const [flagId, entry] of before)
       expect(snapshot.environments.get(id("env"))?.flags.get(flagId)).toBe(entry);
@@ -82,15 +93,38 @@ describe("given a full read under another epoch", () => {
   it("takes it alone, older versions and all", () => {
     const older = flagEntry({ flag_id: id("flag", 1), version: 1 });
     const read = { epoch: newEpoch, entries: [older] };
-    const { snapshot, changed } = replaceSnapshot(held, read, following);
+    const { snapshot, changed } = fullRead(held, read, following);
     expect(snapshot.epoch).toBe(newEpoch);
     expect(versions(snapshot)).toEqual({ [id("flag", 1)]: 1 });
     expect(changed.environments).toEqual(new Set([id("env")]));
   });
 
+  it("changes nothing in an environment that was written again as it was", () => {
+    const gone = flagEntry({ environment_id: id("env", 2) });
+    const before = buildSnapshot(epoch, [one, two, gone]);
+    const { snapshot, changed } = fullRead(
+      before,
+      { epoch: newEpoch, entries: [two, one] },
+      following,
+    );
+    expect(changed.environments).toEqual(new Set([id("env", 2)]));
+    expect(flagsOf(snapshot).map(([, entry]) => entry)).toEqual([two.value, one.value]);
+  });
+
+  it("takes an entry of the same version that says something else", () => {
+    const other = flagEntry({ flag_id: id("flag", 1), version: 5, enabled: true });
+    const { snapshot, changed } = fullRead(
+      held,
+      { epoch: newEpoch, entries: [other, two] },
+      following,
+    );
+    expect(changed.environments).toEqual(new Set([id("env")]));
+    expect(flagsOf(snapshot)).toContainEqual([id("flag", 1), other.value]);
+  });
+
   it("resurrects what was deleted before, if the read says that it lives", () => {
     const before = buildSnapshot(epoch, [deletedFlag(9, id("flag", 1))]);
-    const { snapshot } = replaceSnapshot(before, { epoch: newEpoch, entries: [one] }, following);
+    const { snapshot } = fullRead(before, { epoch: newEpoch, entries: [one] }, following);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
   });
 });
@@ -98,7 +132,7 @@ describe("given a full read under another epoch", () => {
 describe("given nothing that is held", () => {
   it("takes what was read, and all of it is new", () => {
     const read = { epoch, entries: [one] };
-    const { snapshot, changed } = replaceSnapshot(undefined, read, afterGap);
+    const { snapshot, changed } = fullRead(undefined, read, afterGap);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
     expect(changed.environments).toEqual(new Set([id("env")]));
   });

@@ -79,6 +79,19 @@ describe("given a holder that follows NATS", () => {
     expect(holder.applied).toEqual({ epoch, revision: 4 });
   });
 
+  it("shows nothing of a full read before it is finished", () => {
+    const read = holder.beginRead();
+    read.take(flagEntry({ version: 8 }));
+    read.take(flagEntry({ flag_id: id("flag", 2) }));
+    expect(versionHeld()).toBe(1);
+    expect(versionHeld(id("flag", 2))).toBeUndefined();
+    expect(changes).toEqual([]);
+    read.finish(epoch);
+    expect(versionHeld()).toBe(8);
+    expect(versionHeld(id("flag", 2))).toBe(1);
+    expect(changes).toHaveLength(1);
+  });
+
   it("says nothing when nothing is new", async () => {
     holder.apply(held);
     await nextTurn();
