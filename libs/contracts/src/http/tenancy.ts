@@ -202,7 +202,7 @@ export const createEnvironment = defineRoute({
   params: ProjectParams,
   summary: "Add an environment to a project",
   description:
-    "Every flag of the project has a state in the new environment: disabled, rollout 100, no rules. The SDK endpoints return 200 flags immediately, and about 1,000 more each second. A project has at most 50 environments.",
+    "Every flag of the project has a state in the new environment: disabled, rollout 100, no rules. The SDK endpoints return 200 flags immediately, and up to 1,000 more each second. A project has at most 50 environments.",
   body: CreateEnvironment,
   idempotent: true,
   success: { status: 201, description: "The environment", body: Environment },
