@@ -18,7 +18,7 @@ import type { FlagDirectory, FlagPlace } from "./flag-directory.ts";
 export type OnFlagsGone = {
   /** A flag was deleted in an environment. */
   deleted(place: FlagPlace): void;
-  /** Everything of an epoch was read; whatever the directory does not have may be gone. */
+  /** A full read of an epoch has ended. Flags that the directory lacks may be deleted. */
   readAnew(epoch: string): void;
 };
 
