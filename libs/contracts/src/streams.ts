@@ -15,7 +15,7 @@ export const flagEventsStream = {
   /** The durable consumer of the service that tells customers' systems. */
   webhookConsumer: "webhook-dispatcher",
   maxAgeMs: 7 * 24 * 60 * 60 * 1000,
-  /** About a million events of the usual size. The oldest are discarded first. */
+  /** Two million events of 1 KiB. The oldest are discarded first. */
   defaultMaxBytes: 2 * 1024 * 1024 * 1024,
   /** Within this time the broker itself drops a message id that it has seen. */
   duplicateWindowMs: 2 * 60 * 1000,
@@ -84,8 +84,8 @@ export const snapshotBucket = {
 };
 
 /**
- * Minimum time for which a deletion stays in the snapshot, so that no older writer resurrects what was
- * deleted. A reader that resumes within one epoch from a revision of at most this age misses no deletion.
+ * Minimum time for which a deletion stays in the snapshot, so that no older writer brings the entry
+ * back. A reader that resumes within one epoch from a revision of at most this age misses no deletion.
  */
 export const tombstoneLifetimeMs = 7 * 24 * 60 * 60 * 1000;
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
 import { armNext, settle } from "../src/dispatch/dispatch-store.ts";
 import { cancelOfFlags } from "../src/schedules/cancel-of-flags.ts";
@@ -26,6 +26,7 @@ beforeAll(async () => {
   replicas = [await scheduler.startReplica(), await scheduler.startReplica()];
   for (const replica of replicas) await eventually(() => replica.knowsKey(tenant.serverKey));
 });
+afterEach(() => void jest.useRealTimers());
 afterAll(() => scheduler?.close());
 
 const first = () => replicas[0] as Replica;
@@ -159,7 +160,7 @@ describe("a deletion that nobody heard of", () => {
     expect((await statesOf([flag]))[0]?.status).toBe("pending");
   });
 
-  it("is not concluded while the snapshot is being rebuilt, however long that takes", async () => {
+  it("is not concluded while the snapshot is being rebuilt", async () => {
     const [restored] = (await scheduledFlags(1, { enable_at: inHours(1) })) as [Flag];
     const asked = Promise.withResolvers<string>();
     const gone = createSchedulesOfDeletedFlags({
@@ -206,6 +207,39 @@ describe("a deletion that nobody heard of", () => {
     await looked.promise;
     await gone.stop();
     expect(standings).toEqual(["rebuilt"]);
+  });
+
+  it("is concluded no sooner than 30 s after an outage of PostgreSQL", async () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
+    const flagsWithSchedules = oneScheduledFlag();
+    let looks = 0;
+    const sql = (async ([text]: TemplateStringsArray) => {
+      // A part of a statement.
+      if (text === "") return [];
+      looks += 1;
+      if (looks === 1) throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+      return flagsWithSchedules``;
+    }) as unknown as Replica["sql"];
+    const gone = createSchedulesOfDeletedFlags({
+      sql,
+      flags: { standing: () => "exists" },
+      directoryIsCurrent: () => true,
+      snapshotIsSettled: async () => true,
+      logger: pino({ level: "silent" }),
+    });
+    const advance = async (ms: number) => {
+      await jest.advanceTimersByTimeAsync(ms);
+      for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    };
+    gone.readAnew("epoch");
+    await advance(30_000);
+    expect(looks).toBe(1);
+    await advance(29_000);
+    expect(looks).toBe(1);
+    await advance(2_000);
+    expect(looks).toBe(2);
+    jest.useRealTimers();
+    await gone.stop();
   });
 
   function oneScheduledFlag(): Replica["sql"] {

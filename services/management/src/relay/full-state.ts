@@ -16,8 +16,8 @@ const pageBounds = { rows: 500, bytes: 256 * 1024 };
 
 /**
  * Reads the contents of the snapshot from the tables, in pages by primary key. Each page is a statement of
- * its own: however long the caller takes between two pages, no statement, transaction or snapshot of the
- * database stays open, and a lost connection costs one page.
+ * its own. No statement, transaction or snapshot of the database stays open between two pages, so the caller
+ * may take any time.
  *
  * Pages are of different moments. A change between two of them has an unsent row in the outbox.
  */

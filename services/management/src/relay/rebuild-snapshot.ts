@@ -44,7 +44,7 @@ export async function rebuildSnapshot(
   const start = await ensureSnapshot(broker.manager, broker.replicas);
   const { createdAt } = start;
   await lease.recordAsLeader(async (tx) => {
-    // Rows before the stream, in the order in which a lane locks them.
+    // A lane locks rows before the stream as well, so the two cannot deadlock.
     await settleOvertaken(tx);
     await recordRebuilding(tx, start);
   });

@@ -62,7 +62,8 @@ export function createSchedulesOfDeletedFlags(options: {
         if (sweep) await cancelOfMissingFlags();
       } catch (error) {
         if (!isOutage(error)) throw error;
-        sweepAsked ||= sweep;
+        // PostgreSQL may return with an older database, so the look waits for its full time again.
+        if (sweep) lookLater();
         logger.warn({ err: error }, "schedules of deleted flags are not cancelled yet");
         await alarm.sleep(retryAfterMs);
       }
@@ -93,6 +94,11 @@ export function createSchedulesOfDeletedFlags(options: {
     start();
   }
 
+  function lookLater(): void {
+    looks.forEach(clearTimeout);
+    looks = looksAfterMs.map((afterMs) => setTimeout(sweep, afterMs).unref());
+  }
+
   return {
     deleted(place) {
       deleted.push(place);
@@ -100,8 +106,7 @@ export function createSchedulesOfDeletedFlags(options: {
     },
     current(ofEpoch) {
       epoch = ofEpoch;
-      looks.forEach(clearTimeout);
-      looks = looksAfterMs.map((afterMs) => setTimeout(sweep, afterMs).unref());
+      lookLater();
     },
     async stop() {
       stopped = true;
