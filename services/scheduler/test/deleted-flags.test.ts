@@ -231,7 +231,7 @@ describe("a deletion that nobody heard of", () => {
       await jest.advanceTimersByTimeAsync(ms);
       for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
     };
-    gone.readAnew("epoch");
+    gone.current("epoch");
     await advance(30_000);
     expect(looks).toBe(1);
     await advance(29_000);
