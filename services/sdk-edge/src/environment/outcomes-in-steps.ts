@@ -13,8 +13,12 @@ export function* outcomesInSteps(
   const outcomeNumbers = new Uint8Array(keys.size);
   let index = 0;
   for (const { flags } of segments)
-    for (const { flag } of flags) {
-      outcomeNumbers[index] = numberOfOutcome(yield* evaluateInSteps(flag, context));
+    for (const { flag, outcomeForNobody } of flags) {
+      // A generator costs far more than a constant flag, and most flags of a large environment are constant.
+      outcomeNumbers[index] =
+        flag.constant === undefined
+          ? numberOfOutcome(yield* evaluateInSteps(flag, context))
+          : outcomeForNobody;
       index += 1;
     }
   return outcomeNumbers;
