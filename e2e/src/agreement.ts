@@ -1,5 +1,6 @@
 import {
   checkFlagEvent,
+  completeKey,
   type FlagEvent,
   flagEventsStream,
   snapshotBucket,
@@ -26,6 +27,22 @@ export async function awaitRest(sql: postgres.Sql, withinMs = 15_000): Promise<v
       return row?.unsent === 0;
     },
     { withinMs, because: "everything in the outbox is published" },
+  );
+}
+
+/**
+ * Waits until the snapshot is complete. Rows of the outbox are published while it is rebuilt, so an empty outbox
+ * does not show that a rebuild has ended.
+ */
+export async function awaitSnapshot(natsUrl: string): Promise<void> {
+  const subject = snapshotBucket.subjectPrefix + completeKey;
+  await eventually(
+    async () => {
+      const entries = await readAll(natsUrl, snapshotBucket.streamName);
+      const complete = entries.find((entry) => entry.subject === subject)?.payload;
+      return complete !== undefined && !("rebuilding" in (complete as object));
+    },
+    { because: "the snapshot is complete" },
   );
 }
 

@@ -1,6 +1,7 @@
 import {
   awaitEdgesAgree,
   awaitRest,
+  awaitSnapshot,
   faultsOfAnswers,
   faultsOfLog,
   faultsOfSnapshot,
@@ -78,6 +79,7 @@ export async function beginChapter(
     async faults() {
       await Promise.all(streams.map((stream) => stream.stop()));
       await awaitRest(sql);
+      await awaitSnapshot(nats.url);
       await awaitEdgesAgree({ sql, edges, ...place });
       const acknowledged = streams.flatMap((stream) => stream.acknowledged);
       const deleted = streams.flatMap((stream) => stream.deleted);

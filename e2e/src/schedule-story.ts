@@ -1,6 +1,12 @@
 import { scheduleStream } from "@halyard/contracts";
 import { type Called, call, eventually } from "@halyard/testing";
-import { awaitEdgesAgree, awaitRest, faultsOfLog, faultsOfSnapshot } from "./agreement.ts";
+import {
+  awaitEdgesAgree,
+  awaitRest,
+  awaitSnapshot,
+  faultsOfLog,
+  faultsOfSnapshot,
+} from "./agreement.ts";
 import { type CreatedFlag, createFlags } from "./changes.ts";
 import { forgetMessageIdsAtOnce } from "./disturbances.ts";
 import { awaitSchedulesAtRest, faultsOfScheduledChanges } from "./schedule-agreement.ts";
@@ -129,6 +135,7 @@ export async function beginScheduleStory(
     async faults({ withinMs = defaultRestWithinMs } = {}) {
       await awaitSchedulesAtRest(sql, nats.url, withinMs);
       await awaitRest(sql, withinMs);
+      await awaitSnapshot(nats.url);
       await awaitEdgesAgree({ sql, edges, ...place });
       await seen.stop();
       return [

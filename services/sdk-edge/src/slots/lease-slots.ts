@@ -67,15 +67,21 @@ export function createLeaseSlots(options: SlotOptions): LeaseSlots {
   };
 }
 
-/** Ends the entries of edges that stopped renewing, so that their counts no longer apply. */
+/**
+ * Ends the entries of edges that stopped renewing, so that their counts no longer apply. An ended entry stays
+ * while an organization's entry names the edge.
+ */
 function watchOthers(forMs: number, { edgeId, leases, store, times, logger }: SlotParts): void {
+  const isNamed = (id: string) =>
+    [...leases.content.organizations.values()].some(({ holders }) => id in holders);
   for (const [id, edge] of leases.content.edges) {
     edge.silentMs += forMs;
     if (id !== edgeId && !edge.isEnded && edge.silentMs > times.endAfterMs)
       void end(id, edge.revision);
     if (edge.isEnded && edge.silentMs > times.forgetAfterMs) {
-      edge.silentMs = Number.NEGATIVE_INFINITY;
-      void store.forget(leaseKey.edge(id));
+      const named = isNamed(id);
+      edge.silentMs = named ? 0 : Number.NEGATIVE_INFINITY;
+      if (!named) void store.forget(leaseKey.edge(id));
     }
   }
 

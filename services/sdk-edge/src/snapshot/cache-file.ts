@@ -12,14 +12,15 @@ import {
   Tombstone,
   toJsonSchema,
 } from "@halyard/contracts";
+import type { HeldSnapshot } from "@halyard/jetstream";
 import { entriesOf } from "./entries-of.ts";
 import type { Entry } from "./reduce.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
- * A snapshot as a file: a first line with the epoch and the revision, one line for each entry, and a last
- * line with the SHA-256 of everything before it, so that a truncated or damaged file is detected. The file's
- * modification time is the time at which the snapshot was last known to be current.
+ * A snapshot as a file: a first line with the epoch, the revision and the time, one line for each entry, and a
+ * last line with the SHA-256 of everything before it, so that a truncated or damaged file is detected. The
+ * file's modification time is the time at which the snapshot was last known to be current.
  */
 export type CachedSnapshot = {
   snapshot: Snapshot;
@@ -31,8 +32,12 @@ export type CachedSnapshot = {
 export type CachedEntries = {
   epoch: string;
   entries: readonly Entry[];
-  /** Undefined also if the file was written with other schemas, which may have rejected entries. */
-  revision: number | undefined;
+  /**
+   * What a follower can continue from, with the time in the first line, because a copy of the file can have
+   * another modification time. Undefined also if the file was written with other schemas, which may have
+   * rejected entries.
+   */
+  held: HeldSnapshot | undefined;
   currentAtMs: number;
 };
 
@@ -77,10 +82,10 @@ export async function touchCacheFile(file: string, currentAtMs: number): Promise
 
 async function writeLines(
   handle: FileHandle,
-  { snapshot, revision }: CachedSnapshot,
+  { snapshot, revision, currentAtMs }: CachedSnapshot,
 ): Promise<void> {
   const hash = createHash("sha256");
-  let lines = line({ format, epoch: snapshot.epoch, revision, schemas });
+  let lines = line({ format, epoch: snapshot.epoch, revision, currentAtMs, schemas });
   let count = 0;
   for (const { address, value } of entriesOf(snapshot)) {
     lines += line({ key: entryKey(address), value });
@@ -151,8 +156,14 @@ async function parseBody(body: Buffer): Promise<Omit<CachedEntries, "currentAtMs
     start = end + 1;
     if (entries.length % entriesPerTurn === 0) await nextTurn();
   }
-  const revision = header.schemas === schemas ? header.revision : undefined;
-  return { epoch: checkedHeader.value.epoch, entries, revision };
+  const { epoch } = checkedHeader.value;
+  return { epoch, entries, held: heldOf(epoch, header) };
+}
+
+function heldOf(epoch: string, header: Record<string, unknown>): HeldSnapshot | undefined {
+  const { revision, currentAtMs } = header;
+  const isKnown = typeof revision === "number" && typeof currentAtMs === "number";
+  return isKnown && header.schemas === schemas ? { epoch, revision, currentAtMs } : undefined;
 }
 
 function parseEntry(text: string): Entry | string {

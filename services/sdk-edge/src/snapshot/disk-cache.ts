@@ -96,7 +96,7 @@ export function createDiskCache(options: {
         return undefined;
       }
       epochOnDisk = reading.epoch;
-      logger.info({ file, revision: reading.revision }, "the snapshot cache was read");
+      logger.info({ file, revision: reading.held?.revision }, "the snapshot cache was read");
       return reading;
     },
     async close() {

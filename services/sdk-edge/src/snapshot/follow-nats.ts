@@ -1,13 +1,7 @@
 import { everythingFilter } from "@halyard/contracts";
-import {
-  collectRead,
-  type FollowedSnapshot,
-  followSnapshot,
-  type HeldSnapshot,
-} from "@halyard/jetstream";
+import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import type { CachedEntries } from "./cache-file.ts";
 import type { DiskCache } from "./disk-cache.ts";
 import { buildSnapshot } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
@@ -85,9 +79,9 @@ export function followNats(options: {
       connection,
       filter: everythingFilter,
       logger,
-      held: cached && heldBy(cached),
+      held: cached?.held,
       follower: {
-        beginRead: collectRead(holder.replace),
+        beginRead: holder.beginRead,
         resume(epoch, entries) {
           if (holder.source === "nats") for (const entry of entries) holder.apply(entry);
           else holder.replace(epoch, (cached?.entries ?? []).concat(entries));
@@ -118,9 +112,4 @@ export function followNats(options: {
       await followed?.stop();
     },
   };
-}
-
-/** Returns what the follower can continue from. */
-function heldBy({ epoch, revision, currentAtMs }: CachedEntries): HeldSnapshot | undefined {
-  return revision === undefined ? undefined : { epoch, revision, currentAtMs };
 }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { slotTimes } from "../../src/slots/clock.ts";
 import { createWorld, type SimulatedEdge, type World } from "./simulation.ts";
 
 /** Which streams are admitted while edges or NATS are unavailable, in simulated time. */
@@ -33,6 +34,15 @@ describe("given an edge with as many streams as the limit allows", () => {
     const seconds = await secondsUntil(async () => (await taken(other)) === "opened");
     expect(seconds).toBeGreaterThan(13);
     expect(seconds).toBeLessThan(30);
+  });
+
+  it("never counts a killed edge again, also not an edge that reads the bucket hours later", async () => {
+    one.kill();
+    await world.pass(2 * slotTimes.forgetAfterMs);
+    third.cutOff();
+    third.reconnect();
+    await world.pass(2_000);
+    expect(await taken(third)).toBe("opened");
   });
 
   it("frees the slots of a stopped edge immediately", async () => {

@@ -1,5 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
@@ -45,7 +54,8 @@ describe("given a snapshot that was written to a file", () => {
 
   it("reads the same snapshot, its revision, and the time at which it was current", async () => {
     const reading = await readCacheFile(file);
-    expect(reading).toMatchObject({ found: true, revision: 42, currentAtMs });
+    const held = { epoch: snapshot.epoch, revision: 42, currentAtMs };
+    expect(reading).toMatchObject({ found: true, held, currentAtMs });
     expect(reading.found && buildSnapshot(reading.epoch, reading.entries)).toEqual(snapshot);
   });
 
@@ -55,7 +65,12 @@ describe("given a snapshot that was written to a file", () => {
     const body = [JSON.stringify(header), ...lines.slice(1), ""].join("\n");
     const sha256 = createHash("sha256").update(body).digest("hex");
     await writeFile(file, `${body}${JSON.stringify({ sha256 })}\n`);
-    expect(await readCacheFile(file)).toMatchObject({ found: true, revision: undefined });
+    expect(await readCacheFile(file)).toMatchObject({ found: true, held: undefined });
+  });
+
+  it("continues from the time in the file, whatever time a copy of it has", async () => {
+    await utimes(file, new Date(), new Date());
+    expect(await readCacheFile(file)).toMatchObject({ found: true, held: { currentAtMs } });
   });
 
   it("lets nobody else read it, and leaves nothing beside it", async () => {
@@ -110,7 +125,7 @@ describe("given a cache for an edge", () => {
     const next = cacheFor(createSnapshotHolder({ now, pace: { restMs: () => 0 } }));
     expect(await next.read()).toMatchObject({
       epoch: id("epoch"),
-      revision: 9,
+      held: { epoch: id("epoch"), revision: 9, currentAtMs: now() },
       entries: [{ value: { version: 7 } }],
       currentAtMs: now(),
     });

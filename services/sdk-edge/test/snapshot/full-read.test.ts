@@ -1,0 +1,57 @@
+import { connectNats } from "@halyard/jetstream";
+import {
+  eventually,
+  openSnapshotBucket,
+  type SnapshotBucket,
+  startTestNats,
+  type TestNats,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { pino } from "pino";
+import { type FollowedNats, followNats } from "../../src/snapshot/follow-nats.ts";
+import { entryAt } from "../../src/snapshot/snapshot.ts";
+import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
+import { flagEntry, id } from "../builders.ts";
+
+const logger = pino({ level: "silent" });
+let nats: TestNats;
+let bucket: SnapshotBucket;
+let connection: NatsConnection;
+let followed: FollowedNats | undefined;
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  bucket = await openSnapshotBucket(nats.url);
+  connection = await connectNats({ nats: { url: nats.url }, name: "edge", logger });
+});
+afterAll(async () => {
+  await followed?.stop();
+  await connection.close();
+  await bucket.close();
+  await nats.stop();
+});
+
+describe("given an edge that reads a rewritten snapshot", () => {
+  it("keeps the entries that did not change, and collects no list of all", async () => {
+    const flag = flagEntry();
+    await bucket.rewrite([flag]);
+    const holder = createSnapshotHolder({ now: Date.now, pace: { restMs: () => 0 } });
+    const replace = jest.spyOn(holder, "replace");
+    const connecting = Promise.resolve(connection);
+    followed = followNats({
+      connection: connecting,
+      edge: id("user"),
+      holder,
+      cache: undefined,
+      logger,
+    });
+    const held = await eventually(() => holder.snapshot && entryAt(holder.snapshot, flag.address));
+    const { epoch } = holder.snapshot ?? {};
+
+    await bucket.rewrite([flag]);
+    await eventually(() => holder.snapshot?.epoch !== epoch);
+    expect(holder.snapshot && entryAt(holder.snapshot, flag.address)).toBe(held);
+    expect(replace).not.toHaveBeenCalled();
+  });
+});
