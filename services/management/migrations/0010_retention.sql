@@ -36,8 +36,8 @@ create table removed_history (
 grant select on audit_retention, removed_history to management_runtime;
 
 create function retention_cutoff(kept_days integer) returns timestamptz
-language sql volatile
-return clock_timestamp() - make_interval(days => greatest(kept_days, 30));
+language sql stable
+return now() - make_interval(days => greatest(kept_days, 30));
 
 -- The least id of version 7 of an instant.
 create function first_id_at(instant timestamptz) returns uuid
@@ -198,11 +198,11 @@ begin atomic
     limit at_most
     for update skip locked
   ), unseen as (
-    delete from keys_last_seen as seen using ended where seen.key_id = ended.id
+    delete from keys_last_seen where key_id = any (array(select id from ended))
   )
   delete from api_keys as key
-  using ended, environments as environment, projects as project
-  where key.id = ended.id
+  using environments as environment, projects as project
+  where key.id = any (array(select id from ended))
     and environment.id = key.environment_id and project.id = environment.project_id
   returning key.id, project.organization_id, key.version + 1, key.revoked_at is not null;
 end;
