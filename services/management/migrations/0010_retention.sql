@@ -5,8 +5,10 @@
 -- run with the owner's rights. They keep the last 30 days, whatever period they are given.
 --
 -- History and audit log get no index for it. Ids are of version 7, which begins with the time in milliseconds, so the
--- primary keys find old entries. `changed_at` decides: a row with another kind of id can stay, and never
--- goes too early.
+-- primary keys find old entries. A row is old when both its id and its `changed_at` are before the cutoff.
+--
+-- The runtime role can insert rows with any id and `changed_at`. Therefore the age of one row never justifies
+-- the removal of another: both functions check the age of every row that they remove.
 
 -- One row. The removals of all replicas lock it, so that one of them works at a time.
 create table audit_retention (
@@ -34,8 +36,8 @@ create table removed_history (
 grant select on audit_retention, removed_history to management_runtime;
 
 create function retention_cutoff(kept_days integer) returns timestamptz
-language sql volatile
-return clock_timestamp() - make_interval(days => greatest(kept_days, 30));
+language sql stable
+return now() - make_interval(days => greatest(kept_days, 30));
 
 -- The least id of version 7 of an instant.
 create function first_id_at(instant timestamptz) returns uuid
@@ -46,8 +48,9 @@ return (lpad(to_hex(floor(extract(epoch from instant) * 1000)::bigint), 12, '0')
 
 -- Visits entries in the order of their ids, each once, and removes those before them in the same chain, but
 -- for one. So each chain keeps its entries that are younger than the period and two older ones: the state at
--- the beginning of the period, and the state that a rollback would restore. Returns nulls while another
--- process removes something.
+-- the beginning of the period, and the state that a rollback would restore. Removal stops at the first young
+-- entry of a chain, so that all removed entries are old and leave no gap. Returns nulls while another process
+-- removes something.
 create function remove_old_history(
   kept_days integer, at_most integer, out visited_entries integer, out removed_entries integer
 )
@@ -55,6 +58,7 @@ language plpgsql security definer
 as $$
 declare
   cutoff timestamptz := retention_cutoff(kept_days);
+  cutoff_id uuid := first_id_at(cutoff);
   visited_before uuid;
   last_visited uuid;
 begin
@@ -65,7 +69,7 @@ begin
   with visited as materialized (
     select id, flag_id, environment_id, sequence
     from history
-    where id > visited_before and id < first_id_at(cutoff) and changed_at < cutoff
+    where id > visited_before and id < cutoff_id and changed_at < cutoff
     order by id
     limit at_most
   ), chains as (
@@ -76,10 +80,19 @@ begin
     select entry.id
     from chains as chain
     cross join lateral (
-      select max(earlier.sequence) as sequence
+      select coalesce(min(young.sequence), chain.newest_old + 1) as sequence
+      from history as young
+      where young.flag_id = chain.flag_id and young.environment_id = chain.environment_id
+        and young.sequence < chain.newest_old
+        and not (young.id < cutoff_id and young.changed_at < cutoff)
+    ) as after_old
+    cross join lateral (
+      select earlier.sequence
       from history as earlier
       where earlier.flag_id = chain.flag_id and earlier.environment_id = chain.environment_id
-        and earlier.sequence < chain.newest_old
+        and earlier.sequence < after_old.sequence
+      order by earlier.sequence desc
+      offset 1 limit 1
     ) as oldest_kept
     cross join lateral (
       select earlier.id
@@ -108,7 +121,9 @@ end
 $$;
 
 -- Removes the oldest entries of the audit log. The deletion of a flag takes what is left of the history of
--- that flag along, since verification compares the two. Returns nulls while another process removes something.
+-- that flag along, since verification compares the two. A deletion stays until all of that history is old. A
+-- deletion of a flag that exists is forged and takes nothing along. Returns nulls while another process removes
+-- something.
 create function remove_old_changes(
   kept_days integer, at_most integer, out removed_changes integer, out removed_entries integer
 )
@@ -116,6 +131,7 @@ language plpgsql security definer
 as $$
 declare
   cutoff timestamptz := retention_cutoff(kept_days);
+  cutoff_id uuid := first_id_at(cutoff);
 begin
   perform from audit_retention for update skip locked;
   if not found then
@@ -124,14 +140,22 @@ begin
   with removed as (
     delete from changes
     where id = any (array(
-      select id from changes
-      where id < first_id_at(cutoff) and changed_at < cutoff
-      order by id
+      select change.id from changes as change
+      where change.id < cutoff_id and change.changed_at < cutoff
+        and (change.action <> 'deleted' or (
+          select true from history as young
+          where young.flag_id = change.flag_id and young.environment_id = change.environment_id
+            and not (young.id < cutoff_id and young.changed_at < cutoff)
+          limit 1
+        ) is null)
+      order by change.id
       limit at_most
     ))
     returning action, flag_id, environment_id
   ), deleted_flags as (
-    select flag_id, environment_id from removed where action = 'deleted'
+    select flag_id, environment_id from removed
+    where action = 'deleted'
+      and (select true from flags as flag where flag.id = removed.flag_id) is null
   ), left_over as (
     delete from history
     where id = any (array(
@@ -174,11 +198,11 @@ begin atomic
     limit at_most
     for update skip locked
   ), unseen as (
-    delete from keys_last_seen as seen using ended where seen.key_id = ended.id
+    delete from keys_last_seen where key_id = any (array(select id from ended))
   )
   delete from api_keys as key
-  using ended, environments as environment, projects as project
-  where key.id = ended.id
+  using environments as environment, projects as project
+  where key.id = any (array(select id from ended))
     and environment.id = key.environment_id and project.id = environment.project_id
   returning key.id, project.organization_id, key.version + 1, key.revoked_at is not null;
 end;

@@ -141,6 +141,42 @@ async function addEntries(flag: { id: string }, count: number): Promise<void> {
       updated_at = (select max(changed_at) from history)`;
 }
 
+const yearAgo = () => ({
+  id: uuidv7({ msecs: daysAgo(365).getTime() }),
+  changed_at: daysAgo(365),
+  environment_id: ids.environmentId,
+});
+
+/** Inserts entries dated a year ago at the end of a chain, as the role of the service. */
+async function forgeEntries({ id }: { id: string }, count: number): Promise<void> {
+  const entry = {
+    flag_id: id,
+    enabled: true,
+    rollout_percentage: 1,
+    targeting_rules: "[]",
+    change_type: "manual",
+    changed_by: ids.userId,
+  };
+  const entries = Array.from({ length: count }, () => ({ ...yearAgo(), ...entry }));
+  await runtime`insert into history ${runtime(entries)}`;
+}
+
+/** Inserts a deletion dated a year ago into the audit log, as the role of the service. */
+async function forgeDeletion({ id, key }: { id: string; key: string }): Promise<void> {
+  const deletion = {
+    project_id: ids.projectId,
+    flag_id: id,
+    flag_key: key,
+    action: "deleted",
+    cause: "manual",
+    actor_id: ids.userId,
+    actor_email: "ada@example.com",
+  };
+  await runtime`insert into changes ${runtime({ ...yearAgo(), ...deletion })}`;
+}
+
+const anchors = () => admin`select entries::int from removed_history`;
+
 describe("without a period", () => {
   it("nothing is removed", async () => {
     const flag = await flagChanged("checkout", 99, 98, 97, 96);
@@ -278,6 +314,25 @@ describe("ended keys", () => {
       },
     ]);
   });
+
+  it("does not read the keys that end later", async () => {
+    await key("expired", { expires: 61 });
+    await admin`
+      insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id, environment_only,
+        version, created_at, expires_at)
+      select 'later-' || number, '', 'server', 'A key', ${ids.environmentId}, ${ids.userId}, false, 1,
+        now(), now() + number * interval '1 minute'
+      from generate_series(1, 5000) as number`;
+    await admin`analyze api_keys`;
+    const [read] = await runtime.begin(async (tx) => {
+      expect(await tx`select from remove_ended_keys(60, 1000)`).toHaveLength(1);
+      return tx`
+        select (seq_tup_read + idx_tup_fetch)::int as keys from pg_stat_xact_user_tables
+        where relname = 'api_keys'`;
+    });
+    // The planner reads a few keys at the ends of the index.
+    expect(read?.keys).toBeLessThan(100);
+  });
 });
 
 describe("the role that the service runs as", () => {
@@ -297,6 +352,41 @@ describe("the role that the service runs as", () => {
     await runtime`select remove_old_changes(-1, 1000)`;
     expect(await rolloutsOf(flag)).toEqual([100, 28, 27, 26]);
     expect(await actionsOf(flag)).toHaveLength(4);
+  });
+
+  it("cannot remove recent entries by appending entries with forged dates", async () => {
+    const flag = await flagChanged("checkout", 99, 90, 80, 3);
+    await forgeEntries(flag, 3);
+    now = daysAgo(2);
+    await committed((write) =>
+      changes.change(write, requestFor(flag.id), { rollout_percentage: 2 }),
+    );
+    await runtime`select remove_old_history(30, 1000)`;
+    expect(await rolloutsOf(flag)).toEqual([90, 80, 3, 1, 1, 1, 2]);
+    expect(await anchors()).toEqual([{ entries: 1 }]);
+    expect(await breaks()).toEqual([]);
+  });
+
+  it("cannot remove the history of a flag that exists by a forged deletion", async () => {
+    const changed = await flagChanged("changed", 99, 90, 80, 3);
+    const unchanged = await flagChanged("unchanged", 99, 90, 80);
+    await retain({ auditDays: 60 });
+    await forgeDeletion(changed);
+    await forgeDeletion(unchanged);
+    await runtime`select remove_old_changes(30, 1000)`;
+    expect(await rolloutsOf(changed)).toEqual([90, 80, 3]);
+    expect(await rolloutsOf(unchanged)).toEqual([90, 80]);
+    expect(await anchors()).toEqual([{ entries: 1 }, { entries: 1 }]);
+  });
+
+  it("cannot remove the recent history of a deleted flag by a forged deletion", async () => {
+    const flag = await flagChanged("bygone", 99, 90, 80, 3);
+    await deleteFlag(flag, 2);
+    await retain({ auditDays: 60 });
+    await forgeDeletion(flag);
+    await runtime`select remove_old_changes(30, 1000)`;
+    expect(await rolloutsOf(flag)).toEqual([90, 80, 3]);
+    expect(await anchors()).toEqual([{ entries: 1 }]);
   });
 });
 
