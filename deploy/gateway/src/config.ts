@@ -57,7 +57,7 @@ export const configSchema = z.object({
   }),
   MAX_REQUESTS_PER_UPSTREAM: variable(count.default(256), {
     description:
-      "Maximum number of requests that one process behind the gateway works on at once, without open streams. More wait for up to 10 s and then get 503.",
+      "Maximum number of concurrent requests to one process behind the gateway, without open streams. Further requests wait for up to 10 s and then get 503.",
     expects: expectsCount,
   }),
   UPSTREAM_MANAGEMENT_URL: variable(upstreams, {

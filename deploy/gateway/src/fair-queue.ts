@@ -9,7 +9,7 @@ export type FairQueue<Item> = {
 };
 
 export function createFairQueue<Item>(mostItems: number): FairQueue<Item> {
-  /** The lines of the keys, in the order in which the keys are served. */
+  /** Items by key. The order of the map is the order of service. */
   const lines = new Map<string, Item[]>();
   let size = 0;
 

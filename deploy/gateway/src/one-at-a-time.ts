@@ -2,9 +2,9 @@ import type { Socket } from "node:net";
 import type { App } from "@halyard/service";
 
 /**
- * Serves the requests of one connection one after another. Node emits every request that it has parsed, so that a
- * client that pipelines would otherwise have thousands in flight at once. While a request waits for its predecessor,
- * the gateway does not read from the connection: at most one read of 64 KiB waits there as parsed requests.
+ * Serves the requests of one connection one after another. Node emits every request that it has parsed, so
+ * that a client that pipelines could have thousands of them in flight. While a request waits for its predecessor, the
+ * gateway does not read from the connection: at most one read of 64 KiB waits there as parsed requests.
  */
 export type ConnectionActivity = {
   /** The connection's first request in flight begins. */

@@ -5,7 +5,7 @@ import { createUpstreams, type Upstreams } from "./upstreams.ts";
 export type Service = {
   upstreams: Upstreams;
   slots: Slots;
-  /** Slots of their own for requests whose large bodies are still arriving: slow uploads delay only one another. */
+  /** Separate slots for requests whose large bodies are still arriving. Slow uploads delay only other uploads. */
   slotsForUploads: Slots;
 };
 

@@ -4,7 +4,7 @@ import { eventually, startServiceProcess } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type GivenGateway, givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
 
-/** More requests than a service may work on at once. */
+/** Overload: more requests than a service has slots. */
 let service: Upstream;
 let gateway: GivenGateway;
 let held: ServerResponse[];
@@ -62,8 +62,8 @@ describe("given a service that works on as many requests as it may", () => {
     await Promise.allSettled([first, ...waiting]);
   });
 
-  it("sends nothing on for a client that left while it waited", async () => {
-    await gatewayWith(1);
+  it("gives the place of a client that left while it waited to the next one", async () => {
+    await gatewayWith(1, 1);
     const first = hold();
     await eventually(() => held.length === 1, { because: "the slot is taken" });
     const leave = new AbortController();
@@ -73,9 +73,11 @@ describe("given a service that works on as many requests as it may", () => {
     leave.abort();
     await expect(left).rejects.toThrow();
     await noticed;
+    const next = flags();
+    await once(gateway.app.server, "request");
     held[0]?.end("done");
     await (await first).text();
-    expect(await flags()).toBe("fine");
+    expect(await next).toBe("fine");
     expect(held).toHaveLength(1);
   });
 });

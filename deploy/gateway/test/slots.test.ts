@@ -28,7 +28,7 @@ function hosts(taken: readonly Slot[]): string[] {
   return taken.map(({ upstream }) => upstream.origin.hostname);
 }
 
-/** Requests that wait; `served` lists their names in the order in which they receive slots. */
+/** Names of waiting requests: `served` by the order of their slots, and `rejected`. */
 let served: string[];
 let rejected: string[];
 beforeEach(() => {
@@ -74,7 +74,7 @@ describe("given several processes", () => {
 });
 
 describe("given no free slot", () => {
-  it("serves addresses in turn, whatever the number of their requests", async () => {
+  it("serves addresses in turn, also when one of them has many requests", async () => {
     givenSlots(["one"], { perUpstream: 2 });
     const held = [await take("a"), await take("b")];
     const all = ["a1", "a2", "a3", "b1", "c1"].map((name) => wait(name, name[0] as string));

@@ -108,7 +108,7 @@ describe("given a client that never completes its headers", () => {
     await own.close();
   });
 
-  it("does not count the time in which the server does not read", async () => {
+  it("excludes the time during which the server does not read", async () => {
     const held = Promise.withResolvers<() => void>();
     const own = await givenApp(
       (app) => {
