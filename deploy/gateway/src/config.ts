@@ -10,6 +10,8 @@ import {
   variable,
 } from "@halyard/service";
 import { z } from "zod";
+import type { GatewayLimits } from "./gateway.ts";
+import { defaultMostConnections } from "./open-files.ts";
 
 const upstreams = z
   .string()
@@ -23,6 +25,17 @@ function isUpstream(url: URL | null): url is URL {
 
 const expects = "one or more origins such as http://127.0.0.1:3000, separated by commas";
 
+const count = z
+  .string()
+  .regex(/^\d{1,7}$/)
+  .transform(Number)
+  .pipe(z.int().min(1));
+
+/** Requests that may wait for each service: a burst of reconnecting streams fits. */
+const waitingRequests = 4_096;
+
+const expectsCount = "a whole number from 1";
+
 export const configSchema = z.object({
   HALYARD_MODE: modeVariable,
   HOST: hostVariable,
@@ -30,6 +43,23 @@ export const configSchema = z.object({
   METRICS_PORT: metricsPortVariable,
   LOG_LEVEL: logLevelVariable,
   TRUSTED_PROXIES: trustedProxiesVariable,
+  MAX_CONNECTIONS: variable(count.optional(), {
+    description:
+      "Maximum number of client connections, open streams included. Beyond it, a new connection replaces the one that has been idle for longest, or is closed.",
+    expects: expectsCount,
+    documentedDefault: "10000, or a third of the limit of open files where that is less",
+  }),
+  MAX_CONNECTIONS_PER_ADDRESS: variable(count.optional(), {
+    description:
+      "The same for each client address; an IPv6 /64 counts as one. It does not apply to `TRUSTED_PROXIES`.",
+    expects: expectsCount,
+    documentedDefault: "half of `MAX_CONNECTIONS`",
+  }),
+  MAX_REQUESTS_PER_UPSTREAM: variable(count.default(256), {
+    description:
+      "Maximum number of concurrent requests to one process behind the gateway, without open streams. Further requests wait for up to 10 s and then get 503.",
+    expects: expectsCount,
+  }),
   UPSTREAM_MANAGEMENT_URL: variable(upstreams, {
     description: "Where management is. Several are used in turn.",
     expects,
@@ -54,12 +84,20 @@ export const configSchema = z.object({
 
 type Config = z.output<typeof configSchema> & {
   upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
+  limits: GatewayLimits;
 };
 
 export function readConfig(): Config {
   const read = readEnvironment(configSchema, process.env);
+  const connections = read.MAX_CONNECTIONS ?? defaultMostConnections();
   return {
     ...read,
+    limits: {
+      connections,
+      connectionsPerAddress: read.MAX_CONNECTIONS_PER_ADDRESS ?? Math.ceil(connections / 2),
+      requestsPerUpstream: read.MAX_REQUESTS_PER_UPSTREAM,
+      waitingRequests,
+    },
     upstreams: {
       management: read.UPSTREAM_MANAGEMENT_URL,
       scheduler: read.UPSTREAM_SCHEDULER_URL,

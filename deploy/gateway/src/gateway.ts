@@ -6,19 +6,29 @@ import {
   type Metrics,
   type ReadReadiness,
 } from "@halyard/service";
+import { Counter } from "prom-client";
+import { limitConnections } from "./connection-limits.ts";
 import { registerDocs } from "./docs-page.ts";
+import { serveOneAtATime } from "./one-at-a-time.ts";
 import { createProxy } from "./proxy.ts";
+import { createRepeatedLog, type RepeatedLog } from "./repeated-log.ts";
 import { routeTable } from "./route-table.ts";
+import { createService, type Service, type ServiceLimits } from "./service.ts";
 import { createTrustedPeers } from "./trusted-peers.ts";
-import { createUpstreams } from "./upstreams.ts";
 
 export type GatewayOptions = {
   logger: Logger;
   metrics: Metrics;
   trustedProxies: readonly string[];
   upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
+  limits: GatewayLimits;
   /** For tests: instead of what each service is given. */
   answerWithinMs?: number;
+};
+
+export type GatewayLimits = ServiceLimits & {
+  connections: number;
+  connectionsPerAddress: number;
 };
 
 export type Gateway = {
@@ -61,19 +71,25 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     bodyLimitBytes: ownBodyLimitBytes,
     requestLog: false,
   });
-  await registerDocs(app);
-  const proxy = createProxy();
   const isTrustedPeer = createTrustedPeers(trustedProxies);
-  const services = {
-    management: createUpstreams(options.upstreams.management),
-    scheduler: createUpstreams(options.upstreams.scheduler),
-    "sdk-edge": createUpstreams(options.upstreams["sdk-edge"]),
-    "usage-metering": createUpstreams(options.upstreams["usage-metering"]),
-    "webhook-dispatcher": createUpstreams(options.upstreams["webhook-dispatcher"]),
+  const warn = createRepeatedLog(logger);
+  const rejected = countRejections(metrics, warn);
+  const { connections: most, connectionsPerAddress: mostPerAddress } = options.limits;
+  const activity = limitConnections(app.server, { most, mostPerAddress, isTrustedPeer, rejected });
+  serveOneAtATime(app, activity);
+  await registerDocs(app);
+  const proxy = createProxy({ warn, rejected: () => rejected("busy") });
+  const serviceAt = (name: ServiceName) => createService(options.upstreams[name], options.limits);
+  const services: Readonly<Record<ServiceName, Service>> = {
+    management: serviceAt("management"),
+    scheduler: serviceAt("scheduler"),
+    "sdk-edge": serviceAt("sdk-edge"),
+    "usage-metering": serviceAt("usage-metering"),
+    "webhook-dispatcher": serviceAt("webhook-dispatcher"),
   };
   for (const { pattern, service, anyOrigin } of routeTable) {
     const forward = proxy.createForward({
-      upstreams: services[service],
+      service: services[service],
       isTrustedPeer,
       ownHeaders: anyOrigin ? anyOriginHeaders : {},
       answerWithinMs: options.answerWithinMs ?? answerWithinMs[service],
@@ -86,18 +102,29 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
   return {
     app,
-    // Services come and go behind it; the gateway itself can always answer, if only that one is away.
+    // The gateway can always answer, if only with 503.
     readiness: () => ({
       ready: true,
-      upstreams: {
-        management: services.management.origins(),
-        scheduler: services.scheduler.origins(),
-        "sdk-edge": services["sdk-edge"].origins(),
-        "usage-metering": services["usage-metering"].origins(),
-        "webhook-dispatcher": services["webhook-dispatcher"].origins(),
-      },
+      upstreams: Object.fromEntries(
+        Object.entries(services).map(([name, { upstreams }]) => [name, upstreams.origins()]),
+      ),
     }),
     drain: proxy.drain,
     close: async () => proxy.close(),
+  };
+}
+
+type Rejection = "busy" | "connections" | "connections_per_address";
+
+function countRejections(metrics: Metrics, warn: RepeatedLog): (reason: Rejection) => void {
+  const rejections = new Counter({
+    name: "halyard_gateway_rejections_total",
+    help: "Requests that found no free slot in time, and connections beyond a limit.",
+    labelNames: ["reason"],
+    registers: [metrics],
+  });
+  return (reason) => {
+    rejections.inc({ reason });
+    warn({ cause: reason }, "rejected");
   };
 }

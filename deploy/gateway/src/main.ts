@@ -12,6 +12,7 @@ await startOrExit(async () => {
     metrics,
     trustedProxies: config.TRUSTED_PROXIES,
     upstreams: config.upstreams,
+    limits: config.limits,
   });
   await runService({
     config,
@@ -19,6 +20,7 @@ await startOrExit(async () => {
     app: gateway.app,
     metrics,
     readiness: gateway.readiness,
+    readinessDetails: "metrics-port-only",
     drain: gateway.drain,
     close: [gateway.close],
   });

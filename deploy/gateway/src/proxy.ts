@@ -1,53 +1,54 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { pipeline } from "node:stream";
+import { addressBlock } from "@halyard/rate-limit";
 import { type Refusal, refuse, writeRefusal } from "@halyard/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { isUnreachable } from "./is-unreachable.ts";
 import { createOpenStreams, type OpenStreams } from "./open-streams.ts";
 import { requestHeaders, responseHeaders } from "./passed-headers.ts";
-import { hasBody, sendBody } from "./send-body.ts";
+import type { RepeatedLog } from "./repeated-log.ts";
+import { hasArrived, hasBody, sendBody, whenBuffered } from "./send-body.ts";
+import type { Service } from "./service.ts";
+import type { Slot } from "./slots.ts";
 import { UpstreamSilent } from "./upstream-silent.ts";
-import type { Upstream, Upstreams } from "./upstreams.ts";
 
 /**
- * Passes a request on and its answer back, both as streams that are never parsed or held: an event
- * that an edge writes leaves with the same turn of the loop. Each open stream has a connection of its
- * own to its edge; there is no pool to exhaust.
+ * Forwards requests and answers as streams that are never parsed. Each event of an edge is forwarded in the same turn
+ * of the event loop. A request waits for a slot of its service first; a body of up to 64 KiB arrives before that, so
+ * that a slow client holds no slot.
  *
- * No write is sent twice. A caller whose write failed on the way cannot tell whether it was done, and
- * neither can we; only its own `Idempotency-Key` or `If-Match` makes a repetition safe. A read without
- * a body is sent a second time, over a new connection, when the kept connection that it took broke
- * off without an answer: as a rule its upstream was just closing it. A read that got no answer in time
- * is not, because whoever is too slow is not helped by being asked again, nor is what it waits for, which
- * its replicas wait for too. What met no connection at all was not sent, so it goes to the next upstream,
- * whatever it is; for that its body is not touched before there is one.
+ * No write is sent twice. When the connection fails after a write was sent, neither the client nor the gateway can tell
+ * whether it was applied; only the client's `Idempotency-Key` or `If-Match` makes a repetition safe. A read without a
+ * body is sent once more, over a new connection, when its reused connection broke without an answer, because the
+ * upstream was probably closing it. A read that timed out is not repeated, because it may wait for something that all processes
+ * wait for. A request that met no connection was not sent. It goes to the next process, also when it is a write; its body
+ * stays untouched until there is a connection.
  *
- * A process that starts or drains answers 503 and closes the connection. The gateway leaves it out for a
- * moment and sends a read without a body to the next process, so that no reconnecting stream meets the
- * process that has just ended it. An `EventSource` that receives a 503 never reconnects.
+ * A process that starts or drains answers 503 and closes the connection. The gateway leaves it out for a moment and
+ * sends a read without a body to the next process, because an `EventSource` that receives a 503 never reconnects.
  *
- * When either side goes, so does the other: a caller that leaves ends the upstream's work, an upstream
- * that breaks off in the middle of an answer breaks off the caller's connection, because the end of a
- * stream would look like a complete answer.
+ * When the client disconnects, the upstream's request ends. When the upstream breaks off in the middle of an answer, the
+ * gateway breaks off the client's connection, because the end of a stream would look like a complete answer.
  */
 export type ProxyOptions = {
-  upstreams: Upstreams;
+  service: Service;
   isTrustedPeer: (address: string) => boolean;
   /** Headers of the answers that the gateway gives itself on these routes. */
   ownHeaders: Readonly<Record<string, string>>;
-  /** How long an upstream that has the whole request may be silent before its answer begins. */
+  /** Maximum silence of an upstream that has the whole request, until its answer begins. */
   answerWithinMs: number;
 };
 
 export type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Four heartbeats of a stream; whoever is silent for longer in a body or an answer is gone, or stuck. */
+/** Maximum silence in a body or an answer: four heartbeats of a stream. */
 const longestSilenceMs = 60_000;
 
-/** Idle connections that are kept to each upstream; enough for bursts, few enough to forget. */
+/** Maximum number of idle connections that are kept to each upstream. */
 const keptConnections = 256;
 
-/** A whole handful of processes may be restarted at once; a caller does not wait for more. */
-const mostTurns = 4;
+/** Maximum number of attempts. Several processes may restart at the same time. */
+const mostAttempts = 4;
 
 export type Proxy = {
   createForward: (options: ProxyOptions) => Forward;
@@ -56,7 +57,13 @@ export type Proxy = {
   close: () => void;
 };
 
-export function createProxy(): Proxy {
+export type ProxyParts = {
+  warn: RepeatedLog;
+  /** Called for each request that found no slot in time. */
+  rejected: () => void;
+};
+
+export function createProxy(parts: ProxyParts): Proxy {
   const agent = new Agent({
     keepAlive: true,
     maxSockets: Number.POSITIVE_INFINITY,
@@ -69,7 +76,8 @@ export function createProxy(): Proxy {
     createForward: (options) => (request, reply) => {
       // From here on the framework neither reads the body nor answers.
       reply.hijack();
-      forward({ ...options, agent, newConnections, streams, request, reply }, mostTurns - 1);
+      const exchange = { ...options, ...parts, agent, newConnections, streams, request, reply };
+      whenBuffered(request.raw, () => void forward(exchange, mostAttempts - 1));
     },
     drain: streams.drain,
     close: () => {
@@ -79,42 +87,49 @@ export function createProxy(): Proxy {
   };
 }
 
-type Exchange = ProxyOptions & {
-  agent: Agent;
-  /** Keeps none, so that a request over it meets no connection that is just being closed. */
-  newConnections: Agent;
-  streams: OpenStreams;
-  request: FastifyRequest;
-  reply: FastifyReply;
-};
+type Exchange = ProxyOptions &
+  ProxyParts & {
+    agent: Agent;
+    /** Keeps no connection, so that a request over it never meets one that is being closed. */
+    newConnections: Agent;
+    streams: OpenStreams;
+    request: FastifyRequest;
+    reply: FastifyReply;
+  };
 
-function forward(exchange: Exchange, turnsLeft: number): void {
-  const { agent, request, reply, upstreams } = exchange;
+async function forward(exchange: Exchange, attemptsLeft: number): Promise<void> {
+  const { request, reply, service } = exchange;
+  const slots = hasArrived(request.raw) ? service.slots : service.slotsForUploads;
+  const slotRequest = slots.request(addressBlock(request.ip));
+  reply.raw.once("close", slotRequest.cancel);
+  const slot = await slotRequest.slot;
+  reply.raw.off("close", slotRequest.cancel);
+  if (reply.raw.destroyed) slot?.release();
+  else if (slot === undefined) {
+    exchange.rejected();
+    answer(exchange, busy);
+  } else send(exchange, slot, attemptsLeft);
+}
+
+function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
+  const { request, reply, service } = exchange;
+  const { upstream } = slot;
   const caller = request.raw;
-  const upstream = upstreams.next(Date.now());
-  const peer = caller.socket.remoteAddress ?? "";
-  const outgoing = openRequest(upstream.origin, {
-    agent,
-    method: request.method,
-    path: caller.url,
-    headers: requestHeaders(caller, {
-      requestId: request.id,
-      peer,
-      peerIsTrusted: exchange.isTrustedPeer(peer),
-    }),
-  });
+  const outgoing = open(exchange, slot);
   const leave = () => outgoing.destroy();
   reply.raw.once("close", leave);
   outgoing.on("timeout", () => outgoing.destroy(new UpstreamSilent(upstream.origin)));
+  outgoing.once("close", slot.release);
   let answered = false;
   outgoing.once("response", (incoming) => {
     answered = true;
+    slot.release();
     const isLeaving = asksToReconnect(incoming);
-    if (isLeaving) upstreams.away(upstream, Date.now());
-    if (isLeaving && isRead(caller) && turnsLeft > 0) {
+    if (isLeaving) service.upstreams.leaveOut(upstream);
+    if (isLeaving && isRead(caller) && attemptsLeft > 0) {
       reply.raw.off("close", leave);
       incoming.resume();
-      forward({ ...exchange, agent: exchange.newConnections }, turnsLeft - 1);
+      void forward({ ...exchange, agent: exchange.newConnections }, attemptsLeft - 1);
       return;
     }
     incoming.setTimeout(longestSilenceMs);
@@ -125,45 +140,45 @@ function forward(exchange: Exchange, turnsLeft: number): void {
     reply.raw.off("close", leave);
     if (answered || reply.raw.destroyed) return;
     answered = true;
-    const now = Date.now();
-    const unsent = isUnsent(error);
-    if (unsent) upstreams.away(upstream, now);
-    if (unsent && upstreams.isAnyHere(now) && turnsLeft > 0) forward(exchange, turnsLeft - 1);
+    slot.release();
+    const unreachable = isUnreachable(error);
+    if (unreachable) service.upstreams.leaveOut(upstream);
+    if (unreachable && !service.upstreams.areAllUnavailable() && attemptsLeft > 0)
+      void forward(exchange, attemptsLeft - 1);
     else if (brokeOff(outgoing, error) && isRead(caller))
-      forward({ ...exchange, agent: exchange.newConnections }, turnsLeft);
-    else giveUp(exchange, upstream, error);
+      void forward({ ...exchange, agent: exchange.newConnections }, attemptsLeft);
+    else giveUp(exchange, slot, error);
   });
   const sent = () => {
-    if (!answered) awaitAnswer(exchange, upstream, outgoing);
+    if (!answered) outgoing.setTimeout(exchange.answerWithinMs);
   };
-  // A caller may take its time to send a body; that says nothing of the upstream.
+  // A slow client says nothing about the upstream.
   if (hasBody(caller)) outgoing.once("finish", sent);
   else sent();
   sendBody(caller, outgoing);
 }
 
-function awaitAnswer(
-  { upstreams, answerWithinMs }: Exchange,
-  upstream: Upstream,
-  outgoing: ClientRequest,
-): void {
-  outgoing.setTimeout(answerWithinMs);
-  const waiting = upstreams.waits(upstream, Date.now());
-  outgoing.once("response", () => waiting.answered(Date.now()));
-  outgoing.once("close", () => waiting.ended(Date.now()));
+function open({ agent, isTrustedPeer, request }: Exchange, { upstream }: Slot): ClientRequest {
+  const caller = request.raw;
+  const peer = caller.socket.remoteAddress ?? "";
+  return openRequest(upstream.origin, {
+    agent,
+    method: request.method,
+    path: caller.url,
+    headers: requestHeaders(caller, {
+      requestId: request.id,
+      peer,
+      peerIsTrusted: isTrustedPeer(peer),
+    }),
+  });
 }
 
-/** No connection was made, or the upstream's name has no address, as that of a stopped container. */
-function isUnsent({ syscall, code }: NodeJS.ErrnoException): boolean {
-  return syscall === "connect" || syscall === "getaddrinfo" || code === "ECONNREFUSED";
-}
-
-/** Whether a connection that had been kept ended, as opposed to a new one, or to a long silence. */
+/** A reused connection broke, as opposed to a new connection or a timeout. */
 function brokeOff(outgoing: ClientRequest, error: Error): boolean {
   return outgoing.reusedSocket && !(error instanceof UpstreamSilent);
 }
 
-/** The sign of a process that starts or drains. A new connection through a load balancer reaches another. */
+/** The answer of a process that starts or drains. A new connection through a load balancer reaches another. */
 function asksToReconnect({ statusCode, headers }: IncomingMessage): boolean {
   return statusCode === 503 && headers.connection === "close";
 }
@@ -185,25 +200,33 @@ function passBack({ request, reply, streams }: Exchange, incoming: IncomingMessa
   });
 }
 
-const upstreamAway: Refusal = refuse("SERVER_002", "The service is away for a moment; try again", {
-  "retry-after": "1",
-});
+const retrySoon = { "retry-after": "1" };
 
-const upstreamSilent: Refusal = refuse(
+const unavailable = refuse(
   "SERVER_002",
-  "The service did not answer in time; if this was to change something, see whether it has before you try again",
-  { "retry-after": "1" },
+  "The service is temporarily unavailable; retry after 1 s.",
+  retrySoon,
 );
 
-function giveUp(exchange: Exchange, upstream: Upstream, error: NodeJS.ErrnoException): void {
+const busy = refuse("SERVER_002", "The service is busy; retry after 1 s.", retrySoon);
+
+const timedOut = refuse(
+  "SERVER_002",
+  "Timed out. A change may have been applied: check before retrying.",
+  retrySoon,
+);
+
+function giveUp(exchange: Exchange, { upstream }: Slot, error: NodeJS.ErrnoException): void {
   const { request, reply } = exchange;
-  request.log.warn({ err: error, upstream: upstream.origin.origin }, "upstream away");
-  if (reply.raw.headersSent) {
-    reply.raw.destroy();
-    return;
-  }
-  writeRefusal(reply.raw, error instanceof UpstreamSilent ? upstreamSilent : upstreamAway, {
-    ...exchange.ownHeaders,
-    ...(reply.getHeaders() as Record<string, string>),
-  });
+  const cause = `${upstream.origin.origin} ${error.code ?? error.name}`;
+  exchange.warn({ cause, err: error, request_id: request.id }, "request not forwarded");
+  if (reply.raw.headersSent) reply.raw.destroy();
+  else answer(exchange, error instanceof UpstreamSilent ? timedOut : unavailable);
+}
+
+function answer({ request, reply, ownHeaders }: Exchange, refusal: Refusal): void {
+  const present = reply.getHeaders() as Record<string, string>;
+  writeRefusal(reply.raw, refusal, { ...ownHeaders, ...present });
+  // The rest of a body is read and dropped, so that the client receives the answer.
+  request.raw.resume();
 }

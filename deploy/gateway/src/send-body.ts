@@ -1,5 +1,24 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
+/** Calls `then` when the body has arrived, or as much of it as Node buffers: 64 KiB. */
+export function whenBuffered(caller: IncomingMessage, then: () => void): void {
+  const isBuffered = () =>
+    hasArrived(caller) || caller.readableLength >= caller.readableHighWaterMark;
+  const check = () => {
+    if (!isBuffered()) return;
+    caller.off("readable", check);
+    then();
+  };
+  if (hasArrived(caller)) then();
+  // A small body arrives with its headers as a rule, and the parser reads both in the same turn.
+  else process.nextTick(() => (isBuffered() ? then() : caller.on("readable", check)));
+}
+
+/** Returns whether the request has no body, or the whole body has been received. */
+export function hasArrived(caller: IncomingMessage): boolean {
+  return caller.complete || !hasBody(caller);
+}
+
 /** Hands the caller's body on as it comes, and not before there is a connection that can take it. */
 export function sendBody(caller: IncomingMessage, outgoing: ClientRequest): void {
   if (!hasBody(caller)) {

@@ -163,23 +163,38 @@ describe("given a service that breaks off before it answers", () => {
     expect(writes).toBe(3);
   });
 
-  it("never sends a write twice on a kept connection either", async () => {
-    let writes = 0;
-    const service = await upstreamOf((incoming, response) => {
-      if (incoming.method === "GET") {
-        response.end("fine");
-        return;
-      }
-      writes += 1;
-      incoming.socket.destroy();
-    });
-    const gateway = await gatewayOf({ management: [service.origin], edges: [service.origin] });
-    await (await fetch(`${gateway.url}/api/v1/flags`)).text();
-    expect(
-      await errorOf(`${gateway.url}/api/v1/flags`, { method: "POST", body: "{}" }),
-    ).toMatchObject({ status: 503 });
-    expect(writes).toBe(1);
-  });
+  it.each([
+    ["POST", "{}"],
+    ["POST", null],
+    ["PUT", null],
+    ["PATCH", null],
+    ["DELETE", null],
+  ])(
+    "never sends a %s with the body %s twice over a reused connection, to neither process",
+    async (method, body) => {
+      let writes = 0;
+      const services = await Promise.all(
+        [1, 2].map(() =>
+          upstreamOf((incoming, response) => {
+            if (incoming.method === "GET") {
+              response.end("fine");
+              return;
+            }
+            writes += 1;
+            incoming.socket.destroy();
+          }),
+        ),
+      );
+      const origins = services.map(({ origin }) => origin);
+      const gateway = await gatewayOf({ management: origins, edges: [] });
+      for (let time = 0; time < 2; time++)
+        await (await fetch(`${gateway.url}/api/v1/flags`)).text();
+      expect(await errorOf(`${gateway.url}/api/v1/flags`, { method, body })).toMatchObject({
+        status: 503,
+      });
+      expect(writes).toBe(1);
+    },
+  );
 
   it("repeats a read that met a kept connection as it was closed", async () => {
     const sockets = new Set<unknown>();
@@ -261,6 +276,21 @@ describe("given a process that starts or drains", () => {
     });
   });
 
+  it.each(["POST", "DELETE"])(
+    "sends a %s without a body that it rejects to nobody else",
+    async (method) => {
+      const received: string[] = [];
+      const other = await upstreamOf((_incoming, response) => response.end("served"));
+      const only = await upstreamOf((incoming, response) => {
+        received.push(`${incoming.method}`);
+        response.writeHead(503, { connection: "close" }).end();
+      });
+      const gateway = await gatewayOf({ management: [only.origin, other.origin], edges: [] });
+      expect((await fetch(`${gateway.url}/api/v1/flags`, { method })).status).toBe(503);
+      expect(received).toEqual([method]);
+    },
+  );
+
   it("repeats a read at an address behind which there are several processes", async () => {
     let reads = 0;
     const balancer = await upstreamOf((_incoming, response) => {
@@ -310,7 +340,7 @@ describe("given a process that takes requests and answers none", () => {
       expect(error).toMatchObject({
         code: "SERVER_002",
         status: 503,
-        message: expect.stringContaining("see whether it has"),
+        message: expect.stringContaining("may have been applied"),
       });
       expect(error.headers.get("retry-after")).toBe("1");
     },

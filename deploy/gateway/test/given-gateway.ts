@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createLogger, createMetrics } from "@halyard/service";
-import { createGateway, type Gateway } from "../src/gateway.ts";
+import { createLogger, createMetrics, type Logger, type Metrics } from "@halyard/service";
+import { createGateway, type Gateway, type GatewayLimits } from "../src/gateway.ts";
 
 /** A gateway in front of services that are played by plain HTTP servers. */
 export type Upstream = { server: Server; origin: URL; close: () => Promise<void> };
@@ -38,10 +38,13 @@ export async function givenGateway(options: {
   meterings?: readonly URL[];
   trustedProxies?: readonly string[];
   answerWithinMs?: number;
+  limits?: Partial<GatewayLimits>;
+  logger?: Logger;
+  metrics?: Metrics;
 }): Promise<GivenGateway> {
   const gateway = await createGateway({
-    logger: createLogger({ service: "gateway", level: "silent" }),
-    metrics: createMetrics({ service: "gateway" }),
+    logger: options.logger ?? createLogger({ service: "gateway", level: "silent" }),
+    metrics: options.metrics ?? createMetrics({ service: "gateway" }),
     trustedProxies: options.trustedProxies ?? [],
     upstreams: {
       management: options.management,
@@ -49,6 +52,13 @@ export async function givenGateway(options: {
       "sdk-edge": options.edges,
       "usage-metering": options.meterings ?? [],
       "webhook-dispatcher": options.dispatchers ?? [],
+    },
+    limits: {
+      connections: 10_000,
+      connectionsPerAddress: 10_000,
+      requestsPerUpstream: 1_000,
+      waitingRequests: 1_000,
+      ...options.limits,
     },
     ...(options.answerWithinMs === undefined ? {} : { answerWithinMs: options.answerWithinMs }),
   });

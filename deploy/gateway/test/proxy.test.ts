@@ -83,6 +83,12 @@ describe("given a stream of events", () => {
   });
 
   it("ends the upstream's request when the caller leaves before an answer", async () => {
+    // Longer than this test may take, so that nothing but the caller's leaving ends the request.
+    const own = await givenGateway({
+      management: [management.origin],
+      edges: [],
+      answerWithinMs: 600_000,
+    });
     const arrived = promised();
     const closed = promised();
     behave = (_incoming, response) => {
@@ -90,12 +96,13 @@ describe("given a stream of events", () => {
       arrived.resolve();
     };
     const leave = new AbortController();
-    const answered = fetch(`${gateway.url}/api/v1/flags`, { signal: leave.signal });
+    const answered = fetch(`${own.url}/api/v1/flags`, { signal: leave.signal });
     await arrived.promise;
     leave.abort();
     await expect(answered).rejects.toThrow();
     await closed.promise;
-  });
+    await own.stop();
+  }, 30_000);
 
   it("breaks off the reader's connection when the upstream breaks off", async () => {
     behave = (_incoming, response) => {
@@ -172,19 +179,37 @@ describe("given a request", () => {
     }
   });
 
-  it("sends a body on while it is still arriving", async () => {
+  it("sends a body of more than 64 KiB on while it is still arriving", async () => {
     const begun = promised<IncomingMessage>();
     behave = async (incoming, response) => {
       begun.resolve(incoming);
       response.end(await bodyOf(incoming));
     };
     const outgoing = request(`${gateway.url}/api/v1/flags`, { method: "POST" });
-    outgoing.write("one ");
+    const beginning = "x".repeat(100_000);
+    outgoing.write(beginning);
     const incoming = await begun.promise;
     expect(incoming.headers["transfer-encoding"]).toBe("chunked");
-    outgoing.end("two");
+    outgoing.end(" end");
     const [response] = await once(outgoing, "response");
-    expect(await bodyOf(response)).toBe("one two");
+    expect(await bodyOf(response)).toBe(`${beginning} end`);
+  });
+
+  it("sends nothing on of a small body that never arrives completely", async () => {
+    let requests = 0;
+    behave = (_incoming, response) => {
+      requests += 1;
+      response.end();
+    };
+    const outgoing = request(`${gateway.url}/api/v1/flags`, { method: "POST" });
+    outgoing.on("error", () => undefined);
+    outgoing.write("one ");
+    const [socket] = await once(outgoing, "socket");
+    if (socket.connecting) await once(socket, "connect");
+    await (await fetch(`${gateway.url}/api/v1/flags`)).text();
+    outgoing.destroy();
+    await (await fetch(`${gateway.url}/api/v1/flags`)).text();
+    expect(requests).toBe(2);
   });
 
   it("passes an answer on that comes before the body is read", async () => {
@@ -219,6 +244,23 @@ describe("given a request", () => {
     const [response] = await once(outgoing, "response");
     await bodyOf(response);
     expect(seen).toMatchObject({ method: "DELETE", body: "GET /smuggled HTTP/1.1\r\n\r\n" });
+  });
+
+  it("refuses transfer codings besides chunked", async () => {
+    let requests = 0;
+    behave = (_incoming, response) => {
+      requests += 1;
+      response.end();
+    };
+    const socket = connect(gateway.port, "127.0.0.1");
+    const head =
+      "POST /api/v1/flags HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n";
+    socket.write(`${head}1\r\na\r\n0\r\n\r\n`);
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    expect(text).toContain("HTTP/1.1 400 ");
+    expect(text).toContain("VALIDATION_001");
+    expect(requests).toBe(0);
   });
 
   it("keeps headers of one connection to itself", async () => {

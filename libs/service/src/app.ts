@@ -1,11 +1,10 @@
 import { type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { refuse } from "./answer.ts";
 import { decorateWithSettings } from "./app-settings.ts";
 import { answerError, type IsOutage, nothingHere, sendRefusal } from "./error-answers.ts";
 import { acceptJsonBodies } from "./json-body.ts";
-import { answerClientError, answerOddRequests } from "./malformed-http.ts";
+import { answerClientError, answerOddRequests, refusalOfHeaders } from "./malformed-http.ts";
 import { requestDurations } from "./metrics.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
@@ -17,6 +16,8 @@ export type AppOptions = {
   logger: Logger;
   bodyLimitBytes: number;
   maxHeaderBytes?: number;
+  /** Time after which a connection without a complete request header is closed. For tests. */
+  headersTimeoutMs?: number;
   /** Addresses or CIDR ranges whose `X-Forwarded-For` counts. */
   trustedProxies: readonly string[];
   metrics: Registry;
@@ -40,6 +41,12 @@ const defaultMaxHeaderBytes = 32 * 1024;
 /** A caller that needs longer to send one request is stuck, or holds connections on purpose. */
 const requestTimeoutMs = 60_000;
 
+/** A client that has not sent its headers by then holds connections on purpose, or is gone. */
+const defaultHeadersTimeoutMs = 20_000;
+
+/** Node looks for requests that exceeded their time in intervals: at most a quarter later. */
+const checksPerHeadersTimeout = 4;
+
 /** Longer than the 60 s after which common load balancers drop an idle connection themselves. */
 const keepAliveTimeoutMs = 72_000;
 
@@ -50,6 +57,7 @@ const keepAliveTimeoutMs = 72_000;
  */
 export function createApp(options: AppOptions): App {
   const requestIds = createRequestIds();
+  const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const app: App = fastify({
     bodyLimit: options.bodyLimitBytes,
     // A path has the methods of its contract and no others.
@@ -58,6 +66,8 @@ export function createApp(options: AppOptions): App {
       maxHeaderSize: options.maxHeaderBytes ?? defaultMaxHeaderBytes,
       // Node would answer a missing Host by itself and without a body; `onRequest` does it instead.
       requireHostHeader: false,
+      headersTimeout,
+      connectionsCheckingInterval: headersTimeout / checksPerHeadersTimeout,
     },
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
@@ -89,8 +99,9 @@ export function createApp(options: AppOptions): App {
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     if (settings.draining) reply.header("connection", "close");
-    if (request.raw.headers.host === undefined && request.raw.httpVersion === "1.1") {
-      sendRefusal(reply, refuse("VALIDATION_001", "The header Host is missing"));
+    const refusal = refusalOfHeaders(request.raw);
+    if (refusal !== undefined) {
+      sendRefusal(reply, refusal);
       return;
     }
     done();

@@ -72,8 +72,24 @@ export function answerClientError(
   socket: Socket,
   requestId: MakeRequestId,
 ): void {
+  // The client is not late while this side does not read, as when its next request waits for an answer.
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.isPaused()) return;
   if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
   else writeToSocket(socket, refusalOf(error.code ?? ""), requestId({ headers: {} }));
+}
+
+const hostMissing = refuse("VALIDATION_001", "The header Host is missing");
+
+const onlyChunked = refuse("VALIDATION_001", "Transfer-Encoding must be chunked", {
+  connection: "close",
+});
+
+/** Headers that Node accepts and HTTP does not, or that no service implements. */
+export function refusalOfHeaders({ headers, httpVersion }: IncomingMessage): Refusal | undefined {
+  if (headers.host === undefined && httpVersion === "1.1") return hostMissing;
+  const coding = headers["transfer-encoding"];
+  // Node decodes the chunks of `gzip, chunked` and leaves the rest to the application.
+  return coding === undefined || coding.toLowerCase() === "chunked" ? undefined : onlyChunked;
 }
 
 /** Requests that Node would otherwise answer by itself, without a body or not at all. */

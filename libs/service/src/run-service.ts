@@ -24,6 +24,8 @@ export type ServiceOptions = {
   app: App;
   metrics: Registry;
   readiness: ReadReadiness;
+  /** Where `/readyz` contains the details of the readiness. The API's port may be open to anyone. */
+  readinessDetails?: "everywhere" | "metrics-port-only";
   drain?: () => Promise<void>;
   /** What to release at the end; in the order in which it was acquired. */
   close: readonly (() => Promise<void>)[];
@@ -46,7 +48,8 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
     settings.draining
       ? { ...options.readiness(), ready: false, draining: true }
       : options.readiness();
-  registerHealth(app, readiness);
+  const isPublic = options.readinessDetails === "metrics-port-only";
+  registerHealth(app, isPublic ? () => ({ ready: readiness().ready }) : readiness);
   exitOnFaults(logger);
   const metricsServer = await startMetricsServer({
     host,

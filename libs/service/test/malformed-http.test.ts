@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ErrorAnswer, fourFields, type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
@@ -51,6 +52,14 @@ describe("given bytes that are not a request", () => {
       "a chunk without a size",
       `POST / HTTP/1.1\r\n${host}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
     ],
+    [
+      "a transfer coding besides chunked",
+      `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    [
+      "chunks in two headers",
+      `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
     ["no Host", `GET / HTTP/1.1\r\n${close}\r\n`],
     [
       "an expectation that nobody knows",
@@ -88,5 +97,56 @@ describe("given bytes that are not a request", () => {
 
   it("goes on serving after all of that", async () => {
     expect((await fetch(`${given.url}/`, { method: "POST" })).status).toBe(200);
+  });
+});
+
+describe("given a client that never completes its headers", () => {
+  it("answers 400 when the time for headers is over", async () => {
+    const own = await givenApp(() => undefined, { headersTimeoutMs: 100 });
+    for (const bytes of ["", `GET / HTTP/1.1\r\n${host}`])
+      expect(await sendRaw(own.port, bytes)).toContain("HTTP/1.1 400 ");
+    await own.close();
+  });
+
+  it("excludes the time during which the server does not read", async () => {
+    const held = Promise.withResolvers<() => void>();
+    const own = await givenApp(
+      (app) => {
+        app.get("/held", (request, reply) => {
+          reply.hijack();
+          const { socket } = request.raw;
+          setImmediate(() => {
+            socket.pause();
+            held.resolve(() => {
+              socket.resume();
+              reply.raw.end("held");
+            });
+          });
+        });
+        app.get("/next", (_request, reply) => reply.send("next"));
+      },
+      { headersTimeoutMs: 100 },
+    );
+    const client = connect(own.port, "127.0.0.1");
+    client.write(`GET /held HTTP/1.1\r\n${host}\r\nGET /next HTTP/1.1\r\n`);
+    const release = await held.promise;
+    // Connections that are later than this one have been timed out by then.
+    for (let time = 0; time < 2; time++) await sendRaw(own.port, "");
+    client.end(`${host}${close}\r\n`);
+    release();
+    let text = "";
+    for await (const chunk of client) text += chunk;
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
+    await own.close();
+  });
+
+  it("gives headers less than 30 seconds", () => {
+    expect(given.app.server.headersTimeout * 1.25).toBeLessThan(30_000);
+  });
+});
+
+describe("given an idle connection", () => {
+  it("keeps it for longer than common load balancers do", () => {
+    expect(given.app.server.keepAliveTimeout).toBeGreaterThan(60_000);
   });
 });

@@ -1,0 +1,126 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { createSlots, type Slot, type SlotLimits, type Slots } from "../src/slots.ts";
+import { createUpstreams, type Upstreams } from "../src/upstreams.ts";
+
+const longEnoughMs = 600_000;
+
+let upstreams: Upstreams;
+let slots: Slots;
+
+function givenSlots(names: string[], limits: Partial<SlotLimits>): void {
+  upstreams = createUpstreams(names.map((name) => new URL(`http://${name}`)));
+  const defaults = { perUpstream: 100, mostWaiting: 100, longestWaitMs: longEnoughMs };
+  slots = createSlots(upstreams, { ...defaults, ...limits });
+}
+
+/** Takes a slot that must be free. */
+async function take(address = "a"): Promise<Slot> {
+  return (await slots.request(address).slot) as Slot;
+}
+
+async function takeMany(count: number): Promise<Slot[]> {
+  const taken: Slot[] = [];
+  for (let index = 0; index < count; index++) taken.push(await take());
+  return taken;
+}
+
+function hosts(taken: readonly Slot[]): string[] {
+  return taken.map(({ upstream }) => upstream.origin.hostname);
+}
+
+/** Names of waiting requests: `served` by the order of their slots, and `rejected`. */
+let served: string[];
+let rejected: string[];
+beforeEach(() => {
+  served = [];
+  rejected = [];
+});
+
+function wait(name: string, address: string) {
+  const request = slots.request(address);
+  const settled = request.slot.then((slot) => {
+    (slot === undefined ? rejected : served).push(name);
+    return slot;
+  });
+  return { settled, cancel: request.cancel };
+}
+
+describe("given several processes", () => {
+  it("gives requests to them in turn", async () => {
+    givenSlots(["one", "two", "three"], {});
+    expect(hosts(await takeMany(6))).toEqual(["one", "two", "three", "one", "two", "three"]);
+  });
+
+  it("gives a stuck process no more requests than the others have unanswered", async () => {
+    givenSlots(["stuck", "one", "two"], {});
+    await take();
+    const next: string[] = [];
+    for (let count = 0; count < 20; count++) {
+      const slot = await take();
+      next.push(...hosts([slot]));
+      slot.release();
+    }
+    expect(next).not.toContain("stuck");
+  });
+
+  it("leaves one out that is unavailable, and uses all when all are", async () => {
+    givenSlots(["one", "two"], {});
+    const [one, two] = await takeMany(2);
+    upstreams.leaveOut((one as Slot).upstream);
+    expect(hosts(await takeMany(3))).toEqual(["two", "two", "two"]);
+    upstreams.leaveOut((two as Slot).upstream);
+    expect(hosts(await takeMany(2))).toEqual(["one", "one"]);
+  });
+});
+
+describe("given no free slot", () => {
+  it("serves addresses in turn, also when one of them has many requests", async () => {
+    givenSlots(["one"], { perUpstream: 2 });
+    const held = [await take("a"), await take("b")];
+    const all = ["a1", "a2", "a3", "b1", "c1"].map((name) => wait(name, name[0] as string));
+    for (const { settled } of [all[0], all[3], all[4], all[1]] as typeof all) {
+      held.shift()?.release();
+      held.push((await settled) as Slot);
+    }
+    expect(served).toEqual(["a1", "b1", "c1", "a2"]);
+  });
+
+  it("gives no address more than half of the slots", async () => {
+    givenSlots(["one"], { perUpstream: 4 });
+    const [first] = await takeMany(2);
+    const third = wait("a3", "a");
+    await take("b");
+    expect(served).toEqual([]);
+    first?.release();
+    await third.settled;
+    expect(served).toEqual(["a3"]);
+  });
+
+  it("rejects the newest request of the longest line when the queue is full", async () => {
+    givenSlots(["one"], { perUpstream: 1, mostWaiting: 3 });
+    const held = await take("a");
+    const [, , newest] = ["a1", "a2", "a3"].map((name) => wait(name, "a"));
+    const other = wait("b1", "b");
+    await newest?.settled;
+    held.release();
+    expect(rejected).toEqual(["a3"]);
+    other.cancel();
+  });
+
+  it("rejects a request that has waited for too long", async () => {
+    givenSlots(["one"], { perUpstream: 1, longestWaitMs: 20 });
+    await take("a");
+    expect(await slots.request("b").slot).toBeUndefined();
+  });
+
+  it("skips requests that were cancelled", async () => {
+    givenSlots(["one"], { perUpstream: 1 });
+    const held = await take("a");
+    const [first, second] = ["b1", "b2"].map((name) => wait(name, "b"));
+    first?.cancel();
+    held.release();
+    held.release();
+    await second?.settled;
+    expect({ served, rejected }).toEqual({ served: ["b2"], rejected: ["b1"] });
+  });
+});
