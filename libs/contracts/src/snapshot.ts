@@ -86,6 +86,11 @@ export const CompleteEntry = z.object({
    * epoch, nothing may be concluded from a deletion or an absence.
    */
   rebuilding: z.literal(true).optional(),
+  /**
+   * First sequence of the epoch's entries. The leader purged all earlier entries, but a replica that lags may
+   * still deliver them, and a purge is never delivered. Release 0.1.0 does not write this member.
+   */
+  from: z.int().min(1).optional(),
 });
 
 export type OrganizationEntry = z.infer<typeof OrganizationEntry>;

@@ -33,7 +33,10 @@ export function followBucket(options: {
     source: {
       stream: streamName,
       filter: options.filter === everythingFilter ? undefined : subjectPrefix + options.filter,
-      identify: async (manager) => (await streamPosition(manager, streamName))?.createdAt,
+      async identify(manager) {
+        const position = await streamPosition(manager, streamName);
+        return position && { identity: position.createdAt };
+      },
       begin() {
         options.onBegin?.();
         return {

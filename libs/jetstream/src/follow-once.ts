@@ -15,9 +15,15 @@ export type FollowSource = {
   /** Subjects to read; undefined for all. */
   filter: string | undefined;
   /** Returns the identity of the present content; undefined while that is not complete. */
-  identify(manager: JetStreamManager): Promise<string | undefined>;
+  identify(manager: JetStreamManager): Promise<StreamIdentity | undefined>;
   /** Begins to read the content with this identity. */
-  begin(found: { identity: string; lastSequence: number }): StreamReader;
+  begin(found: StreamIdentity & { lastSequence: number }): StreamReader;
+};
+
+export type StreamIdentity = {
+  identity: string;
+  /** First sequence of the content; by default everything belongs to it. */
+  firstSequence?: number | undefined;
 };
 
 export type StreamReader = {
@@ -51,13 +57,17 @@ export async function followOnce(options: AttemptOptions): Promise<string> {
   // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
   await options.watch.connected(signal);
   // The identity of a stream that does not exist is answered only by a time-out.
+  if ((await streamPosition(manager, source.stream)) === undefined)
+    return "the stream does not exist yet";
+  const found = await source.identify(manager);
+  if (found === undefined) return "the stream is not complete yet";
+  // After the identity, so that the reading reaches the end of the content also on a replica that lags.
   const position = await streamPosition(manager, source.stream);
-  if (position === undefined) return "the stream does not exist yet";
-  const identity = await source.identify(manager);
-  if (identity === undefined) return "the stream is not complete yet";
+  if (position === undefined) return "the stream is gone";
   signal.throwIfAborted();
+  const { identity } = found;
   const { lastSequence } = position;
-  const reader = source.begin({ identity, lastSequence });
+  const reader = source.begin({ ...found, lastSequence });
   const { from = 1 } = reader;
   options.onReading();
   const reading = await readStream({
@@ -79,7 +89,7 @@ export async function followOnce(options: AttemptOptions): Promise<string> {
     signal.throwIfAborted();
     const failure = await Promise.race([reading.caughtUp, reading.ended]);
     if (failure !== undefined) return failure;
-    if ((await source.identify(manager)) !== identity)
+    if ((await source.identify(manager))?.identity !== identity)
       return "the stream was replaced while it was read";
     signal.throwIfAborted();
     options.onCurrent();
@@ -105,7 +115,7 @@ async function replaced(
   while (await pause(identityCheckIntervalMs, signal)) {
     const atMs = Date.now();
     try {
-      if ((await source.identify(manager)) !== identity)
+      if ((await source.identify(manager))?.identity !== identity)
         return "the stream was deleted or replaced";
       if (!signal.aborted) reader.confirmed?.(atMs);
       isAnswered = true;

@@ -9,11 +9,14 @@ import {
   snapshotBucket,
   type Tombstone,
 } from "@halyard/contracts";
+import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import { apiTimeoutMs } from "./connect.ts";
+import type { StreamIdentity } from "./follow-once.ts";
 import { type FollowedStream, followStream } from "./follow-stream.ts";
 import { parseJson } from "./parse-json.ts";
-import { readEpoch } from "./read-epoch.ts";
+import { readComplete } from "./read-epoch.ts";
 import type { StreamMessage } from "./read-stream.ts";
 import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
 
@@ -54,6 +57,11 @@ export type SnapshotRead = {
 export type FollowedSnapshot = FollowedStream & {
   /** Resolves when the state is current for the first time. */
   ready: Promise<void>;
+  /**
+   * Returns whether the state is current and the snapshot is not being rebuilt. Only then may a deletion or an
+   * absence be taken for the database's.
+   */
+  isSettled(): Promise<boolean>;
 };
 
 export function followSnapshot(options: {
@@ -68,7 +76,8 @@ export function followSnapshot(options: {
   const ready = Promise.withResolvers<void>();
   let { held } = options;
 
-  function begin({ identity: epoch, lastSequence }: { identity: string; lastSequence: number }) {
+  function begin(found: StreamIdentity & { lastSequence: number }) {
+    const { identity: epoch, firstSequence = 1, lastSequence } = found;
     const nowMs = Date.now();
     const from = held && resumePoint(held, { epoch, lastSequence, nowMs });
     let read = from === undefined ? follower.beginRead() : collectRead(resumeWith(follower))();
@@ -81,8 +90,8 @@ export function followSnapshot(options: {
     return {
       ...(from !== undefined && { from }),
       take(message: StreamMessage) {
-        const entry = decode(message, follower);
         revision = Math.max(revision, message.sequence);
+        const entry = message.sequence < firstSequence ? undefined : decode(message, follower);
         if (entry !== undefined) take(entry);
         reached();
       },
@@ -104,10 +113,28 @@ export function followSnapshot(options: {
   const source = {
     stream: snapshotBucket.streamName,
     filter: filter === everythingFilter ? undefined : snapshotBucket.subjectPrefix + filter,
-    identify: readEpoch,
+    identify,
     begin,
   };
-  return { ...followStream({ connection, logger, source }), ready: ready.promise };
+  const followed = followStream({ connection, logger, source });
+  return {
+    ...followed,
+    ready: ready.promise,
+    async isSettled() {
+      const manager = await jetstreamManager(connection, {
+        checkAPI: false,
+        timeout: apiTimeoutMs,
+      });
+      const complete = await readComplete(manager).catch(() => undefined);
+      const hasEpoch = complete !== undefined && complete.epoch === held?.epoch;
+      return hasEpoch && complete.rebuilding === undefined && followed.isCurrent();
+    },
+  };
+}
+
+async function identify(manager: JetStreamManager): Promise<StreamIdentity | undefined> {
+  const complete = await readComplete(manager);
+  return complete && { identity: complete.epoch, firstSequence: complete.from };
 }
 
 const nothingToRead: SnapshotRead = { take: () => undefined, finish: () => undefined };

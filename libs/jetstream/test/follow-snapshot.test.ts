@@ -14,6 +14,7 @@ import {
   connectNats,
   type FollowedSnapshot,
   followSnapshot,
+  followStream,
   type HeldSnapshot,
   publishFenced,
   recreateSnapshot,
@@ -28,6 +29,8 @@ import { pino } from "pino";
 /** Following the snapshot on a real server, over everything that can happen to the bucket. */
 let nats: TestNats;
 let connection: NatsConnection;
+/** The writer's own connection, because a message that is published during a reconnect is lost. */
+let writer: NatsConnection;
 let manager: JetStreamManager;
 let lastSequence = 0;
 const logger = pino({ level: "silent" });
@@ -36,14 +39,15 @@ const following: FollowedSnapshot[] = [];
 beforeAll(async () => {
   nats = await startTestNats();
   connection = await connectNats({ nats: { url: nats.url }, name: "test", logger });
-  manager = await jetstreamManager(connection);
+  writer = await connectNats({ nats: { url: nats.url }, name: "writer", logger });
+  manager = await jetstreamManager(writer);
 });
 afterEach(async () => {
   await Promise.all(following.splice(0).map((one) => one.stop()));
   await manager.streams.delete(snapshotBucket.streamName).catch(() => undefined);
 });
 afterAll(async () => {
-  await connection.close();
+  await Promise.all([connection.close(), writer.close()]);
   await nats.stop();
 });
 
@@ -73,7 +77,7 @@ async function openBucket(): Promise<void> {
 async function put(key: string, value: unknown): Promise<void> {
   const payload = typeof value === "string" ? value : JSON.stringify(value);
   const message = { subject: snapshotBucket.subjectPrefix + key, payload };
-  const result = await publishFenced(jetstream(connection), [message], lastSequence);
+  const result = await publishFenced(jetstream(writer), [message], lastSequence);
   if (result.failure !== undefined) throw result.failure;
   lastSequence += 1;
 }
@@ -218,10 +222,7 @@ describe("given a reader that was current before an interruption", () => {
       manyFlags.map((each) => {
         const { flag_id: flagId } = each;
         const key = entryKey({ kind: "flag", organizationId, environmentId, flagId });
-        return jetstream(connection).publish(
-          snapshotBucket.subjectPrefix + key,
-          JSON.stringify(each),
-        );
+        return jetstream(writer).publish(snapshotBucket.subjectPrefix + key, JSON.stringify(each));
       }),
     );
     lastSequence = manyFlags.length;
@@ -282,6 +283,60 @@ describe("given a reader that was current before an interruption", () => {
   });
 });
 
+describe("given a replica that has not applied the purge of a rebuild", () => {
+  it("leaves out entries before the first sequence of the epoch", async () => {
+    await openBucket();
+    const [removed, kept] = [flag(1), flag(1)];
+    await putFlag(removed);
+    await putFlag(kept);
+    await put(completeKey, { epoch: randomUUID(), from: 2 });
+    const { reads, reached, followed } = follow();
+    await followed.ready;
+    expect(reads[0]?.entries).toMatchObject([{ value: kept }]);
+    expect(reached[0]?.revision).toBe(lastSequence);
+  });
+
+  it("leaves them out of a resumed reading too", async () => {
+    await openBucket();
+    const [removed, kept] = [flag(1), flag(1)];
+    await putFlag(removed);
+    await putFlag(kept);
+    const epoch = randomUUID();
+    await put(completeKey, { epoch, from: 2 });
+    const held = { epoch, revision: lastSequence, currentAtMs: Date.now() };
+    const { reads, applied, followed } = follow(everythingFilter, held);
+    await followed.ready;
+    expect(reads).toHaveLength(0);
+    expect(applied).toMatchObject([{ value: kept }]);
+  });
+});
+
+describe("given entries that are written while the identity of the stream is read", () => {
+  it("reads at least to the end that the stream had then", async () => {
+    await openBucket();
+    await putFlag(flag(1));
+    const seen = Promise.withResolvers<number>();
+    const { stop } = followStream({
+      connection,
+      logger,
+      source: {
+        stream: snapshotBucket.streamName,
+        filter: undefined,
+        async identify() {
+          await putFlag(flag(1));
+          return { identity: "same" };
+        },
+        begin(found) {
+          seen.resolve(found.lastSequence);
+          return { take: () => undefined, caughtUp: () => undefined };
+        },
+      },
+    });
+    expect(await seen.promise).toBe(2);
+    await stop();
+  });
+});
+
 describe("given a snapshot that is not complete", () => {
   it("hands over nothing until it is", async () => {
     await openBucket();
@@ -325,7 +380,7 @@ describe("given a snapshot that is deleted and written anew", () => {
 describe("given writers that do not know the end of the stream", () => {
   it("refuses the whole batch of the one who comes second", async () => {
     await openBucket();
-    const client = jetstream(connection);
+    const client = jetstream(writer);
     const batch = (name: string) =>
       [1, 2, 3].map((n) => ({
         subject: `${snapshotBucket.subjectPrefix}${name}.${n}`,

@@ -39,7 +39,9 @@ function follow({ unanswered }: { unanswered: number }) {
       filter: `${quotaBucket.subjectPrefix}>`,
       identify() {
         asked.times += 1;
-        return asked.times <= unanswered ? new Promise(() => undefined) : Promise.resolve("same");
+        return asked.times <= unanswered
+          ? new Promise(() => undefined)
+          : Promise.resolve({ identity: "same" });
       },
       begin: () => ({
         take: () => undefined,

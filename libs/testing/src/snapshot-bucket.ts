@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
+import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
 import { recreateSnapshot, type SnapshotEntry } from "@halyard/jetstream";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -11,6 +11,8 @@ export type SnapshotBucket = {
   rewrite(entries: readonly SnapshotEntry[]): Promise<void>;
   /** Makes the bucket anew and stops in the middle: nothing says that it is complete. */
   rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void>;
+  /** Writes the entry `complete`. */
+  complete(entry: CompleteEntry): Promise<void>;
   put(...entries: SnapshotEntry[]): Promise<void>;
   /** Writes something that is no entry under the key of one. */
   spoil(entry: SnapshotEntry, value: unknown): Promise<void>;
@@ -33,6 +35,8 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
     await client.publish(snapshotBucket.subjectPrefix + key, JSON.stringify(value));
   }
 
+  const complete = (entry: CompleteEntry) => write(completeKey, entry);
+
   async function put(...entries: SnapshotEntry[]): Promise<void> {
     await Promise.all(entries.map(({ address, value }) => write(entryKey(address), value)));
   }
@@ -49,9 +53,10 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   return {
     async rewrite(entries) {
       await rewriteWithoutEnd(entries);
-      await write(completeKey, { epoch: randomUUID() });
+      await complete({ epoch: randomUUID() });
     },
     rewriteWithoutEnd,
+    complete,
     put,
     spoil: (entry, value) => write(entryKey(entry.address), value),
     async lose({ address }) {

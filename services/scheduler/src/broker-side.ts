@@ -8,7 +8,6 @@ import {
   ensureSchedule,
   isBrokerAway,
   type NatsServers,
-  readComplete,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { onceConnected, releaseAll } from "@halyard/service";
@@ -59,7 +58,7 @@ export function startBrokerSide(options: {
     sql,
     flags,
     directoryIsCurrent: () => isCurrent(),
-    snapshotIsSettled: (epoch) => isSettled(epoch),
+    snapshotIsSettled: () => isSettled(),
     ...(options.lookForFlagsAfterMs && { lookAfterMs: options.lookForFlagsAfterMs }),
     logger,
   });
@@ -68,7 +67,7 @@ export function startBrokerSide(options: {
   let dispatcher: Dispatcher | undefined;
   let knowsFlags = false;
   let isCurrent = () => false;
-  let isSettled = async (_epoch: string) => false;
+  let isSettled = async () => false;
 
   const connecting = connectNats({ ...options, name: "scheduler" });
   const working = onceConnected(connecting, async (connection) => {
@@ -79,20 +78,16 @@ export function startBrokerSide(options: {
       connection,
       onFlagsGone: {
         deleted: gone.deleted,
-        current(epoch) {
+        current() {
           knowsFlags = true;
-          gone.current(epoch);
+          gone.current();
           // What came due while NATS was away can be sent now.
           dispatcher?.wake();
         },
       },
     });
     isCurrent = followed.isCurrent;
-    isSettled = async (epoch) => {
-      // Without an answer there is no look; the next one follows.
-      const complete = await readComplete(manager).catch(() => undefined);
-      return complete?.epoch === epoch && complete.rebuilding === undefined;
-    };
+    isSettled = followed.isSettled;
     const sending = { sql, canSend: isCurrent, send: createSendDue({ client, logger }), logger };
     dispatcher = startDispatcher(sending);
     const lost = watchForLostMessages({

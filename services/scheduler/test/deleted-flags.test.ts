@@ -1,7 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { createKeyDirectory } from "@halyard/api-keys";
+import { connectNats } from "@halyard/jetstream";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
+import { createFlagDirectory } from "../src/directory/flag-directory.ts";
+import { followDirectory } from "../src/directory/follow-directory.ts";
 import { armNext, settle } from "../src/dispatch/dispatch-store.ts";
 import { cancelOfFlags } from "../src/schedules/cancel-of-flags.ts";
 import { endSchedules } from "../src/schedules/end-schedules.ts";
@@ -124,6 +128,40 @@ describe("a scheduler that dies after it recorded the first change of a window",
   });
 });
 
+describe("a deletion that a scheduler reads after an interruption", () => {
+  it("is no deletion that it reports, because a restored database may have the flag", async () => {
+    const [restored, known] = [tenant.flag(), tenant.flag()];
+    const logger = pino({ level: "silent" });
+    const server = { url: scheduler.natsUrl };
+    const connection = await connectNats({ nats: server, name: "test", logger });
+    const flags = createFlagDirectory({ now: Date.now });
+    const [deleted, current] = [[] as string[], jest.fn()];
+    const followed = followDirectory({
+      connection,
+      keys: createKeyDirectory(),
+      flags,
+      onFlagsGone: { deleted: ({ flagId }) => void deleted.push(flagId), current },
+      logger,
+    });
+    await followed.ready;
+    await scheduler.bucket.put(restored.entry, known.entry);
+    await eventually(() => [restored, known].every((flag) => flags.standing(flag) === "exists"));
+    // After the reconnect, the follower waits before its next attempt.
+    const lost = eventually(() => !followed.isCurrent());
+    await connection.reconnect();
+    await lost;
+    await scheduler.bucket.put(restored.deleted);
+    await eventually(followed.isCurrent);
+    expect(flags.standing(restored)).toBe("deleted");
+    expect(current).toHaveBeenCalledTimes(2);
+    await scheduler.bucket.put(known.deleted);
+    await eventually(() => deleted.includes(known.flagId));
+    expect(deleted).toEqual([known.flagId]);
+    await followed.stop();
+    await connection.close();
+  });
+});
+
 describe("a deletion that nobody heard of", () => {
   it("cancels also a schedule that was set a moment ago", async () => {
     const [gone, kept] = (await scheduledFlags(2, { enable_at: inHours(1) })) as [Flag, Flag];
@@ -153,7 +191,7 @@ describe("a deletion that nobody heard of", () => {
       lookAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
-    gone.current("epoch");
+    gone.current();
     await wasAsked.promise;
     await gone.stop();
     expect(asked).toEqual([]);
@@ -162,20 +200,20 @@ describe("a deletion that nobody heard of", () => {
 
   it("is not concluded while the snapshot is being rebuilt", async () => {
     const [restored] = (await scheduledFlags(1, { enable_at: inHours(1) })) as [Flag];
-    const asked = Promise.withResolvers<string>();
+    const asked = Promise.withResolvers<void>();
     const gone = createSchedulesOfDeletedFlags({
       sql: first().sql,
       flags: { standing: () => "deleted" },
       directoryIsCurrent: () => true,
-      snapshotIsSettled: async (epoch) => {
-        asked.resolve(epoch);
+      snapshotIsSettled: async () => {
+        asked.resolve();
         return false;
       },
       lookAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
-    gone.current("the old epoch");
-    expect(await asked.promise).toBe("the old epoch");
+    gone.current();
+    await asked.promise;
     await gone.stop();
     expect((await statesOf([restored]))[0]?.status).toBe("pending");
   });
@@ -198,10 +236,10 @@ describe("a deletion that nobody heard of", () => {
       snapshotIsSettled: async () => true,
       logger: pino({ level: "silent" }),
     });
-    gone.current("epoch");
+    gone.current();
     jest.advanceTimersByTime(20_000);
     snapshot = "rebuilt";
-    gone.current("epoch");
+    gone.current();
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
     await looked.promise;
@@ -217,7 +255,7 @@ describe("a deletion that nobody heard of", () => {
       // A part of a statement.
       if (text === "") return [];
       looks += 1;
-      if (looks === 1) throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+      if (looks === 1) throw refused();
       return flagsWithSchedules``;
     }) as unknown as Replica["sql"];
     const gone = createSchedulesOfDeletedFlags({
@@ -227,11 +265,7 @@ describe("a deletion that nobody heard of", () => {
       snapshotIsSettled: async () => true,
       logger: pino({ level: "silent" }),
     });
-    const advance = async (ms: number) => {
-      await jest.advanceTimersByTimeAsync(ms);
-      for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-    };
-    gone.current("epoch");
+    gone.current();
     await advance(30_000);
     expect(looks).toBe(1);
     await advance(29_000);
@@ -241,6 +275,48 @@ describe("a deletion that nobody heard of", () => {
     jest.useRealTimers();
     await gone.stop();
   });
+
+  it("is left to a look when it arrived during an outage of PostgreSQL, which may return older", async () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
+    const flagsWithSchedules = oneScheduledFlag();
+    let cancellations = 0;
+    let looks = 0;
+    const sql = Object.assign(
+      async ([text]: TemplateStringsArray) => {
+        if (text === "") return [];
+        looks += 1;
+        return flagsWithSchedules``;
+      },
+      {
+        async begin() {
+          cancellations += 1;
+          if (cancellations === 1) throw refused();
+        },
+      },
+    ) as unknown as Replica["sql"];
+    const gone = createSchedulesOfDeletedFlags({
+      sql,
+      // The rebuilt snapshot has the flag.
+      flags: { standing: () => "exists" },
+      directoryIsCurrent: () => true,
+      snapshotIsSettled: async () => true,
+      logger: pino({ level: "silent" }),
+    });
+    gone.deleted({ flagId: randomUUID(), environmentId: randomUUID() });
+    await advance(29_000);
+    expect({ cancellations, looks }).toEqual({ cancellations: 1, looks: 0 });
+    await advance(2_000);
+    expect({ cancellations, looks }).toEqual({ cancellations: 1, looks: 1 });
+    jest.useRealTimers();
+    await gone.stop();
+  });
+
+  const refused = () => Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+
+  async function advance(ms: number): Promise<void> {
+    await jest.advanceTimersByTimeAsync(ms);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+  }
 
   function oneScheduledFlag(): Replica["sql"] {
     const [flagId, environmentId] = [randomUUID(), randomUUID()];

@@ -27,8 +27,8 @@ import type { UsageMetrics } from "./usage-metrics.ts";
 export type BrokerSide = {
   /** Whether the snapshot was read once. */
   knowsSnapshot(): boolean;
-  /** Whether it is up to date, as far as one can know. */
-  isCurrent(): boolean;
+  /** Returns whether the directory is current and the snapshot is not being rebuilt. */
+  isSettled(): Promise<boolean>;
   details(): { nats: "connected" | "away"; messages: "counted" | "left" };
   stop(): Promise<void>;
 };
@@ -51,6 +51,7 @@ export function startBrokerSide(options: {
   const { sql, logger, replicas } = options;
   let knowsSnapshot = false;
   let isCurrent = () => false;
+  let isSettled = async () => false;
   let isCounting = () => false;
 
   const connecting = connectNats({ ...options, name: "usage-metering" });
@@ -64,6 +65,7 @@ export function startBrokerSide(options: {
       logger,
     });
     isCurrent = followed.isCurrent;
+    isSettled = followed.isSettled;
     const quota = await startQuotaPublisher({ ...options, connection });
     const consumption = consumeUsage({
       ...options,
@@ -92,7 +94,7 @@ export function startBrokerSide(options: {
 
   return {
     knowsSnapshot: () => knowsSnapshot,
-    isCurrent: () => isCurrent(),
+    isSettled: () => isSettled(),
     details: () => ({
       nats: isCurrent() ? "connected" : "away",
       messages: isCounting() ? "counted" : "left",

@@ -47,7 +47,7 @@ await startOrExit(async () => {
   const cleanUp = startCleanUp({
     sql,
     existing: {
-      isCurrent: broker.isCurrent,
+      isSettled: broker.isSettled,
       flagExists: directory.flagExists,
       keyExists: (keyId) => directory.keys.isLive(keyId, Date.now()),
     },

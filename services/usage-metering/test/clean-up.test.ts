@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { cleanUp } from "../src/clean-up.ts";
@@ -138,7 +140,6 @@ describe("what nobody asks for any more", () => {
 });
 
 describe("when flags and keys were last seen", () => {
-  const seen = ["fresh", "old"] as const;
   const insert = async (fresh: string, old: string) => {
     const environmentId = uuidv7();
     for (const [index, name] of [fresh, old].entries()) {
@@ -163,7 +164,7 @@ describe("when flags and keys were last seen", () => {
     await insert(fresh, old);
     await insert(uuidv7(), existing);
     await forgetTwice({
-      isCurrent: () => true,
+      isSettled: async () => true,
       flagExists: ({ flagId }) => flagId === existing,
       keyExists: (keyId) => keyId === existing,
     });
@@ -171,7 +172,7 @@ describe("when flags and keys were last seen", () => {
   });
 
   const nothingExists: Existing = {
-    isCurrent: () => true,
+    isSettled: async () => true,
     flagExists: () => false,
     keyExists: () => false,
   };
@@ -226,16 +227,24 @@ describe("when flags and keys were last seen", () => {
     expect(pages).toBe(1);
   });
 
-  it("is kept while nobody knows what exists", async () => {
-    const ids = seen.map(() => uuidv7()) as [string, string];
-    await insert(...ids);
-    const nothingKnown = {
-      isCurrent: () => false,
-      flagExists: () => false,
-      keyExists: () => false,
-    };
-    await forgetTwice(nothingKnown);
-    expect((await left(ids)).toSorted()).toEqual(ids.toSorted());
+  it("is kept while the snapshot is being rebuilt, and forgotten after that", async () => {
+    const { bucket } = metering;
+    const epoch = randomUUID();
+    await bucket.rewriteWithoutEnd([]);
+    await bucket.complete({ epoch });
+    const [{ broker }] = replicas;
+    const isSettled = () => broker.isSettled();
+    await eventually(isSettled);
+    const goneId = uuidv7();
+    await insert(uuidv7(), goneId);
+    await bucket.complete({ epoch, rebuilding: true });
+    await forgetTwice({ ...nothingExists, isSettled });
+    expect(await left([goneId])).toEqual([goneId]);
+    await bucket.complete({ epoch: randomUUID() });
+    expect(await broker.isSettled()).toBe(false);
+    await eventually(isSettled);
+    await forgetTwice({ ...nothingExists, isSettled });
+    expect(await left([goneId])).toEqual([]);
   });
 });
 

@@ -165,6 +165,7 @@ async function composeReplica(
     sql,
     metrics,
     directory,
+    broker,
     openStreams,
     call: (path: string, options?: CallOptions) => call(url + path, options),
     stop: once(async () => {

@@ -10,7 +10,7 @@ import { recordDiscardedQueue } from "./streams-standing.ts";
 /**
  * Discards what the streams hold of commits that the database has lost. The queue and the log are deleted;
  * the log is then filled from the outbox, dispatchers read it from its beginning and schedulers send
- * changes again. The snapshot stays readable until it has been rebuilt from the tables under a new epoch.
+ * changes again. The snapshot is rebuilt from the tables under a new epoch.
  *
  * The snapshot and the log are the evidence, so they follow the queue: if this process dies in between,
  * the next leader detects the same and repeats it.

@@ -2,6 +2,7 @@ import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@haly
 import {
   ensureSnapshot,
   type OutgoingMessage,
+  purgeComplete,
   purgeEntriesBefore,
   readComplete,
 } from "@halyard/jetstream";
@@ -25,8 +26,10 @@ import type { SnapshotOptions, SnapshotStanding } from "./synchronise-snapshot.t
  * 2. Write every entry behind the old ones, page by page. Unsent rows are published after each page, so
  *    changes do not wait for the rebuild. A row is never overtaken by an older value of its entry, because
  *    no page is read or written while rows are published.
- * 3. Remove what the tables do not have: every entry that is still before the first page.
- * 4. Record the base and write `complete`.
+ * 3. Remove `complete`, then what the tables do not have: every entry that is still before the first page.
+ *    The purge also removes tombstones. A reader that resumed under the old epoch would miss those deletions,
+ *    so from here until step 4 no reader becomes current, and readers keep their state.
+ * 4. Record the base and write `complete`. Normally that is milliseconds later.
  *
  * Rows carry revisions of the new epoch. Edges report such a revision only after they have read the new
  * content, so the answer to a write during a rebuild waits for its full time and claims nothing.
@@ -64,13 +67,15 @@ export async function rebuildSnapshot(
   await lane.drain();
 
   if (!isLeading()) throw new LeadershipLostError("the lease ended during a rebuild");
-  await purgeEntriesBefore(broker.manager, start.lastSequence + 1);
+  const from = start.lastSequence + 1;
+  await purgeComplete(broker.manager, lane.lastSequence());
+  await purgeEntriesBefore(broker.manager, from);
   const base = lane.lastSequence();
   // A crash before `complete` leaves a stream that ends at its base, so the next leader starts over.
   await lease.recordAsLeader((tx) =>
     recordStream(tx, "snapshot", { createdAt, lastSequence: base, baseSequence: base }),
   );
-  await lane.write([completeMessage({ epoch })]);
+  await lane.write([completeMessage({ epoch, from })]);
   broker.logger.info({ epoch, entries }, "the snapshot is complete");
   return { createdAt, lastSequence: lane.lastSequence(), epoch };
 }

@@ -6,20 +6,20 @@ import {
   parseEntryKey,
   type Tombstone,
 } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import { type FollowedSnapshot, followSnapshot, type SnapshotEntry } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { FlagDirectory, FlagPlace } from "./flag-directory.ts";
 
 /**
- * Keeps what this service knows of keys and flags in step with the snapshot, and says when flags are
- * gone, so that their schedules can be cancelled.
+ * Keeps the directories of keys and flags in step with the snapshot, and reports deleted flags, so that
+ * their schedules can be cancelled.
  */
 export type OnFlagsGone = {
-  /** A flag was deleted in an environment. */
+  /** A flag was deleted in an environment, while the directory was current. */
   deleted(place: FlagPlace): void;
-  /** The directory has everything of an epoch, at the start and after every interruption. */
-  current(epoch: string): void;
+  /** The directory is current, at the start and after every interruption. */
+  current(): void;
 };
 
 export function followDirectory(options: {
@@ -30,6 +30,15 @@ export function followDirectory(options: {
   logger: Logger;
 }): FollowedSnapshot {
   const { keys, flags, onFlagsGone, logger } = options;
+
+  /** Returns the flag that this entry deletes. */
+  function apply({ address, value }: SnapshotEntry): FlagPlace | undefined {
+    if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
+    if (address.kind !== "flag") return undefined;
+    const entry = value as FlagEntry | Tombstone;
+    return flags.apply(address, entry) && "deleted" in entry ? address : undefined;
+  }
+
   return followSnapshot({
     connection: options.connection,
     filter: everythingFilter,
@@ -49,11 +58,12 @@ export function followDirectory(options: {
         };
       },
       current: onFlagsGone.current,
-      apply({ address, value }) {
-        if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
-        if (address.kind !== "flag") return;
-        const entry = value as FlagEntry | Tombstone;
-        if (flags.apply(address, entry) && "deleted" in entry) onFlagsGone.deleted(address);
+      // A restored database can have flags whose tombstones a reader reads here. `current` follows, and starts
+      // the looks, which wait for the rebuild.
+      resume: (_epoch, entries) => entries.forEach(apply),
+      apply(entry) {
+        const deleted = apply(entry);
+        if (deleted !== undefined) onFlagsGone.deleted(deleted);
       },
       rejected(key, problem) {
         const address = parseEntryKey(key);

@@ -1,25 +1,23 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { createAlarm } from "@halyard/service";
 import type { Logger } from "pino";
 import type { FlagDirectory, FlagPlace } from "../directory/flag-directory.ts";
 import type { OnFlagsGone } from "../directory/follow-directory.ts";
 import { cancelOfFlags, listScheduledFlags, type ScheduledFlag } from "./cancel-of-flags.ts";
 
 /**
- * Cancels the schedules of flags that are gone. Deletions that are heard of are gathered while the
- * ones before are being written, and kept while PostgreSQL is away. A full read may be the
- * first one after a deletion that this process missed. Some time after it every flag with a schedule is
- * checked, and once more when each schedule is so old that its flag must be in the directory.
+ * Cancels the schedules of deleted flags: immediately when the deletion arrives, and by looks at every flag
+ * with a schedule. A look follows some time after each interruption, because this process may have missed a
+ * deletion, and another one when each schedule is so old that its flag must be in the directory.
  *
  * The first look waits because a restored database has flags that the snapshot calls deleted, until
- * management has rebuilt the snapshot. That is another full read, and the wait begins again. While the
- * rebuild is under way, there is no look.
+ * management has rebuilt the snapshot. That is another interruption, and the wait begins again. While the
+ * rebuild is under way, there is no look. An outage of PostgreSQL may end with such a database, so deletions
+ * that could not be written are left to the looks after it.
  *
  * Every replica does so for itself. Cancelling twice is cancelling once; and a change of a deleted
  * flag that is sent all the same comes back as cancelled.
  */
 const batchSize = 1_000;
-const retryAfterMs = 1_000;
 /** Management rebuilds a snapshot within seconds. The second time is a little longer than a schedule is new. */
 const lookAfterMs: readonly number[] = [30_000, 90_000];
 
@@ -30,19 +28,17 @@ export function createSchedulesOfDeletedFlags(options: {
   flags: Pick<FlagDirectory, "standing">;
   /** Whether the directory follows the snapshot at this moment. */
   directoryIsCurrent: () => boolean;
-  /** Returns whether the directory has the present epoch of a snapshot that is not being rebuilt. */
-  snapshotIsSettled: (epoch: string) => Promise<boolean>;
-  /** When every flag is looked at after a full read. */
+  /** Returns whether the directory is current and the snapshot is not being rebuilt. */
+  snapshotIsSettled: () => Promise<boolean>;
+  /** Times after an interruption at which every flag is looked at. */
   lookAfterMs?: readonly number[];
   logger: Logger;
 }): SchedulesOfDeletedFlags {
   const { sql, flags, directoryIsCurrent, snapshotIsSettled, logger } = options;
   const looksAfterMs = options.lookAfterMs ?? lookAfterMs;
-  const alarm = createAlarm();
   let stopped = false;
   let deleted: FlagPlace[] = [];
   let sweepAsked = false;
-  let epoch = "";
   let working: Promise<void> | undefined;
   let looks: NodeJS.Timeout[] = [];
 
@@ -62,10 +58,9 @@ export function createSchedulesOfDeletedFlags(options: {
         if (sweep) await cancelOfMissingFlags();
       } catch (error) {
         if (!isOutage(error)) throw error;
-        // PostgreSQL may return with an older database, so the look waits for its full time again.
-        if (sweep) lookLater();
+        deleted = [];
+        lookLater();
         logger.warn({ err: error }, "schedules of deleted flags are not cancelled yet");
-        await alarm.sleep(retryAfterMs);
       }
     }
     working = undefined;
@@ -73,7 +68,7 @@ export function createSchedulesOfDeletedFlags(options: {
 
   /** A directory that is behind knows nothing of new flags; the next full read asks for another look. */
   async function cancelOfMissingFlags(): Promise<void> {
-    if (!(await snapshotIsSettled(epoch))) return;
+    if (!(await snapshotIsSettled())) return;
     let last: FlagPlace | undefined;
     do {
       const page = await listScheduledFlags(sql, last, batchSize);
@@ -104,14 +99,10 @@ export function createSchedulesOfDeletedFlags(options: {
       deleted.push(place);
       start();
     },
-    current(ofEpoch) {
-      epoch = ofEpoch;
-      lookLater();
-    },
+    current: lookLater,
     async stop() {
       stopped = true;
       looks.forEach(clearTimeout);
-      alarm.wake();
       await working;
     },
   };

@@ -10,8 +10,8 @@ import type { FlagPlace } from "../directory/directory.ts";
  * written has been seen just now.
  */
 export type Existing = {
-  /** Whether the directory is up to date, as far as one can know. */
-  isCurrent(): boolean;
+  /** Returns whether the directory is current and the snapshot is not being rebuilt. */
+  isSettled(): Promise<boolean>;
   flagExists(place: FlagPlace): boolean;
   keyExists(keyId: string): boolean;
 };
@@ -39,7 +39,7 @@ async function walk<Row>(
   forgetPage: ForgetPage<Row>,
 ): Promise<boolean> {
   let after: Row | undefined;
-  while (mayGoOn() && existing.isCurrent()) {
+  while (mayGoOn() && (await existing.isSettled())) {
     const last = await sql.begin(async (tx) =>
       (await mayForget(tx)) ? { row: await forgetPage(tx, existing, after) } : undefined,
     );
