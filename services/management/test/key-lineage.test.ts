@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { tenancyOf } from "./tenancy-fixture.ts";
 
-/** Which key issued which, and what `DELETE …?issued=true` revokes. */
+/** The lineage of keys: `issued_by`, inherited expiry and `DELETE …?issued=true`. */
 type Issued = { id: string; key: string; issued_by: string | null; expires_at: string | null };
 type Place = Awaited<ReturnType<ReturnType<typeof tenancyOf>["place"]>>;
 
@@ -72,7 +72,7 @@ describe("issued_by", () => {
 });
 
 describe("the lifetime of an issued key", () => {
-  it("ends with the key that issued it, in whatever environment", async () => {
+  it("ends with its issuer in every environment of the project", async () => {
     const expires_at = inHours(1);
     const parent = await issue(operatorToken, { expires_at });
     const elsewhere = keys.replace(place.first.id, place.second.id);
@@ -99,11 +99,11 @@ describe("the lifetime of an issued key", () => {
     const ofOld = await issue(old.key);
     expect(ofOld.expires_at).toBe(body.expires_at);
     expect((await issue(successor.key)).expires_at).toBeNull();
-    const escape = await management.call(`${keys}/${successor.id}/rotate`, {
+    const attempt = await management.call(`${keys}/${successor.id}/rotate`, {
       method: "POST",
       key: old.key,
     });
-    expect(escape.status).toBe(403);
+    expect(attempt.status).toBe(403);
     expect(isLive(successor)).toBe(true);
   });
 

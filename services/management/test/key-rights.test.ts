@@ -14,8 +14,8 @@ import { type Management, openManagement, operatorToken } from "./management-fix
 import { tenancyOf } from "./tenancy-fixture.ts";
 
 /**
- * Whatever keys do to keys, none gets a key with more rights or a longer life than its own. A step picks its keys
- * by number from those that exist, in the order of their creation.
+ * No sequence of requests gives a key more rights or a later expiry than its issuer has. A step selects existing keys
+ * by number, in the order of their creation.
  */
 type Step = {
   action: "issue" | "rotate" | "revoke" | "revoke issued";
@@ -82,7 +82,7 @@ const ada = "01890000-0000-7000-8000-0000000000aa";
 const startMs = Date.UTC(2027, 0, 31);
 const inProject = { organizationId: "organization", projectId: "project" };
 
-/** Keys as the decisions leave them, with a clock of their own. */
+/** An in-memory store that applies decisions, with its own clock. */
 function keysInMemory(roots: readonly Partial<Key>[]) {
   let nowMs = startMs;
   let counter = 0;

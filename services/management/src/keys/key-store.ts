@@ -90,7 +90,7 @@ export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key
 
 /**
  * Reads and locks the unrevoked keys that were issued by a key or by its successors, directly or not. A successor
- * of an issued key counts as issued, whoever rotated it.
+ * of an issued key counts as issued, even if the operator rotated it.
  */
 export async function lockIssuedKeys(tx: Transaction, keyId: string): Promise<Key[]> {
   return tx<Key[]>`
