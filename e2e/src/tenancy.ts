@@ -12,6 +12,7 @@ export type Tenant = {
   otherEnvironmentId: string;
   serverKey: string;
   clientKey: string;
+  environmentOnlyKey: string;
   otherServerKey: string;
 };
 
@@ -29,8 +30,7 @@ export async function createTenant(
   managementUrl: string,
   options: { name: string; plan?: string },
 ): Promise<Tenant> {
-  const operate = (path: string, body: unknown) =>
-    must(`${managementUrl}/api/v1/${path}`, { method: "POST", key: operatorToken, body });
+  const operate = operatorOf(managementUrl);
   const organization = await operate("organizations", {
     name: options.name,
     plan: options.plan ?? "pro",
@@ -39,28 +39,50 @@ export async function createTenant(
     email: "ada@example.com",
     name: "Ada",
   });
-  const project = await operate(`organizations/${organization.id}/projects`, {
+  return createProject(managementUrl, {
+    organizationId: organization.id,
+    userId: user.id,
     name: "Web",
+  });
+}
+
+const operatorOf = (managementUrl: string) => (path: string, body: unknown) =>
+  must(`${managementUrl}/api/v1/${path}`, { method: "POST", key: operatorToken, body });
+
+/** Creates a project with keys in an organization that exists. */
+export async function createProject(
+  managementUrl: string,
+  { organizationId, userId, name }: { organizationId: string; userId: string; name: string },
+): Promise<Tenant> {
+  const operate = operatorOf(managementUrl);
+  const project = await operate(`organizations/${organizationId}/projects`, {
+    name,
     environments: ["production", "staging"],
   });
   const [environment, other] = project.environments as { id: string; name: string }[];
   if (environment === undefined || other === undefined) throw new Error("two environments");
-  const issue = async (kind: "client" | "server", environmentId: string) => {
+  const issue = async (
+    kind: "client" | "server",
+    environmentId: string,
+    { environment_only = false } = {},
+  ) => {
     const issued = await operate(`projects/${project.id}/environments/${environmentId}/keys`, {
       kind,
       name: kind,
-      user_id: user.id,
+      user_id: userId,
+      environment_only,
     });
     return issued.key as string;
   };
   return {
-    organizationId: organization.id,
-    userId: user.id,
+    organizationId,
+    userId,
     projectId: project.id,
     environmentId: environment.id,
     otherEnvironmentId: other.id,
     serverKey: await issue("server", environment.id),
     clientKey: await issue("client", environment.id),
+    environmentOnlyKey: await issue("server", environment.id, { environment_only: true }),
     otherServerKey: await issue("server", other.id),
   };
 }

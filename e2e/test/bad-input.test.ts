@@ -1,14 +1,8 @@
-import {
-  call,
-  eventually,
-  type Receiver,
-  type ServiceProcess,
-  startReceiver,
-} from "@halyard/testing";
+import { call, type Receiver, type ServiceProcess, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { exampleOf, type IdsByField, wrongBodies } from "../src/bad-bodies.ts";
-import { createFlags } from "../src/changes.ts";
 import { databaseContent } from "../src/database-content.ts";
+import { enableAt, type FilledTenant, fillTenant, idsOf, pathOf } from "../src/filled-tenant.ts";
 import { type Operation, operations } from "../src/openapi.ts";
 import {
   describe as inWords,
@@ -17,7 +11,7 @@ import {
   sendRaw,
 } from "../src/raw-request.ts";
 import { type System, startSystem } from "../src/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+import { createTenant, operatorToken } from "../src/tenancy.ts";
 
 /**
  * Every route of the public document, asked in every wrong way: the answer is the contract's error,
@@ -41,7 +35,6 @@ const managementBodyLimitBytes = 1024 * 1024;
 const sdkBodyLimitBytes = 64 * 1024;
 const json = { "content-type": "application/json" };
 
-type Known = Tenant & { flagId: string; keyId: string; webhookId: string; deliveryId: string };
 type Expectation = { what: string; asked: RawRequest; codes: readonly string[] };
 
 /** What OFREP answers has the shape that OFREP says. */
@@ -52,15 +45,14 @@ const isSdk = (operation: Operation) => operation.path.startsWith("/api/v1/sdk/"
 const isSchedule = (operation: Operation) => /\/schedules?$/.test(operation.path);
 const isUsage = (operation: Operation) => operation.path.endsWith("/usage");
 const isWebhook = (operation: Operation) => /\/webhooks(\/|$)/.test(operation.path);
-const enableAt = "2099-01-01T00:00:00Z";
 const disableAt = "2099-01-02T00:00:00Z";
 
 describe("given requests that are wrong", () => {
   let system: System;
   let gateway: ServiceProcess;
   let receiver: Receiver;
-  let mine: Known;
-  let theirs: Known;
+  let mine: FilledTenant;
+  let theirs: FilledTenant;
 
   beforeAll(async () => {
     receiver = await startReceiver();
@@ -72,78 +64,21 @@ describe("given requests that are wrong", () => {
       edges: 1,
     });
     gateway = await system.startGateway();
-    mine = await knownTenant("Mine");
-    theirs = await knownTenant("Theirs");
+    const addresses = { gateway: gateway.url, receiver: receiver.url };
+    mine = await fillTenant(await createTenant(gateway.url, { name: "Mine" }), addresses);
+    theirs = await fillTenant(await createTenant(gateway.url, { name: "Theirs" }), addresses);
   });
   afterAll(async () => {
     await system?.close();
     await receiver?.close();
   });
 
-  async function knownTenant(name: string): Promise<Known> {
-    const tenant = await createTenant(gateway.url, { name });
-    const [flag] = await createFlags(gateway.url, tenant.serverKey, ["a-flag"]);
-    const keys = `projects/${tenant.projectId}/environments/${tenant.environmentId}/keys`;
-    const spare = await must(`${gateway.url}/api/v1/${keys}`, {
-      method: "POST",
-      key: operatorToken,
-      body: { kind: "server", name: "spare", user_id: tenant.userId },
-    });
-    const flagId = flag?.id as string;
-    await must(
-      `${gateway.url}/api/v1/flags/${flagId}/environments/${tenant.environmentId}/schedule`,
-      { method: "POST", key: tenant.serverKey, body: { enable_at: enableAt } },
-    );
-    const webhook = await knownWebhook(tenant, flagId);
-    return { ...tenant, flagId, keyId: spare.id, ...webhook };
-  }
-
-  /** A webhook whose one delivery has arrived, so that nothing is done about it any more. */
-  async function knownWebhook(tenant: Tenant, flagId: string) {
-    const key = tenant.serverKey;
-    const webhooks = `${gateway.url}/api/v1/projects/${tenant.projectId}/webhooks`;
-    const body = { name: "known", url: receiver.url, events: ["flag.toggled"], secret: "known" };
-    const { id: webhookId } = await must(webhooks, { method: "POST", key, body });
-    const flag = `${gateway.url}/api/v1/flags/${flagId}`;
-    await must(flag, { method: "PATCH", key, body: { enabled: true } });
-    const delivery = await eventually(async () => {
-      const { deliveries } = await must(`${webhooks}/${webhookId}/deliveries`, { key });
-      const [first] = deliveries as { id: string; status: string }[];
-      return first?.status === "delivered" ? first : undefined;
-    });
-    return { webhookId: webhookId as string, deliveryId: delivery.id };
-  }
-
-  const idsOf = (tenant: Known): Record<string, string> => ({
-    organizationId: tenant.organizationId,
-    projectId: tenant.projectId,
-    environmentId: tenant.environmentId,
-    envId: tenant.environmentId,
-    id: tenant.flagId,
-    flagId: tenant.flagId,
-    keyId: tenant.keyId,
-    userId: tenant.userId,
-    webhookId: tenant.webhookId,
-    deliveryId: tenant.deliveryId,
-  });
-  const fieldsOf = (tenant: Known): IdsByField => ({
+  const fieldsOf = (tenant: FilledTenant): IdsByField => ({
     user_id: tenant.userId,
     enable_at: enableAt,
     disable_at: disableAt,
     url: receiver.url,
   });
-
-  /** The path with ids in place of its parameters, and what its query requires. */
-  function pathOf(operation: Operation, ids: Record<string, string>): string {
-    const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-      const id = ids[name];
-      if (id === undefined) throw new Error(`${operation.id}: what is :${name}? Add it to idsOf.`);
-      return id;
-    });
-    const required = operation.queryParameters.filter((parameter) => parameter.required);
-    const query = required.map(({ name }) => `${name}=a-flag`).join("&");
-    return query === "" ? path : `${path}?${query}`;
-  }
 
   /** Whether who answers the route can tell what the token is, and that it is of the wrong kind. */
   const knowsToken = (operation: Operation, kind: string) =>
@@ -297,32 +232,6 @@ describe("given requests that are wrong", () => {
               // Only management knows the operator.
               codes: [knowsToken(operation, kind) ? "AUTH_002" : "AUTH_001"],
             })),
-        ),
-      ),
-    );
-  });
-
-  it("shows nothing of another tenant, and changes nothing there", async () => {
-    await expectNothingDone(() =>
-      complaints(
-        withIds.flatMap((operation) =>
-          operation.pathParameters.flatMap((name) => {
-            const ids = { ...idsOf(mine), [name]: idsOf(theirs)[name] as string };
-            const asked = { ...right(operation), path: pathOf(operation, ids) };
-            const found = { what: `their ${name}`, asked, codes: ["NOT_FOUND_001"] };
-            // The operator may go anywhere, but not with ids that do not belong together.
-            const another = operation.pathParameters.length > 1;
-            const asOperator = {
-              ...asked,
-              headers: { ...asked.headers, ...bearer(operatorToken) },
-            };
-            return [
-              ...(operation.accepts.has("serverKey") ? [found] : []),
-              ...(operation.accepts.has("operatorToken") && another
-                ? [{ ...found, asked: asOperator }]
-                : []),
-            ];
-          }),
         ),
       ),
     );

@@ -1,15 +1,20 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Occasion } from "../src/flags/occasion.ts";
-import { decideIssue, decideRevoke, decideRotate } from "../src/keys/decide-key.ts";
+import {
+  decideIssue,
+  decideRevoke,
+  decideRotate,
+  type IssueOccasion,
+} from "../src/keys/decide-key.ts";
 import type { Key } from "../src/keys/key.ts";
 
 const now = new Date("2027-01-31T09:00:00.000Z");
 const inSeconds = (seconds: number) => new Date(now.getTime() + seconds * 1000);
-const occasion: Occasion = {
+const occasion: IssueOccasion = {
   actor: { id: "ada", email: "ada@example.com" },
   cause: "manual",
   now,
   newId: () => "new-id",
+  issuer: null,
 };
 const material = { id: "bbbbbbbbbbbbbbbb", key: "hs_…", secretSha256: "b".repeat(64) };
 const place = {
@@ -31,6 +36,8 @@ const aKey = (with_: Partial<Key> = {}): Key => ({
   createdAt: inSeconds(-1000),
   expiresAt: null,
   revokedAt: null,
+  issuedBy: null,
+  successorOf: null,
   ...with_,
 });
 
@@ -100,6 +107,44 @@ describe("issuing", () => {
   });
 });
 
+describe("a key that expires", () => {
+  const expiring = { ...occasion, issuer: aKey({ expiresAt: inSeconds(100) }) };
+
+  it("issues keys that expire with it", () => {
+    for (const expires_at of [undefined, null])
+      expect(decideIssue(place, { ...request, expires_at }, material, expiring)).toMatchObject({
+        issued: { expiresAt: inSeconds(100), issuedBy: "aaaaaaaaaaaaaaaa" },
+      });
+  });
+
+  it("issues keys that expire before it", () => {
+    for (const seconds of [99, 100]) {
+      const expires_at = inSeconds(seconds).toISOString();
+      expect(decideIssue(place, { ...request, expires_at }, material, expiring)).toMatchObject({
+        issued: { expiresAt: inSeconds(seconds) },
+      });
+    }
+  });
+
+  it("issues no key that expires after it", () => {
+    const expires_at = inSeconds(100.001).toISOString();
+    expect(decideIssue(place, { ...request, expires_at }, material, expiring)).toEqual({
+      refused: "AUTH_002",
+      message: expect.stringContaining(inSeconds(100).toISOString()),
+    });
+  });
+
+  it("rotates no key that expires after it", () => {
+    for (const expiresAt of [null, inSeconds(100.001)])
+      expect(decideRotate(aKey({ expiresAt }), 0, material, expiring)).toMatchObject({
+        refused: "AUTH_002",
+      });
+    expect(decideRotate(expiring.issuer, 0, material, expiring)).toMatchObject({
+      issued: { expiresAt: inSeconds(100), issuedBy: "aaaaaaaaaaaaaaaa" },
+    });
+  });
+});
+
 describe("rotating", () => {
   it("makes a key that is alike in everything but id and secret", () => {
     const old = aKey({ expiresAt: inSeconds(500) });
@@ -110,6 +155,7 @@ describe("rotating", () => {
         secretSha256: material.secretSha256,
         version: 1,
         createdAt: now,
+        successorOf: old.id,
       },
     });
   });
@@ -117,7 +163,7 @@ describe("rotating", () => {
   it("ends the old key at once when there is no overlap", () => {
     const decision = decideRotate(aKey(), 0, material, occasion);
     if ("refused" in decision) throw new Error(decision.message);
-    expect(decision.changed).toEqual(aKey({ version: 4, revokedAt: now }));
+    expect(decision.changed).toEqual([aKey({ version: 4, revokedAt: now })]);
     expect(published(decision)).toEqual([
       [material.id, 1, null],
       ["aaaaaaaaaaaaaaaa", 4, "deleted"],
@@ -127,7 +173,7 @@ describe("rotating", () => {
   it("ends the old key after the overlap", () => {
     const decision = decideRotate(aKey({ expiresAt: inSeconds(500) }), 60, material, occasion);
     if ("refused" in decision) throw new Error(decision.message);
-    expect(decision.changed).toEqual(aKey({ version: 4, expiresAt: inSeconds(60) }));
+    expect(decision.changed).toEqual([aKey({ version: 4, expiresAt: inSeconds(60) })]);
     expect(published(decision)).toEqual([
       [material.id, 1, inSeconds(500).toISOString()],
       ["aaaaaaaaaaaaaaaa", 4, inSeconds(60).toISOString()],
@@ -137,7 +183,7 @@ describe("rotating", () => {
   it.each([59, 60])("leaves an old key as it is that ends in %i seconds anyway", (seconds) => {
     const decision = decideRotate(aKey({ expiresAt: inSeconds(seconds) }), 60, material, occasion);
     if ("refused" in decision) throw new Error(decision.message);
-    expect(decision.changed).toBeUndefined();
+    expect(decision.changed).toEqual([]);
     expect(published(decision)).toEqual([[material.id, 1, inSeconds(seconds).toISOString()]]);
   });
 
@@ -167,17 +213,18 @@ describe("rotating", () => {
 
 describe("revoking", () => {
   it("leaves a deletion with the next version", () => {
-    const decision = decideRevoke(aKey(), occasion);
-    if (decision === "unchanged") throw new Error(decision);
-    expect(decision.changed).toEqual(aKey({ version: 4, revokedAt: now }));
+    const decision = decideRevoke([aKey()], occasion);
+    expect(decision.changed).toEqual([aKey({ version: 4, revokedAt: now })]);
     expect(published(decision)).toEqual([["aaaaaaaaaaaaaaaa", 4, "deleted"]]);
   });
 
   it("changes nothing the second time", () => {
-    expect(decideRevoke(aKey({ revokedAt: inSeconds(-1) }), occasion)).toBe("unchanged");
+    const nothing = { changed: [], audit: [], messages: [] };
+    expect(decideRevoke([aKey({ revokedAt: inSeconds(-1) })], occasion)).toEqual(nothing);
   });
 
   it("is possible after the key has expired", () => {
-    expect(decideRevoke(aKey({ expiresAt: inSeconds(-1) }), occasion)).not.toBe("unchanged");
+    const expired = aKey({ expiresAt: inSeconds(-1) });
+    expect(decideRevoke([expired], occasion).changed).toHaveLength(1);
   });
 });

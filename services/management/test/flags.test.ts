@@ -215,6 +215,44 @@ describe("an environment_only key", () => {
     expect((await at(project.otherEnvironmentId)).status).toBe(403);
     expect((await at(project.projectId)).status).toBe(404);
   });
+
+  it("does not delete a flag, and does not change what all environments share", async () => {
+    const flag = await flags.createFlag({ description: "before" });
+    const path = `/api/v1/flags/${flag.id}`;
+    const bound = project.environmentOnlyKey;
+    for (const [method, body] of [
+      ["DELETE", undefined],
+      ["PATCH", { name: "Another" }],
+      ["PUT", { enabled: true, description: "after" }],
+      ["PATCH", { type: "experiment" }],
+    ] as const) {
+      const refused = await management.call(path, { method, key: bound, body });
+      expect([method, body, refused.status, refused.body.error.code]).toEqual([
+        method,
+        body,
+        403,
+        "AUTH_002",
+      ]);
+    }
+    expect((await management.call(path, { key })).body).toEqual(flag);
+  });
+
+  it("creates flags, and changes the state in its own environment", async () => {
+    const bound = project.environmentOnlyKey;
+    const body = { key: flags.freshKey(), name: "A flag", enabled: true };
+    const created = await management.call("/api/v1/flags", { method: "POST", key: bound, body });
+    expect(created.status).toBe(201);
+    const path = `/api/v1/flags/${created.body.id}`;
+    const elsewhere = `${path}/environments/${project.otherEnvironmentId}`;
+    expect((await management.call(elsewhere, { key })).body.enabled).toBe(false);
+    const changed = await management.call(path, {
+      method: "PATCH",
+      key: bound,
+      body: { name: "A flag", description: "", rollout_percentage: 20 },
+    });
+    expect(changed).toMatchObject({ status: 200, body: { rollout_percentage: 20 } });
+    expect((await management.call(elsewhere, { key })).body.rollout_percentage).toBe(100);
+  });
 });
 
 describe("deleting a flag", () => {

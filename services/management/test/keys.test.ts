@@ -61,6 +61,7 @@ describe("issuing a key", () => {
     const answer = await issue(first, operatorToken, { user_id: userId });
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(first)}/${answer.body.id}`);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
     const { key, ...record } = answer.body;
     expect(key).toMatch(/^hs_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/);
     expect(record).toEqual({
@@ -70,6 +71,7 @@ describe("issuing a key", () => {
       environment_id: first.id,
       user_id: userId,
       environment_only: false,
+      issued_by: null,
       created_at: instant,
       expires_at: null,
       revoked_at: null,
@@ -275,6 +277,7 @@ describe("rotating a key", () => {
     const answer = await rotate(first, old.id);
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(first)}/${answer.body.id}`);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
     const { key: _, ...record } = answer.body;
     expect((await readLocationOf(management, answer, operatorToken)).body).toEqual(record);
     expect(answer.body).toEqual({

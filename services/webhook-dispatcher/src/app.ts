@@ -13,7 +13,6 @@ import type { Registry } from "prom-client";
 import { registerDeliveryRoutes } from "./deliveries/delivery-routes.ts";
 import type { SecretBox } from "./secrets/secret-box.ts";
 import type { TargetRules } from "./targets/target.ts";
-import { forWholeProjects } from "./webhooks/authenticate-for-webhooks.ts";
 import { registerWebhookRoutes } from "./webhooks/webhook-routes.ts";
 import type { WebhookTests } from "./webhooks/webhook-tests.ts";
 
@@ -44,14 +43,12 @@ export function createWebhookApp(options: {
   const routes = {
     ...options,
     answerOnce: createAnswerOnce(randomBytes),
-    authenticate: forWholeProjects(
-      createServerKeyAuthentication({
-        verify: options.verifyKey,
-        limits: options.keyLimits,
-        lastUsed: options.lastUsed,
-        nowMs,
-      }),
-    ),
+    authenticate: createServerKeyAuthentication({
+      verify: options.verifyKey,
+      limits: options.keyLimits,
+      lastUsed: options.lastUsed,
+      nowMs,
+    }),
   };
   registerWebhookRoutes(app, routes);
   registerDeliveryRoutes(app, routes);

@@ -12,6 +12,12 @@ const keyFields = {
   environment_id: Id,
   user_id: Id,
   environment_only: z.boolean(),
+  issued_by: z
+    .string()
+    .nullable()
+    .describe(
+      "The id of the key that issued it; null for the operator and for keys of release 0.1.0",
+    ),
   created_at: InstantOut,
   expires_at: InstantOut.nullable(),
   revoked_at: InstantOut.nullable(),
@@ -57,7 +63,7 @@ export const issueKey = defineRoute({
   params: EnvironmentParams,
   summary: "Issue an API key",
   description:
-    "The answer is the only one that ever carries `key`. A server key issues keys for its own user only.",
+    "The answer is the only one that ever carries `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.",
   body: IssueKey,
   idempotent: true,
   success: { status: 201, description: "The key", body: IssuedApiKey },
@@ -94,7 +100,8 @@ export const rotateKey = defineRoute({
   path: `${keys}/:keyId/rotate`,
   params: KeyParams,
   summary: "Replace an API key",
-  description: "The old key ends after `overlap_seconds` (default 0, at most 7 days).",
+  description:
+    "The old key ends after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. A server key rotates only keys that expire no later than itself.",
   body: RotateKey,
   bodyOptional: true,
   idempotent: true,
@@ -109,5 +116,8 @@ export const revokeKey = defineRoute({
   path: `${keys}/:keyId`,
   params: KeyParams,
   summary: "Revoke an API key",
+  description:
+    "With `issued=true`, every key that was issued by this key or by its successors is revoked too, directly or not. A successor of such a key is one of them.",
+  query: z.strictObject({ issued: z.boolean().optional() }),
   success: { status: 204, description: "The key no longer works" },
 });

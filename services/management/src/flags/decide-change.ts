@@ -64,7 +64,8 @@ export function decideChange(
 type Settings = Partial<Pick<Flag, "name" | "description" | "type">>;
 type StateSettings = Partial<Pick<FlagState, "enabled" | "rolloutPercentage" | "targetingRules">>;
 
-function changedSettings(flag: Flag, request: UpdateFlag): Settings {
+/** Returns the requested settings that differ from the current ones. */
+export function changedSettings(flag: Flag, request: UpdateFlag): Settings {
   const { name, description, type } = request;
   return differing(flag, { name, description, type });
 }

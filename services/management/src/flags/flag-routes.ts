@@ -18,6 +18,7 @@ import type { Writer } from "../outbox/write.ts";
 import { answerAllFlags, type ReadFlagPage } from "./all-flags.ts";
 import { checkRules } from "./check-rules.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
+import { checkMayChangeSettings, checkMayDelete } from "./flag-permission.ts";
 import { etagOf, flagResource, pathOf, resourceOf } from "./flag-resource.ts";
 import { findFlag, listFlags } from "./flag-store.ts";
 import { checkIfMatch } from "./precondition.ts";
@@ -89,7 +90,9 @@ export function registerFlagRoutes(
             place: { ...key, flagId: params.id },
             userId: key.userId,
             cause: "manual",
-            permit: ({ flag }) => checkIfMatch(request.ifMatch, flag, pathOf(flag)),
+            permit: ({ flag }) =>
+              checkMayChangeSettings(key, flag, body) ??
+              checkIfMatch(request.ifMatch, flag, pathOf(flag)),
           },
           body,
         );
@@ -106,7 +109,8 @@ export function registerFlagRoutes(
           place: { ...key, flagId: params.id },
           userId: key.userId,
           cause: "manual",
-          permit: ({ flag }) => checkIfMatch(request.ifMatch, flag, pathOf(flag)),
+          permit: ({ flag }) =>
+            checkMayDelete(key) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag)),
         });
         return isRefusal(removed) ? removed : answer.noContent();
       }),

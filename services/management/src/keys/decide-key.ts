@@ -1,6 +1,6 @@
 import type { NewApiKey } from "@halyard/api-keys";
 import { type IssueKey, parseInstant } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
 import type { AuditEntry } from "../audit/audit-entry.ts";
 import type { Occasion } from "../flags/occasion.ts";
@@ -8,27 +8,33 @@ import { entryMessage, entryOf, type OutboxMessage } from "../outbox/outbox-mess
 import type { Key, KeyPlace } from "./key.ts";
 import { keyEntry } from "./key-entry.ts";
 
-/** What follows from issuing, rotating or revoking, decided before anything is written. */
+/** The result of issuing, rotating or revoking, decided before anything is written. */
 export type KeyDecision = {
-  /** A key that is new. */
   issued?: Key;
-  /** A key that has changed. */
-  changed?: Key;
+  changed: readonly Key[];
   audit: readonly AuditEntry[];
   messages: readonly OutboxMessage[];
 };
 
+/** The context of a new key: `issuer` is the calling key, null for the operator. */
+export type IssueOccasion = Occasion & { issuer: Key | null };
+
 /** The last instant that ISO 8601 writes with a year of four digits. */
 const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+/** Without a requested expiry, the new key ends with its issuer. */
 export function decideIssue(
   place: KeyPlace,
   request: z.infer<typeof IssueKey>,
   material: NewApiKey,
-  occasion: Occasion,
+  occasion: IssueOccasion,
 ): (KeyDecision & { issued: Key }) | Refusal {
-  const expiresAt = readExpiry(request.expires_at ?? null, occasion.now);
-  if (expiresAt !== null && "refused" in expiresAt) return expiresAt;
+  const requested = readExpiry(request.expires_at ?? null, occasion.now);
+  if (requested !== null && isRefusal(requested)) return requested;
+  const { issuer } = occasion;
+  const expiresAt = requested ?? issuer?.expiresAt ?? null;
+  const refusal = checkLifetime({ expiresAt }, issuer);
+  if (refusal !== undefined) return refusal;
   const issued = newKey(material, occasion, {
     ...place,
     kind: request.kind,
@@ -36,32 +42,34 @@ export function decideIssue(
     userId: request.user_id,
     environmentOnly: request.environment_only ?? false,
     expiresAt,
+    successorOf: null,
   });
   return {
     issued,
+    changed: [],
     audit: [keyAudit("key_issued", null, issued, occasion)],
     messages: [keyMessage(issued, occasion)],
   };
 }
 
 /**
- * A new key in place of an old one, alike in everything but id and secret. Without an overlap the old
- * one ends now, as if revoked; with one it ends after it, unless it would have ended before.
+ * Replaces a key by a successor with the same kind, restriction and expiry. The old key ends after the overlap, or
+ * at its own expiry if that comes first. Without an overlap it is revoked.
  */
 export function decideRotate(
   old: Key,
   overlapSeconds: number,
   material: NewApiKey,
-  occasion: Occasion,
+  occasion: IssueOccasion,
 ): (KeyDecision & { issued: Key }) | Refusal {
-  const refusal = checkStillWorks(old, occasion.now);
+  const refusal = checkStillWorks(old, occasion.now) ?? checkLifetime(old, occasion.issuer);
   if (refusal !== undefined) return refusal;
-  const issued = newKey(material, occasion, old);
+  const issued = newKey(material, occasion, { ...old, successorOf: old.id });
   const ended =
     overlapSeconds === 0 ? revoked(old, occasion) : expiring(old, overlapSeconds, occasion);
   return {
     issued,
-    ...(ended === old ? {} : { changed: ended }),
+    changed: ended === old ? [] : [ended],
     audit: [
       rotationAudit(old, { ended, issued }, occasion),
       keyAudit("key_issued", null, issued, occasion),
@@ -73,24 +81,32 @@ export function decideRotate(
   };
 }
 
-/** Revoking what is revoked changes nothing. A key that has expired can be revoked. */
-export function decideRevoke(key: Key, occasion: Occasion): KeyDecision | "unchanged" {
-  if (key.revokedAt !== null) return "unchanged";
-  const changed = revoked(key, occasion);
+/** Revokes the keys that are not revoked yet, including expired ones. */
+export function decideRevoke(keys: readonly Key[], occasion: Occasion): KeyDecision {
+  const working = keys.filter(({ revokedAt }) => revokedAt === null);
+  const changed = working.map((key) => revoked(key, occasion));
   return {
     changed,
-    audit: [keyAudit("key_revoked", key, changed, occasion)],
-    messages: [keyMessage(changed, occasion)],
+    audit: working.map((key) => keyAudit("key_revoked", key, revoked(key, occasion), occasion)),
+    messages: changed.map((key) => keyMessage(key, occasion)),
   };
 }
 
 function newKey(
   material: NewApiKey,
-  occasion: Occasion,
-  key: Omit<Key, "id" | "secretSha256" | "version" | "createdAt" | "revokedAt">,
+  occasion: IssueOccasion,
+  key: Omit<Key, "id" | "secretSha256" | "version" | "createdAt" | "revokedAt" | "issuedBy">,
 ): Key {
   const { id, secretSha256 } = material;
-  return { ...key, id, secretSha256, version: 1, createdAt: occasion.now, revokedAt: null };
+  return {
+    ...key,
+    id,
+    secretSha256,
+    version: 1,
+    createdAt: occasion.now,
+    revokedAt: null,
+    issuedBy: occasion.issuer?.id ?? null,
+  };
 }
 
 function readExpiry(text: string | null, now: Date): Date | null | Refusal {
@@ -101,6 +117,20 @@ function readExpiry(text: string | null, now: Date): Date | null | Refusal {
   if (ms > lastInstantMs)
     return refuse("VALIDATION_001", "/expires_at must be before the year 10000");
   return new Date(ms);
+}
+
+/** No key issues or rotates a key that ends after itself. */
+function checkLifetime(
+  subject: { expiresAt: Date | null },
+  issuer: Key | null,
+): Refusal | undefined {
+  const limit = issuer?.expiresAt ?? null;
+  if (limit === null || (subject.expiresAt !== null && subject.expiresAt <= limit))
+    return undefined;
+  return refuse(
+    "AUTH_002",
+    `This key expires at ${limit.toISOString()}. It may issue and rotate only keys that expire by then.`,
+  );
 }
 
 function checkStillWorks(key: Key, now: Date): Refusal | undefined {

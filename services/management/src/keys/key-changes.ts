@@ -1,4 +1,4 @@
-import { makeApiKey } from "@halyard/api-keys";
+import { keyRefusals, makeApiKey } from "@halyard/api-keys";
 import type { IssueKey } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
@@ -13,7 +13,15 @@ import { findUserOf } from "../users/user-store.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
 import type { Key, KeyAddress } from "./key.ts";
 import { checkMayHandle } from "./key-permission.ts";
-import { findKeyPlace, insertKey, lockKey, updateKey } from "./key-store.ts";
+import {
+  findKeyPlace,
+  findUnrevokedKey,
+  insertKey,
+  lockIssuedKeys,
+  lockKey,
+  lockKeysOf,
+  updateKeys,
+} from "./key-store.ts";
 
 /** The use cases of API keys. Each runs inside a write's transaction. */
 export type KeyChanges = {
@@ -29,7 +37,12 @@ export type KeyChanges = {
     place: KeyAddress,
     overlapSeconds: number,
   ): Promise<IssuedKey | Refusal>;
-  revoke(write: Write, principal: Principal, place: KeyAddress): Promise<Key | Refusal>;
+  revoke(
+    write: Write,
+    principal: Principal,
+    place: KeyAddress,
+    options: { withIssued: boolean },
+  ): Promise<Key | Refusal>;
 };
 
 /** A new key and, for the one answer that carries it, its text. */
@@ -45,9 +58,22 @@ export function createKeyChanges(options: {
     return { actor, cause: "manual", now: options.now(), newId: options.newId };
   }
 
+  /**
+   * Reads the calling key as it is now. The directory can be behind, and a key that was revoked or shortened a
+   * moment ago must not issue another one.
+   */
+  async function issuerOf(write: Write, principal: Principal): Promise<Key | null | Refusal> {
+    if (principal.kind === "operator") return null;
+    const issuer = await findUnrevokedKey(write.tx, principal.key.id);
+    const hasEnded =
+      issuer === undefined || (issuer.expiresAt !== null && issuer.expiresAt <= options.now());
+    return hasEnded ? keyRefusals.invalid : issuer;
+  }
+
   return {
     async issue(write, principal, { projectId, environmentId }, request) {
       if (!reachesProject(principal, projectId)) return noSuchEnvironment();
+      await lockKeysOf(write.tx, projectId);
       const place = await findKeyPlace(write.tx, { projectId, environmentId });
       if (place === undefined) return noSuchEnvironment();
       const environmentOnly = request.environment_only ?? false;
@@ -57,8 +83,10 @@ export function createKeyChanges(options: {
       const userId = await findUserOf(write.tx, place.organizationId, request.user_id);
       if (userId === undefined)
         return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
+      const issuer = await issuerOf(write, principal);
+      if (issuer !== null && isRefusal(issuer)) return issuer;
       const material = makeApiKey(request.kind, options.randomBytes);
-      const occasion = await occasionOf(write, principal);
+      const occasion = { ...(await occasionOf(write, principal)), issuer };
       const decision = decideIssue(place, { ...request, user_id: userId }, material, occasion);
       if (isRefusal(decision)) return decision;
       await carryOut(write, decision);
@@ -68,21 +96,23 @@ export function createKeyChanges(options: {
     async rotate(write, principal, address, overlapSeconds) {
       const old = await lockPermitted(write, principal, address);
       if (isRefusal(old)) return old;
+      const issuer = await issuerOf(write, principal);
+      if (issuer !== null && isRefusal(issuer)) return issuer;
       const material = makeApiKey(old.kind, options.randomBytes);
-      const occasion = await occasionOf(write, principal);
+      const occasion = { ...(await occasionOf(write, principal)), issuer };
       const decision = decideRotate(old, overlapSeconds, material, occasion);
       if (isRefusal(decision)) return decision;
       await carryOut(write, decision);
       return { key: decision.issued, text: material.key };
     },
 
-    async revoke(write, principal, address) {
+    async revoke(write, principal, address, { withIssued }) {
       const key = await lockPermitted(write, principal, address);
       if (isRefusal(key)) return key;
-      const decision = decideRevoke(key, await occasionOf(write, principal));
-      if (decision === "unchanged") return key;
-      await carryOut(write, decision);
-      return decision.changed ?? key;
+      const issued = withIssued ? await lockIssuedKeys(write.tx, key.id) : [];
+      const decision = decideRevoke([key, ...issued], await occasionOf(write, principal));
+      if (decision.changed.length > 0) await carryOut(write, decision);
+      return key;
     },
   };
 }
@@ -93,6 +123,7 @@ async function lockPermitted(
   address: KeyAddress,
 ): Promise<Key | Refusal> {
   if (!reachesProject(principal, address.projectId)) return noSuchKey();
+  await lockKeysOf(write.tx, address.projectId);
   const key = await lockKey(write.tx, address);
   if (key === undefined) return noSuchKey();
   return checkMayHandle(principal, key) ?? key;
@@ -102,7 +133,7 @@ async function carryOut(write: Write, decision: KeyDecision): Promise<void> {
   const { issued, changed } = decision;
   await Promise.all([
     issued && insertKey(write.tx, issued),
-    changed && updateKey(write.tx, changed),
+    updateKeys(write.tx, changed),
     insertAuditEntries(write.tx, decision.audit),
   ]);
   write.publish(decision.messages);

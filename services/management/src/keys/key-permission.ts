@@ -3,14 +3,15 @@ import { type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
 
 /**
- * What a server key may do to the keys of its project; the operator may do everything. No key can
- * make or touch one that may do more than itself:
+ * Permissions of a server key on the keys of its project. The operator is not restricted. No key issues or changes
+ * a key with more rights than its own:
  *
  * - It issues, rotates and revokes keys of its own user. Another user's key is 403, not 404, because
  *   the list of the project's keys shows it.
  * - One made with `environment_only` does so in its own environment, and with keys that are
  *   `environment_only` themselves. When it issues a key it has to say so: the field has one default,
  *   false, whoever asks.
+ * - It issues and rotates only keys that expire no later than itself (`decide-key.ts`).
  * - It reads and lists the keys of every environment of the project, an `environment_only` one those of its own.
  *
  * Rules of a key's own project are not here: to a key of another one there is nothing to be found.

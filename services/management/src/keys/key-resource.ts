@@ -10,6 +10,7 @@ export function keyResource(key: KeyInUse): ApiKey {
     environment_id: key.environmentId,
     user_id: key.userId,
     environment_only: key.environmentOnly,
+    issued_by: key.issuedBy,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,

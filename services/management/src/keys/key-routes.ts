@@ -82,17 +82,17 @@ export function registerKeyRoutes(
 
   registerRoute(app, contract.revokeKey, {
     authenticate,
-    handle: ({ params }, principal) =>
+    handle: ({ params, query }, principal) =>
       writer(async (write): Promise<Answer | Refusal> => {
-        const revoked = await changes.revoke(write, principal, params);
+        const withIssued = query.issued ?? false;
+        const revoked = await changes.revoke(write, principal, params, { withIssued });
         return isRefusal(revoked) ? revoked : answer.noContent();
       }),
   });
 }
 
 function issuedAnswer({ key, text }: IssuedKey): Answer {
-  return answer.created(
-    `/api/v1/projects/${key.projectId}/environments/${key.environmentId}/keys/${key.id}`,
-    issuedKeyResource(key, text),
-  );
+  const location = `/api/v1/projects/${key.projectId}/environments/${key.environmentId}/keys/${key.id}`;
+  const created = answer.created(location, issuedKeyResource(key, text));
+  return { ...created, headers: { ...created.headers, "cache-control": "no-store" } };
 }

@@ -1,7 +1,7 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import type { Json, Sql, Transaction } from "@halyard/postgres";
 import type { Key, KeyAddress, KeyInUse, KeyPlace } from "./key.ts";
 
-/** API keys in PostgreSQL. None is ever deleted: the list shows what there was. */
+/** API keys in PostgreSQL. Only retention removes them, after their end. */
 type Place = { projectId: string; environmentId: string };
 
 const columns = (sql: Sql | Transaction) => sql`
@@ -9,7 +9,8 @@ const columns = (sql: Sql | Transaction) => sql`
   project.organization_id as "organizationId", project.id as "projectId",
   key.environment_id as "environmentId", key.user_id as "userId",
   key.environment_only as "environmentOnly", key.version, key.created_at as "createdAt",
-  key.expires_at as "expiresAt", key.revoked_at as "revokedAt"`;
+  key.expires_at as "expiresAt", key.revoked_at as "revokedAt",
+  key.issued_by as "issuedBy", key.successor_of as "successorOf"`;
 
 const tables = (sql: Sql | Transaction) => sql`
   api_keys as key
@@ -53,8 +54,11 @@ export async function findKey(sql: Sql, address: KeyAddress): Promise<KeyInUse |
   return key;
 }
 
-/** A key by its id alone, unless it was revoked: for telling who is asking. */
-export async function findUnrevokedKey(sql: Sql, keyId: string): Promise<Key | undefined> {
+/** Finds the key of a caller by its id, unless it was revoked. */
+export async function findUnrevokedKey(
+  sql: Sql | Transaction,
+  keyId: string,
+): Promise<Key | undefined> {
   const [key] = await sql<Key[]>`
     select ${columns(sql)} from ${tables(sql)} where key.id = ${keyId} and key.revoked_at is null`;
   return key;
@@ -68,6 +72,15 @@ export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key
   order by key.id
   limit ${limit}`;
 
+/**
+ * Serializes the requests that add or end keys of a project. Otherwise a key that is issued during a revocation
+ * with `issued=true` would survive it.
+ */
+export async function lockKeysOf(tx: Transaction, projectId: string): Promise<void> {
+  const name = `keys of ${projectId.toLowerCase()}`;
+  await tx`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`;
+}
+
 /** Reads a key to change it. What it is joined with never changes, so its own lock is enough. */
 export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key | undefined> {
   const [key] = await tx<Key[]>`
@@ -75,19 +88,44 @@ export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key
   return key;
 }
 
+/**
+ * Reads and locks the unrevoked keys that were issued by a key or by its successors, directly or not. A successor
+ * of an issued key counts as issued, even if the operator rotated it.
+ */
+export async function lockIssuedKeys(tx: Transaction, keyId: string): Promise<Key[]> {
+  return tx<Key[]>`
+    with recursive links as not materialized (
+      select id, issued_by, successor_of from api_keys
+      union all
+      select id, issued_by, successor_of from removed_keys
+    ), descendants (id, is_issued) as (
+      values (${keyId}::text, false)
+      union
+      select link.id, known.is_issued or link.issued_by is not distinct from known.id
+      from descendants as known
+      join links as link on known.id in (link.issued_by, link.successor_of)
+    )
+    select ${columns(tx)} from ${tables(tx)}
+    where key.id in (select id from descendants where is_issued) and key.revoked_at is null
+    order by key.id
+    for update of key`;
+}
+
 export async function insertKey(tx: Transaction, key: Key): Promise<void> {
   await tx`
     insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
-      environment_only, version, created_at, expires_at, revoked_at)
+      environment_only, version, created_at, expires_at, revoked_at, issued_by, successor_of)
     values (${key.id}, ${key.secretSha256}, ${key.kind}, ${key.name}, ${key.environmentId},
       ${key.userId}, ${key.environmentOnly}, ${key.version}, ${key.createdAt}, ${key.expiresAt},
-      ${key.revokedAt})`;
+      ${key.revokedAt}, ${key.issuedBy}, ${key.successorOf})`;
 }
 
-/** Writes a change of a key that is locked. */
-export async function updateKey(tx: Transaction, key: Key): Promise<void> {
+/** Writes changes of keys that are locked. */
+export async function updateKeys(tx: Transaction, keys: readonly Key[]): Promise<void> {
   await tx`
-    update api_keys
-    set version = ${key.version}, expires_at = ${key.expiresAt}, revoked_at = ${key.revokedAt}
-    where id = ${key.id}`;
+    update api_keys as key
+    set version = changed.version, expires_at = changed."expiresAt", revoked_at = changed."revokedAt"
+    from jsonb_to_recordset(${tx.json(keys as unknown as Json)}) as changed (
+      id text, version bigint, "expiresAt" timestamptz, "revokedAt" timestamptz)
+    where key.id = changed.id`;
 }

@@ -17,6 +17,10 @@ export type Key = {
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
+  /** The id of the key that made the request; null for the operator. */
+  issuedBy: string | null;
+  /** The id of the key that it replaced by rotation; null for an issued key. */
+  successorOf: string | null;
 };
 
 /** A key with what other services say of its use, which is no part of it and changes no version. */

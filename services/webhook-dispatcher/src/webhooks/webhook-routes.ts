@@ -8,7 +8,7 @@ import type { SecretBox } from "../secrets/secret-box.ts";
 import type { TargetRules } from "../targets/target.ts";
 import { decideCreate, decideUpdate } from "./decide-webhook.ts";
 import { createPresentSecret } from "./present-secret.ts";
-import { noSuchProject, noSuchWebhook, ownsProject, placeOf } from "./webhook-place.ts";
+import { checkMayUseWebhooks, noSuchWebhook, placeOf } from "./webhook-place.ts";
 import { webhookResource } from "./webhook-resource.ts";
 import {
   changeWebhook,
@@ -44,7 +44,8 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
   registerRoute(app, contract.listWebhooks, {
     authenticate,
     handle: async ({ params }, key) => {
-      if (!ownsProject(key, params)) return noSuchProject;
+      const refusal = checkMayUseWebhooks(key, params);
+      if (refusal !== undefined) return refusal;
       const webhooks = await listWebhooks(sql, key.projectId);
       return answer.ok({ webhooks: webhooks.map(webhookResource) });
     },
@@ -67,7 +68,8 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
   registerRoute(app, contract.createWebhook, {
     authenticate,
     handle: async ({ params, body, request }, key) => {
-      if (!ownsProject(key, params)) return noSuchProject;
+      const refusal = checkMayUseWebhooks(key, params);
+      if (refusal !== undefined) return refusal;
       const { organizationId, projectId } = key;
       const { operationId } = contract.createWebhook;
       const asked = {
