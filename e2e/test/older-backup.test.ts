@@ -10,7 +10,7 @@ import {
   stepClock,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitEdgesAgree, awaitRest, faultsOfSnapshot } from "../src/agreement.ts";
+import { awaitEdgesAgree, awaitRest, awaitSnapshot, faultsOfSnapshot } from "../src/agreement.ts";
 import { copyTree, takeBaseBackup } from "../src/base-backup.ts";
 import { type CreatedFlag, createFlags } from "../src/changes.ts";
 import { withManager } from "../src/disturbances.ts";
@@ -133,6 +133,7 @@ describe.each(["are stopped for it", "keep running"] as const)(
 
 const agree = async (system: System, { tenant }: WebhookStory) => {
   await awaitRest(system.sql);
+  await awaitSnapshot(system.nats.url);
   await awaitEdgesAgree({ ...system, environmentId: tenant.environmentId, key: tenant.clientKey });
 };
 
