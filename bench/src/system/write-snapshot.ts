@@ -1,5 +1,11 @@
 import { snapshotBucket } from "@halyard/contracts";
-import { connectNats, establishLeases, publishFenced, recreateSnapshot } from "@halyard/jetstream";
+import {
+  connectNats,
+  deleteStream,
+  ensureSnapshot,
+  establishLeases,
+  publishFenced,
+} from "@halyard/jetstream";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import type { SnapshotContent } from "./snapshot-content.ts";
@@ -14,7 +20,8 @@ export async function writeSnapshot(natsUrl: string, content: SnapshotContent): 
     const manager = await jetstreamManager(connection, { checkAPI: false });
     const client = jetstream(connection);
     await establishLeases({ client, manager, replicas: 1 });
-    let { lastSequence } = await recreateSnapshot(manager, 1);
+    await deleteStream(manager, snapshotBucket.streamName);
+    let { lastSequence } = await ensureSnapshot(manager, 1);
     for (let from = 0; from < content.records.length; from += batchSize) {
       const batch = content.records.slice(from, from + batchSize).map(({ key, value }) => ({
         subject: snapshotBucket.subjectPrefix + key,

@@ -19,8 +19,8 @@ import { UpstreamSilent } from "./upstream-silent.ts";
  *
  * No write is sent twice. When the connection fails after a write was sent, neither the client nor the gateway can tell
  * whether it was applied; only the client's `Idempotency-Key` or `If-Match` makes a repetition safe. A read without a
- * body is sent once more, over a new connection, when its reused connection broke without an answer, because the
- * upstream was probably closing it. A read that timed out is not repeated, because it may wait for something that all processes
+ * body is repeated once, over a new connection, if a reused connection broke before the answer: the upstream was
+ * probably closing it. A read that timed out is not repeated, because it may wait for something that all processes
  * wait for. A request that met no connection was not sent. It goes to the next process, also when it is a write; its body
  * stays untouched until there is a connection.
  *

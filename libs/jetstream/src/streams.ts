@@ -155,15 +155,6 @@ export async function purgeComplete(manager: JetStreamManager, upTo: number): Pr
   });
 }
 
-/** Deletes the snapshot bucket and creates it empty. */
-export async function recreateSnapshot(
-  manager: JetStreamManager,
-  replicas: number,
-): Promise<StreamPosition> {
-  await deleteStream(manager, snapshotBucket.streamName);
-  return create(manager, bucketOf(snapshotBucket, replicas));
-}
-
 /** Deletes a stream with its messages and consumers; does nothing if it does not exist. */
 export async function deleteStream(manager: JetStreamManager, name: string): Promise<void> {
   try {

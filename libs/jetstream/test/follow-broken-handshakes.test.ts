@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { completeKey, everythingFilter, snapshotBucket } from "@halyard/contracts";
-import { collectRead, connectNats, followSnapshot, recreateSnapshot } from "@halyard/jetstream";
-import { eventually, startTestNats, type TestNats } from "@halyard/testing";
+import { collectRead, connectNats, followSnapshot } from "@halyard/jetstream";
+import { eventually, recreateSnapshot, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 async function writeSnapshot(): Promise<string> {
   const epoch = randomUUID();
-  await recreateSnapshot(await jetstreamManager(direct), 1);
+  await recreateSnapshot(await jetstreamManager(direct));
   await jetstream(direct).publish(
     snapshotBucket.subjectPrefix + completeKey,
     JSON.stringify({ epoch }),

@@ -17,10 +17,9 @@ import {
   followStream,
   type HeldSnapshot,
   publishFenced,
-  recreateSnapshot,
   type SnapshotEntry,
 } from "@halyard/jetstream";
-import { eventually, startTestNats, type TestNats } from "@halyard/testing";
+import { eventually, recreateSnapshot, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -71,7 +70,7 @@ function flag(version: number, flagId: string = randomUUID()): FlagEntry {
 }
 
 async function openBucket(): Promise<void> {
-  ({ lastSequence } = await recreateSnapshot(manager, 1));
+  ({ lastSequence } = await recreateSnapshot(manager));
 }
 
 async function put(key: string, value: unknown): Promise<void> {

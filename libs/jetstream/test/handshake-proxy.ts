@@ -1,8 +1,7 @@
-import { once } from "node:events";
-import { type AddressInfo, connect as connectSocket, createServer, type Socket } from "node:net";
+import { startNatsProxy } from "@halyard/testing";
 
 /**
- * A TCP proxy before a NATS server. It can break handshakes: the client receives the server's INFO, sends
+ * A proxy before a NATS server that can break handshakes: the client receives the server's INFO, sends
  * CONNECT and PING, and loses the connection before PONG.
  */
 export type HandshakeProxy = {
@@ -17,25 +16,9 @@ export type HandshakeProxy = {
 };
 
 export async function startHandshakeProxy(natsUrl: string): Promise<HandshakeProxy> {
-  const { hostname, port } = new URL(natsUrl);
-  const open = new Set<Socket>();
   let isBreaking = false;
   let broken = 0;
-
-  const server = createServer((client) => {
-    const upstream = connectSocket(Number(port), hostname);
-    for (const [socket, peer] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      open.add(socket);
-      socket.on("error", () => undefined);
-      socket.on("close", () => {
-        open.delete(socket);
-        peer.destroy();
-      });
-    }
-    upstream.pipe(client);
+  const { url, closeConnections, close } = await startNatsProxy(natsUrl, (client, upstream) => {
     client.on("data", (bytes) => {
       if (!isBreaking) {
         upstream.write(bytes);
@@ -45,26 +28,16 @@ export async function startHandshakeProxy(natsUrl: string): Promise<HandshakePro
       client.destroy();
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-
-  function closeOpen(): void {
-    for (const socket of open) socket.destroy();
-  }
   return {
-    url: `nats://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     breakHandshakes() {
       isBreaking = true;
-      closeOpen();
+      closeConnections();
     },
     restore() {
       isBreaking = false;
     },
     broken: () => broken,
-    async close() {
-      server.close();
-      closeOpen();
-      await once(server, "close");
-    },
+    close,
   };
 }

@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
-import { recreateSnapshot, type SnapshotEntry } from "@halyard/jetstream";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import {
+  deleteStream,
+  ensureSnapshot,
+  type SnapshotEntry,
+  type StreamPosition,
+} from "@halyard/jetstream";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { eventually } from "./eventually.ts";
 
@@ -21,6 +26,12 @@ export type SnapshotBucket = {
   delete(): Promise<void>;
   close(): Promise<void>;
 };
+
+/** Deletes the bucket of the snapshot and creates it empty. */
+export async function recreateSnapshot(manager: JetStreamManager): Promise<StreamPosition> {
+  await deleteStream(manager, snapshotBucket.streamName);
+  return ensureSnapshot(manager, 1);
+}
 
 export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   const connection = await connect({
@@ -44,7 +55,7 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   async function rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void> {
     // Behind a server that a test has just started again, the connection may still be that to the one before.
     await eventually(async () => {
-      await recreateSnapshot(manager, 1);
+      await recreateSnapshot(manager);
       return true;
     });
     await put(...entries);
