@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
   bodyOf,
@@ -206,6 +208,22 @@ describe("given a service that breaks off before it answers", () => {
     const gateway = await gatewayOf({ management: [service.origin], edges: [service.origin] });
     for (let time = 0; time < 3; time++)
       expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("fine");
+  });
+
+  it("sends a read to another process when its new connection broke", async () => {
+    const stopping = createServer((socket) => void socket.once("data", () => socket.destroy()));
+    stopping.listen(0, "127.0.0.1");
+    await once(stopping, "listening");
+    releases.push(async () => void stopping.close());
+    const { port } = stopping.address() as AddressInfo;
+    const serving = await upstreamOf((_incoming, response) => response.end("served"));
+    const edges = [new URL(`http://127.0.0.1:${port}`), serving.origin];
+    const gateway = await gatewayOf({ management: [], edges });
+    for (let time = 0; time < 4; time++)
+      expect(await (await fetch(`${gateway.url}/api/v1/sdk/stream`)).text()).toBe("served");
+    expect(gateway.readiness()).toMatchObject({
+      upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
+    });
   });
 
   it("repeats a read once and no more", async () => {
