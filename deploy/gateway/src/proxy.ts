@@ -145,7 +145,7 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
     slot.release();
     const unreachable = isUnreachable(error);
     if (unreachable) service.upstreams.leaveOut(upstream);
-    if (unreachable && !service.upstreams.areAllUnavailable() && attemptsLeft > 0)
+    if (unreachable && attemptsLeft > 0)
       void forward(exchange, attemptsLeft - 1);
     else if (brokeOff(error) && isRead(caller) && exchange.isRepeated !== true) {
       service.upstreams.leaveOut(upstream);

@@ -282,6 +282,24 @@ describe("given a process that starts or drains", () => {
     });
   });
 
+  it("sends a read to the process that was left out first when none is left", async () => {
+    let isRestarted = false;
+    const restarted = await upstreamOf((_incoming, response) => {
+      if (isRestarted) response.end("served");
+      else response.writeHead(503, { connection: "close" }).end();
+    });
+    const stopping = await upstreamOf((incoming, response) => {
+      if (isRestarted) incoming.socket.destroy();
+      else response.end("served");
+    });
+    const edges = [restarted.origin, stopping.origin];
+    const gateway = await gatewayOf({ management: [], edges });
+    const url = `${gateway.url}/api/v1/sdk/stream`;
+    expect(await (await fetch(url)).text()).toBe("served");
+    isRestarted = true;
+    expect(await (await fetch(url)).text()).toBe("served");
+  });
+
   it("passes on its rejection of a request with a body, and then leaves it out", async () => {
     const origins = [(await leaving()).origin, (await serving()).origin];
     const gateway = await gatewayOf({ management: [], edges: origins });

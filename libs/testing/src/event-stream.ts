@@ -8,7 +8,7 @@ export type EventStream = {
   /** Everything that has come so far. */
   events: readonly StreamEvent[];
   headers: IncomingMessage["headers"];
-  /** What came after the last event. The body of an answer that is not a stream. */
+  /** Bytes received after the last event: the body of an answer that is not a stream. */
   rest(): string;
   ended: Promise<void>;
   close(): void;
