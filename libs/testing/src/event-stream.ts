@@ -8,7 +8,7 @@ export type EventStream = {
   /** Everything that has come so far. */
   events: readonly StreamEvent[];
   headers: IncomingMessage["headers"];
-  /** Bytes received after the last event: the body of an answer that is not a stream. */
+  /** Text received after the last event: the body of an answer that is not a stream. */
   rest(): string;
   ended: Promise<void>;
   close(): void;
