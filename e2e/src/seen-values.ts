@@ -52,13 +52,14 @@ export function recordValues(edges: readonly StreamSource[], clientKey: string):
       if (stream?.status === 200) {
         state.isOpen = true;
         state.opened += 1;
-      } else if (stream !== undefined) state.failures.push(`status ${stream.status}`);
+      }
       if (stream !== undefined) {
         open.add(stream);
         if (stopping) stream.close();
         await stream.ended;
         open.delete(stream);
         state.isOpen = false;
+        if (stream.status !== 200) state.failures.push(`${stream.status} ${stream.rest()}`);
       }
       await delay(reopenAfterMs);
     }

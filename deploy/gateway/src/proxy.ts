@@ -95,6 +95,8 @@ type Exchange = ProxyOptions &
     streams: OpenStreams;
     request: FastifyRequest;
     reply: FastifyReply;
+    /** The read was sent before, over a connection that broke. */
+    isRepeated?: true;
   };
 
 async function forward(exchange: Exchange, attemptsLeft: number): Promise<void> {
@@ -143,11 +145,12 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
     slot.release();
     const unreachable = isUnreachable(error);
     if (unreachable) service.upstreams.leaveOut(upstream);
-    if (unreachable && !service.upstreams.areAllUnavailable() && attemptsLeft > 0)
+    if (unreachable && attemptsLeft > 0)
       void forward(exchange, attemptsLeft - 1);
-    else if (brokeOff(outgoing, error) && isRead(caller))
-      void forward({ ...exchange, agent: exchange.newConnections }, attemptsLeft);
-    else giveUp(exchange, slot, error);
+    else if (brokeOff(error) && isRead(caller) && exchange.isRepeated !== true) {
+      service.upstreams.leaveOut(upstream);
+      void forward({ ...exchange, agent: exchange.newConnections, isRepeated: true }, attemptsLeft);
+    } else giveUp(exchange, slot, error);
   });
   const sent = () => {
     if (!answered) outgoing.setTimeout(exchange.answerWithinMs);
@@ -173,9 +176,9 @@ function open({ agent, isTrustedPeer, request }: Exchange, { upstream }: Slot): 
   });
 }
 
-/** A reused connection broke, as opposed to a new connection or a timeout. */
-function brokeOff(outgoing: ClientRequest, error: Error): boolean {
-  return outgoing.reusedSocket && !(error instanceof UpstreamSilent);
+/** The upstream broke an established connection. */
+function brokeOff({ code }: NodeJS.ErrnoException): boolean {
+  return code === "ECONNRESET" || code === "EPIPE";
 }
 
 /** The answer of a process that starts or drains. A new connection through a load balancer reaches another. */

@@ -2,15 +2,14 @@
 export type Upstream = { readonly origin: URL; unavailableUntilMs: number };
 
 /**
- * The processes of one service. A process that could not be reached, or that asks its clients to reconnect, is left
- * out for a moment. There is no other health check: `slots.ts` sends each request to the process with the fewest
+ * The processes of one service. A process that could not be reached, that broke a connection before its answer, or that
+ * asks its clients to reconnect, is left out for a moment. There is no other health check: `slots.ts` sends each request to the process with the fewest
  * unanswered requests, so a process that does not answer receives hardly any.
  */
 export type Upstreams = {
-  /** The processes to choose from: the available ones, or all of them when none is available. */
+  /** The available processes. When none is available, the process that was left out first. */
   candidates: () => readonly Upstream[];
   leaveOut: (upstream: Upstream) => void;
-  areAllUnavailable: () => boolean;
   origins: () => { url: string; away: boolean }[];
 };
 
@@ -26,12 +25,12 @@ export function createUpstreams(origins: readonly URL[]): Upstreams {
   return {
     candidates() {
       const some = available();
-      return some.length > 0 ? some : all;
+      if (some.length > 0) return some;
+      return all.toSorted((a, b) => a.unavailableUntilMs - b.unavailableUntilMs).slice(0, 1);
     },
     leaveOut(upstream) {
       upstream.unavailableUntilMs = Date.now() + leftOutMs;
     },
-    areAllUnavailable: () => available().length === 0,
     origins() {
       const some = available();
       return all.map((upstream) => ({

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
   bodyOf,
@@ -208,6 +210,22 @@ describe("given a service that breaks off before it answers", () => {
       expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("fine");
   });
 
+  it("sends a read to another process when its new connection broke", async () => {
+    const stopping = createServer((socket) => void socket.once("data", () => socket.destroy()));
+    stopping.listen(0, "127.0.0.1");
+    await once(stopping, "listening");
+    releases.push(async () => void stopping.close());
+    const { port } = stopping.address() as AddressInfo;
+    const serving = await upstreamOf((_incoming, response) => response.end("served"));
+    const edges = [new URL(`http://127.0.0.1:${port}`), serving.origin];
+    const gateway = await gatewayOf({ management: [], edges });
+    for (let time = 0; time < 4; time++)
+      expect(await (await fetch(`${gateway.url}/api/v1/sdk/stream`)).text()).toBe("served");
+    expect(gateway.readiness()).toMatchObject({
+      upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
+    });
+  });
+
   it("repeats a read once and no more", async () => {
     let reads = 0;
     const service = await upstreamOf((incoming, response) => {
@@ -262,6 +280,24 @@ describe("given a process that starts or drains", () => {
     expect(gateway.readiness()).toMatchObject({
       upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
     });
+  });
+
+  it("sends a read to the process that was left out first when none is left", async () => {
+    let isRestarted = false;
+    const restarted = await upstreamOf((_incoming, response) => {
+      if (isRestarted) response.end("served");
+      else response.writeHead(503, { connection: "close" }).end();
+    });
+    const stopping = await upstreamOf((incoming, response) => {
+      if (isRestarted) incoming.socket.destroy();
+      else response.end("served");
+    });
+    const edges = [restarted.origin, stopping.origin];
+    const gateway = await gatewayOf({ management: [], edges });
+    const url = `${gateway.url}/api/v1/sdk/stream`;
+    expect(await (await fetch(url)).text()).toBe("served");
+    isRestarted = true;
+    expect(await (await fetch(url)).text()).toBe("served");
   });
 
   it("passes on its rejection of a request with a body, and then leaves it out", async () => {

@@ -8,6 +8,8 @@ export type EventStream = {
   /** Everything that has come so far. */
   events: readonly StreamEvent[];
   headers: IncomingMessage["headers"];
+  /** Text received after the last event: the body of an answer that is not a stream. */
+  rest(): string;
   ended: Promise<void>;
   close(): void;
 };
@@ -42,6 +44,7 @@ export async function openEventStream(
     status: response.statusCode ?? 0,
     events,
     headers: response.headers,
+    rest: () => buffered,
     ended,
     close: () => outgoing.destroy(),
   };
