@@ -1,7 +1,7 @@
 /**
- * Ports of other protocols, to which an HTTP request could carry commands: the bad ports of the Fetch
- * standard (https://fetch.spec.whatwg.org/#port-blocking), and databases and caches that the standard does
- * not list. They are blocked on public and private hosts alike.
+ * Ports of other protocols: an HTTP request to one of them could carry commands. They are the bad ports of
+ * the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking) and, below, ports of databases and caches.
+ * They are blocked on public and private hosts.
  */
 const badPorts = [
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,

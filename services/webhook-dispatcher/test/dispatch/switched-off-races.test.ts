@@ -26,7 +26,7 @@ afterAll(async () => {
 async function claim({ id }: TestWebhook, lastsMs: number) {
   const claimed = { claim: uuidv7(), claimedAtMs: 0, lastsMs };
   const [delivery] = await claimDeliveries(sql, { webhookIds: [id], atMost: 1, ...claimed });
-  if (delivery === undefined) throw new Error("There is nothing to claim");
+  if (delivery === undefined) throw new Error("No delivery was claimed");
   return delivery;
 }
 
@@ -48,7 +48,7 @@ const ways: Record<string, (webhook: TestWebhook) => Promise<() => Promise<unkno
   },
 };
 
-/** Locks the webhook's lane, which is written last: whatever makes a delivery due waits before its commit. */
+/** Locks the webhook's lane. A transaction that makes a delivery due writes it last, so it waits before its commit. */
 async function holdLane({ id }: TestWebhook) {
   const locked = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
