@@ -607,6 +607,7 @@ describe("given requests that are wrong", () => {
       "https://example.com/hook\r\nHost: other",
       "https://example.com/hook#part",
       "https://example.com:0/hook",
+      "https://example.com:6379/hook",
       "https://example.com:65536/hook",
       "https://[::1/hook",
       "https://999.999.999.999/hook",

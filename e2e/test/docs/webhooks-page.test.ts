@@ -137,7 +137,7 @@ describe("given a running system with a webhook dispatcher", () => {
     const [due = "", failing = "", keys = ""] = blocksOf(
       sectionOf(pageOf("docs/operations.md"), "Webhook dispatchers"),
     ).flatMap(({ kind, text }) => (kind === "sql" ? [text] : []));
-    const webhook = await newWebhook("http://127.0.0.1:1/nobody", "a secret");
+    const webhook = await newWebhook("http://127.0.0.1:2/nobody", "a secret");
     const body = { key: "fails", name: "Fails" };
     await must(`${gatewayUrl}/api/v1/flags`, { method: "POST", key: tenant.serverKey, body });
     const failures = await eventually(async () => {

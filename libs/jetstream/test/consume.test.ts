@@ -3,6 +3,7 @@ import { setAsideStream } from "@halyard/contracts";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { copySetAside } from "../src/set-aside.ts";
+import { ensureSetAside } from "../src/streams.ts";
 import { createQueueBench, Outage, type QueueBench } from "./queue-bench.ts";
 
 /** Consuming a work queue on a real server, by replicas that share one durable consumer. */
@@ -208,6 +209,23 @@ describe("given a message that its handler says is impossible", () => {
     expect(await bench.setAside(queue)).toMatchObject([
       { payload: "not JSON", headers: { "Halyard-Reason": "not a due change" } },
     ]);
+  });
+
+  it("keeps it in the queue until the broker has stored the copy", async () => {
+    const queue = await bench.openQueue();
+    await ensureSetAside(bench.manager, 1);
+    const limitCopies = (bytes: number) =>
+      bench.manager.streams.update(setAsideStream.name, { max_msg_size: bytes });
+    await limitCopies(1);
+    await queue.publish(["impossible"]);
+    const { count } = await bench.consume(queue, {
+      handle: async () => ({ setAside: "not a due change" }),
+    });
+    await eventually(async () => (await count("halyard_queue_retries_total", {})) > 0);
+    expect(await queue.left()).toBe(1);
+    await limitCopies(-1);
+    await eventually(async () => (await queue.left()) === 0);
+    expect(await bench.setAside(queue)).toMatchObject([{ payload: "impossible" }]);
   });
 
   it("copies it once, also when it has to do so again", async () => {

@@ -229,6 +229,18 @@ describe("a message that is lost", () => {
     expect(actionsFor(flag, management.received).length).toBeGreaterThan(1);
   });
 
+  it("is sent again while the broker still drops repetitions of the first message", async () => {
+    let tells = false;
+    behaviour = { tells: () => tells };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs });
+    await eventually(() => actionsFor(flag).length === 1);
+    tells = true;
+    await ended(flag);
+    expect(actionsFor(flag)).toEqual(["enable"]);
+    expect(actionsFor(flag, management.received)).toEqual(["enable", "enable"]);
+  });
+
   it("is sent again while others keep the queue from ever being empty", async () => {
     const flag = await newFlag();
     const stopFilling = await keepQueueFilled();

@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { keepSecrets } from "../src/webhooks/keep-secrets.ts";
@@ -60,7 +61,16 @@ async function signsWith(replica: Replica, { path }: { path: string }, secret: s
 
 async function rowOf({ id }: { id: string }) {
   const [row] = await dispatcher.admin`select * from webhooks where id = ${id}`;
-  return row;
+  return row ?? {};
+}
+
+type Row = Awaited<ReturnType<typeof rowOf>>;
+
+async function waitsForALock(): Promise<boolean> {
+  const waiting = await dispatcher.admin`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  return waiting.count > 0;
 }
 
 describe("a change of keys", () => {
@@ -76,7 +86,7 @@ describe("a change of keys", () => {
   it("seals the secret before anew too, and a change of keys is no change of the webhook", async () => {
     const webhook = await newWebhook();
     await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
-    const { updated_at: updatedAt } = (await rowOf(webhook)) ?? {};
+    const { updated_at: updatedAt } = await rowOf(webhook);
     await keepSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({
       secret_key_id: "new",
@@ -100,6 +110,34 @@ describe("a change of keys", () => {
     const [lost] = await admin`
       select count(*)::integer from webhooks where secret_key_id = 'lost'`;
     expect(lost?.count).toBe(250);
+  });
+
+  it("does not overwrite secrets that are changed meanwhile", async () => {
+    const { admin } = dispatcher;
+    const webhook = await newWebhook();
+    await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
+    const found = await rowOf(webhook);
+    await patch(during, webhook, { secret: "roar", secret_overlap_seconds: 3_600 });
+    const changed = await rowOf(webhook);
+    const put = (
+      sql: typeof admin,
+      { secret, secret_key_id: keyId, previous_secret: previous }: Row,
+    ) =>
+      sql`update webhooks set secret = ${secret}, secret_key_id = ${keyId},
+        previous_secret = ${previous} where id = ${webhook.id}`;
+    await put(admin, found);
+    const keeping = await admin.begin(async (tx) => {
+      await put(tx as unknown as typeof admin, changed);
+      const begun = keepSecrets(during);
+      await eventually(waitsForALock);
+      return { begun };
+    });
+    await keeping.begun;
+    expect(await rowOf(webhook)).toMatchObject({
+      secret: changed.secret,
+      secret_key_id: "new",
+      previous_secret: changed.previous_secret,
+    });
   });
 
   it("lets a webhook have another secret although the one it has cannot be read", async () => {

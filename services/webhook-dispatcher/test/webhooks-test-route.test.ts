@@ -141,7 +141,7 @@ describe("testing a webhook", () => {
     dispatcher.receiver.answer({ kind: "close", when: "at once" });
     const failed = { status: 200, body: { success: false, status_code: 0 } };
     expect(await test(await newWebhook())).toMatchObject(failed);
-    expect(await test(await newWebhook({ url: "http://127.0.0.1:1/" }))).toMatchObject(failed);
+    expect(await test(await newWebhook({ url: "http://127.0.0.1:2/" }))).toMatchObject(failed);
   });
 
   it("is not held up by a body without an end", async () => {

@@ -144,6 +144,7 @@ const badFields = [
   { name: "a blank in the URL", fields: { url: " https://example.com/" }, at: "/url" },
   { name: "a line break in the URL", fields: { url: "https://example.com/\nhooks" }, at: "/url" },
   { name: "a URL that is no Unicode", fields: { url: "https://example.com/\ud800" }, at: "/url" },
+  { name: "a port of another protocol", fields: { url: "https://example.com:6379/" }, at: "/url" },
   { name: "a URL of 2,049 characters", fields: { url: longUrl(2_049) }, at: "/url" },
   { name: "an empty secret", fields: { secret: "" }, at: "/secret" },
   { name: "a secret of 257 bytes", fields: { secret: "s".repeat(257) }, at: "/secret" },

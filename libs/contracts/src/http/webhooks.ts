@@ -11,7 +11,7 @@ const Url = z
   .string()
   .max(longestUrl)
   .describe(
-    "An absolute `https` URL without user name and password; `http` only in development. Its host must be public",
+    "An absolute `https` URL without user name and password; `http` only in development. Its host must be public, and its port must not be one of another protocol, such as 25 or 6379",
   );
 const Events = z
   .array(EventName)

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ClaimedDelivery, HeldClaim } from "./claimed-delivery.ts";
 import type { MakeAttempt } from "./make-attempt.ts";
-import { type Bounds, mayLinger, type Slot } from "./plan-claims.ts";
+import type { Slot } from "./plan-claims.ts";
 
 /** The attempts that this process is making, each in a slot of its own. */
 export type AttemptsUnderWay = {
@@ -14,8 +14,8 @@ export type AttemptsUnderWay = {
 };
 
 /**
- * Most targets answer sooner. One that does not yet lets others begin in its place, so the sooner the
- * better; but it gets nothing beside what it is at while it lingers.
+ * Time after which an attempt lingers. Most targets answer sooner. An attempt that lingers lets others begin
+ * in its place, but its webhook gets no second attempt meanwhile.
  */
 const lingersAfterMs = 500;
 /** Longer than all but hanging targets take, and far below the bound on stopping. */
@@ -23,17 +23,16 @@ const patienceMs = 5_000;
 
 export function createAttemptsUnderWay(options: {
   makeAttempt: MakeAttempt;
-  bounds: Bounds;
   /** A slot has become free, or one for another attempt. */
   onRoom: () => void;
 }): AttemptsUnderWay {
-  const { makeAttempt, bounds, onRoom } = options;
+  const { makeAttempt, onRoom } = options;
   const callOff = new AbortController();
   const underWay = new Map<Slot, { delivery: ClaimedDelivery; ended: Promise<void> }>();
 
   async function run(slot: Slot, delivery: ClaimedDelivery): Promise<void> {
     const timer = setTimeout(() => {
-      if (slot.kind === "quick" && mayLinger([...underWay.keys()], bounds)) slot.kind = "lingering";
+      if (slot.kind === "quick") slot.kind = "lingering";
       onRoom();
     }, lingersAfterMs);
     try {

@@ -45,7 +45,6 @@ export function startDispatcher(options: {
   const alarm = createAlarm();
   const underWay = createAttemptsUnderWay({
     makeAttempt: options.makeAttempt,
-    bounds,
     onRoom: () => {
       options.metrics.underWay(underWay.slots());
       alarm.wake();

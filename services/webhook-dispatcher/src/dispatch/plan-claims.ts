@@ -1,18 +1,17 @@
 /**
- * Decides how many deliveries of which webhook may be claimed, so that no target can take what the
- * others need.
+ * Decides how many deliveries to claim for each webhook, so that no target takes the slots of the others.
  *
- * An attempt takes a slot. It begins in a quick one, unless its webhook is known to be slow (its last
- * attempt took long): then it has a slow one, of which there are few, until its end. An
- * attempt that has not ended after a moment lingers, and makes its quick slot free: so targets that
- * begin to hang, hundreds at once, hold up the others for that moment and not until the time-out. Those
- * that linger have a bound of their own, which takes nothing from the quick slots; beyond it an attempt
- * keeps the slot in which it began. To an organization they count as quick ones do, so that a few of
- * them cannot reach that bound.
+ * Every attempt takes a slot until it ends. It begins as quick and lingers after a moment. Only quick
+ * attempts count against the bound on what begins, so targets that begin to hang delay the others by that
+ * moment, not by their time-out. A webhook whose last attempt took long is slow, and its attempts take one of
+ * the few slow slots.
  *
- * A webhook that is slow, or has a lingering attempt, gets no second attempt beside the one that is
- * under way. The others get their slots dealt in turns; those with the fewest attempts under way are
- * first, and among them the one that has been waiting longest.
+ * A webhook that is slow or has a lingering attempt gets no second attempt. The others may have several side
+ * by side while their organization has few attempts. Beyond that, a webhook gets an attempt only if it has
+ * none. Therefore the hanging targets of an organization leave slots for its other webhooks.
+ *
+ * Slots are dealt in turns: the webhooks with the fewest attempts come first, and among them the one that
+ * has been due longest.
  */
 export type Lane = {
   webhookId: string;
@@ -23,30 +22,35 @@ export type Lane = {
   dueInMs: number;
 };
 
-/** What an attempt that is under way takes. */
+/** A slot in use by one attempt. */
 export type Slot = {
   webhookId: string;
   organizationId: string;
   kind: "quick" | "lingering" | "slow";
 };
 
+/** Maximum numbers of attempts. Open ones are quick or lingering. */
 export type Bounds = {
-  /** In the whole process, and of one organization with those of its attempts that linger. */
-  quick: { process: number; organization: number };
-  /** In the whole process, and of one organization. */
-  slow: { process: number; organization: number };
-  /** In the whole process. */
-  lingering: number;
-  /** Of one webhook. */
+  process: { quick: number; open: number; slow: number };
+  organization: {
+    quick: number;
+    /** Reached only while at least half of the process's are free. */
+    open: number;
+    slow: number;
+    /** Number of open attempts at which its webhooks get one each. */
+    sideBySide: number;
+  };
   webhook: number;
 };
 
-/** Of 256 slots a quarter is for slow webhooks. */
+/**
+ * A process makes at most 1,024 attempts at a time, each with a socket and a payload. Of the 256 slots in
+ * which attempts begin, a quarter is for slow webhooks. With 64 attempts side by side, an organization has
+ * slots for 128 more webhooks; a project has at most a hundred.
+ */
 export const defaultBounds: Bounds = {
-  quick: { process: 192, organization: 64 },
-  slow: { process: 64, organization: 16 },
-  // With the others a thousand sockets and payloads, some megabytes. Twelve organizations' all.
-  lingering: 768,
+  process: { quick: 192, open: 960, slow: 64 },
+  organization: { quick: 96, open: 192, slow: 16, sideBySide: 64 },
   webhook: 16,
 };
 
@@ -65,17 +69,20 @@ const lanesPerSearch = 512;
 
 export function searchesFor(slots: readonly Slot[], bounds: Bounds): LaneSearch[] {
   const usage = countUsage(slots);
+  const underWay = new Map(slots.map((slot) => [slot.webhookId, slot]));
   return [false, true]
-    .filter((slow) => roomInProcess(usage, bounds, slow) > 0)
+    .filter((slow) => hasRoom(usage.process, bounds, slow))
     .map((slow) => ({
       slow,
       limit: lanesPerSearch,
-      exceptWebhooks: [...usage.webhooks.keys()].filter(
-        (id) => roomOfWebhook(usage, bounds, id, slow) <= 0,
-      ),
-      exceptOrganizations: [...usage.organizations.keys()].filter(
-        (id) => roomOfOrganization(usage, bounds, id, slow) <= 0,
-      ),
+      exceptWebhooks: [...underWay.values()]
+        .filter((slot) => !mayBegin(usage, bounds, { ...slot, slow }))
+        .map(({ webhookId }) => webhookId),
+      exceptOrganizations: [...usage.organizations]
+        .filter(
+          ([, organization]) => !organizationHasRoom(usage.process, organization, bounds, slow),
+        )
+        .map(([organizationId]) => organizationId),
     }));
 }
 
@@ -95,32 +102,23 @@ export function planClaims(
     );
   while (waiting.length > 0)
     waiting = waiting.filter((lane) => {
-      if (roomOf(usage, bounds, lane) <= 0) return false;
+      if (!mayBegin(usage, bounds, lane)) return false;
       planned.set(lane.webhookId, (planned.get(lane.webhookId) ?? 0) + 1);
-      take(usage, { ...lane, kind: kindOf(lane.slow) });
+      take(usage, { ...lane, kind: lane.slow ? "slow" : "quick" });
       return true;
     });
   return [...planned].map(([webhookId, atMost]) => ({ webhookId, atMost }));
 }
 
-/** Whether an attempt that takes longer than a moment makes its quick slot free. */
-export const mayLinger = (slots: readonly Slot[], bounds: Bounds): boolean =>
-  slots.filter(({ kind }) => kind === "lingering").length < bounds.lingering;
-
 type Count = Record<Slot["kind"], number>;
 type Usage = { process: Count; organizations: Map<string, Count>; webhooks: Map<string, Count> };
 
 const none: Count = { quick: 0, lingering: 0, slow: 0 };
+const open = ({ quick, lingering }: Count) => quick + lingering;
 const total = ({ quick, lingering, slow }: Count) => quick + lingering + slow;
-/** The kind of slot in which an attempt begins. */
-const kindOf = (slow: boolean) => (slow ? "slow" : "quick");
 
 function countUsage(slots: readonly Slot[]): Usage {
-  const usage: Usage = {
-    process: { ...none },
-    organizations: new Map(),
-    webhooks: new Map(),
-  };
+  const usage: Usage = { process: { ...none }, organizations: new Map(), webhooks: new Map() };
   for (const slot of slots) take(usage, slot);
   return usage;
 }
@@ -137,27 +135,35 @@ function add(counts: Map<string, Count>, id: string, kind: Slot["kind"]): void {
   counts.set(id, count);
 }
 
-const roomOf = (usage: Usage, bounds: Bounds, { webhookId, organizationId, slow }: Lane) =>
-  Math.min(
-    roomInProcess(usage, bounds, slow),
-    roomOfOrganization(usage, bounds, organizationId, slow),
-    roomOfWebhook(usage, bounds, webhookId, slow),
-  );
-
-function roomInProcess({ process }: Usage, bounds: Bounds, slow: boolean): number {
-  const kind = kindOf(slow);
-  return bounds[kind].process - process[kind];
+function mayBegin(
+  usage: Usage,
+  bounds: Bounds,
+  { webhookId, organizationId, slow }: Pick<Lane, "webhookId" | "organizationId" | "slow">,
+): boolean {
+  const organization = usage.organizations.get(organizationId) ?? none;
+  const webhook = usage.webhooks.get(webhookId) ?? none;
+  if (!hasRoom(usage.process, bounds, slow)) return false;
+  if (!organizationHasRoom(usage.process, organization, bounds, slow)) return false;
+  if (total(webhook) === 0) return true;
+  if (slow || webhook.lingering > 0 || total(webhook) >= bounds.webhook) return false;
+  return open(organization) < bounds.organization.sideBySide;
 }
 
-function roomOfOrganization(usage: Usage, bounds: Bounds, id: string, slow: boolean): number {
-  const kind = kindOf(slow);
-  const count = usage.organizations.get(id) ?? none;
-  const taken = slow ? count.slow : count.quick + count.lingering;
-  return bounds[kind].organization - taken;
-}
+const hasRoom = (process: Count, bounds: Bounds, slow: boolean): boolean =>
+  slow
+    ? process.slow < bounds.process.slow
+    : process.quick < bounds.process.quick && open(process) < bounds.process.open;
 
-function roomOfWebhook(usage: Usage, bounds: Bounds, id: string, slow: boolean): number {
-  const count = usage.webhooks.get(id) ?? none;
-  const oneAtATime = slow || count.lingering > 0;
-  return (oneAtATime ? 1 : bounds.webhook) - total(count);
+/** Returns whether an organization may begin an attempt of a webhook without attempts. */
+function organizationHasRoom(
+  process: Count,
+  organization: Count,
+  bounds: Bounds,
+  slow: boolean,
+): boolean {
+  const bound = bounds.organization;
+  if (slow) return organization.slow < bound.slow;
+  if (organization.quick >= bound.quick) return false;
+  if (open(organization) < bound.sideBySide) return true;
+  return open(organization) < bound.open && open(process) < bounds.process.open / 2;
 }

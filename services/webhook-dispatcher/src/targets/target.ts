@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { blockedPorts } from "./blocked-ports.ts";
 import { isPublicAddress } from "./public-address.ts";
 
 /** What a target may be; the address check applies to what a name resolves to as well. */
@@ -41,6 +42,8 @@ function problemOfText(text: string): string | undefined {
 function problemOfUrl(url: URL, rules: TargetRules): string | undefined {
   if (rules.httpsOnly && url.protocol !== "https:") return "must begin with https://";
   if (url.port === "0") return "must not have the port 0";
+  if (blockedPorts.has(Number(url.port)))
+    return `must not have the port ${url.port}, which belongs to another protocol`;
   const host = hostOf(url);
   if (host.length > longestHost) return `must have a host of ${longestHost} characters at most`;
   // The way in which the HTTP client spells sockets of the file system, which it is not to open.

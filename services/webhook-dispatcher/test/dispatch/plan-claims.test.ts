@@ -4,7 +4,6 @@ import {
   type Bounds,
   defaultBounds,
   type Lane,
-  mayLinger,
   planClaims,
   type Slot,
   searchesFor,
@@ -29,6 +28,15 @@ const claimsOf = (lanes: Lane[], slots: Slot[] = [], bounds: Bounds = defaultBou
     planClaims(lanes, slots, bounds).map(({ webhookId, atMost }) => [webhookId, atMost]),
   );
 const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+
+/** The slots when these webhooks become due one after another: each gets all that it can and lingers. */
+function begunOneByOne(lanes: Lane[]): Slot[] {
+  const slots: Slot[] = [];
+  for (const one of lanes)
+    for (const { atMost } of planClaims([one], slots, defaultBounds))
+      slots.push(...many(atMost, () => slot(one.webhookId, "lingering", one.organizationId)));
+  return slots;
+}
 
 describe("a webhook that has something due", () => {
   it("gets up to sixteen slots when nobody else wants any", () => {
@@ -79,23 +87,29 @@ describe("a webhook that has something due", () => {
 
   it("is not held up by four organizations whose many targets answer in time, but late", () => {
     const late = many(64, (index) => lane(`${index}`, { organizationId: `late ${index % 4}` }));
-    // One webhook after the other, as their events come: each gets all that it can.
-    const slots = late.reduce<Slot[]>((underWay, one) => {
-      const [claim] = planClaims([one], underWay, defaultBounds);
-      for (let begun = 0; begun < (claim?.atMost ?? 0); begun += 1) {
-        const kind = mayLinger(underWay, defaultBounds) ? "lingering" : "quick";
-        underWay.push(slot(one.webhookId, kind, one.organizationId));
-      }
-      return underWay;
-    }, []);
-    expect(slots).toHaveLength(4 * 64);
+    const slots = begunOneByOne(late);
+    expect(slots).toHaveLength(4 * (64 + 12));
     expect(claimsOf([...late, lane("good")], slots)).toEqual({ good: 16 });
   });
 
-  it("is not held up by the bound on what lingers, when it is reached", () => {
-    const slots = many(768, (index) => slot(`${index}`, "lingering"));
-    expect(mayLinger(slots, defaultBounds)).toBe(false);
-    expect(claimsOf([lane("good")], slots)).toEqual({ good: 16 });
+  it("is not held up by 90 hanging webhooks of its organization", () => {
+    const inOne = { organizationId: "one" };
+    const hanging = many(90, (index) => lane(`${index}`, inOne));
+    const slots = begunOneByOne(hanging);
+    expect(new Set(slots.map(({ webhookId }) => webhookId)).size).toBe(90);
+    expect(claimsOf([...hanging, lane("good", inOne)], slots)).toEqual({ good: 1 });
+  });
+
+  it("gets its first slot in the same turn as the 90 webhooks of its organization that begin to hang", () => {
+    const inOne = { organizationId: "one" };
+    const hanging = many(90, (index) => lane(`${index}`, { ...inOne, dueInMs: -2 }));
+    expect(claimsOf([...hanging, lane("good", inOne)])).toMatchObject({ good: 1 });
+  });
+
+  it("is not held up by three organizations with 200 hanging webhooks each", () => {
+    const hanging = many(600, (index) => lane(`${index}`, { organizationId: `of ${index % 3}` }));
+    const slots = begunOneByOne(hanging);
+    expect(claimsOf([...hanging, lane("good")], slots)).toEqual({ good: 16 });
   });
 
   it("is not held up by another organization that has a lot to send", () => {
@@ -109,14 +123,18 @@ describe("a webhook that has something due", () => {
 
 describe("looking for what is due", () => {
   it("leaves out webhooks and organizations whose slots are taken", () => {
+    const crowd = many(64, (index) => slot(`crowd ${index}`, "lingering", "crowded"));
+    const burst = many(96, (index) => slot(`burst ${index}`, "quick", "full"));
     const slots = [
-      ...many(16, () => slot("full", "quick", "roomy")),
-      ...many(63, (index) => slot(`${index}`, "quick", "full")),
-      slot("late", "lingering", "full"),
+      ...many(16, () => slot("busy", "quick", "roomy")),
+      slot("begun", "quick", "roomy"),
       slot("lingers", "lingering", "roomy"),
+      ...crowd,
+      ...burst,
     ];
+    const taken = ["busy", "lingers", ...[...crowd, ...burst].map(({ webhookId }) => webhookId)];
     expect(searchesFor(slots, defaultBounds)).toMatchObject([
-      { slow: false, exceptWebhooks: ["full", "late", "lingers"], exceptOrganizations: ["full"] },
+      { slow: false, exceptWebhooks: taken, exceptOrganizations: ["full"] },
       { slow: true, exceptOrganizations: [] },
     ]);
   });
@@ -129,10 +147,9 @@ describe("looking for what is due", () => {
 
 describe("whatever is due and under way", () => {
   const bounds: Bounds = {
-    quick: { process: 12, organization: 6 },
-    slow: { process: 4, organization: 2 },
-    lingering: 4,
-    webhook: 3,
+    process: { quick: 12, open: 16, slow: 4 },
+    organization: { quick: 5, open: 6, slow: 2, sideBySide: 3 },
+    webhook: 2,
   };
   const webhooks = many(12, (index) => ({
     webhookId: `${index}`,
@@ -160,8 +177,7 @@ describe("whatever is due and under way", () => {
         return many(atMost, () => slot(webhookId, kind, found?.organizationId));
       });
       for (const one of slots)
-        if (one.kind === "quick" && ages.next().value && mayLinger(slots, bounds))
-          one.kind = "lingering";
+        if (one.kind === "quick" && ages.next().value) one.kind = "lingering";
       const claims = planClaims(lanes, slots, bounds);
       const begun = claims.flatMap(({ webhookId, atMost }) => {
         const found = lanes.find((one) => one.webhookId === webhookId);
@@ -176,28 +192,41 @@ describe("whatever is due and under way", () => {
     fc.assert(fc.property(situations, check), { numRuns: 500 });
   const countOf = (slots: Slot[], test: (slot: Slot) => boolean) => slots.filter(test).length;
 
-  it("no bound is passed", () =>
+  const isOpen = ({ kind }: Slot) => kind !== "slow";
+
+  it("no bound of the process is passed", () =>
     always(({ after }) => {
-      expect(countOf(after, ({ kind }) => kind === "lingering")).toBeLessThanOrEqual(
-        bounds.lingering,
-      );
-      for (const { organizationId } of webhooks)
-        expect(
-          countOf(after, (one) => one.kind !== "slow" && one.organizationId === organizationId),
-        ).toBeLessThanOrEqual(bounds.quick.organization);
-      for (const kind of ["quick", "slow"] as const) {
+      expect(countOf(after, isOpen)).toBeLessThanOrEqual(bounds.process.open);
+      for (const kind of ["quick", "slow"] as const)
         expect(countOf(after, (one) => one.kind === kind)).toBeLessThanOrEqual(
-          bounds[kind].process,
+          bounds.process[kind],
         );
-        for (const { organizationId } of webhooks)
-          expect(
-            countOf(after, (one) => one.kind === kind && one.organizationId === organizationId),
-          ).toBeLessThanOrEqual(bounds[kind].organization);
+    }));
+
+  it("no bound of an organization or a webhook is passed", () =>
+    always(({ after }) => {
+      for (const { organizationId } of webhooks) {
+        const own = after.filter((one) => one.organizationId === organizationId);
+        expect(countOf(own, isOpen)).toBeLessThanOrEqual(bounds.organization.open);
+        for (const kind of ["quick", "slow"] as const)
+          expect(countOf(own, (one) => one.kind === kind)).toBeLessThanOrEqual(
+            bounds.organization[kind],
+          );
       }
       for (const { webhookId } of webhooks)
         expect(countOf(after, (one) => one.webhookId === webhookId)).toBeLessThanOrEqual(
           bounds.webhook,
         );
+    }));
+
+  it("an organization with many attempts begins only those of webhooks that have none", () =>
+    always(({ slots, begun }) => {
+      for (const { webhookId, organizationId } of begun) {
+        const own = slots.filter((one) => isOpen(one) && one.organizationId === organizationId);
+        const isCrowded = own.length >= bounds.organization.sideBySide;
+        const under = slots.filter((one) => one.webhookId === webhookId);
+        expect(isCrowded && under.length > 0).toBe(false);
+      }
     }));
 
   it("only what is due is claimed, once each webhook and at least one", () =>

@@ -56,6 +56,17 @@ describe("a delivery that its target does not take", () => {
       expect(time - (times[index] ?? 0)).toBeGreaterThanOrEqual(delayMs - 1);
   });
 
+  it("fails when the stored URL has a blocked port", async () => {
+    const webhook = await dispatch.newWebhook();
+    await dispatch.admin`
+      update webhooks set url = 'http://127.0.0.1:6379/' where id = ${webhook.id}`;
+    await publishTo(webhook);
+    const delivery = await dispatch.deliveryWith(webhook, "failed");
+    expect(delivery.attempts_made).toBe(6);
+    for (const attempt of await dispatch.attemptsAt(delivery))
+      expect(attempt).toMatchObject({ status_code: null, error: "address not allowed" });
+  });
+
   it("is delivered when a retry is taken", async () => {
     const webhook = await dispatch.newWebhook();
     let asked = 0;

@@ -51,7 +51,7 @@ const lingersAfterMs = 500;
 async function hangingWebhooks(count: number, fields: Parameters<Dispatch["newWebhook"]>[0]) {
   const webhooks = await Promise.all(
     Array.from({ length: count }, () =>
-      dispatch.newWebhook({ ...fields, organizationId: uuidv7() }),
+      dispatch.newWebhook({ organizationId: uuidv7(), ...fields }),
     ),
   );
   for (const { path } of webhooks) dispatch.receiver.answer({ kind: "hang" }, path);
@@ -99,12 +99,27 @@ describe("an organization", () => {
     for (const webhook of busy) await dispatch.putDeliveries(webhook, 40);
     const underWay = () =>
       busy.reduce((sum, webhook) => sum + dispatch.received(webhook).length, 0);
-    const { organization: part } = defaultBounds.quick;
+    const { sideBySide: part } = defaultBounds.organization;
     await eventually(() => underWay() >= part);
     // Whoever may claim more does so in the turn in which another organization has its delivery.
     await timeToDeliver(await dispatch.newWebhook());
     expect(underWay()).toBe(part);
     release.resolve();
     for (const webhook of busy) await dispatch.allEnded(webhook, 40);
+  });
+});
+
+describe("a good target beside 90 that hang in its organization", () => {
+  it("gets every event, from the first one on, while none of them has ended", async () => {
+    const hangingBefore = dispatch.receiver.hanging();
+    const place = { organizationId: uuidv7(), projectId: uuidv7() };
+    const hanging = await hangingWebhooks(90, place);
+    const good = await dispatch.newWebhook(place);
+    for (let event = 0; event < 20; event += 1) await timeToDeliver(good);
+    expect(dispatch.receiver.hanging()).toBeGreaterThanOrEqual(hangingBefore + hanging.length);
+    const [row] = await dispatch.admin`
+      select count(*)::integer as ended from deliveries
+      where webhook_id = any(${hanging.map(({ id }) => id)}::uuid[]) and attempts_made > 0`;
+    expect(row?.ended).toBe(0);
   });
 });

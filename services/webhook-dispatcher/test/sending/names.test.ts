@@ -120,9 +120,25 @@ describe("an address in the URL", () => {
     },
   );
 
+  it.each(["receiver.test:6379", "127.0.0.1:25", "[::1]:11211"])(
+    "is refused without a look-up when its port is blocked: %s",
+    async (host) => {
+      const lookUps: string[] = [];
+      const resolve = async (name: string) => {
+        lookUps.push(name);
+        return addresses("127.0.0.1");
+      };
+      const rules = { httpsOnly: false, allowPrivate: true };
+      const sender = closing(createSend({ logger, rules, resolve }));
+      const request = { url: `http://${host}/`, headers: {}, body: "{}" };
+      expect(await sender.send(request)).toMatchObject(refused);
+      expect(lookUps).toEqual([]);
+    },
+  );
+
   it("is refused when only https may be used and it is http", async () => {
     const sender = closing(createSend({ logger, rules: { httpsOnly: true, allowPrivate: true } }));
-    const url = "http://127.0.0.1:1/";
+    const url = "http://127.0.0.1:2/";
     expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject(refused);
   });
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { eventually } from "@halyard/testing";
@@ -314,6 +315,19 @@ describe("an attempt fails", () => {
     const { send, target } = await sendTo(answerOk);
     expect(await send({ signal: AbortSignal.abort() })).toMatchObject({ error: "called off" });
     expect(target.connections).toHaveLength(0);
+  });
+});
+
+describe("a signal that can call attempts off", () => {
+  it.each([
+    ["answer", answerOk],
+    ["close the connection", (socket: Socket) => void socket.destroy()],
+    ["hang", () => undefined],
+  ])("has no listeners left after targets that %s", async (_, onRequest) => {
+    const { signal } = new AbortController();
+    const { send } = await sendTo(onRequest, { timeoutMs: 200 });
+    for (let count = 0; count < 3; count += 1) await send({ signal });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { blockedPorts } from "../../src/targets/blocked-ports.ts";
 import { readTarget, type TargetRules } from "../../src/targets/target.ts";
 
 const production: TargetRules = { httpsOnly: true, allowPrivate: false };
@@ -11,7 +12,8 @@ describe("a target in production", () => {
     ["https://example.com/hooks?a=b", "https://example.com/hooks?a=b"],
     ["HTTPS://Example.COM", "https://example.com/"],
     ["https://example.com:8443/", "https://example.com:8443/"],
-    ["https://example.com:22/", "https://example.com:22/"],
+    ["https://example.com:80/", "https://example.com:80/"],
+    ["https://example.com:10081/", "https://example.com:10081/"],
     ["https://example.com:443/", "https://example.com/"],
     ["https://example.com./", "https://example.com./"],
     ["https://bücher.example/ä", "https://xn--bcher-kva.example/%C3%A4"],
@@ -142,5 +144,41 @@ describe("a target in development", () => {
     ["ftp://localhost/", "must be an absolute URL that begins with https://"],
   ])("is not %s either, which %s", (text, problem) => {
     expect(problemOf(text, development)).toBe(problem);
+  });
+});
+
+describe("a port of another protocol", () => {
+  const problem = (port: number) =>
+    `must not have the port ${port}, which belongs to another protocol`;
+
+  it.each([
+    ["http://example.com:22", 22],
+    ["http://example.com:5432/", 5432],
+    ["http://example.com:6379", 6379],
+    ["http://example.com:06379/", 6379],
+    ["https://example.com:9200/", 9200],
+    ["http://example.com:11211/?a=b", 11211],
+    ["https://example.com:27017/", 27017],
+    ["http://8.8.8.8:6379/", 6379],
+    ["http://[2606:4700:4700::1111]:6379/", 6379],
+    ["http://localhost:6379/", 6379],
+    ["http://[::1]:6667/", 6667],
+  ])("is rejected in development: %s", (text, port) => {
+    expect(problemOf(text, development)).toBe(problem(port));
+  });
+
+  it("is rejected in production", () => {
+    expect(problemOf("https://example.com:6379/")).toBe(problem(6379));
+    expect(problemOf("https://[2606:4700:4700::1111]:25/")).toBe(problem(25));
+  });
+
+  it("is blocked by the fetch of Node.js as well, except those of databases", async () => {
+    const databases = [5432, 6379, 9200, 11211, 27017];
+    const others = [...blockedPorts].filter((port) => !databases.includes(port));
+    expect(others).toHaveLength(82);
+    for (const port of others)
+      await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({
+        cause: { message: "bad port" },
+      });
   });
 });

@@ -1,0 +1,93 @@
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { v7 as uuidv7 } from "uuid";
+import { recordAttempt } from "../../src/dispatch/attempt-store.ts";
+import { claimDeliveries, freeExpiredClaims } from "../../src/dispatch/claim-store.ts";
+import { recordEvent } from "../../src/events/event-store.ts";
+import { changeWebhook } from "../../src/webhooks/webhook-store.ts";
+import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
+
+/** Transactions that make a delivery due, overtaken by one that switches its webhook off. */
+let dispatch: Dispatch;
+let sql: Sql;
+
+beforeAll(async () => {
+  dispatch = await openDispatch();
+  const logger = pino({ level: "silent" });
+  sql = connectPostgres({ url: dispatch.runtimeUrl, name: "test", maxConnections: 4, logger });
+});
+afterAll(async () => {
+  await sql?.end();
+  await dispatch?.close();
+});
+
+async function claim({ id }: TestWebhook, lastsMs: number) {
+  const claimed = { claim: uuidv7(), claimedAtMs: 0, lastsMs };
+  const [delivery] = await claimDeliveries(sql, { webhookIds: [id], atMost: 1, ...claimed });
+  if (delivery === undefined) throw new Error("No delivery was claimed");
+  return delivery;
+}
+
+/** Each prepares a webhook, and returns the transaction that makes its delivery due. */
+const ways: Record<string, (webhook: TestWebhook) => Promise<() => Promise<unknown>>> = {
+  "an event comes": async (webhook) => () => recordEvent(sql, makeEvent({}, webhook), uuidv7),
+  "an attempt fails": async (webhook) => {
+    await dispatch.putDeliveries(webhook, 1);
+    const delivery = await claim(webhook, 60_000);
+    const outcome = { statusCode: 500, durationMs: 1, error: null, responseBody: "" };
+    const attempt = { id: uuidv7(), attemptedAt: new Date(), ...outcome };
+    const next = { status: "retrying", afterMs: 1, goneOnly: false } as const;
+    return () => recordAttempt(sql, { delivery, attempt, next, slow: false });
+  },
+  "an expired claim is freed": async (webhook) => {
+    await dispatch.putDeliveries(webhook, 1);
+    const delivery = await claim(webhook, -1);
+    return () => freeExpiredClaims(sql, [{ ...delivery, webhookId: webhook.id }]);
+  },
+};
+
+/** Locks the webhook's lane. A transaction that makes a delivery due writes it last, so it waits before its commit. */
+async function holdLane({ id }: TestWebhook) {
+  const locked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const holding = dispatch.admin.begin(async (tx) => {
+    await tx`select from lanes where webhook_id = ${id} for update`;
+    locked.resolve();
+    await release.promise;
+  });
+  await locked.promise;
+  return async () => {
+    release.resolve();
+    await holding;
+  };
+}
+
+async function waitingForLocks(): Promise<number> {
+  const [row] = await dispatch.admin`
+    select count(*)::integer as waiting from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  return row?.waiting;
+}
+
+describe("a webhook that is switched off", () => {
+  it.each(Object.keys(ways))("just while %s has the delivery cancelled", async (way) => {
+    const webhook = await dispatch.newWebhook();
+    const makeDue = await ways[way]?.(webhook);
+    const releaseLane = await holdLane(webhook);
+    const made = makeDue?.();
+    await eventually(async () => (await waitingForLocks()) === 1);
+    let isOff = false;
+    const place = { projectId: webhook.projectId, webhookId: webhook.id };
+    const switchedOff = changeWebhook(sql, place, (found) => ({ ...found, enabled: false })).then(
+      () => {
+        isOff = true;
+      },
+    );
+    await eventually(async () => isOff || (await waitingForLocks()) === 2);
+    await releaseLane();
+    await Promise.all([made, switchedOff]);
+    expect(await dispatch.deliveriesTo(webhook)).toMatchObject([{ status: "cancelled" }]);
+  });
+});
