@@ -7,7 +7,7 @@ import {
 
 /**
  * Runs costly evaluations in time slices. The event loop serves other requests between two slices. Only a few
- * evaluations run at once: if all of them did, all of them would finish last.
+ * evaluations run concurrently: if all of them did, all of them would finish last.
  */
 export type TimeSlicing = {
   /** Queues an evaluation. Returns a function that drops it unless it has finished. */

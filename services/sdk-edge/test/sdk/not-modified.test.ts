@@ -21,7 +21,7 @@ describe.each([
   { endpoint: "/api/v1/sdk/flags", body: (user: object) => user },
   { endpoint: "/ofrep/v1/evaluate/flags", body: (context: object) => ({ context }) },
 ])("given users of $endpoint who have the values already", ({ endpoint, body }) => {
-  it("answers each with 304 and the ETag of its own values", async () => {
+  it("sends each a 304 with the ETag of its values", async () => {
     const ask = (plan: string, headers = {}) =>
       call(edge.url + endpoint, { key: key.text, method: "POST", body: body({ plan }), headers });
     const etagOf = async (plan: string) => (await ask(plan)).headers.get("etag") ?? "";

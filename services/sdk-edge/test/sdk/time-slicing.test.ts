@@ -127,7 +127,7 @@ describe("given many evaluations of one organization", () => {
     expect(rejected).toEqual([]);
   });
 
-  it("rejects at once what exceeds the number that may wait", () => {
+  it("rejects the excess immediately when too many wait", () => {
     const names = addMany("a", mostWaiting + 3, 1);
     expect(rejected).toEqual(names.slice(mostWaiting));
     expect(slicing.waiting).toBe(mostWaiting);
@@ -172,7 +172,7 @@ describe("given several organizations", () => {
     expect(finished).toEqual(["late", "long", "long", "long"]);
   });
 
-  it("makes room at once for an organization that waits when the present turns are over", async () => {
+  it("makes room immediately for an organization that waits when the present turns are over", async () => {
     for (let number = 0; number < mostSharing; number += 1) add(`long${number}`, "long", 2_000);
     await turns((mostSharing * turnMs) / sliceMs + mostSharing);
     add("late", "late", 1);

@@ -29,7 +29,7 @@ describe.each([
 ])(
   "given a stream $contextName that was evaluated before a change and opens after it",
   ({ context }) => {
-    it("sends the values of before and then the change", async () => {
+    it("sends the evaluated values and then the change", async () => {
       const { hub, become, evaluate, sent, present } = given();
       become({ alpha: false, beta: true });
       const evaluated = evaluate(context);
