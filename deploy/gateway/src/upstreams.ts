@@ -7,7 +7,7 @@ export type Upstream = { readonly origin: URL; unavailableUntilMs: number };
  * unanswered requests, so a process that does not answer receives hardly any.
  */
 export type Upstreams = {
-  /** The processes to choose from: the available ones, or all of them when none is available. */
+  /** The processes to choose from: the available ones or, when none is, the one that was left out first. */
   candidates: () => readonly Upstream[];
   leaveOut: (upstream: Upstream) => void;
   areAllUnavailable: () => boolean;
@@ -19,6 +19,8 @@ const leftOutMs = 1_000;
 
 export function createUpstreams(origins: readonly URL[]): Upstreams {
   const all = origins.map((origin): Upstream => ({ origin, unavailableUntilMs: 0 }));
+  /** Left out last at the end. */
+  const byLeavingOut = [...all];
   const available = () => {
     const nowMs = Date.now();
     return all.filter(({ unavailableUntilMs }) => unavailableUntilMs <= nowMs);
@@ -26,9 +28,11 @@ export function createUpstreams(origins: readonly URL[]): Upstreams {
   return {
     candidates() {
       const some = available();
-      return some.length > 0 ? some : all;
+      // A process that has restarted meanwhile is tried before one that is stopping.
+      return some.length > 0 ? some : byLeavingOut.slice(0, 1);
     },
     leaveOut(upstream) {
+      byLeavingOut.push(...byLeavingOut.splice(byLeavingOut.indexOf(upstream), 1));
       upstream.unavailableUntilMs = Date.now() + leftOutMs;
     },
     areAllUnavailable: () => available().length === 0,
