@@ -18,6 +18,8 @@ const leftOutMs = 1_000;
 
 export function createUpstreams(origins: readonly URL[]): Upstreams {
   const all = origins.map((origin): Upstream => ({ origin, unavailableUntilMs: 0 }));
+  /** Left out last at the end. */
+  const byLeavingOut = [...all];
   const available = () => {
     const nowMs = Date.now();
     return all.filter(({ unavailableUntilMs }) => unavailableUntilMs <= nowMs);
@@ -25,10 +27,11 @@ export function createUpstreams(origins: readonly URL[]): Upstreams {
   return {
     candidates() {
       const some = available();
-      if (some.length > 0) return some;
-      return all.toSorted((a, b) => a.unavailableUntilMs - b.unavailableUntilMs).slice(0, 1);
+      // A process that has restarted meanwhile is tried before one that is stopping.
+      return some.length > 0 ? some : byLeavingOut.slice(0, 1);
     },
     leaveOut(upstream) {
+      byLeavingOut.push(...byLeavingOut.splice(byLeavingOut.indexOf(upstream), 1));
       upstream.unavailableUntilMs = Date.now() + leftOutMs;
     },
     origins() {

@@ -63,7 +63,15 @@ describe("given several processes", () => {
     expect(next).not.toContain("stuck");
   });
 
-  it("leaves one out that is unavailable, and uses all when all are", async () => {
+  it("uses the one that was left out first when all are unavailable", async () => {
+    givenSlots(["restarted", "stopping"], {});
+    const [restarted, stopping] = await takeMany(2);
+    upstreams.leaveOut((restarted as Slot).upstream);
+    upstreams.leaveOut((stopping as Slot).upstream);
+    expect(hosts(await takeMany(3))).toEqual(["restarted", "restarted", "restarted"]);
+  });
+
+  it("leaves one out that is unavailable, unless all are", async () => {
     givenSlots(["one", "two"], {});
     const [one, two] = await takeMany(2);
     upstreams.leaveOut((one as Slot).upstream);

@@ -20,7 +20,7 @@ import {
   type SnapshotEntry,
 } from "@halyard/jetstream";
 import { eventually, recreateSnapshot, startTestNats, type TestNats } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
@@ -349,6 +349,33 @@ describe("given a snapshot that is not complete", () => {
     expect(reads).toHaveLength(1);
   });
 });
+
+describe("given a snapshot whose epoch changes while it is read", () => {
+  it("discards the read, and reads everything under the new epoch", async () => {
+    await openBucket();
+    await putFlag(flag(1));
+    await complete();
+    const later = randomUUID();
+    const { isSent, restore } = beforeSecondDirectGet(() => complete(later));
+    const { reads, followed } = follow();
+    await followed.ready;
+    restore();
+    expect(isSent()).toBe(true);
+    expect(reads.map(({ epoch }) => epoch)).toEqual([later]);
+  });
+});
+
+/** Delays the second read of the entry `complete` until something was done. */
+function beforeSecondDirectGet(act: () => Promise<void>) {
+  const request = connection.request.bind(connection);
+  let directGets = 0;
+  const spy = jest.spyOn(connection, "request").mockImplementation(async (subject, ...rest) => {
+    if (subject.startsWith(`$JS.API.DIRECT.GET.${snapshotBucket.streamName}`)) directGets += 1;
+    if (directGets === 2) await act();
+    return request(subject, ...rest);
+  });
+  return { isSent: () => directGets >= 2, restore: () => spy.mockRestore() };
+}
 
 describe("given a snapshot that is deleted and written anew", () => {
   it("hands over the new one as a whole", async () => {

@@ -12,8 +12,8 @@ import { evaluateEndpoints } from "./sdk/evaluate-endpoints.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsEndpoints } from "./sdk/flags-endpoints.ts";
 import { bodyLimitBytes, putInFront } from "./sdk/front.ts";
-import { createPatientWork } from "./sdk/patient-work.ts";
 import { streamEndpoint } from "./sdk/stream-endpoint.ts";
+import { createTimeSlicing } from "./sdk/time-slicing.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
@@ -57,10 +57,10 @@ export function createEdge(options: EdgeOptions): Edge {
   const streams = createStreams({ views, isKeyLive: directory.isLive, now, random, elapsed });
   const { hub, rounds } = streams;
   const counts = createAnswerCounts();
-  const patient = createPatientWork({ elapsed });
+  const slicing = createTimeSlicing({ elapsed });
   let draining = false;
 
-  const metrics = registerEdgeMetrics({ ...options, streams, answerCounts: counts });
+  const metrics = registerEdgeMetrics({ ...options, streams, answerCounts: counts, slicing });
   holder.subscribe(
     createPublisher({ directory, views, hub, rounds, metrics, pace: options.pace, now, elapsed }),
   );
@@ -79,7 +79,7 @@ export function createEdge(options: EdgeOptions): Edge {
     views,
     hub,
     counts,
-    evaluation: createEvaluation(patient),
+    evaluation: createEvaluation(slicing),
     isDraining: () => draining,
     limits: createLimits({ keyRate: createKeyRate(options.requestsPerSecond), usage }),
     wrongKeys: createWrongKeys(options.trustedProxies),
@@ -115,7 +115,7 @@ export function createEdge(options: EdgeOptions): Edge {
     },
     async close() {
       streams.stop();
-      patient.stop();
+      slicing.stop();
       ofrep.stop();
     },
   };

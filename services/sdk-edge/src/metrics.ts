@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AnswerCounts } from "./sdk/answer-counts.ts";
+import type { TimeSlicing } from "./sdk/time-slicing.ts";
 import { countEntries } from "./snapshot/entries-of.ts";
 import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder.ts";
 import type { Streams } from "./streams/streams.ts";
@@ -23,11 +24,13 @@ export function registerEdgeMetrics(options: {
   holder: SnapshotHolder;
   streams: Pick<Streams, "registry" | "counts">;
   answerCounts: AnswerCounts;
+  slicing: Pick<TimeSlicing, "waiting" | "rejected">;
   rejectedEntries: () => number;
 }): EdgeMetrics {
   registerSnapshotMetrics(options);
   registerStreamMetrics(options);
   registerAnswerMetrics(options);
+  registerEvaluationMetrics(options);
   const propagation = new Histogram({
     name: "halyard_edge_propagation_seconds",
     help: "From the commit of a change to its bytes being handed to the open streams; those of users may follow in slices.",
@@ -131,6 +134,31 @@ function registerAnswerMetrics(options: { registry: Registry; answerCounts: Answ
     collect() {
       this.reset();
       options.answerCounts.each((endpoint, status, count) => this.inc({ endpoint, status }, count));
+    },
+  });
+}
+
+function registerEvaluationMetrics(options: {
+  registry: Registry;
+  slicing: Pick<TimeSlicing, "waiting" | "rejected">;
+}): void {
+  const { registry, slicing } = options;
+  const registers = [registry];
+  new Gauge({
+    name: "halyard_edge_evaluations_waiting",
+    help: "Costly evaluations that wait for their start.",
+    registers,
+    collect() {
+      this.set(slicing.waiting);
+    },
+  });
+  new Counter({
+    name: "halyard_edge_evaluations_rejected_total",
+    help: "Costly evaluations that were answered 503 because too many waited.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(slicing.rejected);
     },
   });
 }

@@ -2,7 +2,13 @@ import { refuse } from "@halyard/service";
 import { corsHeaders } from "./cors.ts";
 import type { Exchange } from "./endpoint.ts";
 
-export const elsewhere = refuse("SERVER_002", "This edge is about to stop; connect again");
+/**
+ * Closes the connection, also when the edge began to drain after the request arrived: a gateway sends a read to
+ * another edge only then.
+ */
+export const elsewhere = refuse("SERVER_002", "This edge is stopping; connect again.", {
+  connection: "close",
+});
 
 /** Writes the head of an answer without an end. */
 export function beginStream({ response, id, rateLimit }: Exchange): void {

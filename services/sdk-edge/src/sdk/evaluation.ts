@@ -14,13 +14,11 @@ import type { EnvironmentView } from "../environment/environment-view.ts";
 import { outcomesInSteps } from "../environment/outcomes-in-steps.ts";
 import { isLargeContext } from "./context-bytes.ts";
 import type { Exchange } from "./endpoint.ts";
-import type { PatientWork } from "./patient-work.ts";
+import type { TimeSlicing } from "./time-slicing.ts";
 
 /**
- * Evaluates for a request: at once, or in slices where it may take long. Rules come from one customer and
- * contexts from anybody, and both may be as large as they are allowed to be; the edge is everybody's. So
- * a large context, or rules that cost much, are evaluated condition by condition between the requests of
- * others. What comes out is the same.
+ * Evaluates flags for a request. A large context or costly rules are evaluated in time slices, condition by
+ * condition, because the edge serves other customers on the same thread. The result is the same.
  */
 export type Evaluation = {
   /** The number of each flag's outcome, which `use` reads at once and does not keep. */
@@ -30,19 +28,23 @@ export type Evaluation = {
   explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;
 };
 
-/** Who asks about which flags, and how to say that it is too much at present. */
 export type Subject = {
   exchange: Exchange;
   context: EvaluationContext;
   view: EnvironmentView;
+  /** Called when too many evaluations wait. */
   refuse: (refusal: Refusal) => void;
 };
 
-export function createEvaluation(patient: PatientWork): Evaluation {
-  function begin(subject: Subject, work: Generator<undefined, void>): void {
-    const { response, guarded } = subject.exchange;
-    const isBegun = patient.begin(guardedSteps(guarded, work), () => !response.destroyed);
-    if (!isBegun) subject.refuse(tooMuch);
+export function createEvaluation(slicing: TimeSlicing): Evaluation {
+  function begin({ exchange, refuse }: Subject, steps: Generator<undefined, void>): void {
+    const { response, key, guarded } = exchange;
+    if (response.destroyed) return;
+    const drop = slicing.add(key.organizationId, {
+      steps: guardedSteps(guarded, steps),
+      reject: () => guarded(() => refuse(tooMany)),
+    });
+    response.once("close", drop);
   }
 
   return {
@@ -64,7 +66,7 @@ export function createEvaluation(patient: PatientWork): Evaluation {
   };
 }
 
-const tooMuch = refuse("SERVER_002", "Too many large requests at once; try again");
+const tooMany = refuse("SERVER_002", "Too many costly evaluations are waiting; retry after 1 s.");
 
 function isQuick({ exchange: { request, query }, context, view }: Subject): boolean {
   if (context === emptyContext) return true;

@@ -1,18 +1,17 @@
 /**
- * Does something for many, a few milliseconds at a time, so that everybody else is answered in between.
- * The many are in queues, one for each environment, that are served in turn: where one takes long for
- * each of its own, the others wait for a slice and not for all of it. What takes long for a single one is
- * done in steps, over as many slices as it takes. Who waits already keeps its place; who is added while
- * its turn lasts gets another one.
+ * Visits many streams in time slices, so that the event loop serves others in between. Organizations share the
+ * slices equally, and so do the queues of one organization. An item that takes long is visited in steps, over as
+ * many slices as it needs. An item that waits keeps its place when it is added again; one that is being visited
+ * gets another visit.
  */
 export type Slices<T> = {
-  add(queue: string, all: Iterable<T>): void;
-  /** Also ends its turn, if that lasts. */
-  remove(queue: string, one: T): void;
+  add(organization: string, queue: string, all: Iterable<T>): void;
+  /** Removes an item, also while it is being visited. */
+  remove(organization: string, queue: string, one: T): void;
   stop(): void;
 };
 
-/** What is to be done before the turn of one is over. */
+/** The steps of one visit. */
 export type Steps = Generator<undefined, void>;
 
 /** About what an ordinary burst of requests takes; most changes are told within the first slice. */
@@ -27,7 +26,8 @@ export function createSlices<T>(options: {
   elapsed: () => number;
 }): Slices<T> {
   const { visit, elapsed } = options;
-  const queues = new Map<string, Queue<T>>();
+  /** Queues with work by organization; next to be served first, on both levels. */
+  const organizations = new Map<string, Map<string, Queue<T>>>();
   let next: NodeJS.Immediate | undefined;
 
   /** Answers whether there is time left for others of the queue. */
@@ -50,26 +50,37 @@ export function createSlices<T>(options: {
     }
   }
 
-  function serveSlice(): void {
-    next = undefined;
+  function serveFirst(queues: Map<string, Queue<T>>): void {
     const [first] = queues;
     if (first === undefined) return;
     const [name, queue] = first;
     queues.delete(name);
     serve(queue);
     if (queue.begun !== undefined || queue.waiting.size > 0) queues.set(name, queue);
-    if (queues.size > 0) next = setImmediate(serveSlice);
+  }
+
+  function serveSlice(): void {
+    next = undefined;
+    const [first] = organizations;
+    if (first === undefined) return;
+    const [organization, queues] = first;
+    organizations.delete(organization);
+    serveFirst(queues);
+    if (queues.size > 0) organizations.set(organization, queues);
+    if (organizations.size > 0) next = setImmediate(serveSlice);
   }
 
   return {
-    add(name, all) {
+    add(organization, name, all) {
+      const queues = organizations.get(organization) ?? new Map<string, Queue<T>>();
       const queue = queues.get(name) ?? { waiting: new Set<T>(), begun: undefined };
       for (const one of all) queue.waiting.add(one);
       queues.set(name, queue);
+      organizations.set(organization, queues);
       if (next === undefined) serveSlice();
     },
-    remove(name, one) {
-      const queue = queues.get(name);
+    remove(organization, name, one) {
+      const queue = organizations.get(organization)?.get(name);
       queue?.waiting.delete(one);
       if (queue?.begun?.one === one) queue.begun = undefined;
     },

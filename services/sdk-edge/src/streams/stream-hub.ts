@@ -63,6 +63,7 @@ export function createStreamHub(options: {
         kind: "flags",
         response,
         keyId: key.id,
+        organizationId: key.organizationId,
         environmentId: key.environmentId,
         context,
         hasLargeContext,

@@ -28,6 +28,7 @@ type AnyStream = {
 
 export type FlagsStream = AnyStream & {
   readonly kind: "flags";
+  readonly organizationId: string;
   /** Who listens, for as long as the stream is open; `emptyContext` itself when nothing was said. */
   readonly context: EvaluationContext;
   /** Whether comparing with the context may take long. */

@@ -89,12 +89,13 @@ export function createTelling(options: {
       if (stream.context === emptyContext) visit(stream);
       else targeted.push(stream);
     }
-    if (targeted.length > 0) slices.add(environmentId, targeted);
+    const [first] = targeted;
+    if (first !== undefined) slices.add(first.organizationId, environmentId, targeted);
   }
 
   return {
     tell,
-    forget: (stream) => slices.remove(stream.environmentId, stream),
+    forget: (stream) => slices.remove(stream.organizationId, stream.environmentId, stream),
     stop: slices.stop,
   };
 }

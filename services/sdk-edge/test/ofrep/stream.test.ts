@@ -193,6 +193,41 @@ describe("given the token in the address", () => {
     expect(await edge.metric('streams_closed_total{cause="key_ended"')).toBe(1);
   });
 
+  it("opens no stream when its key has expired", async () => {
+    const expiring = apiKey({ expires_at: new Date(Date.now() + hourMs).toISOString() });
+    const aging = await startEdgeServer([expiring.entry, key.entry], {
+      streamTokenSecret: tokenSecret,
+    });
+    const address = await streamAddress(aging, expiring.text);
+    const lasting = await streamAddress(aging, key.text);
+    const stream = await openEventStream(address, {});
+    expect(stream.status).toBe(200);
+    aging.passTime(hourMs);
+    const answered = await call(address);
+    expect(answered.status).toBe(401);
+    expect(answered.body.error).toMatchObject({ code: "AUTH_001" });
+    await stream.ended;
+    const other = await openEventStream(lasting, {});
+    expect(other.status).toBe(200);
+    other.close();
+    await aging.stop();
+  });
+
+  it("opens no stream when its key was replaced, while the successor's token does", async () => {
+    const rotated = apiKey();
+    const successor = apiKey();
+    await edge.feed(rotated.entry, successor.entry);
+    const address = await streamAddress(edge, rotated.text);
+    const expiresAt = new Date(Date.now() - 1).toISOString();
+    const { address: keyAddress, value } = rotated.entry;
+    await edge.feed({
+      address: keyAddress,
+      value: { ...value, version: 2, expires_at: expiresAt } as typeof value,
+    });
+    expect((await call(address)).status).toBe(401);
+    expect((await openStream(successor.text)).status).toBe(200);
+  });
+
   it("opens no stream on an edge without the secret, or with another one", async () => {
     const { search } = new URL(await streamAddress(edge, key.text));
     for (const settings of [{}, { streamTokenSecret: `${tokenSecret}!` }]) {

@@ -1,6 +1,7 @@
 import type { TargetingRule } from "@halyard/contracts";
-import { call } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { call, eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { mostRunning, mostWaiting } from "../../src/sdk/time-slicing.ts";
 import { apiKey, flagEntry, id } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
@@ -10,6 +11,8 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
  */
 const slow = apiKey({ key_kind: "server" });
 const other = apiKey({ environment_id: id("env", 2) });
+const flooding = apiKey({ environment_id: id("env", 3) });
+const neighbour = apiKey({ organization_id: id("org", 2), environment_id: id("env", 4) });
 const longText = "a".repeat(60_000);
 let edge: EdgeServer;
 
@@ -17,12 +20,30 @@ beforeAll(async () => {
   edge = await startEdgeServer([
     slow.entry,
     other.entry,
+    flooding.entry,
+    neighbour.entry,
     flagEntry({ key: "slow", enabled: true, targeting_rules: [...slowRules(), forVip()] }),
     flagEntry({
       flag_id: id("flag", 2),
       environment_id: id("env", 2),
       key: "other",
       enabled: true,
+    }),
+    ...Array.from({ length: 10 }, (_, number) =>
+      flagEntry({
+        flag_id: id("flag", 10 + number),
+        environment_id: id("env", 3),
+        key: `slow-${number}`,
+        enabled: true,
+        targeting_rules: slowRules(),
+      }),
+    ),
+    flagEntry({
+      flag_id: id("flag", 3),
+      environment_id: id("env", 4),
+      key: "slow",
+      enabled: true,
+      targeting_rules: slowRules(),
     }),
   ]);
 });
@@ -85,6 +106,58 @@ describe.each([
 
   it("tells users apart as ever", async () => {
     expect(value((await ask(path, body(nobodySpecial))).body)).toBe(false);
+  });
+});
+
+describe("given more costly evaluations of one organization than may wait", () => {
+  const all = "/api/v1/sdk/flags";
+  const asking: Promise<unknown>[] = [];
+  let disconnect: AbortController;
+  let rejected: Response[];
+  let finished: number;
+
+  beforeEach(async () => {
+    disconnect = new AbortController();
+    rejected = [];
+    finished = 0;
+    for (let request = 0; request < mostWaiting + mostRunning + 5; request += 1)
+      asking.push(flood(disconnect.signal));
+    await eventually(() => rejected.length >= 5);
+  });
+  afterEach(async () => {
+    disconnect.abort();
+    await Promise.all(asking.splice(0));
+    await eventually(async () => (await edge.metric("evaluations_waiting")) === 0);
+  });
+
+  async function flood(signal: AbortSignal): Promise<void> {
+    const headers = {
+      authorization: `Bearer ${flooding.text}`,
+      "content-type": "application/json",
+    };
+    const body = JSON.stringify(vip);
+    const response = await fetch(edge.url + all, { method: "POST", headers, body, signal }).catch(
+      () => undefined,
+    );
+    if (response?.status === 503) rejected.push(response);
+    else if (response !== undefined) finished += 1;
+  }
+
+  it("rejects the excess with 503 and Retry-After, and counts it", async () => {
+    expect(rejected[0]?.headers.get("retry-after")).toBe("1");
+    expect(await rejected[0]?.json()).toMatchObject({ error: { code: "SERVER_002" } });
+    expect(await edge.metric("evaluations_rejected_total")).toBeGreaterThanOrEqual(5);
+  });
+
+  it("evaluates for another organization before most of them", async () => {
+    const before = finished;
+    const { status } = await call(edge.url + all, {
+      key: neighbour.text,
+      method: "POST",
+      body: nobodySpecial,
+    });
+    expect(status).toBe(200);
+    expect(finished - before).toBeLessThanOrEqual(mostRunning);
   });
 });
 

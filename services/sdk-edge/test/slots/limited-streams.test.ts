@@ -95,11 +95,12 @@ describe.each([
 
   it("does not open on an edge that began to stop while it waited", async () => {
     slots.keepWaiting = true;
-    const opening = open();
+    const opening = openEventStream(await address(), { ...headers, connection: "keep-alive" });
     const decide = await eventually(() => slots.waiting.shift());
     const draining = edge.edge.drain();
     decide();
-    expect((await opening).status).toBe(503);
+    // Without this header, a gateway would pass the 503 on instead of asking another edge.
+    expect(await opening).toMatchObject({ status: 503, headers: { connection: "close" } });
     await eventually(() => slots.taken === 0);
     expect(counted()).toBe(0);
     await draining;

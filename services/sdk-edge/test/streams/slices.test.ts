@@ -20,7 +20,7 @@ function given({ visitMs }: { visitMs: number }) {
 describe("given many who are to be visited", () => {
   it("visits as many at once as a slice has time for, and the rest in later turns", async () => {
     const { slices, visited } = given({ visitMs: sliceMs / 2 });
-    slices.add("a", ["1", "2", "3", "4", "5"]);
+    slices.add("o", "a", ["1", "2", "3", "4", "5"]);
     expect(visited).toEqual(["1", "2"]);
     await nextTurn();
     expect(visited).toEqual(["1", "2", "3", "4"]);
@@ -30,27 +30,37 @@ describe("given many who are to be visited", () => {
 
   it("serves the queues in turn, so that a slow one delays the others by a slice", async () => {
     const { slices, visited } = given({ visitMs: sliceMs });
-    slices.add("slow", ["s1", "s2", "s3"]);
-    slices.add("other", ["o1"]);
+    slices.add("o", "slow", ["s1", "s2", "s3"]);
+    slices.add("o", "other", ["o1"]);
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
     expect(visited).toEqual(["s1", "s2", "o1", "s3"]);
   });
 
+  it("alternates between organizations with different numbers of queues", async () => {
+    const { slices, visited } = given({ visitMs: sliceMs });
+    slices.add("busy", "first", ["b1", "b2"]);
+    slices.add("busy", "second", ["b3"]);
+    slices.add("busy", "third", ["b4"]);
+    slices.add("other", "only", ["o1", "o2"]);
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    expect(visited).toEqual(["b1", "b2", "o1", "b3", "o2", "b4"]);
+  });
+
   it("visits who is added again once, in its old place", async () => {
     const { slices, visited } = given({ visitMs: sliceMs });
-    slices.add("a", ["1", "2", "3"]);
-    slices.add("a", ["3", "2", "1"]);
+    slices.add("o", "a", ["1", "2", "3"]);
+    slices.add("o", "a", ["3", "2", "1"]);
     for (let turn = 0; turn < 4; turn += 1) await nextTurn();
     expect(visited).toEqual(["1", "2", "3", "1"]);
   });
 
   it("visits nobody who has left, and nobody after it was stopped", async () => {
     const { slices, visited } = given({ visitMs: sliceMs });
-    slices.add("a", ["1", "2", "3"]);
-    slices.remove("a", "2");
+    slices.add("o", "a", ["1", "2", "3"]);
+    slices.remove("o", "a", "2");
     await nextTurn();
     expect(visited).toEqual(["1", "3"]);
-    slices.add("a", ["4", "5"]);
+    slices.add("o", "a", ["4", "5"]);
     slices.stop();
     await nextTurn();
     expect(visited).toEqual(["1", "3", "4"]);
@@ -60,8 +70,8 @@ describe("given many who are to be visited", () => {
 describe("given one whose turn takes several slices", () => {
   it("goes on with it in turns of its queue, before the next of that queue", async () => {
     const { slices, done } = givenSteps(["long", "other"]);
-    slices.add("a", ["long", "after"]);
-    slices.add("b", ["other"]);
+    slices.add("o", "a", ["long", "after"]);
+    slices.add("o", "b", ["other"]);
     for (let turn = 0; turn < 8; turn += 1) await nextTurn();
     const inTurn = ["long", "long", "other", "long", "other", "long!", "after", "other", "other!"];
     expect(done).toEqual(inTurn);
@@ -69,17 +79,17 @@ describe("given one whose turn takes several slices", () => {
 
   it("gives it another turn when it is added meanwhile", async () => {
     const { slices, done } = givenSteps(["long"]);
-    slices.add("a", ["long"]);
-    slices.add("a", ["long"]);
+    slices.add("o", "a", ["long"]);
+    slices.add("o", "a", ["long"]);
     for (let turn = 0; turn < 6; turn += 1) await nextTurn();
     expect(done).toEqual([...oneTurn("long"), ...oneTurn("long")]);
   });
 
   it("drops it when it leaves", async () => {
     const { slices, done } = givenSteps(["long"]);
-    slices.add("a", ["long", "after"]);
+    slices.add("o", "a", ["long", "after"]);
     await nextTurn();
-    slices.remove("a", "long");
+    slices.remove("o", "a", "long");
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
     expect(done).toEqual(["long", "long", "after"]);
   });

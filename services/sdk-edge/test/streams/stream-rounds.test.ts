@@ -98,6 +98,7 @@ function streamInSlot(
     response,
     keyId,
     context: emptyContext,
+    organizationId: "organization",
     environmentId: "environment",
     slot,
     behind: undefined,

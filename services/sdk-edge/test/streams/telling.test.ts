@@ -151,6 +151,7 @@ function openStream(): FlagsStream {
     kind: "flags",
     response: reader.response,
     keyId: "key",
+    organizationId: id("org"),
     environmentId: id("env"),
     slot: 0,
     behind: undefined,

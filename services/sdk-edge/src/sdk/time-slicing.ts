@@ -1,0 +1,107 @@
+import {
+  createEvaluationQueue,
+  type Organization,
+  type QueuedEvaluation,
+  type SlicedEvaluation,
+} from "./evaluation-queue.ts";
+
+/**
+ * Runs costly evaluations in time slices. The event loop serves other requests between two slices. Only a few
+ * evaluations run concurrently: if all of them did, all of them would finish last.
+ */
+export type TimeSlicing = {
+  /** Queues an evaluation. Returns a function that drops it unless it has finished. */
+  add(organizationId: string, evaluation: SlicedEvaluation): () => void;
+  /** Number of evaluations that have not started. */
+  readonly waiting: number;
+  /** Number of evaluations that were rejected since the start. */
+  readonly rejected: number;
+  stop(): void;
+};
+
+/** About the time that an ordinary burst of requests takes. */
+export const sliceMs = 10;
+
+/** For each organization. Two, so that a short evaluation does not wait for one that takes many seconds. */
+export const mostRunning = 2;
+
+/** Each evaluation holds a slot of a gateway (256 by default for each edge), which cheap requests need too. */
+export const mostWaiting = 200;
+
+/** Half of the time that a gateway waits for an edge. Work for a client that is about to leave is lost. */
+export const longestWaitMs = 5_000;
+
+export function createTimeSlicing({
+  elapsed,
+}: {
+  /** Monotonic clock in milliseconds. */
+  elapsed: () => number;
+}): TimeSlicing {
+  const queue = createEvaluationQueue();
+  let rejected = 0;
+  let next: NodeJS.Immediate | undefined;
+
+  function reject(evaluation: QueuedEvaluation): void {
+    queue.remove(evaluation);
+    rejected += 1;
+    evaluation.reject();
+  }
+
+  function rejectOverdue(): void {
+    const nowMs = elapsed();
+    for (const evaluation of queue.waiting) {
+      if (nowMs - evaluation.sinceMs < longestWaitMs) return;
+      reject(evaluation);
+    }
+  }
+
+  /** Continues one evaluation, and starts others when that one finishes within the slice. */
+  function run(organization: Organization, untilMs: number): void {
+    const { running } = organization;
+    while (running.size < mostRunning && queue.start(organization) !== undefined);
+    let [evaluation] = running;
+    while (evaluation !== undefined) {
+      running.delete(evaluation);
+      if (!runSteps(evaluation, untilMs)) {
+        running.add(evaluation);
+        return;
+      }
+      evaluation = elapsed() < untilMs ? queue.start(organization) : undefined;
+    }
+  }
+
+  /** Returns whether the evaluation has finished. */
+  function runSteps({ steps }: QueuedEvaluation, untilMs: number): boolean {
+    while (elapsed() < untilMs) if (steps.next().done === true) return true;
+    return false;
+  }
+
+  function runSlice(): void {
+    next = undefined;
+    rejectOverdue();
+    const organization = queue.nextOrganization();
+    if (organization === undefined) return;
+    const beganMs = elapsed();
+    run(organization, beganMs + sliceMs);
+    organization.usedMs += elapsed() - beganMs;
+    queue.endSlice(organization);
+    if (!queue.isEmpty()) next = setImmediate(runSlice);
+  }
+
+  return {
+    add(organizationId, evaluation) {
+      const added = queue.add(organizationId, evaluation, elapsed());
+      const excess = queue.waiting.size > mostWaiting ? queue.newestOfLongest() : undefined;
+      if (excess !== undefined) reject(excess);
+      next ??= setImmediate(runSlice);
+      return () => queue.remove(added);
+    },
+    get waiting() {
+      return queue.waiting.size;
+    },
+    get rejected() {
+      return rejected;
+    },
+    stop: () => clearImmediate(next),
+  };
+}

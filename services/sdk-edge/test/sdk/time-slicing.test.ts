@@ -1,0 +1,191 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { mostSharing, turnMs } from "../../src/sdk/evaluation-queue.ts";
+import {
+  createTimeSlicing,
+  longestWaitMs,
+  mostRunning,
+  mostWaiting,
+  sliceMs,
+  type TimeSlicing,
+} from "../../src/sdk/time-slicing.ts";
+
+/** Each step takes half a slice, measured by the test's clock. */
+const stepMs = sliceMs / 2;
+let clockMs: number;
+let slicing: TimeSlicing;
+let steps: string[];
+let finished: string[];
+let rejected: string[];
+
+beforeEach(() => {
+  clockMs = 0;
+  slicing = createTimeSlicing({ elapsed: () => clockMs });
+  steps = [];
+  finished = [];
+  rejected = [];
+});
+afterEach(() => slicing.stop());
+
+function* work(name: string, count: number): Generator<undefined, void> {
+  for (let step = 1; step <= count; step += 1) {
+    clockMs += stepMs;
+    steps.push(name);
+    yield;
+  }
+  finished.push(name);
+}
+
+/** Queues an evaluation of so many steps, and returns the function that drops it. */
+function add(organization: string, name: string, count: number): () => void {
+  const reject = () => void rejected.push(name);
+  return slicing.add(organization, { steps: work(name, count), reject });
+}
+
+function addMany(organization: string, howMany: number, count: number): string[] {
+  const names = Array.from({ length: howMany }, (_, number) => `${organization}${number}`);
+  for (const name of names) add(organization, name, count);
+  return names;
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await nextTurn();
+}
+
+async function untilIdle(): Promise<void> {
+  for (let before = -1; before !== clockMs; ) {
+    before = clockMs;
+    await turns(2 * mostSharing);
+  }
+}
+
+describe("given an evaluation that takes longer than a slice", () => {
+  it("runs one slice of it in each turn of the event loop", async () => {
+    add("a", "long", 5);
+    expect(steps).toHaveLength(0);
+    await turns(1);
+    expect(steps).toHaveLength(2);
+    await turns(1);
+    expect(steps).toHaveLength(4);
+    await turns(1);
+    expect(finished).toEqual(["long"]);
+  });
+
+  it("stops it when its client disconnects", async () => {
+    const drop = add("a", "left", 9);
+    await turns(1);
+    drop();
+    await turns(3);
+    expect(steps).toEqual(["left", "left"]);
+  });
+
+  it("runs short ones of the same organization beside it", async () => {
+    add("a", "long", 100);
+    addMany("a", 5, 1);
+    await turns(6);
+    expect(finished).toEqual(["a0", "a1", "a2", "a3", "a4"]);
+    expect(steps).toContain("long");
+  });
+});
+
+describe("given many evaluations of one organization", () => {
+  it("runs a few at a time, and finishes them in the order of their arrival", async () => {
+    const names = addMany("a", 60, 40);
+    await turns(130);
+    expect(new Set(steps).size).toBeLessThanOrEqual(finished.length + mostRunning);
+    expect(finished).toEqual(names.slice(0, finished.length));
+    expect(finished.length).toBeGreaterThan(2);
+    await untilIdle();
+    expect([...finished, ...rejected].sort()).toEqual([...names].sort());
+  });
+
+  it("rejects those that have not started in time, and starts later ones", async () => {
+    const stepsEach = 400 / stepMs;
+    const names = addMany("a", 60, stepsEach);
+    await untilIdle();
+    expect(finished).toEqual(names.slice(0, finished.length));
+    expect(rejected).toEqual(names.slice(finished.length));
+    const started = longestWaitMs / 400 + mostRunning;
+    expect(finished.length).toBeGreaterThanOrEqual(started - mostRunning);
+    expect(finished.length).toBeLessThanOrEqual(started);
+    expect(slicing.rejected).toBe(rejected.length);
+    expect(slicing.waiting).toBe(0);
+    add("a", "later", 1);
+    await untilIdle();
+    expect(finished.at(-1)).toBe("later");
+  });
+
+  it("forgets one whose client disconnects while it waits", async () => {
+    addMany("a", mostRunning, 50);
+    await turns(1);
+    const drop = add("a", "left", 1);
+    expect(slicing.waiting).toBe(1);
+    drop();
+    expect(slicing.waiting).toBe(0);
+    await untilIdle();
+    expect(finished).toEqual(["a0", "a1"]);
+    expect(rejected).toEqual([]);
+  });
+
+  it("rejects the excess immediately when too many wait", () => {
+    const names = addMany("a", mostWaiting + 3, 1);
+    expect(rejected).toEqual(names.slice(mostWaiting));
+    expect(slicing.waiting).toBe(mostWaiting);
+  });
+});
+
+describe("given several organizations", () => {
+  it("divides the time equally, whatever the number of evaluations of each", async () => {
+    addMany("busy", 60, 100);
+    add("other", "one", 100);
+    await turns(104);
+    expect(finished).toContain("one");
+    const ofOther = steps.filter((name) => name === "one").length;
+    expect(steps.slice(0, steps.lastIndexOf("one")).length).toBeLessThanOrEqual(2 * ofOther + 2);
+  });
+
+  it("replaces the newest evaluation of the longest queue when too many wait", async () => {
+    const names = addMany("busy", mostWaiting, 1);
+    add("other", "one", 1);
+    expect(rejected).toEqual(names.slice(-1));
+    expect(slicing.waiting).toBe(mostWaiting);
+    await turns(2);
+    expect(finished).toContain("one");
+  });
+
+  it("runs a few organizations at a time, so that not all of them finish last", async () => {
+    const organizations = Array.from({ length: 10 }, (_, number) => `o${number}`);
+    for (const organization of organizations) add(organization, organization, 51);
+    await turns(mostSharing * 26);
+    expect(finished).toEqual(organizations.slice(0, mostSharing));
+    expect(new Set(steps).size).toBe(mostSharing);
+  });
+
+  it("lets an organization wait no longer than the turns before it", async () => {
+    for (let number = 0; number < mostSharing; number += 1) add(`long${number}`, "long", 2_000);
+    await turns(1);
+    add("late", "late", 1);
+    const turnSlices = turnMs / sliceMs;
+    await turns(mostSharing * turnSlices + mostSharing);
+    expect(finished).toEqual(["late"]);
+    await untilIdle();
+    expect(finished).toEqual(["late", "long", "long", "long"]);
+  });
+
+  it("makes room immediately for an organization that waits when the present turns are over", async () => {
+    for (let number = 0; number < mostSharing; number += 1) add(`long${number}`, "long", 2_000);
+    await turns((mostSharing * turnMs) / sliceMs + mostSharing);
+    add("late", "late", 1);
+    await turns(mostSharing + 1);
+    expect(finished).toEqual(["late"]);
+  });
+});
+
+describe("given an edge that stops", () => {
+  it("runs nothing more", async () => {
+    add("a", "long", 9);
+    slicing.stop();
+    await turns(2);
+    expect(steps).toEqual([]);
+  });
+});

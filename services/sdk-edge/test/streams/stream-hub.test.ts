@@ -1,0 +1,113 @@
+import { EventEmitter } from "node:events";
+import type { ServerResponse } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { DirectoryKey } from "@halyard/api-keys";
+import { createContext, emptyContext } from "@halyard/evaluation";
+import { describe, expect, it } from "@jest/globals";
+import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
+import { changedBetween } from "../../src/snapshot/changed.ts";
+import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import { createStreamHub } from "../../src/streams/stream-hub.ts";
+import { createStreamCounts, createStreamRegistry } from "../../src/streams/stream-registry.ts";
+import { streamSlots } from "../../src/streams/stream-rounds.ts";
+import { flagEntry, id } from "../builders.ts";
+
+const key: DirectoryKey = {
+  id: "key",
+  kind: "client",
+  organizationId: id("org"),
+  projectId: id("project"),
+  environmentId: id("env"),
+  userId: id("user"),
+  environmentOnly: false,
+  expiresAtMs: undefined,
+};
+
+describe.each([
+  { contextName: "without a context", context: emptyContext },
+  { contextName: "with a context", context: createContext(new Map([["plan", "pro"]])) },
+])(
+  "given a stream $contextName that was evaluated before a change and opens after it",
+  ({ context }) => {
+    it("sends the evaluated values and then the change", async () => {
+      const { hub, become, evaluate, sent, present } = given();
+      become({ alpha: false, beta: true });
+      const evaluated = evaluate(context);
+      become({ alpha: true, beta: true });
+      hub.announce(id("env"));
+      hub.open(sent.response, { key, context, ...evaluated });
+      await nextTurn();
+      expect(sent.flags()).toEqual([
+        { flags: { alpha: false, beta: true } },
+        { flags: { alpha: true } },
+      ]);
+      expect(sent.ids().at(-1)).toBe(present().tagFor(context));
+    });
+
+    it("sends the values once when nothing changed", async () => {
+      const { hub, become, evaluate, sent } = given();
+      become({ alpha: true });
+      hub.open(sent.response, { key, context, ...evaluate(context) });
+      await nextTurn();
+      expect(sent.flags()).toEqual([{ flags: { alpha: true } }]);
+    });
+  },
+);
+
+function given() {
+  const views = createEnvironmentViews();
+  const present = () => views.of(id("env"));
+  const hub = createStreamHub({
+    registry: createStreamRegistry(streamSlots),
+    views,
+    counts: createStreamCounts(),
+    now: () => 0,
+    random: () => 0.5,
+    elapsed: () => 0,
+  });
+  let version = 0;
+  return {
+    hub,
+    present,
+    sent: createSent(),
+    /** Sets the flags of the environment. */
+    become(values: Record<string, boolean>) {
+      version += 1;
+      const entries = Object.entries(values).map(([flagKey, enabled], number) =>
+        flagEntry({ flag_id: id("flag", number), key: flagKey, enabled, version }),
+      );
+      const snapshot = buildSnapshot(id("epoch"), entries);
+      const changed = changedBetween(undefined, snapshot);
+      views.of(id("env"));
+      views.update({ snapshot, changed, whole: true, taken: [] });
+    },
+    evaluate(context: ReturnType<typeof createContext>) {
+      const view = present();
+      const values = view.valuesFor(context);
+      return { view, values, hasLargeContext: false, lastEventId: undefined };
+    },
+  };
+}
+
+/** Collects the events that are written to a response. */
+function createSent() {
+  let text = "";
+  const response = Object.assign(new EventEmitter(), {
+    socket: null,
+    writableLength: 0,
+    writableEnded: false,
+    write: (chunk: Buffer) => {
+      text += chunk.toString();
+    },
+  });
+  const fields = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name}: (.*)$`, "gm"))].map(([, value]) => value ?? "");
+  return {
+    response: response as unknown as ServerResponse,
+    flags: () =>
+      fields("data")
+        .map((data) => JSON.parse(data))
+        .filter((data) => "flags" in data),
+    ids: () => fields("id"),
+  };
+}
