@@ -17,7 +17,7 @@ export type Settings = {
   mode: Mode;
   /** Servers of the user's own, to be used instead of local ones. */
   natsUrl: string | undefined;
-  /** The variables with which services log in to it. */
+  /** The login for `natsUrl`, as environment variables. */
   natsLogin: Readonly<Record<string, string>>;
   postgresUrl: string | undefined;
   /** One of the user's own, to be used instead of one that is made and kept. */

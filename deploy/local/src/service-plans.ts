@@ -27,7 +27,7 @@ export function planServices(options: {
 }): [ServicePlan, ...ServicePlan[]] {
   const { settings, natsUrl, databaseUrls } = options;
   const shared = { ...forEveryProcess(settings), NATS_URL: natsUrl, TRUSTED_PROXIES };
-  /** A NATS server of the user's own has users of its own. */
+  /** For an external NATS server, the login comes from the environment. */
   const login = (user: NatsUser) =>
     settings.natsUrl === undefined
       ? { NATS_USER: user, NATS_PASSWORD: options.natsPasswords[user] }

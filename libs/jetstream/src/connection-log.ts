@@ -52,7 +52,11 @@ export function createConnectionLog(options: {
   async function follow(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === "disconnect") {
-        if (isUp) logger.warn("NATS is disconnected; reconnecting");
+        // Each later attempt that fails reports the same.
+        if (isUp) {
+          onProblem("the connection was lost");
+          logger.warn("NATS is disconnected; reconnecting");
+        }
         isUp = false;
       } else if (status.type === "reconnect") {
         up();

@@ -19,7 +19,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
-import { ensureSnapshot, ensureStreams } from "../src/index.ts";
+import { ensureSnapshot, ensureStreams, readStream } from "../src/index.ts";
 
 /**
  * Attacks by a process that has the password of one NATS user. The users that may do something are listed
@@ -52,7 +52,10 @@ afterAll(async () => {
 const as = (service: Service) => connections.get(service) as NatsConnection;
 
 /** The server reports a denied operation before it answers the flush. */
-async function denials(connection: NatsConnection, work: () => void): Promise<string[]> {
+async function denials(
+  connection: NatsConnection,
+  work: () => void | Promise<void>,
+): Promise<string[]> {
   const denied: string[] = [];
   const status = connection.status();
   const listening = (async () => {
@@ -60,7 +63,7 @@ async function denials(connection: NatsConnection, work: () => void): Promise<st
       if (event.type === "error" && event.error instanceof errors.PermissionViolationError)
         denied.push(event.error.subject);
   })();
-  work();
+  await work();
   await connection.flush();
   (status as unknown as { stop(): void }).stop();
   await listening;
@@ -202,6 +205,31 @@ describe("a NATS user", () => {
       if (denied.length === 0) allowed.push(service);
     }
     expect(allowed).toEqual(requesters);
+  });
+});
+
+describe("an edge", () => {
+  it("reads a bucket that is large enough for flow control", async () => {
+    const client = jetstream(operator);
+    const entry = "x".repeat(100_000);
+    const subjects = Array.from({ length: 200 }, (_, at) => `${snapshotBucket.subjectPrefix}${at}`);
+    await Promise.all(subjects.map((subject) => client.publish(subject, entry)));
+    const connection = as("sdk-edge");
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    const stream = snapshotBucket.streamName;
+    const { state } = await manager.streams.info(stream);
+    const received = new Set<string>();
+    const denied = await denials(connection, async () => {
+      const reading = await readStream({
+        ...{ connection, manager, stream, filter: undefined, from: 1 },
+        lastSequence: state.last_seq,
+        onMessage: ({ subject }) => received.add(subject),
+      });
+      await Promise.race([reading.caughtUp, reading.ended]);
+      reading.stop("read");
+    });
+    expect(denied).toEqual([]);
+    expect(subjects.filter((subject) => !received.has(subject))).toEqual([]);
   });
 });
 

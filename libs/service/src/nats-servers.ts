@@ -47,7 +47,7 @@ function contradictions(config: NatsConfig): string[] {
   });
   const given = logins.filter(isSet);
   if (given.length < 2) return halves;
-  return [...halves, `Only one of ${given.join(" and ")} may be set: each is a login by itself.`];
+  return [...halves, `Only one of ${given.join(" and ")} may be set: each is a complete login.`];
 }
 
 const fileVariables = [

@@ -37,11 +37,11 @@ describe("the login for NATS", () => {
     ],
     [
       { NATS_CREDENTIALS_FILE: readable, NATS_NKEY_SEED_FILE: readable },
-      "Only one of NATS_CREDENTIALS_FILE and NATS_NKEY_SEED_FILE may be set: each is a login by itself.",
+      "Only one of NATS_CREDENTIALS_FILE and NATS_NKEY_SEED_FILE may be set: each is a complete login.",
     ],
     [
       { NATS_USER: "edge", NATS_PASSWORD: "secret", NATS_CREDENTIALS_FILE: readable },
-      "Only one of NATS_USER and NATS_CREDENTIALS_FILE may be set: each is a login by itself.",
+      "Only one of NATS_USER and NATS_CREDENTIALS_FILE may be set: each is a complete login.",
     ],
     [
       { NATS_NKEY_SEED_FILE: "/nowhere" },
