@@ -181,8 +181,12 @@ export async function faultsOfAnswers(
 }
 
 /** Everything that a stream holds, in order, over a connection of its own. */
-export async function readAll(natsUrl: string, stream: string): Promise<Stored[]> {
-  const connection = await connect({ servers: natsUrl });
+export async function readAll(
+  natsUrl: string,
+  stream: string,
+  login: { user: string; pass: string } | undefined = undefined,
+): Promise<Stored[]> {
+  const connection = await connect({ servers: natsUrl, ...login });
   try {
     const manager = await jetstreamManager(connection);
     const { state } = await manager.streams.info(stream);

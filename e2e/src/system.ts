@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -99,6 +99,12 @@ export type Settings = Partial<
   >
 >;
 
+/** Lines of the NATS server's log about operations that a user has no right to. */
+function deniedOperations(storeDir: string): string[] {
+  const log = readFileSync(join(storeDir, "nats-server.log"), "utf8");
+  return log.split("\n").filter((line) => line.includes("Violation"));
+}
+
 export async function startSystem(options: {
   managements: number;
   /** None unless told. */
@@ -198,8 +204,10 @@ export async function startSystem(options: {
     await Promise.all(processes.map((each) => each.kill()));
     await Promise.all(gates.map((gate) => gate.close()));
     await sql.end({ timeout: 1 });
+    const denied = deniedOperations(nats.storeDir);
     await Promise.all([nats.stop(), "stop" in store ? store.stop() : store.drop()]);
     rmSync(directory, { recursive: true, force: true });
+    if (denied.length > 0) throw new Error(`NATS denied operations:\n${denied.join("\n")}`);
   }
 
   try {

@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type NatsUser, natsUsersConfiguration } from "@halyard/contracts";
+import { ensureStreams } from "@halyard/jetstream";
 import {
   findNatsServer,
   type Reaper,
@@ -9,16 +11,36 @@ import {
   startReaper,
 } from "@halyard/local-backends";
 import { migrate, provisionService } from "@halyard/postgres";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
 import type { Bench } from "../benchmark.ts";
 import { cacheDir, migrationsDirOf } from "../project-root.ts";
 
 /** The servers behind the services: a benchmark's own, fresh, and gone when it ends. */
 export type Nats = { url: string; pid: number; version: string; stop(): Promise<void> };
 
+export const natsPasswordOf = (user: NatsUser) => `the password of ${user}`;
+
+/** Services log in as in production. Benchmarks themselves connect without a login, as the operator. */
+const natsSettings = [
+  natsUsersConfiguration({ passwordOf: (user) => JSON.stringify(natsPasswordOf(user)) }),
+  'no_auth_user: "operator"',
+].join("\n");
+
+async function createStreams(url: string): Promise<void> {
+  const connection = await connect({ servers: url });
+  await ensureStreams(await jetstreamManager(connection), { replicas: 1 });
+  await connection.close();
+}
+
 export async function startNats(bench: Bench): Promise<Nats> {
   const { reaper, directory } = throwaway(bench, "nats");
   const binary = await findNatsServer({ cacheDir });
-  const server = await startLocalNats({ binary, storeDir: directory, reaper });
+  const server = await startLocalNats({
+    ...{ binary, storeDir: directory, reaper },
+    settings: natsSettings,
+  });
+  await createStreams(server.url);
   const stop = async () => void (await server.stop());
   bench.afterwards(stop);
   return { url: server.url, pid: server.pid, version: server.version, stop };

@@ -1,9 +1,10 @@
 import { join } from "node:path";
+import type { NatsUser } from "@halyard/contracts";
 import type { Bench } from "../benchmark.ts";
 import { type Child, startChild } from "../processes/child-process.ts";
 import { projectRoot } from "../project-root.ts";
 import { until } from "../until.ts";
-import type { Nats, Postgres } from "./backends.ts";
+import { type Nats, natsPasswordOf, type Postgres } from "./backends.ts";
 
 /** The services, as processes of their own and set up as in production. */
 export type Service = { url: string; metricsUrl: string; child: Child };
@@ -49,10 +50,14 @@ export async function startUncountedEdge(bench: Bench, options: EdgeOptions): Pr
 
 function edgeVariables({ natsUrl, cacheFile }: EdgeOptions): Record<string, string> {
   return {
-    NATS_URL: natsUrl,
+    ...natsVariables("sdk-edge", natsUrl),
     ...(cacheFile === undefined ? {} : { SNAPSHOT_CACHE_FILE: cacheFile }),
     STREAM_TOKEN_SECRET: "the secret of streams of the benchmarks",
   };
+}
+
+function natsVariables(user: NatsUser, url: string): Record<string, string> {
+  return { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: natsPasswordOf(user) };
 }
 
 export type BackendOptions = StartOptions & { postgres: Postgres; nats: Nats };
@@ -84,7 +89,7 @@ export async function startAnotherManagement(
 export function launchManagement(bench: Bench, options: BackendOptions): Promise<Service> {
   return start(bench, "services/management/src/main.ts", options, {
     POSTGRES_URL: options.postgres.managementUrl,
-    NATS_URL: options.nats.url,
+    ...natsVariables("management", options.nats.url),
     OPERATOR_TOKEN: operatorToken,
     PLANS: JSON.stringify(plans),
     ...keyLimits,
@@ -95,7 +100,7 @@ export function launchManagement(bench: Bench, options: BackendOptions): Promise
 export async function startScheduler(bench: Bench, options: BackendOptions): Promise<Service> {
   return start(bench, "services/scheduler/src/main.ts", options, {
     POSTGRES_URL: options.postgres.schedulerUrl,
-    NATS_URL: options.nats.url,
+    ...natsVariables("scheduler", options.nats.url),
     ...keyLimits,
   });
 }
@@ -104,7 +109,7 @@ export async function startScheduler(bench: Bench, options: BackendOptions): Pro
 export async function startUsageMetering(bench: Bench, options: BackendOptions): Promise<Service> {
   return start(bench, "services/usage-metering/src/main.ts", options, {
     POSTGRES_URL: options.postgres.usageUrl,
-    NATS_URL: options.nats.url,
+    ...natsVariables("usage-metering", options.nats.url),
   });
 }
 
@@ -116,7 +121,7 @@ export async function startDispatcher(bench: Bench, options: BackendOptions): Pr
   return start(bench, "services/webhook-dispatcher/src/main.ts", options, {
     HALYARD_MODE: "development",
     POSTGRES_URL: options.postgres.webhooksUrl,
-    NATS_URL: options.nats.url,
+    ...natsVariables("webhook-dispatcher", options.nats.url),
     WEBHOOK_SECRET_KEYS: webhookSecretKeys,
     WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
     ...keyLimits,

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
+import {
+  createLogger,
+  createMetrics,
+  natsServers,
+  runService,
+  startOrExit,
+} from "@halyard/service";
 import { createEdge } from "../../../services/sdk-edge/src/app.ts";
 import { readConfig } from "../../../services/sdk-edge/src/config.ts";
 import { openNatsConnection } from "../../../services/sdk-edge/src/nats-connection.ts";
@@ -17,7 +23,7 @@ await startOrExit(async () => {
   const pace = createPace(() => performance.now());
   const holder = createSnapshotHolder({ now, pace });
   const connection = openNatsConnection({
-    nats: { url: config.NATS_URL },
+    nats: natsServers(config),
     metrics: registry,
     logger,
   });

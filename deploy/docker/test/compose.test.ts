@@ -155,7 +155,9 @@ describe("docker-compose.yml", () => {
 
 describe("the .env file", () => {
   it("has a NATS user's password for every user of the server's configuration", () => {
-    const used = [...readProjectFile("deploy/docker/nats.conf").matchAll(/\$(\w+)/g)];
+    const used = [
+      ...readProjectFile("deploy/docker/nats-users.conf").matchAll(/password: \$(\w+)/g),
+    ];
     const names = used.map(([, name = ""]) => name);
     expect(Object.keys(services.nats?.environment ?? {}).toSorted()).toEqual(names.toSorted());
     for (const name of names) expect(generated[name]).toMatch(/^[a-z][0-9a-f]{64}$/);

@@ -2,13 +2,15 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { natsUsers } from "@halyard/contracts";
 import { makeCertificates, natsServerBinary } from "@halyard/testing";
 import { expect, test } from "@jest/globals";
 import { ofKind, overlays, render } from "./rendered-overlay.ts";
 
 /** The environment of a NATS pod. */
 const environment = Object.fromEntries(
-  ["MANAGEMENT", "SCHEDULER", "SDK_EDGE", "WEBHOOK_DISPATCHER", "USAGE_METERING", "SETUP"]
+  natsUsers
+    .map((user) => user.replaceAll("-", "_").toUpperCase())
     .map((name) => [`${name}_PASSWORD`, `n-${name}`])
     .concat([["POD_NAME", "nats-0"]]),
 );

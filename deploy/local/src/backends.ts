@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { natsUsersConfiguration } from "@halyard/contracts";
 import {
   findNatsServer,
   type LocalNats,
@@ -9,6 +10,7 @@ import {
   startLocalPostgres,
 } from "@halyard/local-backends";
 import type { Settings } from "./config.ts";
+import type { Credentials } from "./credentials.ts";
 import { StartError } from "./start-error.ts";
 import type { Note } from "./steps.ts";
 import { type Supervision, supervise } from "./supervise.ts";
@@ -67,6 +69,7 @@ export async function provideNats(
   launch: Launch,
   note: Note,
   binary: string | undefined,
+  passwords: Credentials["nats_passwords"],
 ): Promise<Backend> {
   const { settings, reaper } = launch;
   if (binary === undefined) {
@@ -77,8 +80,12 @@ export async function provideNats(
     return { url, label: `NATS of your own at ${addressOf(first).host}` };
   }
   const storeDir = join(settings.home, "nats");
+  const users = natsUsersConfiguration({ passwordOf: (user) => JSON.stringify(passwords[user]) });
   const start = (previous: LocalNats | undefined, onStep: Note) =>
-    startLocalNats({ binary, storeDir, reaper, onStep, ...(previous && { port: previous.port }) });
+    startLocalNats({
+      ...{ binary, storeDir, settings: users, reaper, onStep },
+      ...(previous && { port: previous.port }),
+    });
   const server = (await supervise({ name: "NATS", start }, launch, note)).current();
   const address = `${addressOf(server.url).hostname}:${server.port}`;
   return { url: server.url, label: `NATS ${server.version} on ${address}` };

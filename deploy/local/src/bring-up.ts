@@ -29,6 +29,7 @@ export async function bringUp(launch: Launch): Promise<void> {
   const [management, ...others] = planServices({
     settings,
     natsUrl,
+    natsPasswords: credentials.nats_passwords,
     databaseUrls,
     operatorToken,
     streamTokenSecret: credentials.stream_token_secret,
@@ -81,7 +82,9 @@ async function bringUpBackends(launch: Launch, credentials: Credentials) {
   const postgres = await bringUpBackend(launch, "PostgreSQL", (note) =>
     providePostgres(launch, note),
   );
-  const nats = await bringUpBackend(launch, "NATS", (note) => provideNats(launch, note, binary));
+  const nats = await bringUpBackend(launch, "NATS", (note) =>
+    provideNats(launch, note, binary, credentials.nats_passwords),
+  );
   const databaseUrls = await step(launch, "database", async () => {
     const prepared = await prepareDatabase({ adminUrl: postgres.url, credentials });
     return { done: "database, roles and schemas", value: prepared };

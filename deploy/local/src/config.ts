@@ -17,6 +17,8 @@ export type Settings = {
   mode: Mode;
   /** Servers of the user's own, to be used instead of local ones. */
   natsUrl: string | undefined;
+  /** The login for `natsUrl`, as environment variables. */
+  natsLogin: Readonly<Record<string, string>>;
   postgresUrl: string | undefined;
   /** One of the user's own, to be used instead of one that is made and kept. */
   operatorToken: string | undefined;
@@ -28,6 +30,16 @@ export type Settings = {
 };
 
 export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
+
+const natsLoginVariables = [
+  "NATS_USER",
+  "NATS_PASSWORD",
+  "NATS_CREDENTIALS_FILE",
+  "NATS_NKEY_SEED_FILE",
+  "NATS_TLS_CA_FILE",
+  "NATS_TLS_CERT_FILE",
+  "NATS_TLS_KEY_FILE",
+];
 
 const DEFAULT_PORT = 8080;
 const HIGHEST_PORT = 65_535;
@@ -72,6 +84,12 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
       port: Number(port),
       mode: mode === "production" ? "production" : "development",
       natsUrl: value("NATS_URL"),
+      natsLogin: Object.fromEntries(
+        natsLoginVariables.flatMap((name) => {
+          const given = value(name);
+          return given === undefined ? [] : [[name, given]];
+        }),
+      ),
       postgresUrl,
       operatorToken,
       logLevel: value("LOG_LEVEL") ?? "info",

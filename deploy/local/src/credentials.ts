@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { type NatsUser, natsUsers } from "@halyard/contracts";
 import { readIfPresent, writePrivateFile } from "./private-file.ts";
 import { StartError } from "./start-error.ts";
 
@@ -18,6 +20,8 @@ export type Credentials = {
   webhooks_runtime_password: string;
   usage_owner_password: string;
   usage_runtime_password: string;
+  /** By NATS user. */
+  nats_passwords: Readonly<Record<NatsUser, string>>;
   demo?: DemoCredentials;
 };
 
@@ -40,10 +44,11 @@ const SECRET_BYTES = 32;
 export function loadCredentials(home: string): Credentials {
   const text = readIfPresent(fileIn(home));
   const kept: Partial<Credentials> = text === undefined ? {} : parse(text, fileIn(home));
-  const missing = secretNames.filter((name) => kept[name] === undefined);
-  const made = Object.fromEntries(missing.map((name) => [name, newSecret()]));
-  const credentials = { ...kept, ...made } as Credentials;
-  if (missing.length > 0) saveCredentials(home, credentials);
+  const credentials = {
+    ...withSecrets(secretNames, kept),
+    nats_passwords: withSecrets(natsUsers, kept.nats_passwords),
+  } as Credentials;
+  if (!isDeepStrictEqual(credentials, kept)) saveCredentials(home, credentials);
   return credentials;
 }
 
@@ -60,6 +65,12 @@ const secretNames = [
   "usage_owner_password",
   "usage_runtime_password",
 ] as const;
+
+/** Returns the secrets of this home with a new one for each name that is missing. */
+function withSecrets<Kept extends object>(names: readonly string[], kept?: Kept) {
+  const made = Object.fromEntries(names.map((name) => [name, newSecret()]));
+  return { ...made, ...kept };
+}
 
 function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString("base64url");

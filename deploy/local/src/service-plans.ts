@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import type { NatsUser } from "@halyard/contracts";
 import type { Settings } from "./config.ts";
+import type { Credentials } from "./credentials.ts";
 import type { DatabaseUrls, OwnerOfSchema } from "./database.ts";
 import type { ServicePlan } from "./service-process.ts";
 
@@ -16,6 +18,7 @@ const TRUSTED_PROXIES = "127.0.0.1";
 export function planServices(options: {
   settings: Settings;
   natsUrl: string;
+  natsPasswords: Credentials["nats_passwords"];
   databaseUrls: DatabaseUrls;
   operatorToken: string;
   streamTokenSecret: string;
@@ -24,6 +27,11 @@ export function planServices(options: {
 }): [ServicePlan, ...ServicePlan[]] {
   const { settings, natsUrl, databaseUrls } = options;
   const shared = { ...forEveryProcess(settings), NATS_URL: natsUrl, TRUSTED_PROXIES };
+  /** For an external NATS server, the login comes from the environment. */
+  const login = (user: NatsUser) =>
+    settings.natsUrl === undefined
+      ? { NATS_USER: user, NATS_PASSWORD: options.natsPasswords[user] }
+      : settings.natsLogin;
   return [
     {
       name: "management",
@@ -32,6 +40,7 @@ export function planServices(options: {
       prepare: () => options.migrate("management"),
       environment: {
         ...shared,
+        ...login("management"),
         POSTGRES_URL: databaseUrls.management.runtimeUrl,
         OPERATOR_TOKEN: options.operatorToken,
         ...settings.ofServices.management,
@@ -44,6 +53,7 @@ export function planServices(options: {
       prepare: () => options.migrate("scheduler"),
       environment: {
         ...shared,
+        ...login("scheduler"),
         POSTGRES_URL: databaseUrls.scheduler.runtimeUrl,
         ...settings.ofServices.scheduler,
       },
@@ -54,6 +64,7 @@ export function planServices(options: {
       port: 0,
       environment: {
         ...shared,
+        ...login("sdk-edge"),
         SNAPSHOT_CACHE_FILE: join(settings.home, "sdk-edge/snapshot-cache"),
         STREAM_TOKEN_SECRET: options.streamTokenSecret,
         ...settings.ofServices["sdk-edge"],
@@ -66,6 +77,7 @@ export function planServices(options: {
       prepare: () => options.migrate("usage-metering"),
       environment: {
         ...shared,
+        ...login("usage-metering"),
         POSTGRES_URL: databaseUrls["usage-metering"].runtimeUrl,
         ...settings.ofServices["usage-metering"],
       },
@@ -77,6 +89,7 @@ export function planServices(options: {
       prepare: () => options.migrate("webhook-dispatcher"),
       environment: {
         ...shared,
+        ...login("webhook-dispatcher"),
         POSTGRES_URL: databaseUrls["webhook-dispatcher"].runtimeUrl,
         WEBHOOK_SECRET_KEYS: `local:${inBase64(options.webhookSecretKey)}`,
         // Who tries things out has the receiver on the same machine.

@@ -17,7 +17,9 @@ const kept = () => JSON.parse(readFileSync(file(), "utf8")) as unknown;
 describe("given a home that was never started", () => {
   it("makes every secret, each its own, for nobody else to read", () => {
     const made = loadCredentials(home);
-    const secrets = Object.values(made);
+    const { nats_passwords, ...others } = made;
+    expect(Object.keys(nats_passwords)).toContain("sdk-edge");
+    const secrets = [...Object.values(others), ...Object.values(nats_passwords)];
     expect(Object.keys(made)).toContain("stream_token_secret");
     expect(new Set(secrets).size).toBe(secrets.length);
     for (const secret of secrets) expect(secret).toMatch(/^[\w-]{43}$/);
@@ -47,6 +49,7 @@ describe("given a home that is older than some of the secrets", () => {
       webhooks_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
       usage_owner_password: expect.stringMatching(/^[\w-]{43}$/),
       usage_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
+      nats_passwords: expect.objectContaining({ setup: expect.stringMatching(/^[\w-]{43}$/) }),
     });
     expect(loadCredentials(home)).toEqual(loaded);
   });

@@ -1,3 +1,4 @@
+import { type NatsUser, natsUsers } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../src/config.ts";
 import { planServices } from "../src/service-plans.ts";
@@ -16,6 +17,10 @@ function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
   const plans = planServices({
     settings: read.settings,
     natsUrl: "nats://127.0.0.1:4222",
+    natsPasswords: Object.fromEntries(natsUsers.map((user) => [user, `NATS as ${user}`])) as Record<
+      NatsUser,
+      string
+    >,
     databaseUrls: {
       management: urlsOf("management"),
       scheduler: urlsOf("scheduler"),
@@ -51,6 +56,23 @@ describe("given what each service needs", () => {
     const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A/;
     const told = Object.entries(environmentOf(name) ?? {});
     expect(told.filter(([, value]) => secrets.test(value)).map(([key]) => key)).toEqual(needed);
+  });
+
+  it.each(["management", "scheduler", "sdk-edge", "webhook-dispatcher", "usage-metering"])(
+    "gives %s its own NATS user and no other",
+    (name) => {
+      const environment = environmentOf(name);
+      expect(environment).toMatchObject({ NATS_USER: name, NATS_PASSWORD: `NATS as ${name}` });
+      expect(JSON.stringify(environment).match(/NATS as/g)).toHaveLength(1);
+    },
+  );
+
+  it("gives every service the login for a NATS server of the user's own", () => {
+    const given = { NATS_URL: "nats://own:4222", NATS_USER: "me", NATS_PASSWORD: "mine" };
+    expect(environmentOf("sdk-edge", given)).toMatchObject({
+      NATS_USER: "me",
+      NATS_PASSWORD: "mine",
+    });
   });
 });
 

@@ -1,6 +1,7 @@
-import { connectOnce, ensureStreams, isBrokerAway } from "@halyard/jetstream";
+import { apiTimeoutMs, connectOnce, ensureStreams, isBrokerAway } from "@halyard/jetstream";
 import { isOutage, provisionService } from "@halyard/postgres";
 import { ConfigurationError, natsServers, startOrExit } from "@halyard/service";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { type Config, readConfig, schemasOf } from "./config.ts";
 import { reasonOf, retryWhileUnavailable } from "./retry.ts";
 
@@ -58,7 +59,9 @@ async function prepareNats(config: Config): Promise<void> {
   const prepare = async () => {
     const connection = await connectOnce({ nats: natsServers(config), name: "setup" });
     try {
-      return await ensureStreams(connection, {
+      // Reports a server without JetStream.
+      const manager = await jetstreamManager(connection, { timeout: apiTimeoutMs });
+      return await ensureStreams(manager, {
         replicas: config.JETSTREAM_REPLICAS,
         flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
       });

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,7 +9,7 @@ import { type Demo, type Launched, launch } from "../launched.ts";
 import { must } from "../tenancy.ts";
 import { awaitCounted, awaitDelivery, fillRelease } from "./fill-release.ts";
 import { recordExchanges } from "./record-exchanges.ts";
-import { fixtureFiles, fixtureFolder, restoreHome } from "./release-fixture.ts";
+import { fixtureFiles, fixtureFolder, homeFiles, restoreHome } from "./release-fixture.ts";
 import { saveHome } from "./save-home.ts";
 
 /**
@@ -56,7 +57,7 @@ try {
   await writeJson(fixtureFiles.demo, demo);
   await writeJson(
     fixtureFiles.messages,
-    await readMessages(`nats://${third.backendAddress("NATS")}`),
+    await readMessages(`nats://${third.backendAddress("NATS")}`, operatorLogin(third.home)),
   );
 } finally {
   await third.remove();
@@ -85,12 +86,19 @@ async function withRelease<T>(
   }
 }
 
+/** The NATS login of the operator; undefined for release 0.1.0, whose server has no users. */
+function operatorLogin(home: string) {
+  const credentials = JSON.parse(readFileSync(join(home, homeFiles.credentials), "utf8"));
+  const pass: string | undefined = credentials.nats_passwords?.operator;
+  return pass === undefined ? undefined : { user: "operator", pass };
+}
+
 /** Every stored message of the streams that keep them, by stream. */
-async function readMessages(natsUrl: string) {
+async function readMessages(natsUrl: string, login: ReturnType<typeof operatorLogin>) {
   const streams = [snapshotBucket, quotaBucket, leasesBucket].map(({ streamName }) => streamName);
   const messages: Record<string, unknown> = {};
   for (const stream of [flagEventsStream.name, ...streams])
-    messages[stream] = (await readAll(natsUrl, stream)).map(({ subject, payload }) => ({
+    messages[stream] = (await readAll(natsUrl, stream, login)).map(({ subject, payload }) => ({
       subject,
       payload,
     }));

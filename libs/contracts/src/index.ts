@@ -18,6 +18,8 @@ export * from "./http/tenancy.ts";
 export * from "./http/usage.ts";
 export * from "./http/webhooks.ts";
 export * from "./json-schema.ts";
+export * from "./nats/rights.ts";
+export * from "./nats/users-configuration.ts";
 export * from "./plans.ts";
 export * from "./quota.ts";
 export * from "./rules.ts";

@@ -20,7 +20,7 @@ import type { QueueMetrics } from "./queue-metrics.ts";
  * replicas of a service share one durable consumer, from which each asks for as many messages as it
  * has free slots, so that none hoards what another could do.
  *
- * There is one way in: make sure of stream and consumer, then ask for messages a second at a time.
+ * There is one way in: make sure of the consumer, then ask for messages a second at a time.
  * Whatever is out of the ordinary (a lost connection, a deleted stream or consumer, silence) ends the
  * asking with a reason, and it begins anew, for as long as the process wants. What is in work goes on
  * meanwhile.
@@ -56,8 +56,7 @@ export type Consumption = {
 
 export type ConsumptionOptions = {
   connection: NatsConnection;
-  /** Makes the stream unless it is there; called at the start and whenever something is missing. */
-  ensure(manager: JetStreamManager): Promise<void>;
+  /** Created by management. Until it exists, consuming is retried. */
   stream: string;
   /** The durable consumer's name; it is made unless it is there. */
   consumer: string;
@@ -100,7 +99,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     isRunning = false;
     void asking?.close();
   });
-  const processing = { ...options, logger, client, managing, watch };
+  const processing = { ...options, logger, client, watch };
   const inWork = createMessagesInWork({
     concurrency: options.concurrency,
     workingEveryMs: ackWaitMs / 3,
@@ -124,7 +123,6 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
 
   /** Consumes until something is out of the ordinary; answers what it was. */
   async function consumeOnce(manager: JetStreamManager): Promise<string> {
-    await options.ensure(manager);
     // The consumer comes first: it ends with its stream, so no message can belong to an earlier stream.
     const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
     const { created } = await manager.streams.info(stream);

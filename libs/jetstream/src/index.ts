@@ -1,6 +1,7 @@
 export { pause } from "./attempt.ts";
 export * from "./bound-stream.ts";
 export * from "./connect.ts";
+export { trackProblem } from "./connection-log.ts";
 export { watchConnection } from "./connection-watch.ts";
 export * from "./consume.ts";
 export * from "./establish-leases.ts";
@@ -10,6 +11,8 @@ export * from "./flag-index.ts";
 export * from "./follow-bucket.ts";
 export * from "./follow-snapshot.ts";
 export * from "./follow-stream.ts";
+export * from "./keep-streams.ts";
+export type { NatsServers } from "./nats-servers.ts";
 export * from "./parse-json.ts";
 export * from "./publish-last-seen.ts";
 export * from "./queue-metrics.ts";

@@ -1,4 +1,4 @@
-import type { JetStreamClient, JetStreamManager, JsMsg } from "@nats-io/jetstream";
+import type { JetStreamClient, JsMsg } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { attempt, type Failure, triesPerMessage } from "./attempt.ts";
@@ -11,7 +11,6 @@ import { copySetAside } from "./set-aside.ts";
 export type ProcessingOptions = {
   connection: NatsConnection;
   client: JetStreamClient;
-  managing: Promise<JetStreamManager>;
   /** By it the queue is called in figures. */
   subject: string;
   handle(message: QueueMessage): Promise<Verdict>;
@@ -72,8 +71,7 @@ async function setAside(
   const { client } = options;
   const maxPayloadBytes = options.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
   const copied = await attempt(
-    async () =>
-      copySetAside({ client, manager: await options.managing, maxPayloadBytes }, delivery, reason),
+    () => copySetAside({ client, maxPayloadBytes }, delivery, reason),
     // Whatever keeps the copy from being made keeps the original where it is.
     { isOutage: () => true, onFailure: failureReport(options, delivery), calledOff },
   );

@@ -14,8 +14,7 @@ const mostWaiting = 50;
 /**
  * Tells management when something was last seen, unless it has much to read as it is: then nothing is
  * told, and the caller keeps it for later. Whoever does not hear that it was taken sends it again: the
- * latest instant wins, so repetitions do no harm and the message needs no id. The queue is made by those
- * who read it.
+ * latest instant wins, so repetitions do no harm and the message needs no id.
  */
 export async function publishLastSeen(
   client: JetStreamClient,

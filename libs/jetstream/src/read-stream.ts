@@ -45,6 +45,12 @@ const consumerLifetimeMs = 30_000;
  */
 const creationTimeoutMs = 10_000;
 
+/** The broker delivers only to subjects that this connection may subscribe to. */
+function inboxPrefixIn(connection: NatsConnection): string | undefined {
+  // The client's interface does not contain the options.
+  return (connection as { options?: { inboxPrefix?: string } }).options?.inboxPrefix;
+}
+
 type ReadOptions = {
   connection: NatsConnection;
   manager: JetStreamManager;
@@ -62,7 +68,7 @@ export async function readStream(options: ReadOptions): Promise<Reading> {
   const { connection, manager, stream, filter } = options;
   const caughtUp = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<string>();
-  const inbox = createInbox();
+  const inbox = createInbox(inboxPrefixIn(connection));
   const name = `halyard_${nuid.next()}`;
   let isCaughtUp = false;
   let hasEnded = false;

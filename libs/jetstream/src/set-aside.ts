@@ -1,7 +1,6 @@
 import { setAsideStream } from "@halyard/contracts";
-import type { JetStreamClient, JetStreamManager, JsMsg } from "@nats-io/jetstream";
+import type { JetStreamClient, JsMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
-import { ensureSetAside } from "./streams.ts";
 
 /** The broker answers in milliseconds; after this time it counts as away. */
 const acknowledgementTimeoutMs = 2_000;
@@ -19,14 +18,11 @@ const roomForHeadersBytes = 8 * 1024;
  * first time, is dropped by the broker.
  */
 export async function copySetAside(
-  options: { client: JetStreamClient; manager: JetStreamManager; maxPayloadBytes: number },
+  options: { client: JetStreamClient; maxPayloadBytes: number },
   message: JsMsg,
   reason: string,
 ): Promise<void> {
   const { stream, streamSequence } = message.info;
-  // Kept as safe as the queue itself.
-  const { config } = await options.manager.streams.info(stream);
-  await ensureSetAside(options.manager, config.num_replicas);
   const about = headers();
   about.set("Halyard-Reason", headerText(reason));
   about.set("Halyard-Subject", message.subject);

@@ -12,13 +12,11 @@ import {
   DiscardPolicy,
   JetStreamApiError,
   type JetStreamManager,
-  jetstreamManager,
   RetentionPolicy,
   StorageType,
   type StreamInfo,
 } from "@nats-io/jetstream";
-import { type NatsConnection, nanos } from "@nats-io/transport-node";
-import { apiTimeoutMs } from "./connect.ts";
+import { nanos } from "@nats-io/transport-node";
 
 const streamNotFound = 10059;
 /**
@@ -191,21 +189,29 @@ export async function ensureLeases(manager: JetStreamManager, replicas: number):
   await ensureStream(manager, bucketOf(leasesBucket, replicas));
 }
 
+export type StreamSettings = {
+  /** Number of servers that keep each stream: 1, or 3 in a cluster. */
+  replicas: number;
+  /** Bound of the log of events, if it is not the default. */
+  flagEventsMaxBytes?: number | undefined;
+};
+
 /**
  * Creates all streams and buckets that do not exist, and returns their names. The exception is the
  * snapshot: only the relay of management creates it, because an edge must never read an empty one.
  */
 export async function ensureStreams(
-  connection: NatsConnection,
-  { replicas, flagEventsMaxBytes }: { replicas: number; flagEventsMaxBytes: number },
+  manager: JetStreamManager,
+  { replicas, flagEventsMaxBytes }: StreamSettings,
 ): Promise<readonly string[]> {
-  const manager = await jetstreamManager(connection, { timeout: apiTimeoutMs });
-  await ensureFlagEvents(manager, replicas, flagEventsMaxBytes);
-  await ensureSchedule(manager, replicas);
-  await ensureSetAside(manager, replicas);
-  await ensureUsage(manager, replicas);
-  await ensureQuota(manager, replicas);
-  await ensureLeases(manager, replicas);
+  await Promise.all([
+    ensureFlagEvents(manager, replicas, flagEventsMaxBytes),
+    ensureSchedule(manager, replicas),
+    ensureSetAside(manager, replicas),
+    ensureUsage(manager, replicas),
+    ensureQuota(manager, replicas),
+    ensureLeases(manager, replicas),
+  ]);
   return [flagEventsStream, scheduleStream, setAsideStream, usageStream]
     .map(({ name }) => name)
     .concat(quotaBucket.streamName, leasesBucket.streamName);

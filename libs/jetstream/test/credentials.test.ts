@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type LocalNats, startLocalNats } from "@halyard/local-backends";
 import { makeCertificates, natsServerBinary } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { nkeys } from "@nats-io/transport-node";
 import { connectOnce } from "../src/index.ts";
 
 describe("given a NATS server with TLS and a user", () => {
@@ -61,6 +62,149 @@ describe("given a NATS server without TLS", () => {
     try {
       const nats = { url: server.url, user: "edge", password: "secret", tlsCaFile: caFile };
       await expect(connectOnce({ nats, name: "test" })).rejects.toThrow(/tls/i);
+    } finally {
+      await server.stop();
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("given a NATS server with an nkey", () => {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-nats-nkey-"));
+  const seedFile = join(directory, "user.nk");
+  const user = nkeys.createUser();
+  let server: LocalNats;
+  beforeAll(async () => {
+    writeFileSync(seedFile, `${Buffer.from(user.getSeed()).toString()}\n`);
+    server = await startLocalNats({
+      binary: await natsServerBinary(),
+      storeDir: join(directory, "store"),
+      settings: `authorization { users: [{ nkey: "${user.getPublicKey()}" }] }`,
+    });
+  });
+  afterAll(async () => {
+    await server?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("logs in with the seed in a file", async () => {
+    const nats = { url: server.url, nkeySeedFile: seedFile };
+    const connection = await connectOnce({ nats, name: "test" });
+    expect(connection.info?.auth_required).toBe(true);
+    await connection.close();
+  });
+
+  it.each([
+    { file: "no seed", content: "secret" },
+    { file: "the seed of an account", content: "an account's" },
+  ])("names the file when it contains $file", async ({ content }) => {
+    const wrong = join(directory, "wrong.nk");
+    const account = Buffer.from(nkeys.createAccount().getSeed()).toString();
+    writeFileSync(wrong, content === "secret" ? content : account);
+    const nats = { url: server.url, nkeySeedFile: wrong };
+    await expect(connectOnce({ nats, name: "test" })).rejects.toThrow(wrong);
+  });
+});
+
+describe("given a NATS server with accounts", () => {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-nats-creds-"));
+  const credentialsFile = join(directory, "edge.creds");
+  let server: LocalNats;
+  beforeAll(async () => {
+    const operator = nkeys.createOperator();
+    const [account, system] = [nkeys.createAccount(), nkeys.createAccount()];
+    const user = nkeys.createUser();
+    const limits = {
+      subs: -1,
+      data: -1,
+      payload: -1,
+      imports: -1,
+      exports: -1,
+      conn: -1,
+      leaf: -1,
+    };
+    const accounts = [account, system].map((each) => {
+      const key = each.getPublicKey();
+      return `${key}: "${jwt(operator, key, { type: "account", limits })}"`;
+    });
+    const userJwt = jwt(account, user.getPublicKey(), {
+      type: "user",
+      subs: -1,
+      data: -1,
+      payload: -1,
+    });
+    const seed = Buffer.from(user.getSeed()).toString();
+    writeFileSync(
+      credentialsFile,
+      `-----BEGIN NATS USER JWT-----\n${userJwt}\n------END NATS USER JWT------\n\n` +
+        `-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`,
+    );
+    server = await startLocalNats({
+      binary: await natsServerBinary(),
+      storeDir: join(directory, "store"),
+      settings: [
+        `operator: "${jwt(operator, operator.getPublicKey(), { type: "operator" })}"`,
+        `system_account: ${system.getPublicKey()}`,
+        "resolver: MEMORY",
+        `resolver_preload: { ${accounts.join(", ")} }`,
+      ].join("\n"),
+    });
+  });
+  afterAll(async () => {
+    await server?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("logs in with a credentials file", async () => {
+    const connection = await connectOnce({
+      nats: { url: server.url, credentialsFile },
+      name: "test",
+    });
+    expect(connection.info?.auth_required).toBe(true);
+    await connection.close();
+  });
+
+  it("names a file that contains no credentials", async () => {
+    const empty = join(directory, "empty.creds");
+    writeFileSync(empty, "");
+    const nats = { url: server.url, credentialsFile: empty };
+    await expect(connectOnce({ nats, name: "test" })).rejects.toThrow(empty);
+  });
+});
+
+type KeyPair = ReturnType<typeof nkeys.createUser>;
+
+/** Signs claims as nsc does. */
+function jwt(issuer: KeyPair, subject: string, nats: object): string {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const claims = {
+    jti: "test",
+    iat: Math.floor(Date.now() / 1_000),
+    iss: issuer.getPublicKey(),
+    name: "test",
+    sub: subject,
+    nats: { ...nats, version: 2 },
+  };
+  const signed = `${encode({ typ: "JWT", alg: "ed25519-nkey" })}.${encode(claims)}`;
+  return `${signed}.${Buffer.from(issuer.sign(Buffer.from(signed))).toString("base64url")}`;
+}
+
+describe("given a NATS server that verifies client certificates", () => {
+  it("connects with a certificate and its key, and not without", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "halyard-nats-mutual-"));
+    const { caFile, certFile, keyFile } = makeCertificates(directory);
+    const server = await startLocalNats({
+      binary: await natsServerBinary(),
+      storeDir: join(directory, "store"),
+      settings: `tls { cert_file: "${certFile}", key_file: "${keyFile}", ca_file: "${caFile}", verify: true }`,
+    });
+    try {
+      const nats = { url: server.url, tlsCaFile: caFile };
+      const own = { tlsCertFile: certFile, tlsKeyFile: keyFile };
+      const connection = await connectOnce({ nats: { ...nats, ...own }, name: "test" });
+      expect(connection.info?.tls_verify).toBe(true);
+      await connection.close();
+      await expect(connectOnce({ nats, name: "test" })).rejects.toThrow();
     } finally {
       await server.stop();
       rmSync(directory, { recursive: true, force: true });

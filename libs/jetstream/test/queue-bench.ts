@@ -6,6 +6,7 @@ import {
   connectNats,
   consumeQueue,
   createQueueMetrics,
+  ensureSetAside,
   type QueueMessage,
 } from "@halyard/jetstream";
 import { eventually } from "@halyard/testing";
@@ -31,6 +32,7 @@ export type Queue = {
   stream: string;
   subject: string;
   consumer: string;
+  create(): Promise<void>;
   publish(payloads: readonly string[]): Promise<void>;
   /** How many messages are in the queue. */
   left(): Promise<number>;
@@ -74,7 +76,8 @@ export async function createQueueBench(url: string) {
   async function openQueue(): Promise<Queue> {
     const name = randomUUID();
     const queue = createQueue(client, manager, name);
-    await eventually(() => ensure(manager, queue).then(() => true));
+    await eventually(() => queue.create().then(() => true));
+    await ensureSetAside(manager, 1);
     return queue;
   }
 
@@ -112,20 +115,16 @@ export async function createQueueBench(url: string) {
   };
 }
 
-async function ensure(manager: JetStreamManager, queue: { stream: string; subject: string }) {
-  await manager.streams.add({
-    name: queue.stream,
-    subjects: [queue.subject],
-    retention: RetentionPolicy.Workqueue,
-  });
-}
-
 function createQueue(client: JetStreamClient, manager: JetStreamManager, name: string): Queue {
   const [stream, subject, consumer] = [`Q-${name}`, `queue.${name}`, "worker"];
   return {
     stream,
     subject,
     consumer,
+    async create() {
+      const retention = RetentionPolicy.Workqueue;
+      await manager.streams.add({ name: stream, subjects: [subject], retention });
+    },
     publish: async (payloads) => {
       for (const payload of payloads) await client.publish(subject, payload);
     },
@@ -145,7 +144,6 @@ function startReplica(connection: NatsConnection, queue: Queue, behaviour: Behav
   const messages: QueueMessage[] = [];
   const consumption = consumeQueue({
     connection,
-    ensure: (manager) => ensure(manager, queue),
     stream: queue.stream,
     consumer: queue.consumer,
     subject: queue.subject,

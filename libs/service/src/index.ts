@@ -19,6 +19,7 @@ export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
+export { natsServers } from "./nats-servers.ts";
 export { onceConnected } from "./once-connected.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
 export { periodically } from "./periodically.ts";
@@ -40,7 +41,6 @@ export {
   logLevelVariable,
   metricsPortVariable,
   modeVariable,
-  natsServers,
   natsVariables,
   portVariable,
   postgresMaxConnectionsVariable,

@@ -65,7 +65,7 @@ const natsUrlVariable = variable(
   },
 );
 
-/** The NATS servers and the credentials for them. */
+/** The NATS servers and the credentials for them; `natsServers` checks the combination. */
 export const natsVariables = {
   NATS_URL: natsUrlVariable,
   NATS_USER: variable(z.string().optional(), {
@@ -77,6 +77,16 @@ export const natsVariables = {
     expects: "a text",
     secret: true,
   }),
+  NATS_CREDENTIALS_FILE: variable(z.string().optional(), {
+    description:
+      "A credentials file (`.creds`), instead of a user and a password. It is read at every login.",
+    expects: "the path of a file with a JWT and an nkey",
+  }),
+  NATS_NKEY_SEED_FILE: variable(z.string().optional(), {
+    description:
+      "A file with the seed of an nkey, instead of a user and a password. It is read at every login.",
+    expects: "the path of a file with the seed of a user",
+  }),
   NATS_TLS_CA_FILE: variable(z.string().optional(), {
     description:
       "The certificate of the authority that signs the NATS servers' certificates. With it, connections require TLS.",
@@ -84,22 +94,15 @@ export const natsVariables = {
     documentedDefault:
       "not set: TLS is used where a server offers it, with the system's authorities",
   }),
+  NATS_TLS_CERT_FILE: variable(z.string().optional(), {
+    description: "The client certificate, for NATS servers that verify clients.",
+    expects: "the path of a file in PEM",
+  }),
+  NATS_TLS_KEY_FILE: variable(z.string().optional(), {
+    description: "The private key of `NATS_TLS_CERT_FILE`.",
+    expects: "the path of a file in PEM",
+  }),
 };
-
-/** The NATS servers of a configuration, as `connectNats` takes them. */
-export function natsServers(config: {
-  NATS_URL: string;
-  NATS_USER?: string | undefined;
-  NATS_PASSWORD?: string | undefined;
-  NATS_TLS_CA_FILE?: string | undefined;
-}) {
-  return {
-    url: config.NATS_URL,
-    user: config.NATS_USER,
-    password: config.NATS_PASSWORD,
-    tlsCaFile: config.NATS_TLS_CA_FILE,
-  };
-}
 
 export const logLevelVariable = variable(z.enum(logLevels).default("info"), {
   description: "The least severe log lines that are written.",

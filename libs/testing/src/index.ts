@@ -3,6 +3,7 @@ export * from "./call.ts";
 export * from "./certificates.ts";
 export * from "./event-stream.ts";
 export * from "./eventually.ts";
+export * from "./nats-login.ts";
 export * from "./nats-proxy.ts";
 export * from "./once.ts";
 export * from "./receiver.ts";

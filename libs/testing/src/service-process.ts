@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { natsLoginVariables } from "./nats-login.ts";
 import { projectRoot } from "./project-root.ts";
 
 /** A service as a process of its own, as operators run it, to be watched, stopped and killed. */
@@ -39,6 +40,7 @@ export async function startServiceProcess(
       PORT: "0",
       METRICS_PORT: "0",
       LOG_LEVEL: "info",
+      ...natsLoginVariables(name),
       ...environment,
     },
     execArgv: ["--disable-warning=ExperimentalWarning"],

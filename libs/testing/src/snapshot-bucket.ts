@@ -3,14 +3,19 @@ import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@haly
 import {
   deleteStream,
   ensureSnapshot,
+  keepStreams,
   type SnapshotEntry,
   type StreamPosition,
 } from "@halyard/jetstream";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
+import { pino } from "pino";
 import { eventually } from "./eventually.ts";
 
-/** The snapshot's bucket in a real NATS server, written by a test in management's place. */
+/**
+ * The snapshot's bucket in a real NATS server, written by a test in management's place. The other streams exist
+ * as long as it is open, because management creates them too.
+ */
 export type SnapshotBucket = {
   /** Makes the bucket anew, under a new epoch, and writes these entries. */
   rewrite(entries: readonly SnapshotEntry[]): Promise<void>;
@@ -41,6 +46,7 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   });
   const manager = await jetstreamManager(connection);
   const client = jetstream(connection);
+  const streams = keepStreams({ connection, replicas: 1, logger: pino({ level: "silent" }) });
 
   async function write(key: string, value: unknown): Promise<void> {
     await client.publish(snapshotBucket.subjectPrefix + key, JSON.stringify(value));
@@ -77,6 +83,9 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
     async delete() {
       await manager.streams.delete(snapshotBucket.streamName);
     },
-    close: () => connection.close(),
+    async close() {
+      await streams.stop();
+      await connection.close();
+    },
   };
 }

@@ -10,6 +10,7 @@ import {
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { testBackends } from "./backends.ts";
+import { natsTestUsers } from "./nats-login.ts";
 import { cacheDir } from "./project-root.ts";
 import { removeTemporary } from "./releases.ts";
 
@@ -52,7 +53,12 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
   const reaper = startReaper();
   const storeDir = mkdtempSync(join(tmpdir(), "halyard-test-nats-"));
   reaper.removeAfterwards(storeDir);
-  let server: LocalNats = await startLocalNats({ binary, storeDir, reaper });
+  let server: LocalNats = await startLocalNats({
+    binary,
+    storeDir,
+    settings: natsTestUsers,
+    reaper,
+  });
   const { url, port } = server;
   return {
     url,
@@ -65,7 +71,7 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
       await server.stop();
     },
     async start() {
-      server = await startLocalNats({ binary, storeDir, port, reaper });
+      server = await startLocalNats({ binary, storeDir, settings: natsTestUsers, port, reaper });
     },
     signal: (name) => void process.kill(server.pid, name),
     async stop() {
@@ -80,7 +86,10 @@ async function startContainer(image: string): Promise<TestNats> {
   // Every test file loads this module, few runs need containers, and loading these takes a second.
   const { GenericContainer, Wait } = await import("testcontainers");
   const container = await new GenericContainer(image)
-    .withCommand(["-js"])
+    .withCopyContentToContainer([
+      { content: `jetstream {}\n${natsTestUsers}`, target: "/tests.conf" },
+    ])
+    .withCommand(["--config", "/tests.conf"])
     .withExposedPorts(4222)
     .withWaitStrategy(Wait.forListeningPorts())
     .start();

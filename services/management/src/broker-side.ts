@@ -6,7 +6,9 @@ import {
   createQueueMetrics,
   type FollowedSnapshot,
   followSnapshot,
+  keepStreams,
   type NatsServers,
+  trackProblem,
   watchConnection,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
@@ -40,6 +42,7 @@ export type BrokerSide = {
   effects: Effects;
   details: () => {
     nats: "connected" | "away";
+    nats_problem?: string | undefined;
     relay: "leading" | "following";
     due_changes: "consumed" | "left";
   };
@@ -70,6 +73,7 @@ export function startBrokerSide(options: {
   const hintLeader = createLeaderHint(sql, logger);
   const stopping = new AbortController();
   let connection: NatsConnection | undefined;
+  const { problem, onProblem } = trackProblem();
   let relay: Relay | undefined;
   let followed: FollowedSnapshot | undefined;
   let dueChanges: { isRunning(): boolean } | undefined;
@@ -78,11 +82,11 @@ export function startBrokerSide(options: {
   const wakeRelay = () => (relay?.isLeading() ? relay.wake() : hintLeader());
 
   async function start(): Promise<void> {
-    connection = await connectNats({ ...options, name: "management" });
+    connection = await connectNats({ ...options, name: "management", onProblem });
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const client = jetstream(connection);
-    const { replicas, flagEventsMaxBytes } = options;
-    const broker = { connection, client, manager, replicas, flagEventsMaxBytes, logger };
+    const broker = { ...options, connection, client, manager };
+    const streams = keepStreams(broker);
     followedEdges = followEdges({ connection, edges, onLoss: effects.interrupt, logger });
     relay = startRelay({
       ...options,
@@ -109,7 +113,7 @@ export function startBrokerSide(options: {
     dueChanges = consuming;
     stopWorking = async () => {
       // First, because the relay still carries what is being made.
-      await Promise.all([consuming.stop(), lastSeen.stop(), telling.stop()]);
+      await Promise.all([consuming, lastSeen, telling, streams].map((each) => each.stop()));
       await followed?.stop();
       await relay?.stop();
       followedEdges?.stop();
@@ -132,6 +136,7 @@ export function startBrokerSide(options: {
     effects,
     details: () => ({
       nats: isConnected() ? "connected" : "away",
+      nats_problem: problem(),
       relay: relay?.isLeading() ? "leading" : "following",
       due_changes: dueChanges?.isRunning() ? "consumed" : "left",
     }),

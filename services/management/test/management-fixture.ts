@@ -8,6 +8,7 @@ import {
   call,
   createTestDatabase,
   eventually,
+  natsLogin,
   once,
   startTestNats,
   type TestDatabase,
@@ -56,7 +57,7 @@ export async function openManagement(
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
   const broker = startBrokerSide({
-    nats: { url: nats.url },
+    nats: natsLogin("management", nats.url),
     replicas: 1,
     holder: randomUUID(),
     sql,

@@ -33,7 +33,6 @@ export async function openScheduler(management: Management) {
   function listen(): Consumption {
     return consumeQueue({
       connection,
-      ensure: (streams) => ensureSchedule(streams, 1),
       stream: scheduleStream.name,
       consumer: scheduleStream.resolved.consumer,
       subject: scheduleStream.resolved.subject,

@@ -5,9 +5,9 @@ import {
   connectNats,
   consumeQueue,
   createQueueMetrics,
-  ensureSchedule,
   isBrokerAway,
   type NatsServers,
+  trackProblem,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { onceConnected, releaseAll } from "@halyard/service";
@@ -34,7 +34,7 @@ export type BrokerSide = {
   knowsFlags(): boolean;
   /** A schedule was set. */
   onSet(place: { flagId: string; environmentId: string }): void;
-  details(): { nats: "connected" | "away" };
+  details(): { nats: "connected" | "away"; nats_problem?: string | undefined };
   stop(): Promise<void>;
 };
 
@@ -43,7 +43,6 @@ const shareOfConnections = 0.5;
 
 export function startBrokerSide(options: {
   nats: NatsServers;
-  replicas: number;
   sql: Sql;
   keys: KeyDirectory;
   flags: FlagDirectory;
@@ -69,7 +68,8 @@ export function startBrokerSide(options: {
   let isCurrent = () => false;
   let isSettled = async () => false;
 
-  const connecting = connectNats({ ...options, name: "scheduler" });
+  const { problem, onProblem } = trackProblem();
+  const connecting = connectNats({ ...options, name: "scheduler", onProblem });
   const working = onceConnected(connecting, async (connection) => {
     const client = jetstream(connection);
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
@@ -97,7 +97,6 @@ export function startBrokerSide(options: {
     });
     const answers = consumeQueue({
       connection,
-      ensure: (asked) => ensureSchedule(asked, options.replicas),
       stream: scheduleStream.name,
       consumer: scheduleStream.resolved.consumer,
       subject: scheduleStream.resolved.subject,
@@ -123,7 +122,7 @@ export function startBrokerSide(options: {
       if (flags.standing(place) === "deleted") gone.deleted(place);
       dispatcher?.wake();
     },
-    details: () => ({ nats: isCurrent() ? "connected" : "away" }),
+    details: () => ({ nats: isCurrent() ? "connected" : "away", nats_problem: problem() }),
     stop: () => releaseAll([gone.stop, overdue.stop, working.stop]),
   };
 }

@@ -1,5 +1,4 @@
 import {
-  jetstreamReplicasVariable,
   keyRateVariables,
   portVariable,
   postgresMaxConnectionsVariable,
@@ -15,7 +14,6 @@ export const configSchema = z.object({
   PORT: portVariable(8083),
   POSTGRES_URL: postgresUrlVariable("scheduler"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
-  JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   ...keyRateVariables,
 });
 

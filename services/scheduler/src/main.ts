@@ -34,7 +34,6 @@ await startOrExit(async () => {
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({
     nats: natsServers(config),
-    replicas: config.JETSTREAM_REPLICAS,
     sql,
     keys,
     flags,

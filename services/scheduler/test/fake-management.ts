@@ -1,12 +1,7 @@
 import { type ScheduleDue, type ScheduleResolved, scheduleStream } from "@halyard/contracts";
-import {
-  connectNats,
-  consumeQueue,
-  createQueueMetrics,
-  ensureSchedule,
-  isBrokerAway,
-} from "@halyard/jetstream";
+import { connectNats, consumeQueue, createQueueMetrics, isBrokerAway } from "@halyard/jetstream";
 import { createMetrics } from "@halyard/service";
+import { natsLogin } from "@halyard/testing";
 import { jetstream } from "@nats-io/jetstream";
 import { pino } from "pino";
 
@@ -35,13 +30,16 @@ export async function startFakeManagement(
   behaviour: () => Behaviour = () => ({}),
 ): Promise<FakeManagement> {
   const logger = pino({ level: "silent" });
-  const connection = await connectNats({ nats: { url: natsUrl }, name: "fake management", logger });
+  const connection = await connectNats({
+    nats: natsLogin("management", natsUrl),
+    name: "management",
+    logger,
+  });
   const client = jetstream(connection);
   const received: ScheduleDue[] = [];
   const made = new Map<string, ScheduleDue & { madeAtMs: number }>();
   const consumption = consumeQueue({
     connection,
-    ensure: (manager) => ensureSchedule(manager, 1),
     stream: scheduleStream.name,
     consumer: scheduleStream.due.consumer,
     subject: scheduleStream.due.subject,

@@ -11,6 +11,7 @@ import {
   eventually,
   flagInSnapshot,
   keyInSnapshot,
+  natsLogin,
   once,
   openSnapshotBucket,
   startTestNats,
@@ -77,8 +78,7 @@ async function composeReplica(
   const flags = createFlagDirectory({ now: Date.now, ...options });
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({
-    nats: { url: natsUrl },
-    replicas: 1,
+    nats: natsLogin("scheduler", natsUrl),
     sql,
     keys,
     flags,

@@ -1,15 +1,9 @@
-import {
-  jetstreamReplicasVariable,
-  readEnvironment,
-  sharedVariables,
-  variable,
-} from "@halyard/service";
+import { readEnvironment, sharedVariables, variable } from "@halyard/service";
 import { z } from "zod";
 
 /** Every environment variable of an edge. */
 export const configSchema = z.object({
   ...sharedVariables,
-  JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   SNAPSHOT_CACHE_FILE: variable(z.string().optional(), {
     description:
       "A file of this edge alone, in which it keeps a copy of the flags to start from while NATS is away.",

@@ -37,13 +37,11 @@ await startOrExit(async () => {
   const usage = startUsage({
     connection: connection.ready,
     holder,
-    replicas: config.JETSTREAM_REPLICAS,
     registry,
     logger,
   });
   const slots = openSlots({
     connection: connection.ready,
-    replicas: config.JETSTREAM_REPLICAS,
     holder,
     registry,
     logger,
@@ -69,7 +67,7 @@ await startOrExit(async () => {
     logger,
     app: edge.app,
     metrics: registry,
-    readiness: edge.readiness,
+    readiness: () => ({ ...edge.readiness(), nats_problem: connection.problem() }),
     drain: edge.drain,
     // From the last to the first: when no stream is open any more, the slots are given back and what is
     // counted is sent.

@@ -1,4 +1,4 @@
-import { connectNats, type NatsServers } from "@halyard/jetstream";
+import { connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Registry } from "prom-client";
@@ -9,6 +9,8 @@ import type { Registry } from "prom-client";
  */
 export type EdgeConnection = {
   ready: Promise<NatsConnection>;
+  /** The reason why the last attempt to connect failed; undefined while it is connected. */
+  problem(): string | undefined;
   /** Closes it, at once where it stands, else as soon as it would. */
   close(): Promise<void>;
 };
@@ -18,13 +20,15 @@ export function openNatsConnection(options: {
   metrics: Registry;
   logger: Logger;
 }): EdgeConnection {
-  const ready = connectNats({ ...options, name: "sdk-edge" });
+  const { problem, onProblem } = trackProblem();
+  const ready = connectNats({ ...options, name: "sdk-edge", onProblem });
   let connection: NatsConnection | undefined;
   void ready.then((established) => {
     connection = established;
   });
   return {
     ready,
+    problem,
     async close() {
       if (connection === undefined) void ready.then((late) => late.close());
       else await connection.close();

@@ -1,15 +1,8 @@
 import { type LastUsed, tellLastUsed } from "@halyard/api-keys";
-import {
-  apiTimeoutMs,
-  connectNats,
-  ensureLeases,
-  isBrokerAway,
-  type NatsServers,
-} from "@halyard/jetstream";
+import { apiTimeoutMs, connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import { onceConnected, periodically } from "@halyard/service";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
+import { onceConnected } from "@halyard/service";
+import { jetstream } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { consumeUsage } from "./counting/consume-usage.ts";
@@ -29,16 +22,16 @@ export type BrokerSide = {
   knowsSnapshot(): boolean;
   /** Returns whether the directory is current and the snapshot is not being rebuilt. */
   isSettled(): Promise<boolean>;
-  details(): { nats: "connected" | "away"; messages: "counted" | "left" };
+  details(): {
+    nats: "connected" | "away";
+    nats_problem?: string | undefined;
+    messages: "counted" | "left";
+  };
   stop(): Promise<void>;
 };
 
-/** The edges' slots are in a bucket that whoever comes first makes. */
-const makeSureEveryMs = 1_000;
-
 export function startBrokerSide(options: {
   nats: NatsServers;
-  replicas: number;
   sql: Sql;
   directory: Directory;
   openStreams: OpenStreams;
@@ -48,13 +41,14 @@ export function startBrokerSide(options: {
   metrics: Registry;
   logger: Logger;
 }): BrokerSide {
-  const { sql, logger, replicas } = options;
+  const { sql, logger } = options;
   let knowsSnapshot = false;
   let isCurrent = () => false;
   let isSettled = async () => false;
   let isCounting = () => false;
 
-  const connecting = connectNats({ ...options, name: "usage-metering" });
+  const { problem, onProblem } = trackProblem();
+  const connecting = connectNats({ ...options, name: "usage-metering", onProblem });
   const working = onceConnected(connecting, async (connection) => {
     const followed = followDirectory({
       connection,
@@ -66,7 +60,7 @@ export function startBrokerSide(options: {
     });
     isCurrent = followed.isCurrent;
     isSettled = followed.isSettled;
-    const quota = await startQuotaPublisher({ ...options, connection });
+    const quota = startQuotaPublisher({ ...options, connection });
     const consumption = consumeUsage({
       ...options,
       connection,
@@ -74,12 +68,6 @@ export function startBrokerSide(options: {
     });
     isCounting = consumption.isRunning;
     const openStreams = followOpenStreams({ connection, streams: options.openStreams, logger });
-    const bucket = await keepLeases({
-      connection,
-      replicas,
-      isThere: openStreams.isCurrent,
-      logger,
-    });
     const client = jetstream(connection, { timeout: apiTimeoutMs });
     const lastSeen = tellLastSeen({ sql, client, canSend: followed.isCurrent, logger });
     const lastUsed = tellLastUsed({
@@ -89,7 +77,7 @@ export function startBrokerSide(options: {
       logger,
     });
     const told = [lastSeen.stop, lastUsed.stop];
-    return [...told, followed.stop, quota.stop, openStreams.stop, bucket.stop, consumption.stop];
+    return [...told, followed.stop, quota.stop, openStreams.stop, consumption.stop];
   });
 
   return {
@@ -97,29 +85,9 @@ export function startBrokerSide(options: {
     isSettled: () => isSettled(),
     details: () => ({
       nats: isCurrent() ? "connected" : "away",
+      nats_problem: problem(),
       messages: isCounting() ? "counted" : "left",
     }),
     stop: working.stop,
   };
-}
-
-/** Makes the bucket of the edges' slots whenever it is not there. */
-async function keepLeases(options: {
-  connection: NatsConnection;
-  replicas: number;
-  isThere: () => boolean;
-  logger: Logger;
-}): Promise<{ stop(): Promise<void> }> {
-  const { connection, logger } = options;
-  const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-  return periodically(
-    makeSureEveryMs,
-    async () => {
-      if (!options.isThere()) await ensureLeases(manager, options.replicas);
-    },
-    {
-      isExpected: isBrokerAway,
-      onFailure: (err) => logger.warn({ err }, "the bucket of slots for streams is not there yet"),
-    },
-  );
 }

@@ -1,5 +1,4 @@
 import {
-  jetstreamReplicasVariable,
   keyRateVariables,
   portVariable,
   postgresMaxConnectionsVariable,
@@ -21,7 +20,6 @@ export const configSchema = z.object({
     "Retention period, in days, of the requests by environment, endpoint and day. The sums by organization and month stay.",
   ),
   ...keyRateVariables,
-  JETSTREAM_REPLICAS: jetstreamReplicasVariable,
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -35,7 +35,6 @@ await startOrExit(async () => {
   const usageMetrics = createUsageMetrics(metrics);
   const broker = startBrokerSide({
     nats: natsServers(config),
-    replicas: config.JETSTREAM_REPLICAS,
     sql,
     directory,
     openStreams,

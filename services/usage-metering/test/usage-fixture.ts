@@ -18,6 +18,7 @@ import {
   createTestDatabase,
   eventually,
   flagInSnapshot,
+  natsLogin,
   once,
   openSnapshotBucket,
   startTestNats,
@@ -131,8 +132,7 @@ async function composeReplica(
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({
-    nats: { url: natsUrl },
-    replicas: 1,
+    nats: natsLogin("usage-metering", natsUrl),
     sql,
     directory,
     openStreams,

@@ -1,5 +1,5 @@
 import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
-import { connectNats, type NatsServers } from "@halyard/jetstream";
+import { connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
@@ -15,13 +15,16 @@ import { consumeEvents } from "./events/consume-events.ts";
 export type BrokerSide = {
   /** Whether the keys were read once. */
   knowsKeys(): boolean;
-  details(): { nats: "connected" | "away"; events: "consumed" | "left" };
+  details(): {
+    nats: "connected" | "away";
+    nats_problem?: string | undefined;
+    events: "consumed" | "left";
+  };
   stop(): Promise<void>;
 };
 
 export function startBrokerSide(options: {
   nats: NatsServers;
-  replicas: number;
   sql: Sql;
   keys: KeyDirectory;
   lastUsed: LastUsed;
@@ -36,7 +39,8 @@ export function startBrokerSide(options: {
   let isCurrent = () => false;
   let isConsuming = () => false;
 
-  const connecting = connectNats({ ...options, name: "webhook-dispatcher" });
+  const { problem, onProblem } = trackProblem();
+  const connecting = connectNats({ ...options, name: "webhook-dispatcher", onProblem });
   const working = onceConnected(connecting, async (connection) => {
     const followed = followKeys({
       connection,
@@ -61,6 +65,7 @@ export function startBrokerSide(options: {
     knowsKeys: () => knowsKeys,
     details: () => ({
       nats: isCurrent() ? "connected" : "away",
+      nats_problem: problem(),
       events: isConsuming() ? "consumed" : "left",
     }),
     stop: working.stop,

@@ -1,6 +1,5 @@
 import {
   commaSeparated,
-  jetstreamReplicasVariable,
   keyRateVariables,
   portVariable,
   postgresMaxConnectionsVariable,
@@ -34,7 +33,6 @@ export const configSchema = z.object({
   PORT: portVariable(8084),
   POSTGRES_URL: postgresUrlVariable("webhooks"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
-  JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   ...keyRateVariables,
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:

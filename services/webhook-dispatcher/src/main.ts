@@ -53,7 +53,6 @@ await startOrExit(async () => {
   const broker = startBrokerSide({
     ...shared,
     nats: natsServers(config),
-    replicas: config.JETSTREAM_REPLICAS,
     keys,
     lastUsed,
     onDeliveries: dispatch.wake,

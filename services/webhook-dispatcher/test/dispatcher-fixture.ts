@@ -11,6 +11,7 @@ import {
   createTestDatabase,
   eventually,
   keyInSnapshot,
+  natsLogin,
   once,
   openSnapshotBucket,
   startReceiver,
@@ -101,8 +102,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
   const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };
   const broker = startBrokerSide({
     ...shared,
-    nats: { url: natsUrl },
-    replicas: 1,
+    nats: natsLogin("webhook-dispatcher", natsUrl),
     keys,
     lastUsed,
     onDeliveries: () => undefined,

@@ -2,7 +2,6 @@ import { checkScheduleDue, type ScheduleDue, scheduleStream } from "@halyard/con
 import {
   type Consumption,
   consumeQueue,
-  ensureSchedule,
   isBrokerAway,
   parseJson,
   type QueueMessage,
@@ -24,7 +23,6 @@ import { type Outcome, resolvedMessage, verdictOf } from "./outcome.ts";
 export function consumeDueChanges(options: {
   connection: NatsConnection;
   client: JetStreamClient;
-  replicas: number;
   dueChanges: DueChanges;
   /** Returns whether messages of the queue with this creation time take effect. */
   queueStanding: (createdAt: string) => Promise<"current" | "unconfirmed" | "discarded">;
@@ -59,7 +57,6 @@ export function consumeDueChanges(options: {
 
   return consumeQueue({
     connection: options.connection,
-    ensure: (manager) => ensureSchedule(manager, options.replicas),
     stream: scheduleStream.name,
     consumer: scheduleStream.due.consumer,
     subject: scheduleStream.due.subject,

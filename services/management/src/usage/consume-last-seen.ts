@@ -2,7 +2,6 @@ import { checkUsageLastSeen, usageStream } from "@halyard/contracts";
 import {
   type Consumption,
   consumeQueue,
-  ensureUsage,
   isBrokerAway,
   parseJson,
   type QueueMessage,
@@ -20,7 +19,6 @@ const concurrency = 1;
 /** Takes from the queue when keys and flags were last used, and keeps it for those who look. */
 export function consumeLastSeen(options: {
   connection: NatsConnection;
-  replicas: number;
   sql: Sql;
   metrics: QueueMetrics;
   logger: Logger;
@@ -34,7 +32,6 @@ export function consumeLastSeen(options: {
 
   return consumeQueue({
     ...options,
-    ensure: (manager) => ensureUsage(manager, options.replicas),
     stream: usageStream.name,
     consumer: usageStream.lastSeen.consumer,
     subject: usageStream.lastSeen.subject,

@@ -1,6 +1,5 @@
 import { leasesBucket } from "@halyard/contracts";
 import {
-  ensureLeases,
   type FollowedStream,
   followBucket,
   isBrokerAway,
@@ -12,7 +11,6 @@ import {
   JetStreamApiCodes,
   JetStreamApiError,
   JetStreamError,
-  type JetStreamManager,
   jetstream,
   jetstreamManager,
 } from "@nats-io/jetstream";
@@ -37,13 +35,10 @@ type Nats = Awaited<ReturnType<typeof clientsOf>> & { followed: FollowedStream }
  */
 export function createNatsLeaseStore(options: {
   connection: Promise<NatsConnection>;
-  /** Number of replicas of the bucket, if it is created here. */
-  replicas: number;
   logger: Logger;
 }): LeaseStore {
-  const { replicas, logger } = options;
+  const { logger } = options;
   let nats: Nats | undefined;
-  let isCreating = false;
   let isStopped = false;
   let isFailing = false;
 
@@ -68,13 +63,6 @@ export function createNatsLeaseStore(options: {
     isFailing = true;
   }
 
-  async function createBucket(manager: JetStreamManager): Promise<void> {
-    if (isCreating) return;
-    isCreating = true;
-    await ensureLeases(manager, replicas).catch(failed);
-    isCreating = false;
-  }
-
   return {
     isConnected: () => nats?.watch.isConnected() === true,
     isCurrent: () => nats?.followed.isCurrent() === true,
@@ -90,7 +78,6 @@ export function createNatsLeaseStore(options: {
       } catch (err) {
         if (err instanceof JetStreamApiError && conflicts.includes(err.code)) return "conflict";
         failed(err);
-        void createBucket(nats.manager);
         return "unknown";
       }
     },

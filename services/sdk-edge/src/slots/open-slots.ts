@@ -12,7 +12,6 @@ import { createSlotMetrics } from "./slot-metrics.ts";
 /** The slots of an edge process: counts in NATS, limits from the snapshot, the clock of the process. */
 export function openSlots(options: {
   connection: Promise<NatsConnection>;
-  replicas: number;
   holder: Pick<SnapshotHolder, "snapshot">;
   registry: Registry;
   logger: Logger;

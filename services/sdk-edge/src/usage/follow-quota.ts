@@ -20,7 +20,7 @@ export function followQuota(options: {
   let followed: FollowedStream | undefined;
   let stopped = false;
 
-  // The bucket is usage-metering's to make; until it has, nothing is known, and nothing was used.
+  // Until management has created the bucket, nothing is known, and nothing was used.
   void options.connection.then((connection) => {
     if (stopped) return;
     followed = followBucket({

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { usageMessageId, usageStream } from "@halyard/contracts";
-import { apiTimeoutMs, ensureUsage, pause } from "@halyard/jetstream";
+import { pause } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Counting } from "./counting.ts";
 import { cutMessages, type OutgoingUsage } from "./cut-messages.ts";
@@ -37,10 +37,9 @@ export function sendUsage(options: {
   counting: Counting;
   /** Names this life of this edge. */
   edge: string;
-  replicas: number;
   logger: Logger;
 }): UsageSender {
-  const { counting, edge, replicas, logger } = options;
+  const { counting, edge, logger } = options;
   const figures: SenderFigures = { arrived: 0, failed: 0 };
   const stopping = new AbortController();
   const givingUp = new AbortController();
@@ -48,7 +47,7 @@ export function sendUsage(options: {
   let running: Promise<void> | undefined;
 
   async function run(connection: NatsConnection): Promise<void> {
-    const publish = await createPublish(connection, replicas);
+    const publish = createPublish(connection);
     while (await pause(sendEveryMs, stopping.signal)) await sendCounted(publish);
     await sendCounted(publish);
   }
@@ -103,19 +102,13 @@ export function sendUsage(options: {
 
 type Publish = (payload: string, messageId: string) => Promise<void>;
 
-/** Publishing that makes the stream where it is missing. */
-async function createPublish(connection: NatsConnection, replicas: number): Promise<Publish> {
+function createPublish(connection: NatsConnection): Publish {
   const client = jetstream(connection);
-  const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-  let isEnsured = false;
   return async (payload, messageId) => {
-    if (!isEnsured) await ensureUsage(manager, replicas);
-    isEnsured = false;
     await client.publish(usageStream.recorded.subject, payload, {
       msgID: messageId,
       timeout: acknowledgementTimeoutMs,
       retries: 0,
     });
-    isEnsured = true;
   };
 }

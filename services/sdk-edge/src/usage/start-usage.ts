@@ -13,7 +13,6 @@ import { registerUsageMetrics } from "./usage-metrics.ts";
 export function startUsage(options: {
   connection: Promise<NatsConnection>;
   holder: SnapshotHolder;
-  replicas: number;
   registry: Registry;
   logger: Logger;
 }): { usage: Usage; stop(): Promise<void> } {

@@ -1,7 +1,7 @@
 import { leaseKey, leasesBucket, type OrganizationStreams } from "@halyard/contracts";
-import { connectNats, ensureLeases, establishLeases } from "@halyard/jetstream";
+import { connectNats, ensureLeases, establishLeases, keepStreams } from "@halyard/jetstream";
 import { createMetrics } from "@halyard/service";
-import { eventually } from "@halyard/testing";
+import { eventually, natsLogin } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
@@ -69,11 +69,16 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
   }
 
   await establishLeases({ client: jetstream(connection), manager, replicas: 1 });
+  const streams = keepStreams({ connection, replicas: 1, logger: silent });
   return {
     async openEdge(times = {}) {
       const holder = createSnapshotHolder({ now: Date.now, pace: { restMs: () => 0 } });
       holder.replace(id("epoch"), [entry()]);
-      const own = await connectNats({ nats: { url }, name: "edge", logger: silent });
+      const own = await connectNats({
+        nats: natsLogin("sdk-edge", url),
+        name: "sdk-edge",
+        logger: silent,
+      });
       const edge = createEdge(own, holder, { ...benchTimes, ...times });
       edges.push(Object.assign(edge, { holder }));
       await eventually(async () => (await edge.metric("lease{")) === 1);
@@ -98,8 +103,8 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
       await ensureLeases(manager, 1);
     },
     async close() {
-      // A living edge would create the bucket again.
       for (const edge of edges) await edge.kill();
+      await streams.stop();
       await deleteBucket();
       await connection.close();
     },
@@ -112,7 +117,6 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
   const clock = createBenchClock();
   const slots = openSlots({
     connection: Promise.resolve(connection),
-    replicas: 1,
     holder,
     registry,
     logger: pino({ level: "trace" }, { write: (line: string) => lines.push(line) }),

@@ -1,6 +1,7 @@
 import { connectNats } from "@halyard/jetstream";
 import {
   eventually,
+  natsLogin,
   openSnapshotBucket,
   type SnapshotBucket,
   startTestNats,
@@ -23,7 +24,11 @@ let followed: FollowedNats | undefined;
 beforeAll(async () => {
   nats = await startTestNats();
   bucket = await openSnapshotBucket(nats.url);
-  connection = await connectNats({ nats: { url: nats.url }, name: "edge", logger });
+  connection = await connectNats({
+    nats: natsLogin("sdk-edge", nats.url),
+    name: "sdk-edge",
+    logger,
+  });
 });
 afterAll(async () => {
   await followed?.stop();

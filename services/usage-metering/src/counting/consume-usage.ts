@@ -3,7 +3,6 @@ import {
   type Consumption,
   consumeQueue,
   createQueueMetrics,
-  ensureUsage,
   parseJson,
   type QueueMessage,
   type Verdict,
@@ -26,7 +25,6 @@ const concurrency = 256;
 
 export function consumeUsage(options: {
   connection: NatsConnection;
-  replicas: number;
   sql: Sql;
   /** Called after each commit. */
   onCounted: (counted: Counted) => void;
@@ -54,7 +52,6 @@ export function consumeUsage(options: {
 
   const consumption = consumeQueue({
     connection: options.connection,
-    ensure: (manager) => ensureUsage(manager, options.replicas),
     stream: usageStream.name,
     consumer: usageStream.recorded.consumer,
     subject: usageStream.recorded.subject,

@@ -1,14 +1,8 @@
 import { checkQuotaEntry, type QuotaEntry, quotaBucket } from "@halyard/contracts";
-import {
-  apiTimeoutMs,
-  ensureQuota,
-  followBucket,
-  isBrokerAway,
-  parseJson,
-} from "@halyard/jetstream";
+import { followBucket, isBrokerAway, parseJson } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { periodically } from "@halyard/service";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { MonthSum } from "../counting/decide-sums.ts";
@@ -47,16 +41,14 @@ const chunkSize = 500;
 /** What the bucket says, as far as it has been read. An entry that cannot be read is written over. */
 type Published = Map<string, { entry: QuotaEntry | undefined; revision: number }>;
 
-export async function startQuotaPublisher(options: {
+export function startQuotaPublisher(options: {
   connection: NatsConnection;
-  replicas: number;
   sql: Sql;
   usageMetrics: UsageMetrics;
   logger: Logger;
-}): Promise<QuotaPublisher> {
+}): QuotaPublisher {
   const { connection, sql, usageMetrics, logger } = options;
   const client = jetstream(connection);
-  const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
   let published: Published = new Map();
   /** By organization and month. */
   const pending = new Map<string, QuotaEntry>();
@@ -82,11 +74,7 @@ export async function startQuotaPublisher(options: {
   });
 
   async function round(): Promise<void> {
-    if (!bucket.isCurrent()) {
-      // Whoever comes first makes the bucket; it is followed as soon as it is there.
-      await ensureQuota(manager, options.replicas);
-      return;
-    }
+    if (!bucket.isCurrent()) return;
     await publishPending();
     if (performance.now() - comparedAtMs >= repairEveryMs) await compare();
   }

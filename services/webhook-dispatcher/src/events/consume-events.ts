@@ -3,7 +3,6 @@ import {
   type Consumption,
   consumeQueue,
   createQueueMetrics,
-  ensureFlagEvents,
   parseJson,
   type QueueMessage,
   type Verdict,
@@ -22,7 +21,6 @@ import { recordEvent } from "./event-store.ts";
  */
 export type ConsumeEventsOptions = {
   connection: NatsConnection;
-  replicas: number;
   sql: Sql;
   newId: () => string;
   /** Deliveries were made, which are due. */
@@ -37,7 +35,6 @@ const eventsAtOnce = 5;
 export function consumeEvents(options: ConsumeEventsOptions): Consumption {
   return consumeQueue({
     connection: options.connection,
-    ensure: async (manager) => void (await ensureFlagEvents(manager, options.replicas)),
     stream: flagEventsStream.name,
     consumer: flagEventsStream.webhookConsumer,
     subject: ">",

@@ -8,6 +8,7 @@ import {
   connectAsSuperuser,
   createTestDatabase,
   eventually,
+  natsLogin,
   once,
   openSnapshotBucket,
   type Receiver,
@@ -119,8 +120,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     logger,
   });
   const broker = startBrokerSide({
-    nats: { url: natsUrl },
-    replicas: 1,
+    nats: natsLogin("webhook-dispatcher", natsUrl),
     sql,
     keys: createKeyDirectory(),
     lastUsed: createLastUsed(),

@@ -1,0 +1,181 @@
+import { edgeReports } from "../edge-reports.ts";
+import { allKeysFilter, completeKey } from "../snapshot.ts";
+import { leaseKey } from "../stream-leases.ts";
+import {
+  flagEventsStream,
+  leasesBucket,
+  quotaBucket,
+  scheduleStream,
+  setAsideStream,
+  snapshotBucket,
+  usageStream,
+} from "../streams.ts";
+
+/**
+ * The rights of each NATS user. Every configuration of a NATS server is generated from this table. A user may
+ * publish and subscribe only to the subjects listed here.
+ *
+ * JetStream sends its replies with its own rights, to any subject that a request names. A user that may
+ * send such a request can therefore have a message of the broker published on a foreign subject.
+ * docs/security.md lists what that allows.
+ */
+export const natsUsers = [
+  "management",
+  "scheduler",
+  "sdk-edge",
+  "webhook-dispatcher",
+  "usage-metering",
+  "setup",
+  /** For people with the `nats` command. No process uses it. */
+  "operator",
+] as const;
+export type NatsUser = (typeof natsUsers)[number];
+
+export type NatsRights = { publish: readonly string[]; subscribe: readonly string[] };
+
+/** Replies arrive on subjects below this one. Only the service itself may subscribe to them. */
+export const inboxPrefixOf = (user: string) => `_INBOX.${user}`;
+
+type Queue = { subject: string; consumer: string };
+
+const api = (operation: string, ...tokens: string[]) => ["$JS.API", operation, ...tokens].join(".");
+
+const info = (stream: string) => api("STREAM.INFO", stream);
+
+/** Newer servers put the domain and the account before the stream. */
+const replies = (kind: "ACK" | "FC", ...tokens: string[]) => [
+  ["$JS", kind, ...tokens, ">"].join("."),
+  ["$JS", kind, "*.*", ...tokens, ">"].join("."),
+];
+
+/** Reading with ephemeral consumers of random names; with a filter only these subjects. */
+const reads = (stream: string, filter?: string) => [
+  info(stream),
+  api("CONSUMER.CREATE", stream, "*", ...(filter === undefined ? [] : [filter])),
+  api("CONSUMER.INFO", stream, "*"),
+  api("CONSUMER.DELETE", stream, "*"),
+  ...replies("FC", stream),
+];
+
+const readsSnapshot = (filter?: string) => [
+  ...reads(
+    snapshotBucket.streamName,
+    filter === undefined ? undefined : snapshotBucket.subjectPrefix + filter,
+  ),
+  api("DIRECT.GET", snapshotBucket.streamName, snapshotBucket.subjectPrefix + completeKey),
+];
+
+/**
+ * Processing with one durable consumer, which moves what it cannot process to the stream SET_ASIDE. Without a
+ * filter the consumer reads all subjects of the stream.
+ */
+const consumes = (
+  stream: string,
+  consumer: string,
+  filter: string[],
+  subjects: readonly string[],
+) => [
+  info(stream),
+  api("CONSUMER.CREATE", stream, consumer, ...filter),
+  api("CONSUMER.INFO", stream, consumer),
+  api("CONSUMER.DELETE", stream, consumer),
+  api("CONSUMER.MSG.NEXT", stream, consumer),
+  ...replies("ACK", stream, consumer),
+  ...subjects.map((subject) => setAsideStream.subjectPrefix + subject),
+];
+
+const consumesQueue = (stream: string, { subject, consumer }: Queue) =>
+  consumes(stream, consumer, [subject], [subject]);
+
+/** Publishing to a queue after a look at the number of messages that wait. */
+const sendsWhereFewWait = (stream: string, { subject, consumer }: Queue) => [
+  subject,
+  info(stream),
+  api("CONSUMER.INFO", stream, consumer),
+];
+
+const lastSeen = sendsWhereFewWait(usageStream.name, usageStream.lastSeen);
+
+const allStreams = [
+  flagEventsStream.name,
+  scheduleStream.name,
+  setAsideStream.name,
+  usageStream.name,
+  snapshotBucket.streamName,
+  quotaBucket.streamName,
+  leasesBucket.streamName,
+];
+
+const createsStreams = allStreams.flatMap((stream) => [info(stream), api("STREAM.CREATE", stream)]);
+
+const publishes: Record<NatsUser, readonly string[]> = {
+  management: [
+    ...createsStreams,
+    ...flagEventsStream.subjects,
+    `${snapshotBucket.subjectPrefix}>`,
+    leasesBucket.subjectPrefix + leaseKey.established,
+    api("STREAM.UPDATE", flagEventsStream.name),
+    api("STREAM.PURGE", snapshotBucket.streamName),
+    api("STREAM.DELETE", flagEventsStream.name),
+    api("STREAM.DELETE", scheduleStream.name),
+    ...readsSnapshot(),
+    ...readsSnapshot(allKeysFilter),
+    ...reads(flagEventsStream.name),
+    ...consumesQueue(scheduleStream.name, scheduleStream.due),
+    scheduleStream.resolved.subject,
+    ...consumesQueue(usageStream.name, usageStream.lastSeen),
+    ...lastSeen,
+  ],
+  scheduler: [
+    ...readsSnapshot(),
+    ...sendsWhereFewWait(scheduleStream.name, scheduleStream.due),
+    ...consumesQueue(scheduleStream.name, scheduleStream.resolved),
+    ...lastSeen,
+  ],
+  "sdk-edge": [
+    edgeReports.subject,
+    ...readsSnapshot(),
+    usageStream.recorded.subject,
+    ...reads(quotaBucket.streamName, `${quotaBucket.subjectPrefix}*`),
+    ...reads(leasesBucket.streamName),
+    leasesBucket.subjectPrefix + leaseKey.everyEdge,
+    leasesBucket.subjectPrefix + leaseKey.everyOrganization,
+    api("STREAM.PURGE", leasesBucket.streamName),
+  ],
+  "webhook-dispatcher": [
+    ...readsSnapshot(allKeysFilter),
+    ...consumes(
+      flagEventsStream.name,
+      flagEventsStream.webhookConsumer,
+      [],
+      flagEventsStream.subjects,
+    ),
+    ...lastSeen,
+  ],
+  "usage-metering": [
+    ...readsSnapshot(),
+    ...reads(quotaBucket.streamName),
+    `${quotaBucket.subjectPrefix}*`,
+    ...reads(leasesBucket.streamName),
+    ...consumesQueue(usageStream.name, usageStream.recorded),
+    ...lastSeen,
+  ],
+  operator: [">"],
+  setup: [
+    api("INFO"),
+    ...createsStreams.filter((subject) => !subject.endsWith(snapshotBucket.streamName)),
+  ],
+};
+
+const subscribes: Partial<Record<NatsUser, readonly string[]>> = {
+  management: [edgeReports.subject],
+  operator: [">"],
+};
+
+/** Returns the subjects of a user. The broker denies all others. */
+export function natsRightsOf(user: NatsUser): NatsRights {
+  return {
+    publish: [...new Set(publishes[user])].toSorted(),
+    subscribe: [`${inboxPrefixOf(user)}.>`, ...(subscribes[user] ?? [])],
+  };
+}

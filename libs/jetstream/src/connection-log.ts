@@ -1,0 +1,107 @@
+import { errors, type NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+
+/**
+ * The log of one connection to NATS, and the reason why the last attempt to connect failed. Attempts follow one
+ * another within half a second, so the same reason is logged again only after a minute.
+ */
+export type ConnectionLog = {
+  /** An attempt to connect failed. */
+  failed(error: unknown): void;
+  /** The first attempt succeeded. Follows the connection from here on. */
+  connected(connection: NatsConnection): void;
+};
+
+const repeatAfterMs = 60_000;
+const mostReasons = 100;
+
+export function createConnectionLog(options: {
+  logger: Logger;
+  /** Receives the reason of each failed attempt; undefined when the connection is up. */
+  onProblem: (reason: string | undefined) => void;
+  monotonicMs: () => number;
+}): ConnectionLog {
+  const { logger, onProblem, monotonicMs } = options;
+  const loggedAtMs = new Map<string, number>();
+  let isUp = false;
+
+  function isRepeated(reason: string): boolean {
+    const nowMs = monotonicMs();
+    if (nowMs - (loggedAtMs.get(reason) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return true;
+    // Reasons are few; the bound only guards against texts that differ each time.
+    if (loggedAtMs.size === mostReasons) loggedAtMs.clear();
+    loggedAtMs.set(reason, nowMs);
+    return false;
+  }
+
+  function failed(error: unknown): void {
+    const reason = reasonOf(error);
+    onProblem(reason);
+    if (isRepeated(reason)) return;
+    if (isLoginFailure(error)) logger.error({ reason }, "NATS rejected the login; retrying");
+    else logger.warn({ reason }, "NATS cannot be reached; retrying");
+  }
+
+  function denied({ operation, subject }: InstanceType<typeof errors.PermissionViolationError>) {
+    // The last tokens are often random, such as the name of a consumer.
+    const key = `${operation} ${subject.split(".").slice(0, 5).join(".")}`;
+    if (!isRepeated(key))
+      logger.error({ operation, subject }, "NATS denied an operation: the user lacks the right");
+  }
+
+  async function follow(connection: NatsConnection): Promise<void> {
+    for await (const status of connection.status()) {
+      if (status.type === "disconnect") {
+        // Each later attempt that fails reports the same.
+        if (isUp) {
+          onProblem("the connection was lost");
+          logger.warn("NATS is disconnected; reconnecting");
+        }
+        isUp = false;
+      } else if (status.type === "reconnect") {
+        up();
+        logger.info("NATS is connected again");
+      } else if (status.type === "error") {
+        if (status.error instanceof errors.PermissionViolationError) denied(status.error);
+        else if (isLoginFailure(status.error)) failed(status.error);
+        else logger.warn({ err: status.error }, "NATS reports an error");
+      }
+    }
+  }
+
+  function up(): void {
+    isUp = true;
+    onProblem(undefined);
+  }
+
+  return {
+    failed,
+    connected(connection) {
+      up();
+      void follow(connection);
+    },
+  };
+}
+
+/** Keeps the reason of the last failed attempt, for `/readyz`. */
+export function trackProblem() {
+  let problem: string | undefined;
+  return {
+    problem: () => problem,
+    onProblem(reason: string | undefined) {
+      problem = reason;
+    },
+  };
+}
+
+function isLoginFailure(error: unknown): boolean {
+  return (
+    error instanceof errors.AuthorizationError ||
+    error instanceof errors.UserAuthenticationExpiredError
+  );
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.message || error.name;
+}

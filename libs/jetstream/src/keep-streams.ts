@@ -1,0 +1,46 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import { pause } from "./attempt.ts";
+import { apiTimeoutMs } from "./connect.ts";
+import { watchConnection } from "./connection-watch.ts";
+import { ensureStreams, type StreamSettings } from "./streams.ts";
+
+/** A stream that is deleted while NATS is connected exists again after this time. */
+const lookEveryMs = 500;
+
+/**
+ * Creates the streams and buckets that do not exist, for as long as the process runs. The other services have
+ * no right to create them and wait until they exist.
+ */
+export function keepStreams(
+  options: { connection: NatsConnection; logger: Logger } & StreamSettings,
+): { stop(): Promise<void> } {
+  const { connection, logger } = options;
+  const watch = watchConnection(connection);
+  const stopping = new AbortController();
+
+  async function run(): Promise<void> {
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+    let isFailing = false;
+    do {
+      // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
+      if (!(await watch.connected(stopping.signal))) return;
+      try {
+        await ensureStreams(manager, options);
+        isFailing = false;
+      } catch (err) {
+        if (!isFailing) logger.warn({ err }, "streams could not be created; retrying");
+        isFailing = true;
+      }
+    } while (await pause(lookEveryMs, stopping.signal));
+  }
+
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

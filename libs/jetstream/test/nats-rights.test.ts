@@ -1,0 +1,254 @@
+import {
+  flagEventsStream,
+  inboxPrefixOf,
+  leasesBucket,
+  natsUsers,
+  quotaBucket,
+  scheduleStream,
+  setAsideStream,
+  snapshotBucket,
+  usageStream,
+} from "@halyard/contracts";
+import {
+  eventually,
+  natsLogin,
+  natsServerBinary,
+  type RestartableNats,
+  startRestartableNats,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
+import { ensureSnapshot, ensureStreams, readStream } from "../src/index.ts";
+
+/**
+ * Attacks by a process that has the password of one NATS user. The users that may do something are listed
+ * here a second time, so that a wider right is noticed.
+ */
+const services = natsUsers.filter((user) => user !== "operator");
+type Service = (typeof services)[number];
+
+let nats: RestartableNats;
+let operator: NatsConnection;
+const connections = new Map<Service, NatsConnection>();
+
+beforeAll(async () => {
+  nats = await startRestartableNats(await natsServerBinary());
+  operator = await connect({ servers: nats.url });
+  const manager = await jetstreamManager(operator);
+  await ensureStreams(manager, { replicas: 1 });
+  await ensureSnapshot(manager, 1);
+  for (const service of services) {
+    const { user, password, url } = natsLogin(service, nats.url);
+    const inboxPrefix = inboxPrefixOf(service);
+    connections.set(service, await connect({ servers: url, user, pass: password, inboxPrefix }));
+  }
+});
+afterAll(async () => {
+  for (const connection of [...connections.values(), operator]) await connection.close();
+  await nats.stop();
+});
+
+const as = (service: Service) => connections.get(service) as NatsConnection;
+
+/** The server reports a denied operation before it answers the flush. */
+async function denials(
+  connection: NatsConnection,
+  work: () => void | Promise<void>,
+): Promise<string[]> {
+  const denied: string[] = [];
+  const status = connection.status();
+  const listening = (async () => {
+    for await (const event of status)
+      if (event.type === "error" && event.error instanceof errors.PermissionViolationError)
+        denied.push(event.error.subject);
+  })();
+  await work();
+  await connection.flush();
+  (status as unknown as { stop(): void }).stop();
+  await listening;
+  return denied;
+}
+
+/** The services that may publish to a subject. */
+async function publishersTo(subject: string): Promise<Service[]> {
+  const allowed: Service[] = [];
+  for (const service of services) {
+    const denied = await denials(as(service), () => as(service).publish(subject, "{}"));
+    if (denied.length === 0) allowed.push(service);
+  }
+  return allowed;
+}
+
+async function subscribersTo(subject: string): Promise<Service[]> {
+  const allowed: Service[] = [];
+  for (const service of services) {
+    const connection = as(service);
+    const denied = await denials(connection, () => {
+      connection.subscribe(subject, { callback: () => undefined });
+    });
+    if (denied.length === 0) allowed.push(service);
+  }
+  return allowed;
+}
+
+const everyLastSeen: Service[] = [
+  "management",
+  "scheduler",
+  "webhook-dispatcher",
+  "usage-metering",
+];
+
+describe("a NATS user", () => {
+  it.each<[string, Service[]]>([
+    [`${snapshotBucket.subjectPrefix}organization.key.id`, ["management"]],
+    [`${snapshotBucket.subjectPrefix}complete`, ["management"]],
+    [`${leasesBucket.subjectPrefix}established`, ["management"]],
+    [`${leasesBucket.subjectPrefix}edge.id`, ["sdk-edge"]],
+    [`${leasesBucket.subjectPrefix}organization.id`, ["sdk-edge"]],
+    [`${quotaBucket.subjectPrefix}organization`, ["usage-metering"]],
+    ["flag.toggled", ["management"]],
+    ["flag_state.updated", ["management"]],
+    [scheduleStream.due.subject, ["scheduler"]],
+    [scheduleStream.resolved.subject, ["management"]],
+    [usageStream.recorded.subject, ["sdk-edge"]],
+    [usageStream.lastSeen.subject, everyLastSeen],
+    ["edge.report", ["sdk-edge"]],
+    ["set_aside.flag.toggled", ["webhook-dispatcher"]],
+    ["set_aside.usage.recorded", ["usage-metering"]],
+    ["set_aside.schedule.due", ["management"]],
+    ["anything.else", []],
+  ])("publishes to %s only as %j", async (subject, publishers) => {
+    expect(await publishersTo(subject)).toEqual(publishers);
+  });
+
+  it.each<[string, Service[]]>([
+    [`$JS.ACK.${usageStream.name}.usage-metering.1.1.1.1.0`, ["usage-metering"]],
+    [`$JS.ACK._.hash.${usageStream.name}.usage-metering.1.1.1.1.0.x`, ["usage-metering"]],
+    [`$JS.ACK.${usageStream.name}.management.1.1.1.1.0`, ["management"]],
+    [`$JS.ACK.${scheduleStream.name}.management.1.1.1.1.0`, ["management"]],
+    [`$JS.ACK.${scheduleStream.name}.scheduler.1.1.1.1.0`, ["scheduler"]],
+    [`$JS.ACK.${flagEventsStream.name}.webhook-dispatcher.1.1.1.1.0`, ["webhook-dispatcher"]],
+  ])("acknowledges with %s only as %j", async (subject, consumers) => {
+    expect(await publishersTo(subject)).toEqual(consumers);
+  });
+
+  it.each<[string, Service[]]>([
+    [">", []],
+    ["_INBOX.>", []],
+    ...services.map((service): [string, Service[]] => [`_INBOX.${service}.>`, [service]]),
+    ["flag.>", []],
+    ["$KV.>", []],
+    ["$JS.ACK.>", []],
+    ["$JS.API.>", []],
+    ["usage.recorded", []],
+    ["edge.report", ["management"]],
+  ])("subscribes to %s only as %j", async (subject, subscribers) => {
+    expect(await subscribersTo(subject)).toEqual(subscribers);
+  });
+
+  it.each(services.map((service) => `_INBOX.${service}.1`))(
+    "sends no forged reply to %s",
+    async (subject) => {
+      expect(await publishersTo(subject)).toEqual([]);
+    },
+  );
+
+  const created: Service[] = ["management", "setup"];
+  const { streamName: snapshot } = snapshotBucket;
+  const { streamName: leases } = leasesBucket;
+  it.each<[string, Service[]]>([
+    ["STREAM.CREATE.FOREIGN", []],
+    [`STREAM.CREATE.${leases}`, created],
+    [`STREAM.CREATE.${usageStream.name}`, created],
+    [`STREAM.CREATE.${snapshot}`, ["management"]],
+    [`STREAM.DELETE.${snapshot}`, []],
+    [`STREAM.DELETE.${usageStream.name}`, []],
+    [`STREAM.DELETE.${flagEventsStream.name}`, ["management"]],
+    [`STREAM.PURGE.${snapshot}`, ["management"]],
+    [`STREAM.PURGE.${leases}`, ["sdk-edge"]],
+    [`STREAM.PURGE.${usageStream.name}`, []],
+    [`STREAM.UPDATE.${snapshot}`, []],
+    [`STREAM.UPDATE.${flagEventsStream.name}`, ["management"]],
+    [`STREAM.MSG.GET.${snapshot}`, []],
+    [`STREAM.MSG.DELETE.${flagEventsStream.name}`, []],
+    [`STREAM.SNAPSHOT.${snapshot}`, []],
+    ["STREAM.RESTORE.FOREIGN", []],
+    ["STREAM.NAMES", []],
+    [`CONSUMER.LIST.${snapshot}`, []],
+    [`DIRECT.GET.${leases}`, []],
+    [`DIRECT.GET.${snapshot}`, []],
+    [`CONSUMER.CREATE.${snapshot}.name`, ["management", "scheduler", "sdk-edge", "usage-metering"]],
+    [`CONSUMER.CREATE.${snapshot}.name.$KV.SNAPSHOT.*.key.*`, ["management", "webhook-dispatcher"]],
+    [`CONSUMER.CREATE.${leases}.name`, ["sdk-edge", "usage-metering"]],
+    [`CONSUMER.CREATE.${flagEventsStream.name}.name`, ["management"]],
+    [`CONSUMER.CREATE.${usageStream.name}`, []],
+    [`CONSUMER.CREATE.${usageStream.name}.name`, []],
+    [`CONSUMER.CREATE.${usageStream.name}.usage-metering.usage.recorded`, ["usage-metering"]],
+    [`CONSUMER.DURABLE.CREATE.${usageStream.name}.usage-metering`, []],
+    [`CONSUMER.MSG.NEXT.${usageStream.name}.usage-metering`, ["usage-metering"]],
+    [`CONSUMER.MSG.NEXT.${usageStream.name}.management`, ["management"]],
+    [`CONSUMER.MSG.NEXT.${scheduleStream.name}.management`, ["management"]],
+    [`CONSUMER.MSG.NEXT.${scheduleStream.name}.scheduler`, ["scheduler"]],
+    [`CONSUMER.MSG.NEXT.${flagEventsStream.name}.webhook-dispatcher`, ["webhook-dispatcher"]],
+    [`CONSUMER.DELETE.${scheduleStream.name}.management`, ["management"]],
+    [`CONSUMER.DELETE.${usageStream.name}.usage-metering`, ["usage-metering"]],
+    [`STREAM.INFO.${setAsideStream.name}`, created],
+    ["ACCOUNT.INFO", []],
+    ["SERVER.REMOVE", []],
+  ])("sends the request %s only as %j", async (request, requesters) => {
+    // An empty request is invalid, so it changes nothing where it is allowed.
+    const allowed: Service[] = [];
+    for (const service of services) {
+      const subject = `$JS.API.${request}`;
+      const denied = await denials(as(service), () => as(service).publish(subject, "invalid"));
+      if (denied.length === 0) allowed.push(service);
+    }
+    expect(allowed).toEqual(requesters);
+  });
+});
+
+describe("an edge", () => {
+  it("reads a bucket that is large enough for flow control", async () => {
+    const client = jetstream(operator);
+    const entry = "x".repeat(100_000);
+    const subjects = Array.from({ length: 200 }, (_, at) => `${snapshotBucket.subjectPrefix}${at}`);
+    await Promise.all(subjects.map((subject) => client.publish(subject, entry)));
+    const connection = as("sdk-edge");
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    const stream = snapshotBucket.streamName;
+    const { state } = await manager.streams.info(stream);
+    const received = new Set<string>();
+    const denied = await denials(connection, async () => {
+      const reading = await readStream({
+        ...{ connection, manager, stream, filter: undefined, from: 1 },
+        lastSequence: state.last_seq,
+        onMessage: ({ subject }) => received.add(subject),
+      });
+      await Promise.race([reading.caughtUp, reading.ended]);
+      reading.stop("read");
+    });
+    expect(denied).toEqual([]);
+    expect(subjects.filter((subject) => !received.has(subject))).toEqual([]);
+  });
+});
+
+describe("what rights cannot prevent", () => {
+  const complete = `${snapshotBucket.subjectPrefix}complete`;
+  const target = `${snapshotBucket.subjectPrefix}organization.key.id`;
+
+  it("has JetStream store a reply to an edge under a foreign subject", async () => {
+    const manager = await jetstreamManager(operator);
+    const entry = JSON.stringify({ epoch: "any" });
+    await jetstream(operator).publish(complete, entry);
+    const request = `$JS.API.DIRECT.GET.${snapshotBucket.streamName}.${complete}`;
+    as("sdk-edge").publish(request, undefined, { reply: target });
+    const stored = await eventually(async () => {
+      const query = { last_by_subj: target };
+      const found = await manager.streams.getMessage(snapshotBucket.streamName, query);
+      return found?.string() === entry;
+    });
+    // Readers reject it: it is no entry of a key, and what an edge may choose never becomes a reply.
+    expect(stored).toBe(true);
+  });
+});
