@@ -63,7 +63,7 @@ export function connectPostgres(options: ConnectOptions): Sql {
       },
     },
     onnotice: (notice: postgres.Notice) =>
-      options.logger.debug({ notice: notice.message }, "PostgreSQL notice"),
+      options.logger.debug({ code: notice.code }, "PostgreSQL notice"),
   };
   const sql = postgres(url, settings);
   endTransactionsWithTheirConnections(sql as unknown as postgres.Sql<Record<string, never>>);

@@ -32,6 +32,7 @@ const tlsAccepted = "S".charCodeAt(0);
 
 export class ConnectionClosedError extends Error {
   override name = "ConnectionClosedError";
+  readonly hasSafeMessage = true;
   readonly code = closedCode;
 }
 

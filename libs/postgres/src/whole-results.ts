@@ -19,7 +19,7 @@ const endOfRows = Buffer.from([commandComplete, 0, 0, 0, 5, 0]);
 export class WholeResults {
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** Size of the first held message; of its header until its length is known. */
+  /** Size of the first held message, or of a header while the length is unknown. */
   #wantedBytes = headerBytes;
   #hasOpenRows = false;
 

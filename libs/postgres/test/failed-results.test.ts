@@ -70,7 +70,7 @@ describe("given a statement that fails after its first rows", () => {
     expect([...next]).toEqual(rows);
   });
 
-  it("does not offer cursors, which need messages of their own", () => {
+  it("rejects cursors", () => {
     expect(() => sql`select 1`.cursor(10)).toThrow("Cursors are not supported");
   });
 });

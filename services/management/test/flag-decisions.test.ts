@@ -44,7 +44,7 @@ const timestampsOf = (messages: readonly OutboxMessage[]) =>
   messages.flatMap((message) => (message.stream === "events" ? [message.event.timestamp] : []));
 
 describe("the timestamps of a flag's events", () => {
-  /** Changes the settings, the switch and the rollout at once, which are three events. */
+  /** Each changes settings, switch and rollout, and so causes three events. */
   const changes: UpdateFlag[] = [1, 2, 3].map((step) => ({
     name: `Checkout ${step}`,
     enabled: step % 2 === 1,
