@@ -16,12 +16,19 @@ export type NatsGate = {
   holds(text: string): boolean;
   /** How many bytes are waiting at the gate. */
   waitingBytes(): number;
+  /** Sends text to the process in the place of the server. */
+  tell(text: string): void;
   close(): Promise<void>;
 };
 
 export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
   const { hostname, port } = new URL(natsUrl);
-  const passages = new Set<{ send: () => void; end: () => void; waiting: Buffer[] }>();
+  const passages = new Set<{
+    send: () => void;
+    tell: (text: string) => void;
+    end: () => void;
+    waiting: Buffer[];
+  }>();
   let isShut = false;
   let shutsBefore: string | undefined;
 
@@ -32,6 +39,7 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
       send: () => {
         for (const data of passage.waiting.splice(0)) upstream.write(data);
       },
+      tell: (text: string) => void client.write(text),
       end: () => destroy(client, upstream),
     };
     passages.add(passage);
@@ -73,6 +81,9 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
         .flatMap((passage) => passage.waiting)
         .reduce((sum, data) => sum + data.length, 0),
     holds: (text) => [...passages].some(({ waiting }) => Buffer.concat(waiting).includes(text)),
+    tell: (text) => {
+      for (const passage of passages) passage.tell(text);
+    },
     async close() {
       for (const passage of passages) passage.end();
       server.close();

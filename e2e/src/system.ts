@@ -280,8 +280,13 @@ async function createEdge(
 
 /** Waits until a process can do its job, as an edge does when it holds a snapshot. */
 export async function awaitReady(one: { name: string; process: ServiceProcess }): Promise<void> {
-  await eventually(async () => (await call(`${one.process.metricsUrl}/readyz`)).status === 200, {
+  const readiness = async () => {
+    const { status, body } = await call(`${one.process.metricsUrl}/readyz`);
+    return { status, body };
+  };
+  await eventually(readiness, {
     because: `${one.name} is ready`,
+    until: ({ status }) => status === 200,
     withinMs: 20_000,
   });
 }

@@ -1,5 +1,6 @@
 /** An upstream that has not sent anything for too long. */
 export class UpstreamSilent extends Error {
+  readonly hasSafeMessage = true;
   constructor(origin: URL) {
     super(`${origin.origin} has been silent for too long`);
     this.name = "UpstreamSilent";

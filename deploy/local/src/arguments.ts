@@ -1,19 +1,30 @@
 export type Arguments =
-  | { kind: "run"; watch: boolean }
+  | { kind: "run"; watch: boolean; removeDemoKeys: boolean }
   | { kind: "help" }
   | { kind: "unknown"; argument: string };
 
+const WATCH = "--watch";
+const REMOVE_DEMO_KEYS = "--remove-demo-keys";
+const OPTIONS: ReadonlySet<string> = new Set([WATCH, REMOVE_DEMO_KEYS]);
+
 export function parseArguments(given: readonly string[]): Arguments {
   if (given.includes("--help") || given.includes("-h")) return { kind: "help" };
-  const unknown = given.find((argument) => argument !== "--watch");
+  const unknown = given.find((argument) => !OPTIONS.has(argument));
   if (unknown !== undefined) return { kind: "unknown", argument: unknown };
-  return { kind: "run", watch: given.includes("--watch") };
+  return {
+    kind: "run",
+    watch: given.includes(WATCH),
+    removeDemoKeys: given.includes(REMOVE_DEMO_KEYS),
+  };
 }
 
 export const HELP = `Runs the whole of Halyard on this machine, on loopback only.
 
   npm start            PostgreSQL, NATS, every service, a gateway and demo data
   npm run dev          the same, and a service restarts when its sources change
+  npm start -- --remove-demo-keys
+                       the same, after it revoked the demo keys in the database;
+                       HALYARD_MODE=production does not start with demo keys
 
 Environment
   PORT             the gateway's port (default 8080; 0 takes a free one)
@@ -21,7 +32,8 @@ Environment
   POSTGRES_URL     a PostgreSQL server of your own, as a role that may create
                    roles and databases: postgres://user:password@host:5432/postgres
   NATS_URL         a NATS server of your own, with JetStream: nats://host:4222
-  HALYARD_MODE     development (default here) or production: no demo data
+  HALYARD_MODE     development or production: no demo data (default: production
+                   where NODE_ENV is production, otherwise development)
   OPERATOR_TOKEN   the operator's token, at least 32 characters (default: one is
                    made and kept)
   LOG_LEVEL        of the services (default info)

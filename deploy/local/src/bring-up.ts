@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Backend, provideNats, provideNatsBinary, providePostgres } from "./backends.ts";
 import type { Settings } from "./config.ts";
 import { type Credentials, loadCredentials, saveCredentials } from "./credentials.ts";
-import { migrate, prepareDatabase } from "./database.ts";
+import { migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
 import { provideDemoData } from "./demo-data.ts";
 import { writeDemoFile } from "./demo-file.ts";
 import { createOperatorApi } from "./operator-api.ts";
@@ -17,7 +17,7 @@ import type { Supervision } from "./supervise.ts";
 import { type SupervisedService, superviseService } from "./supervised-service.ts";
 import { welcome } from "./welcome.ts";
 
-export type Launch = Supervision & { settings: Settings };
+export type Launch = Supervision & { settings: Settings; removeDemoKeys: boolean };
 
 /** Starts everything in its order; each part is handed over for stopping as soon as it runs. */
 export async function bringUp(launch: Launch): Promise<void> {
@@ -34,14 +34,11 @@ export async function bringUp(launch: Launch): Promise<void> {
     operatorToken,
     streamTokenSecret: credentials.stream_token_secret,
     webhookSecretKey: credentials.webhook_secret_key,
-    migrate: (service) => {
-      const { ownerUrl } = databaseUrls[service];
-      return migrate({
-        service,
-        ownerUrl,
-        projectDir: settings.projectDir,
-        logsDir: launch.logsDir,
-      });
+    migrate: async (service) => {
+      const { ownerUrl, runtimeUrl } = databaseUrls[service];
+      await migrate(launch, { service, ownerUrl });
+      if (service === "management" && launch.removeDemoKeys)
+        await removeDemoKeys(launch, runtimeUrl);
     },
   });
   mkdirSync(join(settings.home, "sdk-edge"), { recursive: true, mode: 0o700 });

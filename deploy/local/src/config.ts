@@ -58,7 +58,8 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
       `PORT must be a number from 0 (any free port) to ${HIGHEST_PORT}, but is "${port}".`,
     );
   }
-  const mode = value("HALYARD_MODE") ?? "development";
+  const defaultMode = value("NODE_ENV") === "production" ? "production" : "development";
+  const mode = value("HALYARD_MODE") ?? defaultMode;
   if (mode !== "development" && mode !== "production") {
     problems.push(`HALYARD_MODE must be "development" or "production", but is "${mode}".`);
   }

@@ -58,25 +58,46 @@ export async function prepareDatabase(options: {
   }
 }
 
+type Context = { projectDir: string; logsDir: string };
+
 /** Runs a service's migrations as the command that production uses, in a process of its own. */
-export async function migrate(options: {
-  service: OwnerOfSchema;
-  projectDir: string;
-  logsDir: string;
-  ownerUrl: string;
-}): Promise<void> {
-  const migration = await startBackgroundProcess({
+export function migrate(
+  context: Context,
+  { service, ownerUrl }: { service: OwnerOfSchema; ownerUrl: string },
+): Promise<void> {
+  return runProgram(context, {
+    what: `The migrations of ${service}`,
+    program: `services/${service}/src/migrate.ts`,
+    logName: `${service}-migrate.log`,
+    environment: { POSTGRES_OWNER_URL: ownerUrl },
+  });
+}
+
+/** Revokes the demo keys with the command that `npm run remove-demo-keys` runs. */
+export function removeDemoKeys(context: Context, runtimeUrl: string): Promise<void> {
+  return runProgram(context, {
+    what: "The removal of the demo keys",
+    program: "services/management/src/remove-demo-keys.ts",
+    logName: "remove-demo-keys.log",
+    environment: { POSTGRES_URL: runtimeUrl },
+  });
+}
+
+async function runProgram(
+  { projectDir, logsDir }: Context,
+  options: { what: string; program: string; logName: string; environment: Record<string, string> },
+): Promise<void> {
+  const { what, program, logName, environment } = options;
+  const { exited, logFile } = await startBackgroundProcess({
     command: process.execPath,
-    args: [join(options.projectDir, `services/${options.service}/src/migrate.ts`)],
-    logFile: join(options.logsDir, `${options.service}-migrate.log`),
-    workingDirectory: options.projectDir,
-    environment: { POSTGRES_OWNER_URL: options.ownerUrl },
+    args: [join(projectDir, program)],
+    logFile: join(logsDir, logName),
+    workingDirectory: projectDir,
+    environment,
     stopSteps: [],
   });
-  const status = await migration.exited;
+  const status = await exited;
   if (status.code === 0) return;
-  const lines = readLogTail(migration.logFile, 10).map((line) => `\n  ${line}`);
-  throw new StartError(
-    `The migrations of ${options.service} failed (${migration.logFile}):${lines.join("")}`,
-  );
+  const lines = readLogTail(logFile, 10).map((line) => `\n  ${line}`);
+  throw new StartError(`${what} failed (${logFile}):${lines.join("")}`);
 }

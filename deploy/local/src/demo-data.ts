@@ -1,3 +1,4 @@
+import { demoUserEmail } from "@halyard/contracts";
 import type { DemoCredentials } from "./credentials.ts";
 import type { OperatorApi } from "./operator-api.ts";
 import { StartError } from "./start-error.ts";
@@ -20,8 +21,8 @@ export async function provideDemoData(
   const organizationPath = `/api/v1/organizations/${organization.id}`;
   const user = await findOrCreate<Named & { email: string }>(api, `${organizationPath}/users`, {
     list: "users",
-    matches: (found) => found.email === EMAIL,
-    create: { email: EMAIL, name: NAME },
+    matches: (found) => found.email === demoUserEmail,
+    create: { email: demoUserEmail, name: NAME },
   });
   const project = await findOrCreate<Project>(api, `${organizationPath}/projects`, {
     list: "projects",
@@ -47,7 +48,6 @@ export async function provideDemoData(
 }
 
 const NAME = "Demo";
-const EMAIL = "demo@example.com";
 const ENVIRONMENT = "development";
 
 type Named = { id: string; name: string };

@@ -24,6 +24,7 @@ async function main(): Promise<number> {
   const outcome = await run(result.settings, {
     steps: createSteps(process.stdout),
     watch: parsed.watch,
+    removeDemoKeys: parsed.removeDemoKeys,
   });
   if (outcome.ok) return 0;
   process.stderr.write(`\n${outcome.message}\n`);

@@ -25,9 +25,9 @@ export type Outcome = { ok: true } | { ok: false; message: string };
  */
 export async function run(
   settings: Settings,
-  options: { steps: Steps; watch: boolean },
+  options: { steps: Steps; watch: boolean; removeDemoKeys: boolean },
 ): Promise<Outcome> {
-  const { steps, watch } = options;
+  const { steps, watch, removeDemoKeys } = options;
   const ending = createEnding();
   endWhenAsked(ending, settings);
   const releasers = createReleasers();
@@ -45,7 +45,7 @@ export async function run(
     const { projectDir, home } = settings;
     const logsDir = join(home, "logs");
     const supervision = { projectDir, logsDir, reaper, releasers, ending, steps, watch };
-    starting = bringUp({ ...supervision, settings }).catch((error) => {
+    starting = bringUp({ ...supervision, settings, removeDemoKeys }).catch((error) => {
       ending.settle({ kind: "failed", error });
     });
     return outcomeOf(await ending.promise, steps);

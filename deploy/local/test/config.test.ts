@@ -61,10 +61,22 @@ describe("given settings", () => {
   });
 });
 
+describe("given NODE_ENV", () => {
+  it.each([
+    [{ NODE_ENV: "production" }, "production"],
+    [{ NODE_ENV: "production", HALYARD_MODE: "development" }, "development"],
+    [{ NODE_ENV: "test" }, "development"],
+    [{ NODE_ENV: "development", HALYARD_MODE: "production" }, "production"],
+  ])("takes the mode from %j only where HALYARD_MODE is not set", (environment, mode) => {
+    expect(readSettings(environment)).toMatchObject({ settings: { mode } });
+  });
+});
+
 describe("given arguments", () => {
   it.each([
-    [[], { kind: "run", watch: false }],
-    [["--watch"], { kind: "run", watch: true }],
+    [[], { kind: "run", watch: false, removeDemoKeys: false }],
+    [["--watch"], { kind: "run", watch: true, removeDemoKeys: false }],
+    [["--remove-demo-keys"], { kind: "run", watch: false, removeDemoKeys: true }],
     [["--watch", "--help"], { kind: "help" }],
     [["-h"], { kind: "help" }],
     [["--wach"], { kind: "unknown", argument: "--wach" }],

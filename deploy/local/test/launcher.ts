@@ -58,11 +58,13 @@ export function launchHalyard(options: {
   variables?: Record<string, string>;
   user?: { uid: number; gid: number };
   command?: { program: string; args: string[] };
+  /** Options of the launcher. */
+  args?: string[];
   /** For a run that several tests look at. */
   untilFileEnds?: boolean;
 }): Halyard {
   const { home, user, command = { program: process.execPath, args: [MAIN] } } = options;
-  const child = spawn(command.program, command.args, {
+  const child = spawn(command.program, [...command.args, ...(options.args ?? [])], {
     cwd: PROJECT_DIR,
     env: {
       PATH: process.env.PATH,

@@ -209,6 +209,25 @@ describe("given npm start in production mode", () => {
   });
 });
 
+describe("given npm start in production mode over a home with demo keys", () => {
+  it("refuses to start, and starts after it has removed the keys", async () => {
+    const home = copyOfUsedHome();
+    const { demo } = JSON.parse(readFileSync(join(home, "credentials.json"), "utf8"));
+    const variables = { NODE_ENV: "production" };
+    const refused = launchHalyard({ home, variables });
+    expect(await refused.exited).toBe(1);
+    expect(refused.output()).toContain("npm start -- --remove-demo-keys");
+
+    const halyard = launchHalyard({ home, variables, args: ["--remove-demo-keys"] });
+    const { base_url } = await halyard.ready();
+    const headers = { authorization: `Bearer ${demo.server_key}` };
+    await eventually("the key is revoked", async () => {
+      const { status } = await fetch(`${base_url}/api/v1/flags`, { headers });
+      return status === 401;
+    });
+  });
+});
+
 describe("given a damaged home", () => {
   it("says what is damaged and how to begin anew", async () => {
     const home = copyOfUsedHome();

@@ -1,6 +1,6 @@
 import { apiTimeoutMs, connectOnce, ensureStreams, isBrokerAway } from "@halyard/jetstream";
 import { isOutage, provisionService } from "@halyard/postgres";
-import { ConfigurationError, natsServers, startOrExit } from "@halyard/service";
+import { ConfigurationError, natsServers, runCommand } from "@halyard/service";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type Config, readConfig, schemasOf } from "./config.ts";
 import { reasonOf, retryWhileUnavailable } from "./retry.ts";
@@ -84,7 +84,7 @@ async function prepared(server: string, work: Promise<void>): Promise<boolean> {
   }
 }
 
-await startOrExit(async () => {
+await runCommand(async () => {
   const given = process.argv.slice(2);
   if (given.includes("--help") || given.includes("-h")) {
     process.stdout.write(help);

@@ -1,5 +1,6 @@
 import type { ConsumerInfo, JetStreamManager } from "@nats-io/jetstream";
 import { createCatchUp } from "./catch-up.ts";
+import { failureName } from "./failures.ts";
 import { streamPosition } from "./streams.ts";
 
 /** Observes a reading until it has caught up, and asks the broker where deliveries do not show it. */
@@ -89,6 +90,6 @@ async function reportFailure(
   try {
     await request();
   } catch (error) {
-    onFailure(error instanceof Error ? error.message : "the broker does not answer");
+    onFailure(failureName(error));
   }
 }

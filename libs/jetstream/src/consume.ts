@@ -10,6 +10,7 @@ import type { Logger } from "pino";
 import { pause } from "./attempt.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
+import { failureName } from "./failures.ts";
 import { createMessagesInWork } from "./messages-in-work.ts";
 import { askForMessages, openConsumer } from "./open-consumer.ts";
 import { processMessage } from "./process-message.ts";
@@ -110,7 +111,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   async function run(): Promise<void> {
     const manager = await managing;
     while (!stopping.signal.aborted && !connection.isClosed()) {
-      const reason = await consumeOnce(manager).catch((error: Error) => error.message);
+      const reason = await consumeOnce(manager).catch(failureName);
       isRunning = false;
       if (stopping.signal.aborted) return;
       if (reason !== lastReason) logger.warn({ reason }, "consuming the queue was interrupted");

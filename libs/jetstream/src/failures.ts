@@ -16,6 +16,13 @@ const awayErrors = [
   TimeoutError,
 ];
 
+/** Returns name and code of an error for logs and dead letters. The message of an error can contain values. */
+export function failureName(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const code = "code" in error ? String(error.code) : "";
+  return [error.name, code].filter((part) => /^[\w$.:-]{1,63}$/.test(part)).join(" ");
+}
+
 /** From here on a status of the broker's answers blames the broker itself, as in HTTP. */
 const firstServerStatus = 500;
 

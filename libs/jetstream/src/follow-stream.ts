@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { pause } from "./attempt.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
+import { failureName } from "./failures.ts";
 import { type FollowSource, followOnce } from "./follow-once.ts";
 
 /**
@@ -67,10 +68,7 @@ export function followStream(options: {
           lastReason = undefined;
         },
       });
-      const reason = await Promise.race([
-        reasonOf(signal),
-        following.catch((error: Error) => error.message),
-      ]);
+      const reason = await Promise.race([reasonOf(signal), following.catch(failureName)]);
       attempt.abort(reason);
       if (stopping.signal.aborted) return;
       if (reason !== lastReason) logger.warn({ reason }, "following the stream was interrupted");

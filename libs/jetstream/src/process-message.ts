@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { attempt, type Failure, triesPerMessage } from "./attempt.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import type { QueueMessage, Verdict } from "./consume.ts";
+import { failureName } from "./failures.ts";
 import type { MessageInWork, Settlement } from "./messages-in-work.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
 import { copySetAside } from "./set-aside.ts";
@@ -59,7 +60,7 @@ async function reachVerdict(
       { err: told.error, ...about(delivery) },
       "nobody could be told of a given-up message",
     );
-  return { setAside: `failed ${triesPerMessage} times: ${nameOf(error)}` };
+  return { setAside: `failed ${triesPerMessage} times: ${failureName(error)}` };
 }
 
 /** Copies the message away; false when it was called off before the broker had the copy. */
@@ -106,8 +107,4 @@ function queueMessage(delivery: JsMsg, streamCreatedAt: string): QueueMessage {
 function about(delivery: JsMsg) {
   const { stream, streamSequence } = delivery.info;
   return { stream, subject: delivery.subject, sequence: streamSequence };
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

@@ -8,6 +8,7 @@ import {
 } from "@nats-io/jetstream";
 import { createInbox, type Msg, type NatsConnection, nanos, nuid } from "@nats-io/transport-node";
 import { progressOfAll, progressOfSome } from "./await-caught-up.ts";
+import { failureName } from "./failures.ts";
 
 /**
  * Reads a stream from a sequence on and continues with new messages: an ephemeral push consumer of our own,
@@ -89,7 +90,7 @@ export async function readStream(options: ReadOptions): Promise<Reading> {
   const subscription = connection.subscribe(inbox, {
     callback: (error, message) => {
       if (error !== null) {
-        end(error.message);
+        end(failureName(error));
         return;
       }
       lastHeard = performance.now();

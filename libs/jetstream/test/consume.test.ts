@@ -154,7 +154,7 @@ describe("given a message whose handling fails", () => {
       concurrency: 2,
       handle: async ({ payload }) => {
         if (Buffer.from(payload).toString() !== "broken") return "done";
-        throw new TypeError("no such flag\r\nin two lines");
+        throw new TypeError("no such flag");
       },
       onGivenUp: async ({ sequence }, error) => {
         if (givenUp.push({ sequence, error }) === 1) throw new Outage();
@@ -165,8 +165,8 @@ describe("given a message whose handling fails", () => {
     expect(handled.filter((name) => name === "broken")).toHaveLength(5);
     // The first telling met an outage.
     expect(givenUp).toEqual([
-      { sequence: 1, error: new TypeError("no such flag\r\nin two lines") },
-      { sequence: 1, error: new TypeError("no such flag\r\nin two lines") },
+      { sequence: 1, error: new TypeError("no such flag") },
+      { sequence: 1, error: new TypeError("no such flag") },
     ]);
     const [copy, ...more] = await bench.setAside(queue);
     expect(more).toEqual([]);
@@ -174,7 +174,7 @@ describe("given a message whose handling fails", () => {
       subject: `set_aside.${queue.subject}`,
       payload: "broken",
       headers: {
-        "Halyard-Reason": "failed 5 times: TypeError: no such flag in two lines",
+        "Halyard-Reason": "failed 5 times: TypeError",
         "Halyard-Subject": queue.subject,
         "Halyard-Stream": queue.stream,
         "Halyard-Sequence": "1",
@@ -203,7 +203,7 @@ describe("given a message that its handler says is impossible", () => {
     const queue = await bench.openQueue();
     await queue.publish(["not JSON"]);
     const { handled } = await bench.consume(queue, {
-      handle: async () => ({ setAside: "not a due change" }),
+      handle: async () => ({ setAside: "not a\r\ndue change" }),
     });
     await eventually(async () => (await queue.left()) === 0);
     expect(handled).toHaveLength(1);

@@ -12,9 +12,6 @@ import { splitTls } from "./tls.ts";
 export type Sql = postgres.Sql<{ bigint: number }>;
 export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 
-/** A query whose rows can be awaited at once, or taken part by part with `cursor`. */
-export type PendingQuery<Rows extends readonly postgres.MaybeRow[]> = postgres.PendingQuery<Rows>;
-
 /** Values that PostgreSQL keeps as JSON. */
 export type Json = postgres.JSONValue;
 
@@ -66,9 +63,21 @@ export function connectPostgres(options: ConnectOptions): Sql {
       },
     },
     onnotice: (notice: postgres.Notice) =>
-      options.logger.debug({ notice: notice.message }, "PostgreSQL notice"),
+      options.logger.debug({ code: notice.code }, "PostgreSQL notice"),
   };
   const sql = postgres(url, settings);
   endTransactionsWithTheirConnections(sql as unknown as postgres.Sql<Record<string, never>>);
+  forbidCursors(sql as unknown as Sql);
   return sql as unknown as Sql;
+}
+
+/**
+ * A statement with a cursor must not fail after its first rows: the library would answer the `CommandComplete`
+ * that `WholeResults` inserts with a second `Sync`, and the next statement on the connection would have no rows.
+ */
+function forbidCursors(sql: Sql): void {
+  const neverExecuted = sql`select 1`;
+  Object.getPrototypeOf(neverExecuted).cursor = () => {
+    throw new Error("Cursors are not supported; read page by page.");
+  };
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Tls } from "./tls.ts";
+import { WholeResults } from "./whole-results.ts";
 
 /**
  * The connection's socket as the client library sees it. The library (postgres.js 3.4) does not take
@@ -31,6 +32,7 @@ const tlsAccepted = "S".charCodeAt(0);
 
 export class ConnectionClosedError extends Error {
   override name = "ConnectionClosedError";
+  readonly hasSafeMessage = true;
   readonly code = closedCode;
 }
 
@@ -41,6 +43,7 @@ export class SteadySocket extends EventEmitter {
   #ending = false;
   #lost = false;
   #writtenSinceLost = false;
+  readonly #results = new WholeResults();
   readonly #silenceMs: number;
   /** Runs from the first write that nothing was heard after. */
   #silence: NodeJS.Timeout | undefined;
@@ -87,7 +90,7 @@ export class SteadySocket extends EventEmitter {
       .on("data", (data) => {
         clearTimeout(this.#silence);
         this.#silence = undefined;
-        this.emit("data", data);
+        for (const part of this.#results.receive(data)) this.emit("data", part);
       })
       .on("drain", () => this.emit("drain"));
     const early = this.#early ?? [];
@@ -140,6 +143,7 @@ export class SteadySocket extends EventEmitter {
       this.emit("close", false);
       return;
     }
+    for (const part of this.#results.interrupt()) this.emit("data", part);
     this.emit("error", cause);
     this.#closeWhenQuiet(quietTurnsBeforeClose);
   }

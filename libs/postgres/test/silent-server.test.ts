@@ -20,6 +20,8 @@ afterEach(() => {
   server.close();
 });
 
+const emptyQueryResponse = Buffer.from([..."I\0\0\0\u0004"].map((byte) => byte.charCodeAt(0)));
+
 function open(silenceMs: number): SteadySocket {
   const { port } = server.address() as AddressInfo;
   return new SteadySocket({ host: "127.0.0.1", port, tls: { mode: "off" }, silenceMs });
@@ -46,7 +48,7 @@ describe("a connection to a server that has fallen silent", () => {
       socket.write(Buffer.from("select"));
       const [heard] = round === 0 ? ((await once(server, "connection")) as [Socket]) : accepted;
       jest.advanceTimersByTime(499);
-      heard?.write("row");
+      heard?.write(emptyQueryResponse);
       await once(socket, "data");
       jest.advanceTimersByTime(600);
     }

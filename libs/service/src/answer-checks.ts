@@ -4,6 +4,7 @@ import { type Answer, isRefusal, type Refusal } from "./answer.ts";
 /** A handler answered what its route's contract does not say: a fault of the program. */
 export class AnswerMismatchError extends Error {
   override readonly name = "AnswerMismatchError";
+  readonly hasSafeMessage = true;
 }
 
 /** Error codes that a route may answer: those that it names, and those that its kind brings along. */

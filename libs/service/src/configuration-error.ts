@@ -1,6 +1,7 @@
 /** The environment does not say what the service needs to know. Each problem is a sentence. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
+  readonly hasSafeMessage = true;
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

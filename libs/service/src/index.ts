@@ -51,5 +51,5 @@ export {
   trustedProxiesVariable,
   urlOf,
 } from "./shared-variables.ts";
-export { startOrExit } from "./start-or-exit.ts";
+export { runCommand, startOrExit } from "./start-or-exit.ts";
 export { UnavailableError } from "./unavailable-error.ts";

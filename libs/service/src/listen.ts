@@ -6,6 +6,7 @@ export type ListenAddress = { host: string; port: number };
 /** The service cannot listen where it was told to. The message says what to do. */
 export class ListenError extends Error {
   override readonly name = "ListenError";
+  readonly hasSafeMessage = true;
 }
 
 /** Turns the system's refusal into a sentence; other errors stay as they are. */

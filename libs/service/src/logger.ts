@@ -1,4 +1,5 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+import { type DestinationStream, type LogFn, type Logger, pino, stdTimeFunctions } from "pino";
+import { describeError } from "./describe-error.ts";
 import type { LogLevel } from "./shared-variables.ts";
 
 export type { Logger } from "pino";
@@ -14,8 +15,10 @@ const secretHeaders = new Set([
   "x-user-attributes",
 ]);
 
-/** How many causes of an error are logged; a chain may be a ring. */
-const deepestLoggedCause = 5;
+const errorSerializers = {
+  err: (error: unknown) => describeError(error),
+  error: (error: unknown) => describeError(error),
+};
 
 export type LoggerOptions = {
   service: string;
@@ -26,19 +29,19 @@ export type LoggerOptions = {
 
 /**
  * A logger that writes JSON lines to standard output, at once, so that nothing is lost when the
- * process dies. Whatever is logged, no query string, no body and no credential gets out.
+ * process dies. It writes no query string, no credential and no message of a foreign error.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const settings = {
     level: options.level,
     base: { service: options.service },
     timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }), log: withDescribedErrors },
+    hooks: { logMethod: logWithMessage },
     // Serializers instead of pino's redaction by path: searching each line for headers below any
     // field would cost more than the rest of the line.
     serializers: {
-      err: describeError,
-      error: describeError,
+      ...errorSerializers,
       req: describeRequest,
       request: describeRequest,
       headers: withoutSecrets,
@@ -48,26 +51,23 @@ export function createLogger(options: LoggerOptions): Logger {
   return pino(settings, options.destination ?? pino.destination({ dest: 1, sync: true }));
 }
 
-type DescribedError = {
-  type: string;
-  message: string;
-  stack?: string | undefined;
-  code?: unknown;
-  cause?: DescribedError;
-};
+/** pino writes all members of an error under any other name. */
+function withDescribedErrors(line: Record<string, unknown>): Record<string, unknown> {
+  let described: Record<string, unknown> | undefined;
+  for (const [name, value] of Object.entries(line)) {
+    if (name in errorSerializers || !(value instanceof Error)) continue;
+    described ??= { ...line };
+    described[name] = describeError(value);
+  }
+  return described ?? line;
+}
 
-/** Only what every error has: further properties may hold parameters of queries or bodies. */
-function describeError(error: unknown, depth = 0): DescribedError {
-  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
-  const described: DescribedError = {
-    type: error.name,
-    message: error.message,
-    stack: error.stack,
-  };
-  if ("code" in error) described.code = error.code;
-  if (error.cause !== undefined && depth < deepestLoggedCause)
-    described.cause = describeError(error.cause, depth + 1);
-  return described;
+/** Adds a message to a line with an error. Otherwise pino uses the message of the error. */
+function logWithMessage(this: Logger, line: Parameters<LogFn>, log: LogFn): void {
+  const [first, ...rest] = line as unknown[];
+  const error = first instanceof Error ? { err: first } : first;
+  if (rest.length > 0 || typeof error !== "object") log.apply(this, [error, ...rest] as never);
+  else log.apply(this, [error, "error"] as never);
 }
 
 function withoutSecrets(headers: Record<string, unknown>): Record<string, unknown> {

@@ -7,6 +7,7 @@ import { explainListenError, urlOfServer } from "./listen.ts";
 import { startMetricsServer } from "./metrics-server.ts";
 import { releaseAll } from "./release.ts";
 import { type ListenConfig, listenHost } from "./shared-variables.ts";
+import { faultEvents } from "./start-or-exit.ts";
 
 /**
  * A service's life. It listens, says where, and serves until it is told to stop: by SIGTERM or SIGINT,
@@ -128,12 +129,17 @@ function exitWhenTold(logger: Logger, stop: () => Promise<void>): void {
 
 /** After a fault that nobody expected the state is unknown; a fresh process is the way out. */
 function exitOnFaults(logger: Logger): void {
-  process.on("uncaughtException", (error) => {
-    logger.fatal({ err: error }, "uncaught exception");
-    process.exit(1);
-  });
-  process.on("unhandledRejection", (reason) => {
-    logger.fatal({ err: reason }, "unhandled rejection");
-    process.exit(1);
-  });
+  for (const event of faultEvents) {
+    // Replaces the listeners of `startOrExit`, which have no logger.
+    process.removeAllListeners(event);
+    process.on(event, (error: unknown) => {
+      logger.fatal({ err: error }, messageOf[event]);
+      process.exit(1);
+    });
+  }
 }
+
+const messageOf = {
+  uncaughtException: "uncaught exception",
+  unhandledRejection: "unhandled rejection",
+};

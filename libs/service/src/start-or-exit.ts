@@ -1,27 +1,43 @@
 import { ConfigurationError } from "./configuration-error.ts";
+import { printError } from "./describe-error.ts";
 import { ListenError } from "./listen.ts";
 
 /** Exit codes: the configuration is wrong, so that a restart will not help; or starting failed. */
 const configurationExitCode = 2;
 const failedExitCode = 1;
 
+export const faultEvents = ["uncaughtException", "unhandledRejection"] as const;
+
 /**
- * The frame of every `main.ts`. Problems that a person can solve are printed as sentences; any other
- * one with its stack.
+ * The frame of every `main.ts`. Problems that a person can solve are printed as sentences, and every other error as logs
+ * show it: what a service prints goes into its log.
  */
 export async function startOrExit(start: () => Promise<unknown>): Promise<void> {
-  try {
-    await start();
-  } catch (error) {
-    process.stderr.write(`${describeFailure(error)}\n`);
-    process.exit(error instanceof ConfigurationError ? configurationExitCode : failedExitCode);
-  }
+  const exit = exitAfter(printError);
+  // Node.js would print an uncaught error with its message and all of its members.
+  for (const event of faultEvents) process.on(event, exit);
+  await start().catch(exit);
 }
 
-function describeFailure(error: unknown): string {
+/** Runs a command and prints errors with their messages, because a person reads them at a terminal. */
+export async function runCommand(command: () => Promise<unknown>): Promise<void> {
+  await command().catch(exitAfter(printWithMessage));
+}
+
+function exitAfter(print: (error: unknown) => string): (error: unknown) => never {
+  return (error) => {
+    process.stderr.write(`${describeFailure(error, print)}\n`);
+    process.exit(error instanceof ConfigurationError ? configurationExitCode : failedExitCode);
+  };
+}
+
+function describeFailure(error: unknown, print: (error: unknown) => string): string {
   if (error instanceof ConfigurationError)
     return [`${error.message}:`, ...error.problems.map((problem) => `  ${problem}`)].join("\n");
-  if (error instanceof ListenError) return error.message;
+  return error instanceof ListenError ? error.message : print(error);
+}
+
+function printWithMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `\nCaused by: ${error.cause.message}` : "";
   return `${error.stack ?? error.message}${cause}`;

@@ -1,6 +1,7 @@
 /** A part that a call needs is away. The caller is asked to come back: 503 with `Retry-After`. */
 export class UnavailableError extends Error {
   override readonly name: string = "UnavailableError";
+  readonly hasSafeMessage = true;
   readonly retryAfterSeconds: number;
 
   constructor(message: string, options: { retryAfterSeconds?: number; cause?: unknown } = {}) {

@@ -16,6 +16,7 @@ type Started = {
   metricsUrl: string;
   lines: Line[];
   logged: (message: string) => Promise<Line>;
+  errors: () => string;
   exited: Promise<number | null>;
 };
 
@@ -36,7 +37,7 @@ function spawnService(...args: string[]) {
 }
 
 async function startService(...args: string[]): Promise<Started> {
-  const { child, exited } = spawnService(...args);
+  const { child, exited, errors } = spawnService(...args);
   const written = createInterface({ input: child.stdout as NodeJS.ReadableStream });
   const allRead = once(written, "close");
   const lines: Line[] = [];
@@ -64,6 +65,7 @@ async function startService(...args: string[]): Promise<Started> {
     metricsUrl: announced.metrics_url,
     lines,
     logged,
+    errors,
     // What was written last may still be on its way when the process is gone.
     exited: Promise.all([exited, allRead]).then(([code]) => code),
   };
@@ -156,7 +158,7 @@ describe("given a running service", () => {
     ]);
     expect(lines.at(-1)).toMatchObject({
       msg: "stopping failed",
-      err: { message: "second does not close" },
+      err: { code: "EFAULT" },
     });
   });
 
@@ -164,11 +166,34 @@ describe("given a running service", () => {
     const { url, lines, exited } = await startService("ready");
     await fetch(`${url}/rejects`).catch(() => undefined);
     expect(await exited).toBe(1);
-    expect(lines.at(-1)).toMatchObject({ level: "fatal", err: { message: "nobody listens" } });
+    expect(lines.at(-1)).toMatchObject({ level: "fatal", err: { code: "EFAULT" } });
+  });
+
+  it.each([
+    ["a route that fails", "/throws", "request failed"],
+    ["a route that answers twice", "/sends-twice", "request"],
+    ["an error that nothing catches", "/throws-later", "uncaught exception"],
+    ["a rejection that nothing handles", "/rejects", "unhandled rejection"],
+  ])("writes nothing of the texts of an error: %s", async (_what, path, message) => {
+    const { url, lines, logged, errors } = await startService("ready");
+    await fetch(`${url}${path}?token=s3cret-mark`).catch(() => undefined);
+    await logged(message);
+    expect(JSON.stringify(lines)).not.toContain("s3cret-mark");
+    expect(errors()).toBe("");
   });
 });
 
 describe("given a service that cannot start", () => {
+  it.each(["fails-to-start", "fails-beside-start"])(
+    "prints kind, code and place of the error, and nothing of its texts: %s",
+    async (behaviour) => {
+      const { exited, errors } = spawnService(behaviour);
+      expect(await exited).toBe(1);
+      expect(errors()).toMatch(/^Error EFAULT\n {4}at .*service-under-test\.ts:\d+:\d+\)?\n/);
+      expect(errors()).not.toContain("s3cret-mark");
+    },
+  );
+
   it("prints every problem of its configuration as a sentence and exits 2", async () => {
     const { exited, errors } = spawnService("misconfigured");
     expect(await exited).toBe(2);

@@ -8,10 +8,24 @@ import {
 } from "../src/index.ts";
 
 /** A whole service, run as a process of its own by the tests of stopping. Its argument says how it behaves. */
+const mark = "s3cret-mark";
 const behaviour = process.argv[2];
 const port = Number(process.argv[3] ?? "0");
 
+/** A fault whose texts are marked as if they contained a value. */
+function markedError(): Error {
+  const texts = { query: mark, options: { url: mark }, code: "EFAULT" };
+  return Object.assign(new Error(mark, { cause: new Error(mark) }), texts);
+}
+
 await startOrExit(async () => {
+  if (behaviour === "fails-to-start") throw markedError();
+  if (behaviour === "fails-beside-start") {
+    setImmediate(() => {
+      throw markedError();
+    });
+    await new Promise(() => setTimeout(() => undefined, 60_000));
+  }
   if (behaviour === "misconfigured")
     throw new ConfigurationError(["PORT must be a port.", "HOST is not set."]);
   const logger = createLogger({ service: "under-test", level: "info" });
@@ -28,12 +42,25 @@ await startOrExit(async () => {
   });
   app.get("/fast", (_request, reply) => reply.send("fast"));
   app.get("/rejects", (_request, reply) => {
-    void Promise.reject(new Error("nobody listens"));
+    void Promise.reject(markedError());
     reply.send("rejected");
+  });
+  app.get("/throws", () => {
+    throw markedError();
+  });
+  app.get("/sends-twice", async (_request, reply) => {
+    await reply.send("first");
+    return markedError();
+  });
+  app.get("/throws-later", (_request, reply) => {
+    setImmediate(() => {
+      throw markedError();
+    });
+    reply.send("thrown");
   });
   const closing = (name: string) => async () => {
     logger.info({ name }, "closed");
-    if (behaviour === "fails-to-close") throw new Error(`${name} does not close`);
+    if (behaviour === "fails-to-close") throw markedError();
   };
   await runService({
     config: { HALYARD_MODE: "development", PORT: port, METRICS_PORT: 0 },

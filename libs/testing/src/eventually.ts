@@ -1,33 +1,66 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inspect } from "node:util";
 
 const lookEveryMs = 10;
 
 /** Many times what a quiet machine needs: several test files share it, with the servers of each. */
 const patienceMs = 20_000;
 
+/** Longest text of a value in the message of a time-out. */
+const longestShownValue = 2_000;
+
 /**
- * Waits until a question is answered with something other than undefined or false, and gives that
- * answer. The question may throw in the meantime; its last error explains a time-out.
+ * Repeats a question until its answer is accepted, and returns that answer. By default every answer but undefined
+ * and false is accepted. The question may throw in the meantime.
+ *
+ * The message of a time-out contains the last answer and the last error. A comparison inside of the question
+ * reduces its answer to `false`; with `until`, the question returns the value and the message shows it:
+ * `eventually(() => readStatus(), { until: (status) => status === 200 })`.
  */
 export async function eventually<T>(
   question: () => T | Promise<T>,
-  options: { withinMs?: number; because?: string } = {},
+  options: { withinMs?: number; because?: string; until?: (answer: T) => boolean } = {},
 ): Promise<Exclude<T, undefined | false>> {
-  const { withinMs = patienceMs } = options;
+  const { withinMs = patienceMs, because, until = isGiven } = options;
   const deadline = performance.now() + withinMs;
-  let lastError: unknown;
+  const seen: Seen = { tries: 0 };
   for (;;) {
+    seen.tries += 1;
     try {
       const answer = await question();
-      if (answer !== undefined && answer !== false) return answer as Exclude<T, undefined | false>;
-      lastError = undefined;
+      seen.answer = { value: answer, attempt: seen.tries };
+      if (until(answer)) return answer as Exclude<T, undefined | false>;
     } catch (error) {
-      lastError = error;
+      seen.error = { value: error, attempt: seen.tries };
     }
-    if (performance.now() > deadline)
-      throw new Error(`Not within ${withinMs} ms: ${options.because ?? question.toString()}`, {
-        cause: lastError,
+    if (performance.now() > deadline) {
+      const goal = because ?? (options.until ?? question).toString();
+      throw new Error(`Not within ${withinMs} ms: ${goal}\n${describe(seen)}`, {
+        cause: seen.error?.value,
       });
+    }
     await delay(lookEveryMs);
   }
+}
+
+/** The last answer and the last error, each with the number of its attempt. */
+type Seen = {
+  tries: number;
+  answer?: { value: unknown; attempt: number };
+  error?: { value: unknown; attempt: number };
+};
+
+const isGiven = (answer: unknown) => answer !== undefined && answer !== false;
+
+function describe({ tries, answer, error }: Seen): string {
+  const lines = [`Tries: ${tries}.`];
+  if (answer !== undefined)
+    lines.push(`Last value (try ${answer.attempt}): ${shown(answer.value)}`);
+  if (error !== undefined) lines.push(`Last error (try ${error.attempt}): ${shown(error.value)}`);
+  return lines.join("\n");
+}
+
+function shown(value: unknown): string {
+  const text = value instanceof Error ? String(value) : inspect(value, { depth: 5 });
+  return text.length > longestShownValue ? `${text.slice(0, longestShownValue)}…` : text;
 }

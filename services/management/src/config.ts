@@ -66,6 +66,6 @@ export const readConfig = (): Config => readEnvironment(readSchema, process.env)
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("management", process.env);
 
-/** Verification reads only, so the service's own role will do, or any other that may select. */
-export const readVerifyConfig = (): Pick<Config, "POSTGRES_URL"> =>
-  readEnvironment(configSchema.pick({ POSTGRES_URL: true }), process.env);
+/** The only variable of the commands that work on the database. */
+export const readDatabaseUrl = (): string =>
+  readEnvironment(configSchema.pick({ POSTGRES_URL: true }), process.env).POSTGRES_URL;

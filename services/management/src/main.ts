@@ -16,8 +16,11 @@ import { createManagementApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { readConfig } from "./config.ts";
 import { startFilling } from "./environments/start-filling.ts";
+import { allowDemoKeys, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
 import { createWriter } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
+
+const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error));
 
 await startOrExit(async () => {
   const config = readConfig();
@@ -30,6 +33,10 @@ await startOrExit(async () => {
     logger,
   });
   const { sql } = database;
+  const demoKeys =
+    config.HALYARD_MODE === "production"
+      ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
+      : allowDemoKeys;
   const directory = createKeyDirectory();
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
@@ -63,10 +70,15 @@ await startOrExit(async () => {
     logger,
   });
   const filling = startFilling({ sql, writer, now, newId: uuidv7, logger });
+  const { directoryIsCurrent } = broker;
+  const findKey = createKeyLookup({ sql, directory, directoryIsCurrent });
   const app = createManagementApp({
     sql,
     writer,
-    findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
+    findKey: (...caller) => {
+      demoKeys.assertDone();
+      return findKey(...caller);
+    },
     operatorToken: config.OPERATOR_TOKEN,
     keyLimits: createKeyLimits(keyRate(config)),
     lastUsed,
@@ -83,7 +95,7 @@ await startOrExit(async () => {
     logger,
     app,
     metrics,
-    readiness: () => ({ ready: database.isUp(), ...broker.details() }),
-    close: [database.close, broker.stop, retention.stop, filling.stop],
+    readiness: () => ({ ready: database.isUp() && demoKeys.isDone(), ...broker.details() }),
+    close: [database.close, demoKeys.stop, broker.stop, retention.stop, filling.stop],
   });
 });

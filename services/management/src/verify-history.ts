@@ -1,6 +1,6 @@
 import { connectPostgres } from "@halyard/postgres";
-import { ConfigurationError, createLogger, startOrExit } from "@halyard/service";
-import { readVerifyConfig } from "./config.ts";
+import { ConfigurationError, createLogger, runCommand } from "@halyard/service";
+import { readDatabaseUrl } from "./config.ts";
 import { readNames } from "./history/verification/chain-store.ts";
 import { describeBreak } from "./history/verification/describe-break.ts";
 import { type Verified, verifyChains } from "./history/verification/verify-chains.ts";
@@ -55,7 +55,7 @@ const progressEveryMs = 2_000;
 
 async function verify(): Promise<void> {
   const sql = connectPostgres({
-    url: inSchemaOfManagement(readVerifyConfig().POSTGRES_URL),
+    url: inSchemaOfManagement(readDatabaseUrl()),
     name: "verify-history",
     maxConnections: 1,
     logger: createLogger({ service: "verify-history", level: "error" }),
@@ -99,7 +99,7 @@ function inSchemaOfManagement(address: string): string {
   return url.href;
 }
 
-await startOrExit(async () => {
+await runCommand(async () => {
   const given = process.argv.slice(2);
   if (given.includes("--help") || given.includes("-h")) {
     process.stdout.write(help);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import { defaultPlans, type PlanLimits } from "@halyard/contracts";
+import { defaultPlans, type KeyEntry, type PlanLimits } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -20,8 +20,19 @@ import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createManagementApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
+import { environmentEntry } from "../src/environments/environment-entry.ts";
+import { insertEnvironments } from "../src/environments/environment-store.ts";
 import { startFilling } from "../src/environments/start-filling.ts";
+import type { Key } from "../src/keys/key.ts";
+import { keyEntry } from "../src/keys/key-entry.ts";
+import { insertKey } from "../src/keys/key-store.ts";
+import { organizationEntry } from "../src/organizations/organization-entry.ts";
+import { insertOrganization } from "../src/organizations/organization-store.ts";
+import { entryOf } from "../src/outbox/outbox-message.ts";
 import { createWriter } from "../src/outbox/write.ts";
+import { projectEntry } from "../src/projects/project-entry.ts";
+import { insertProject } from "../src/projects/project-store.ts";
+import { insertUser } from "../src/users/user-store.ts";
 
 /**
  * Management as its main composes it, in this process, over a database and a NATS server of the test
@@ -133,25 +144,68 @@ async function openBackends(): Promise<Backends> {
 
 export type Management = Awaited<ReturnType<typeof openManagement>>;
 
-/** A project with two environments and a user, written straight into the tables. */
-export async function seedProject({ sql, directory }: Management) {
+/**
+ * Writes a project with two environments, a user and three keys as the product does: rows and outbox in one
+ * transaction. An entry that is only in the key directory would disappear with the next full read of the snapshot.
+ */
+export async function seedProject({ writer, directory }: Management) {
   const { keyEntries, ...tenant } = tenantInSnapshot();
   const { organizationId, projectId, userId, environmentId, otherEnvironmentId } = tenant;
-  const now = new Date();
-  await sql`insert into organizations
-    values (${organizationId}, 'Acme', 'pro', 1, ${now}, ${now}, ${sql.json(defaultPlans.pro ?? null)})`;
-  await sql`insert into users values (${userId}, ${organizationId}, 'ada@example.com', 'Ada', ${now})`;
-  await sql`insert into projects values (${projectId}, ${organizationId}, 'Web', ${now})`;
-  await sql`insert into environments values
-    (${environmentId}, ${projectId}, 'production', ${now}),
-    (${otherEnvironmentId}, ${projectId}, 'staging', ${now})`;
-  for (const { value: key } of keyEntries) {
-    await sql`
-      insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
-        environment_only, version, created_at)
-      values (${key.key_id}, ${key.secret_sha256}, ${key.key_kind}, 'seeded', ${environmentId},
-        ${userId}, ${key.environment_only}, 1, now())`;
-    directory.apply(key.key_id, key);
-  }
+  const createdAt = new Date();
+  const limits = defaultPlans.pro ?? null;
+  const version = 1;
+  const organization = {
+    id: organizationId,
+    name: "Acme",
+    plan: "pro",
+    limits,
+    version,
+    createdAt,
+  };
+  const project = { id: projectId, organizationId, name: "Web", createdAt };
+  const environments = [
+    { id: environmentId, projectId, name: "production", createdAt },
+    { id: otherEnvironmentId, projectId, name: "staging", createdAt },
+  ];
+  const user = { id: userId, organizationId, email: "ada@example.com", name: "Ada", createdAt };
+  const keys = keyEntries.map(({ value }) => seededKey(value, createdAt));
+  await writer(async ({ tx, publish }) => {
+    await insertOrganization(tx, { ...organization, updatedAt: createdAt });
+    await insertUser(tx, user);
+    await insertProject(tx, project);
+    await insertEnvironments(tx, environments);
+    for (const key of keys) await insertKey(tx, key);
+    const counted = { ...organization, updatedAt: createdAt, projectCount: 1 };
+    publish([
+      entryOf(organizationEntry(counted, defaultPlans)),
+      entryOf(projectEntry(project)),
+      ...environments.map((added) => entryOf(environmentEntry({ ...added, organizationId }))),
+      ...keys.map((key) => entryOf(keyEntry({ ...key, committedAt: createdAt }))),
+    ]);
+    return tenant;
+  });
+  await eventually(() => keys.every(({ id }) => directory.versionOf(id) !== undefined), {
+    because: "the key directory contains the seeded keys",
+  });
   return tenant;
+}
+
+function seededKey(entry: KeyEntry, createdAt: Date): Key {
+  return {
+    id: entry.key_id,
+    secretSha256: entry.secret_sha256,
+    kind: entry.key_kind,
+    name: "seeded",
+    organizationId: entry.organization_id,
+    projectId: entry.project_id,
+    environmentId: entry.environment_id,
+    userId: entry.user_id,
+    environmentOnly: entry.environment_only,
+    version: entry.version,
+    createdAt,
+    expiresAt: null,
+    revokedAt: null,
+    issuedBy: null,
+    successorOf: null,
+  };
 }

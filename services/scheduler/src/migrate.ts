@@ -1,10 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { migrate } from "@halyard/postgres";
-import { startOrExit } from "@halyard/service";
+import { runCommand } from "@halyard/service";
 import { readOwnerUrl } from "./config.ts";
 
 /** Brings the schema `scheduler` up to date, then ends. */
-await startOrExit(async () => {
+await runCommand(async () => {
   const applied = await migrate({
     ownerUrl: readOwnerUrl(),
     schema: "scheduler",

@@ -129,7 +129,8 @@ async function lockPermitted(
   return checkMayHandle(principal, key) ?? key;
 }
 
-async function carryOut(write: Write, decision: KeyDecision): Promise<void> {
+/** Writes a decision, and publishes its messages with the commit. */
+export async function carryOut(write: Write, decision: KeyDecision): Promise<void> {
   const { issued, changed } = decision;
   await Promise.all([
     issued && insertKey(write.tx, issued),

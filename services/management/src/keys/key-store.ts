@@ -111,6 +111,36 @@ export async function lockIssuedKeys(tx: Transaction, keyId: string): Promise<Ke
     for update of key`;
 }
 
+const worksForUser = (sql: Sql | Transaction, email: string) => sql`
+  key.user_id in (select id from users where lower(email) = ${email})
+  and key.revoked_at is null and (key.expires_at is null or key.expires_at > now())`;
+
+export async function countWorkingKeysOfUser(sql: Sql, email: string): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
+    select count(*)::integer as count from api_keys as key where ${worksForUser(sql, email)}`;
+  return row.count;
+}
+
+/** Reads the ids of the projects of organizations that have a user with this e-mail address, in ascending order. */
+export async function readProjectsOfUser(tx: Transaction, email: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    select project.id
+    from projects as project
+    join users as owner on owner.organization_id = project.organization_id
+    where lower(owner.email) = ${email}
+    group by project.id
+    order by project.id`;
+  return rows.map(({ id }) => id);
+}
+
+export async function lockWorkingKeysOfUser(tx: Transaction, email: string): Promise<Key[]> {
+  return tx<Key[]>`
+    select ${columns(tx)} from ${tables(tx)}
+    where ${worksForUser(tx, email)}
+    order by key.id
+    for update of key`;
+}
+
 export async function insertKey(tx: Transaction, key: Key): Promise<void> {
   await tx`
     insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,

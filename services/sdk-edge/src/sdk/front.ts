@@ -120,12 +120,7 @@ function admit(endpoint: Endpoint, asked: Unknown, parts: SdkParts): void {
 const nothingReceived = refuse("SERVER_002", "This edge has not received the flags yet; try again");
 const ourFault = refuse("SERVER_001", "Something went wrong on our side");
 
-/**
- * A fault of the program ends one answer, not those of every other tenant. Its message is left out of
- * the log: it may repeat what it stumbled over, and that may be a user's context.
- */
+/** A fault of the program ends one answer, not those of every other tenant. */
 function logFailure(logger: Logger, { name, method, path }: Endpoint, error: unknown): void {
-  const { name: kind, stack } = error instanceof Error ? error : new Error("not an Error");
-  const frames = stack?.split("\n").filter((line) => line.startsWith("    at "));
-  logger.error({ endpoint: name, method, path, error: kind, frames }, "request failed");
+  logger.error({ endpoint: name, method, path, err: error }, "request failed");
 }

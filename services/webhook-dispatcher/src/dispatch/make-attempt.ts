@@ -44,7 +44,7 @@ export function createMakeAttempt(options: MakeAttemptOptions): MakeAttempt {
       await makeAttempt(delivery, calledOff);
     } catch (error) {
       const about = { delivery_id: delivery.id, webhook_id: delivery.webhook.id };
-      options.logger.error({ ...about, fault: faultOf(error) }, "an attempt could not be recorded");
+      options.logger.error({ ...about, err: error }, "an attempt could not be recorded");
     }
   };
 }
@@ -102,7 +102,7 @@ async function attemptOnce(
       return undefined;
     }
     if (!(error instanceof BrokenSecretError)) {
-      made.log.error({ fault: faultOf(error) }, "a request could not be made");
+      made.log.error({ err: error }, "a request could not be made");
       const durationMs = Math.max(0, now().getTime() - at.getTime());
       return { kind: "failed", error: "request failed", timedOut: false, durationMs };
     }
@@ -110,13 +110,6 @@ async function attemptOnce(
     made.log.error({ err: error }, "a delivery cannot be signed");
     return { kind: "failed", error: "could not be signed", timedOut: false, durationMs: 0 };
   }
-}
-
-/** What was thrown and where, without its message: that may quote a URL, a header or an answer. */
-function faultOf(error: unknown): { name: string; code?: unknown; at?: string[] } {
-  if (!(error instanceof Error)) return { name: typeof error };
-  const at = error.stack?.split("\n").filter((line) => /^\s+at /.test(line)) ?? [];
-  return { name: error.name, ...("code" in error ? { code: error.code } : {}), at };
 }
 
 function attemptOf(result: SendResult, { id, at }: { id: string; at: Date }): Attempt {

@@ -21,6 +21,7 @@ export type SecretBox = {
 /** A secret was sealed with a key that the configuration does not have (any more). */
 export class UnknownSecretKeyError extends Error {
   override readonly name = "UnknownSecretKeyError";
+  readonly hasSafeMessage = true;
 
   constructor(webhookId: string, keyId: string) {
     super(`The secret of webhook ${webhookId} needs the key ${keyId}, which is not configured.`);
@@ -30,6 +31,7 @@ export class UnknownSecretKeyError extends Error {
 /** What is kept is not what was sealed for this webhook with the key of this id. */
 export class BrokenSecretError extends Error {
   override readonly name = "BrokenSecretError";
+  readonly hasSafeMessage = true;
 
   constructor(webhookId: string, keyId: string, cause?: unknown) {
     super(`The secret of webhook ${webhookId} does not open with the key ${keyId}.`, { cause });

@@ -81,7 +81,7 @@ export function createSend(options: {
         if (!(error instanceof RequestError)) throw error;
         // Customers are not told that there is such a name; whoever runs this may have to know.
         if (error.code === lookupCodes.notAllowed)
-          logger.info({ host: url.hostname }, "a target's name leads to an address not allowed");
+          logger.info("a target's name leads to an address not allowed");
         return failed(failureWords.ofCode(error.code), isTimeOut(error.code));
       } finally {
         deadline.clear();

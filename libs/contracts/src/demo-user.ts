@@ -1,0 +1,5 @@
+/**
+ * E-mail address of the user that owns the keys of a demo project. The keys of this user do not work in production.
+ * The domain is reserved for examples (RFC 2606), so that no real user has this address.
+ */
+export const demoUserEmail = "demo@example.com";

@@ -1,0 +1,145 @@
+import {
+  createTestDatabase,
+  eventually,
+  startNatsProxy,
+  type TestDatabase,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { connectPostgres, type Sql } from "../src/connect.ts";
+import { isOutage } from "../src/failures.ts";
+import { WholeResults } from "../src/whole-results.ts";
+
+/**
+ * Statements that fail after their first rows. The client library alone would give the next statement on the
+ * connection a result that begins with missing rows.
+ */
+const logger = pino({ level: "silent" });
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+/** One connection, so that a statement follows the failed one on it. */
+function connectOnce(url: string): Sql {
+  return connectPostgres({ url, name: "failed-results", maxConnections: 1, logger });
+}
+
+const failure = (statement: PromiseLike<unknown>) =>
+  Promise.resolve(statement).then(
+    () => undefined,
+    (error: unknown) => error as Error & { code?: string },
+  );
+
+describe("given a statement that fails after its first rows", () => {
+  let sql: Sql;
+  beforeAll(() => {
+    sql = connectOnce(database.runtimeUrls.management);
+  });
+  afterAll(() => sql.end({ timeout: 1 }));
+
+  const failing = () => sql`select 1 / (3 - n) from generate_series(1, 5) as n`;
+  const fine = () => sql<{ n: number }[]>`select n from generate_series(1, 2) as n`;
+  const rows = [{ n: 1 }, { n: 2 }];
+
+  it("gives the next statement all of its rows and nothing else", async () => {
+    expect((await failure(failing()))?.code).toBe("22012");
+    expect([...(await fine())]).toEqual(rows);
+  });
+
+  it("gives statements that were sent together their own rows", async () => {
+    const [failed, ...results] = await Promise.all([failure(failing()), fine(), fine()]);
+    expect(failed?.code).toBe("22012");
+    expect(results.map((result) => [...result])).toEqual([rows, rows]);
+  });
+
+  it("keeps the connection", async () => {
+    const [before] = await sql`select pg_backend_pid() as pid`;
+    await failure(failing());
+    expect(await sql`select pg_backend_pid() as pid`).toEqual([before]);
+  });
+
+  it("leaves the transaction with the error, and the next one with its rows", async () => {
+    const failed = sql.begin(async (tx) => {
+      await tx`select 1 / (3 - n) from generate_series(1, 5) as n`;
+    });
+    expect((await failure(failed))?.code).toBe("22012");
+    const next = await sql.begin((tx) => tx`select n from generate_series(1, 2) as n`);
+    expect([...next]).toEqual(rows);
+  });
+
+  it("rejects cursors", () => {
+    expect(() => sql`select 1`.cursor(10)).toThrow("Cursors are not supported");
+  });
+});
+
+describe("given a connection that is lost after the first rows of a result", () => {
+  const closing: (() => Promise<void>)[] = [];
+  afterAll(async () => {
+    for (const close of closing) await close();
+  });
+
+  it("gives the next statement all of its rows and nothing else", async () => {
+    const address = new URL(database.runtimeUrls.management);
+    let passedBytes = 0;
+    const proxy = await startNatsProxy(address.href, (client, server) => {
+      client.pipe(server);
+      server.on("data", (data: Buffer) => {
+        passedBytes += data.length;
+      });
+    });
+    address.port = new URL(proxy.url).port;
+    const sql = connectOnce(address.href);
+    closing.push(() => sql.end({ timeout: 1 }), proxy.close);
+    // The first row is larger than the server's buffer, so that it is sent before the statement ends.
+    const interrupted = failure(sql`
+      select repeat('x', 100000) as text, case when n = 2 then pg_sleep(60) end
+      from generate_series(1, 2) as n`);
+    await eventually(() => passedBytes, { until: (bytes) => bytes > 100_000 });
+    proxy.closeConnections();
+    expect(isOutage(await interrupted)).toBe(true);
+    expect([...(await sql`select n from generate_series(1, 2) as n`)]).toEqual([
+      { n: 1 },
+      { n: 2 },
+    ]);
+  });
+});
+
+describe("given messages that arrive in pieces", () => {
+  const message = (type: string, body: string) => {
+    const header = Buffer.alloc(5, type, "latin1");
+    header.writeUInt32BE(4 + body.length, 1);
+    return Buffer.concat([header, Buffer.from(body, "latin1")]);
+  };
+  const endOfRows = message("C", "\0");
+  const row = message("D", "a row");
+  const sent = Buffer.concat([
+    ...[message("T", "columns"), row, row, message("C", "SELECT 2\0"), message("Z", "I")],
+    ...[message("E", "no rows before"), message("Z", "I")],
+    ...[message("T", "columns"), row, message("E", "rows before"), message("Z", "I"), row],
+  ]);
+  const expected = Buffer.concat([
+    sent.subarray(0, sent.length - message("E", "rows before").length - 6 - row.length),
+    endOfRows,
+    sent.subarray(sent.length - message("E", "rows before").length - 6 - row.length),
+  ]);
+
+  function bytesAfterLastMessage(part: Buffer): number {
+    let at = 0;
+    while (at + 5 <= part.length) at += 1 + part.readUInt32BE(at + 1);
+    return part.length - at;
+  }
+
+  it.each([1, 2, 4, 5, 7, 16, 1_000])("passes whole messages on in pieces of %d bytes", (size) => {
+    const results = new WholeResults();
+    const parts: Buffer[] = [];
+    for (let at = 0; at < sent.length; at += size)
+      parts.push(...results.receive(sent.subarray(at, at + size)));
+    expect(Buffer.concat(parts).toString("latin1")).toBe(expected.toString("latin1"));
+    expect(parts.map(bytesAfterLastMessage)).toEqual(parts.map(() => 0));
+    expect(Buffer.concat(results.interrupt())).toEqual(endOfRows);
+    expect(results.interrupt()).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from "@jest/globals";
+import { UnavailableError } from "../src/index.ts";
+import { createLogger, type Logger } from "../src/logger.ts";
+
+/** Errors whose texts all contain a mark, as a row, an address or an input would be in them. */
+const mark = "s3cret-mark";
+
+function logged(log: (logger: Logger) => void): { text: string; line: Record<string, never> } {
+  let text = "";
+  const destination = {
+    write: (chunk: string) => {
+      text += chunk;
+    },
+  };
+  log(createLogger({ service: "test", level: "trace", destination }));
+  return { text, line: JSON.parse(text) };
+}
+
+/** An error as libraries make them: everything that they know is a member. */
+function fullError(): Error {
+  const cause = Object.assign(new TypeError(`cause ${mark}`), { input: mark });
+  const error = new Error(`first line ${mark}\n    at ${mark} (file:///${mark}:1:1)`, { cause });
+  return Object.assign(error, {
+    detail: `Key (email)=(${mark}) already exists.`,
+    hint: mark,
+    where: mark,
+    query: `select '${mark}'`,
+    parameters: [mark],
+    options: { url: new URL(`https://user:${mark}@example.com/?token=${mark}`) },
+    rawPacket: Buffer.from(mark),
+    response: { body: mark },
+    code: "23505",
+    severity: "ERROR",
+    routine: "_bt_check_unique",
+    table_name: "users",
+    constraint_name: "users_email",
+  });
+}
+
+const withMessage = () => Object.assign(new Error(), { message: `changed ${mark}` });
+const withName = () => Object.assign(new Error(mark), { name: `Error of ${mark}` });
+const withCode = () => Object.assign(new Error(mark), { code: `the code ${mark}` });
+
+describe.each([
+  ["a full error", fullError],
+  ["an error with a later message", withMessage],
+  ["an error with a text as its name", withName],
+  ["an error with a text as its code", withCode],
+  ["several errors", () => new AggregateError([fullError(), fullError()], mark)],
+])("given %s", (_name, make) => {
+  it.each<[string, (logger: Logger) => void]>([
+    ["under err", (logger) => logger.error({ err: make() }, "failed")],
+    ["under error", (logger) => logger.error({ error: make() }, "failed")],
+    ["under another name", (logger) => logger.error({ reason: make() }, "failed")],
+    ["without a message", (logger) => logger.error({ err: make() })],
+    ["alone", (logger) => logger.error(make())],
+    ["before a message", (logger) => logger.error(make(), "failed")],
+    ["in a child", (logger) => logger.child({ queue: "q" }).error({ err: make() }, "failed")],
+  ])("logs none of its texts: %s", (_where, log) => {
+    const { text } = logged(log);
+    expect(text).not.toContain(mark);
+    expect(text).toContain("error-logs.test.ts");
+  });
+});
+
+describe("given an error", () => {
+  it("logs what identifies it: kind, code, database objects, frames and cause", () => {
+    const { line } = logged((logger) => logger.error({ err: fullError() }, "failed"));
+    expect(line.err).toEqual({
+      type: "Error",
+      code: "23505",
+      severity: "ERROR",
+      routine: "_bt_check_unique",
+      table_name: "users",
+      constraint_name: "users_email",
+      stack: expect.arrayContaining([expect.stringContaining("error-logs.test.ts:")]),
+      cause: { type: "TypeError", stack: expect.any(Array) },
+    });
+  });
+
+  it("logs the message of an error of our own, which contains no values", () => {
+    const error = new UnavailableError("the directory is not read yet");
+    const { line } = logged((logger) => logger.error({ err: error }, "failed"));
+    expect(line.err).toMatchObject({ message: "the directory is not read yet" });
+  });
+
+  it("logs the kind of anything else that was thrown", () => {
+    const { line } = logged((logger) => logger.error({ err: mark }, "failed"));
+    expect(line.err).toEqual({ type: "string" });
+  });
+
+  it("ends a ring of causes", () => {
+    const error = new Error("ring");
+    error.cause = error;
+    expect(logged((logger) => logger.error({ err: error }, "failed")).text).toContain("failed");
+  });
+
+  it("leaves other fields and messages as they are", () => {
+    const { line } = logged((logger) => logger.info({ count: 3 }, "counted"));
+    expect(line).toMatchObject({ count: 3, msg: "counted", level: "info" });
+  });
+});

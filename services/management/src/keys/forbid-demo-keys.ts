@@ -1,0 +1,80 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { demoUserEmail } from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import { ConfigurationError, UnavailableError } from "@halyard/service";
+import type { Logger } from "pino";
+import { countDemoKeys, removalCommands } from "./demo-keys.ts";
+
+/**
+ * Keeps production from working with demo keys, which `npm start` prints and writes to files.
+ *
+ * The first check happens before anything else starts, and demo keys end the start. While PostgreSQL is unavailable
+ * or has no tables yet, the process starts without an answer: it is not ready and accepts no API key until a later
+ * check succeeds.
+ */
+export type DemoKeyCheck = {
+  isDone(): boolean;
+  /** Throws while no check has succeeded. */
+  assertDone(): void;
+  stop(): Promise<void>;
+};
+
+const checkEveryMs = 500;
+
+export async function forbidDemoKeys(options: {
+  sql: Sql;
+  /** Receives the error when a check after the start finds demo keys. */
+  onFound: (error: ConfigurationError) => void;
+  logger: Logger;
+}): Promise<DemoKeyCheck> {
+  const { sql, logger } = options;
+  const stopping = new AbortController();
+  let count = await countOrUndefined((err) =>
+    logger.warn({ err }, "demo keys cannot be excluded yet; retrying"),
+  );
+  throwIfAny(count);
+
+  function countOrUndefined(onFailure: (error: unknown) => void): Promise<number | undefined> {
+    return countDemoKeys(sql).catch((error: unknown) => {
+      onFailure(error);
+      return undefined;
+    });
+  }
+
+  async function checkUntilDone(): Promise<void> {
+    while (count === undefined && !stopping.signal.aborted) {
+      await delay(checkEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      const found = await countOrUndefined(() => undefined);
+      throwIfAny(found);
+      count = found;
+    }
+  }
+
+  const checking = checkUntilDone().catch(options.onFound);
+  return {
+    isDone: () => count !== undefined,
+    assertDone() {
+      if (count === undefined) throw new UnavailableError("demo keys cannot be excluded yet");
+    },
+    async stop() {
+      stopping.abort();
+      await checking;
+    },
+  };
+}
+
+function throwIfAny(count: number | undefined): void {
+  if (count === undefined || count === 0) return;
+  const keys = count === 1 ? "an API key" : `${count} API keys`;
+  throw new ConfigurationError([
+    `The database contains ${keys} of the demo user ${demoUserEmail}. Production does not start with demo keys.`,
+    `Revoke them with \`${removalCommands.database}\`, or for the database of npm start with \`${removalCommands.local}\`.`,
+  ]);
+}
+
+/** Development allows demo keys. */
+export const allowDemoKeys: DemoKeyCheck = {
+  isDone: () => true,
+  assertDone: () => undefined,
+  stop: async () => undefined,
+};

@@ -1,0 +1,57 @@
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { ConfigurationError, createLogger, isRefusal, runCommand } from "@halyard/service";
+import { v7 as uuidv7 } from "uuid";
+import { readDatabaseUrl } from "./config.ts";
+import { revokeDemoKeys } from "./keys/demo-keys.ts";
+import { createLeaderHint } from "./outbox/hints.ts";
+import { createWriter } from "./outbox/write.ts";
+
+/** `npm run remove-demo-keys`: revokes the keys of the demo user, then ends. */
+const help = `Revokes the API keys of the demo user, so that a database can be used in production.
+
+The audit log records each revocation. Running management publishes it within a second.
+Without a running management, edges accept the keys until one starts. A second run
+changes nothing.
+
+  npm run remove-demo-keys              revoke the keys
+  npm run remove-demo-keys -- --help    this
+
+Environment
+  POSTGRES_URL    the database, as the role management_runtime
+
+For the database of npm start:
+
+  HALYARD_MODE=production npm start -- --remove-demo-keys
+`;
+
+async function removeDemoKeys(): Promise<void> {
+  const logger = createLogger({ service: "remove-demo-keys", level: "error" });
+  const url = readDatabaseUrl();
+  const sql = connectPostgres({ url, name: "remove-demo-keys", maxConnections: 1, logger });
+  try {
+    const ids = await revoke(sql, createLeaderHint(sql, logger));
+    const lines = ids.map((id) => `Revoked the demo key ${id}.\n`);
+    process.stdout.write(lines.join("") || "The database contains no demo keys.\n");
+  } finally {
+    await sql.end();
+  }
+}
+
+async function revoke(sql: Sql, wakeRelay: () => void): Promise<string[]> {
+  const writer = createWriter({ sql, newId: uuidv7, wakeRelay });
+  const revoked = await writer((write) =>
+    revokeDemoKeys(write, { now: new Date(), newId: uuidv7 }),
+  );
+  return isRefusal(revoked) ? [] : revoked.map(({ id }) => id);
+}
+
+await runCommand(async () => {
+  const given = process.argv.slice(2);
+  if (given.includes("--help") || given.includes("-h")) {
+    process.stdout.write(help);
+    return;
+  }
+  if (given.length > 0)
+    throw new ConfigurationError([`${given.join(" ")} is not known; see --help`]);
+  await removeDemoKeys();
+});

@@ -1,0 +1,151 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import {
+  call,
+  createTestDatabase,
+  eventually,
+  type ServiceProcess,
+  startNatsProxy,
+  startServiceProcess,
+  startTestNats,
+  type TestDatabase,
+  type TestNats,
+} from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { operatorToken } from "./management-fixture.ts";
+
+/** Management in production over a database that `npm start` has filled with demo keys. */
+const program = fileURLToPath(new URL("../src/remove-demo-keys.ts", import.meta.url));
+const run = promisify(execFile);
+
+let database: TestDatabase;
+let nats: TestNats;
+let project: Awaited<ReturnType<typeof createProject>>;
+const running: ServiceProcess[] = [];
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  const management = await start("development");
+  project = await createProject(management.url);
+  await management.stop();
+});
+afterEach(async () => {
+  for (const process of running.splice(0)) await process.kill();
+});
+afterAll(async () => {
+  await Promise.all([database.drop(), nats.stop()]);
+});
+
+async function start(mode: string, postgresUrl = database.runtimeUrls.management) {
+  const process = await startServiceProcess("management", {
+    HALYARD_MODE: mode,
+    HOST: "127.0.0.1",
+    POSTGRES_URL: postgresUrl,
+    NATS_URL: nats.url,
+    OPERATOR_TOKEN: operatorToken,
+  });
+  running.push(process);
+  return process;
+}
+
+/** A project with keys of a demo user, whose address is in another case, and a key of somebody else. */
+async function createProject(url: string) {
+  const create = async (path: string, body: unknown) => {
+    const answer = await call(`${url}/api/v1${path}`, { method: "POST", key: operatorToken, body });
+    expect(answer.status).toBe(201);
+    return answer.body;
+  };
+  const organization = await create("/organizations", { name: "Demo", plan: "pro" });
+  const users = `/organizations/${organization.id}/users`;
+  const demo = await create(users, { email: "Demo@Example.com" });
+  const ada = await create(users, { email: "ada@example.com" });
+  const { id, environments } = await create(`/organizations/${organization.id}/projects`, {
+    name: "Demo",
+  });
+  const keys = `/projects/${id}/environments/${environments[0].id}/keys`;
+  const key = (userId: string, kind: string) =>
+    create(keys, { kind, name: "A key", user_id: userId });
+  return {
+    id,
+    demoKeys: [await key(demo.id, "server"), await key(demo.id, "client")],
+    key: await key(ada.id, "server"),
+  };
+}
+
+async function removeDemoKeys(...given: string[]) {
+  const { stdout } = await run(process.execPath, [program, ...given], {
+    env: { PATH: process.env.PATH, POSTGRES_URL: database.runtimeUrls.management },
+  });
+  return stdout;
+}
+
+const statusWith = async (url: string, key: string) =>
+  (await call(`${url}/api/v1/flags`, { key })).status;
+
+describe("given a database with demo keys", () => {
+  it("lets development start", async () => {
+    const { url } = await start("development");
+    await eventually(() => statusWith(url, project.demoKeys[0].key), {
+      until: (status) => status === 200,
+    });
+  });
+
+  it("ends the start of production with the command that removes the keys", async () => {
+    const message = await start("production").then(String, (error: Error) => error.message);
+    expect(message).toContain("management ended with 2 before it listened");
+    expect(message).toContain("2 API keys of the demo user demo@example.com");
+    expect(message).toContain("npm run remove-demo-keys");
+    expect(message).toContain("npm start -- --remove-demo-keys");
+  });
+
+  it("ends a production that started while PostgreSQL was unavailable", async () => {
+    let isOpen = false;
+    const address = new URL(database.runtimeUrls.management);
+    const proxy = await startNatsProxy(address.href, (client, server) => {
+      if (isOpen) client.pipe(server);
+      else client.destroy();
+    });
+    address.port = new URL(proxy.url).port;
+    const production = await start("production", address.href);
+    expect((await call(`${production.url}/readyz`)).status).toBe(503);
+    expect(await statusWith(production.url, project.demoKeys[0].key)).toBe(503);
+    isOpen = true;
+    expect(await production.exited).toBe(2);
+    expect(production.log()).toContain("npm run remove-demo-keys");
+    await proxy.close();
+  });
+});
+
+describe("given the command that removes demo keys", () => {
+  it("explains itself", async () => {
+    expect(await removeDemoKeys("--help")).toContain("npm run remove-demo-keys");
+  });
+
+  it("revokes the keys of the demo user on every service, and lets production start", async () => {
+    const development = await start("development");
+    const printed = await removeDemoKeys();
+    for (const { id } of project.demoKeys) expect(printed).toContain(`Revoked the demo key ${id}.`);
+    // The other process takes its keys from the snapshot alone.
+    await eventually(() => statusWith(development.url, project.demoKeys[0].key), {
+      until: (status) => status === 401,
+    });
+    const production = await start("production");
+    await eventually(() => statusWith(production.url, project.key.key), {
+      until: (status) => status === 200,
+    });
+    expect(await statusWith(production.url, project.demoKeys[0].key)).toBe(401);
+    const { body } = await call(`${production.url}/api/v1/projects/${project.id}/changes`, {
+      key: operatorToken,
+    });
+    const revoked = body.changes.filter(
+      ({ action }: { action: string }) => action === "key_revoked",
+    );
+    expect(revoked).toHaveLength(project.demoKeys.length);
+    expect((await call(`${production.url}/readyz`)).status).toBe(200);
+  });
+
+  it("changes nothing the second time", async () => {
+    expect(await removeDemoKeys()).toBe("The database contains no demo keys.\n");
+  });
+});

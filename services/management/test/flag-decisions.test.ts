@@ -1,0 +1,91 @@
+import type { UpdateFlag } from "@halyard/contracts";
+import { describe, expect, it } from "@jest/globals";
+import { decideChange } from "../src/flags/decide-change.ts";
+import { decideDelete } from "../src/flags/decide-delete.ts";
+import type { Flag, FlagState } from "../src/flags/flag.ts";
+import { checkIfMatch } from "../src/flags/precondition.ts";
+import type { OutboxMessage } from "../src/outbox/outbox-message.ts";
+
+const createdAt = new Date("2026-11-20T10:00:00.000Z");
+const environment = { id: "production", name: "production" };
+const created: Flag = {
+  id: "flag",
+  organizationId: "organization",
+  projectId: "project",
+  key: "checkout",
+  name: "Checkout",
+  description: "",
+  type: "release",
+  version: 1,
+  lastEventAt: createdAt,
+  createdAt,
+  updatedAt: createdAt,
+};
+const off: FlagState = {
+  flagId: "flag",
+  environmentId: "production",
+  enabled: false,
+  rolloutPercentage: 100,
+  targetingRules: [],
+  version: 1,
+  updatedAt: createdAt,
+};
+
+let ids = 0;
+const occasionAt = (now: Date) =>
+  ({
+    actor: { id: "ada", email: "ada@example.com" },
+    cause: "manual",
+    now,
+    newId: () => `id-${++ids}`,
+  }) as const;
+
+const timestampsOf = (messages: readonly OutboxMessage[]) =>
+  messages.flatMap((message) => (message.stream === "events" ? [message.event.timestamp] : []));
+
+describe("the timestamps of a flag's events", () => {
+  /** Each changes settings, switch and rollout, and so causes three events. */
+  const changes: UpdateFlag[] = [1, 2, 3].map((step) => ({
+    name: `Checkout ${step}`,
+    enabled: step % 2 === 1,
+    rollout_percentage: step,
+  }));
+
+  it.each([
+    ["the clock stands still", () => createdAt],
+    ["the clock goes back", (step: number) => new Date(createdAt.getTime() - step * 1_000)],
+    ["one millisecond passes between two changes", (step: number) => new Date(+createdAt + step)],
+  ])("increase with every event while %s", (_name, nowAt) => {
+    const timestamps = [createdAt.toISOString()];
+    let flag = created;
+    let state = off;
+    for (const [step, change] of changes.entries()) {
+      const decision = decideChange({ flag, state, environment }, change, occasionAt(nowAt(step)));
+      if (decision === "unchanged") throw new Error("Every change differs from the state before.");
+      timestamps.push(...timestampsOf(decision.messages));
+      flag = decision.flag;
+      state = decision.state;
+      expect(flag.lastEventAt.toISOString()).toBe(timestamps.at(-1));
+    }
+    const last = { flag, state, environment, states: [state] };
+    const deleted = decideDelete(last, occasionAt(nowAt(changes.length)));
+    timestamps.push(...timestampsOf(deleted.messages));
+    expect(timestamps).toHaveLength(1 + 3 * changes.length + 1);
+    expect(timestamps).toEqual([...new Set(timestamps)].sort());
+  });
+});
+
+describe("If-Match", () => {
+  const check = (ifMatch: string | undefined) => checkIfMatch(ifMatch, { version: 7 }, "/flag");
+
+  it.each([undefined, '"7"', '"6", "7"', '"6","7"', "*"])("accepts %s for version 7", (ifMatch) => {
+    expect(check(ifMatch)).toBeUndefined();
+  });
+
+  it.each(['"6"', 'W/"7"', 'w/"7"', '"6", W/"7"', "7", '"77"', '"7', ""])(
+    "refuses %s for version 7, because the comparison is strong",
+    (ifMatch) => {
+      expect(check(ifMatch)).toMatchObject({ refused: "CONFLICT_003", headers: { etag: '"7"' } });
+    },
+  );
+});
