@@ -145,8 +145,7 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
     slot.release();
     const unreachable = isUnreachable(error);
     if (unreachable) service.upstreams.leaveOut(upstream);
-    if (unreachable && attemptsLeft > 0)
-      void forward(exchange, attemptsLeft - 1);
+    if (unreachable && attemptsLeft > 0) void forward(exchange, attemptsLeft - 1);
     else if (brokeOff(error) && isRead(caller) && exchange.isRepeated !== true) {
       service.upstreams.leaveOut(upstream);
       void forward({ ...exchange, agent: exchange.newConnections, isRepeated: true }, attemptsLeft);

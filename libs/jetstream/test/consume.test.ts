@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { setAsideStream } from "@halyard/contracts";
-import { ensureSetAside } from "@halyard/jetstream";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { copySetAside } from "../src/set-aside.ts";
