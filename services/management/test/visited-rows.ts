@@ -15,7 +15,7 @@ export async function visitedRows<T>(
 }
 
 /** Rows that the transaction, and perhaps some before it, read by scans of the table or of its indexes. */
-export async function visitsOf(tx: Transaction, table: string): Promise<number> {
+async function visitsOf(tx: Transaction, table: string): Promise<number> {
   const [row] = await tx`
     select (seq_tup_read + idx_tup_fetch)::integer as rows
     from pg_stat_xact_user_tables where relname = ${table}`;

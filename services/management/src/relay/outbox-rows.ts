@@ -4,6 +4,7 @@ import type { Sql, Transaction } from "@halyard/postgres";
 import { encodePublished } from "../outbox/published-hint.ts";
 import { StreamMovedError } from "./failures.ts";
 import type { UnrecordedValue } from "./found-entries.ts";
+import { planEachTime } from "./plan-each-time.ts";
 
 /** The relay's questions to the outbox, and what it records there. */
 export type StreamName = "events" | "snapshot";
@@ -118,14 +119,17 @@ export async function recordFound(
 /** Returns whether one of these message ids belongs to no event of the outbox. */
 export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
   const ours = messageIds.filter((id) => uuidShape.test(id));
-  const [row] = await sql<[{ isUnknown: boolean }]>`
-    select exists (
-      select from unnest(${ours}::uuid[]) as event (id)
+  const [row] = await planEachTime<{ isUnknown: boolean }>(
+    sql,
+    `select exists (
+      select from unnest($1::uuid[]) as event (id)
       where not exists (
         select from outbox as row where row.stream = 'events' and row.message_id = event.id
       )
-    ) as "isUnknown"`;
-  return row.isUnknown;
+    ) as "isUnknown"`,
+    [ours],
+  );
+  return row?.isUnknown === true;
 }
 
 /** Returns the values of entries that have no recorded sequence, in the order of their rows. */
@@ -133,12 +137,15 @@ export async function unrecordedValues(
   sql: Sql,
   keys: readonly string[],
 ): Promise<UnrecordedValue[]> {
-  return sql<UnrecordedValue[]>`
-    select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
+  return planEachTime<UnrecordedValue>(
+    sql,
+    `select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
       sent_at is not null as "isSent"
     from outbox
-    where stream = 'snapshot' and stream_sequence is null and subject = any(${keys}::text[])
-    order by id`;
+    where stream = 'snapshot' and stream_sequence is null and subject = any($1::text[])
+    order by id`,
+    [keys],
+  );
 }
 
 /**
@@ -169,18 +176,20 @@ export async function readBacklog(
   sql: Sql,
   countUpTo: number,
 ): Promise<{ rows: number; oldestSeconds: number }> {
-  const [backlog] = await sql<[{ rows: number; oldestSeconds: number }]>`
-    select count(*)::integer as rows,
-           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float
-             as "oldestSeconds"
+  const [backlog] = await planEachTime<{ rows: number; oldestSeconds: number }>(
+    sql,
+    `select count(*)::integer as rows,
+      coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as "oldestSeconds"
     from (
       select created_at from outbox
       where sent_at is null
       -- The order of an index, so that no plan scans the sent rows.
       order by stream, id
-      limit ${countUpTo}
-    ) as unsent`;
-  return backlog;
+      limit $1::integer
+    ) as unsent`,
+    [countUpTo],
+  );
+  return backlog ?? { rows: 0, oldestSeconds: 0 };
 }
 
 export async function recordedStream(

@@ -1,4 +1,5 @@
 import type { Sql } from "@halyard/postgres";
+import { planEachTime } from "./plan-each-time.ts";
 
 /**
  * Unsent rows wait in queues: one for each organization and kind of message. A batch takes the oldest rows of
@@ -74,9 +75,7 @@ export async function unsentRows(
   kind: QueueKind,
   { rows, bytes, afterQueue }: BatchBounds & { afterQueue: string | undefined },
 ): Promise<UnsentBatch> {
-  // An unnamed statement is planned each time. A plan that was made for an almost empty table would scan all of
-  // it, until the next ANALYZE.
-  const found = await sql.unsafe<(UnsentRow & { lastQueue: string | null })[]>(selectBatch, [
+  const found = await planEachTime<UnsentRow & { lastQueue: string | null }>(sql, selectBatch, [
     // Before and after all names that begin with the kind and a space.
     afterQueue ?? kind,
     `${kind}!`,
