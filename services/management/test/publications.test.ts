@@ -31,7 +31,7 @@ describe("a write that waits for its rows", () => {
     expect(await isSettled(confirmed)).toBe(false);
   });
 
-  it("is confirmed at once when it has none", async () => {
+  it("is confirmed immediately without rows", async () => {
     expect(await publications.expect([]).confirmed).toBeUndefined();
   });
 

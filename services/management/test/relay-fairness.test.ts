@@ -17,7 +17,7 @@ import {
   whileLeading,
 } from "./relay-fixture.ts";
 
-/** The order in which the relay publishes the rows of several organizations. */
+/** The order of publications of several organizations. */
 const batchRows = 500;
 
 let rebuilds: Rebuilds;

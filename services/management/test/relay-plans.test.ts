@@ -112,7 +112,7 @@ type Work = (tx: Transaction, given: Given) => Promise<number>;
 
 type Statement = {
   name: string;
-  /** Reads unsent rows, of which the caller knows none. */
+  /** Searches for unsent rows. */
   isRead?: true;
   /** A record is part of a leader's transaction. */
   isRecord?: true;

@@ -108,7 +108,7 @@ describe("a write with messages", () => {
     expect(woken).toEqual([]);
   });
 
-  it("wakes nobody when it is rejected", async () => {
+  it("does not wake the relay when it is rejected", async () => {
     const result = await write(async ({ publish }) => {
       publish([message("one")]);
       return rejected;

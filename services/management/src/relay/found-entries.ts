@@ -5,9 +5,9 @@ export type FoundEntry = { key: string; sha256: string };
 export type UnrecordedValue = { id: number; key: string; sha256: string; isSent: boolean };
 
 /**
- * Compares entries that a former leader published with the rows of the outbox. A row of an older value that is
- * still unsent has to be settled. Otherwise it would be published after the newer value, and a reader that
- * starts in between would use it: for example a key that is already revoked.
+ * Compares entries that a former leader published with the rows of the outbox. Unsent rows of
+ * older values must be settled. Otherwise they are published after the newer value, and a reader that starts in
+ * between uses them: for example a key that is already revoked.
  */
 export function compareFound(
   entries: readonly FoundEntry[],

@@ -28,8 +28,8 @@ export type Lane = {
 };
 
 /**
- * The kinds of rows, each with batches of its own in turn. So a revocation waits for one batch of flags at most,
- * and a flag for one batch of keys.
+ * Kinds of rows. Batches of the kinds alternate, so a revocation waits for one batch of flags at most, and a flag
+ * for one batch of keys.
  */
 const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
   events: ["events"],

@@ -3,7 +3,7 @@ import { planEachTime } from "./plan-each-time.ts";
 
 /**
  * Unsent rows wait in queues: one for each organization and kind of message. A batch takes the oldest rows of
- * all queues of one kind, of each queue equally many, so a backlog of one organization does not delay another's
+ * all queues of one kind, equally many from each, so a backlog of one organization does not delay another's
  * change. All rows of an entity are in one queue, therefore their order is kept. There is no watermark, so a
  * row that commits late is found.
  */
@@ -27,8 +27,8 @@ const queue = `(outbox_queue(sent_at, stream, subject, payload) collate "C")`;
 /**
  * The first part finds the next queue behind the previous one. Each step, and each queue's rows, are the
  * beginning of a range of `outbox_queues`, so the number of visited rows is about that of returned rows,
- * however many are unsent. `queue` is compared as a range, because the equality of the first column would
- * allow the planner to scan the primary key in the order of `id`.
+ * however many are unsent. The queue is compared as a range: with an equality, a plan could scan the primary key in
+ * the order of `id`.
  */
 const selectBatch = `
   with recursive queues (queue, number) as (
