@@ -14,6 +14,7 @@ import { createLane } from "../src/relay/lane.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
 import { synchroniseLog } from "../src/relay/synchronise-log.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
+import { whileLeading } from "./relay-fixture.ts";
 
 /**
  * The relay against a real broker, disturbed in the ways that it has to survive. What whole processes
@@ -235,18 +236,9 @@ describe("given a log that is ahead of everything that is recorded", () => {
     await management.sql`
       update relay_streams set last_sequence = 0 where stream = 'events'`;
     const before = await logged();
-    const lease = createLease({
-      sql: management.sql,
-      name: "ahead",
-      holder: randomUUID(),
-      monotonicMs: () => performance.now(),
-    });
-    await lease.acquire();
-    const { lastSequence } = await synchroniseLog(
-      management.sql,
-      lease,
-      broker,
-      createPublications(),
+    const lease = leaseNamed("ahead");
+    const { lastSequence } = await whileLeading({ lease }, () =>
+      synchroniseLog(management.sql, lease, broker, createPublications()),
     );
     expect(lastSequence).toBe(before.at(-1)?.sequence);
     await createFlag();
@@ -332,7 +324,7 @@ describe("given a former leader that wakes up late", () => {
   /** A database as the former leader remembers it: with a row that it has yet to publish. */
   function unsentForever() {
     const row = { id: 1, messageId: randomUUID(), subject: "flag.created", payload: "{}" };
-    return (async () => [row]) as unknown as Management["sql"];
+    return { unsafe: async () => [row] } as unknown as Management["sql"];
   }
 });
 

@@ -3,14 +3,15 @@ import { completeKey, flagEventsStream, snapshotBucket } from "@halyard/contract
 import { readMessageIds, readPage, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
+import { compareFound, type FoundEntry } from "./found-entries.ts";
 import type { Lease } from "./lease.ts";
 import {
-  hasUnexplainedEntry,
   hasUnknownEvent,
   isRebuilding,
   recordedStream,
   recordStream,
-  type SnapshotEntryHash,
+  settle,
+  unrecordedValues,
 } from "./outbox-rows.ts";
 
 /**
@@ -45,25 +46,34 @@ async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<
   const recorded = await recordedStream(sql, "snapshot");
   // A full write records its stream before it completes the snapshot.
   if (recorded?.createdAt !== position.createdAt) return true;
-  // Entries of a rebuild have no rows. A rebuild that did not end begins again in any case.
-  if (isRebuilding(recorded)) return false;
   const { lastSequence } = position;
   if (lastSequence <= recorded.lastSequence) return false;
+  const overtaken: number[] = [];
   let read = recorded.lastSequence;
   while (read < lastSequence) {
     const page = await readEntries(broker, read + 1);
     // Only entries with a recorded sequence are ever removed, so the last one must be there.
     if (page.lastSequence === undefined) return true;
-    if (await hasUnexplainedEntry(sql, page.entries)) return true;
+    const keys = page.entries.map(({ key }) => key);
+    const compared = compareFound(page.entries, await unrecordedValues(sql, keys));
+    // Entries of a rebuild have no rows. A rebuild that did not end begins again in any case.
+    if (compared.hasUnexplained && !isRebuilding(recorded)) return true;
+    overtaken.push(...compared.overtaken);
     read = page.lastSequence;
   }
-  // The next look begins behind what this one has explained.
-  await lease.recordAsLeader((tx) => recordStream(tx, "snapshot", { ...recorded, lastSequence }));
+  await lease.recordAsLeader(async (tx) => {
+    await settle(
+      tx,
+      overtaken.map((id) => ({ id, sequence: null })),
+    );
+    // The next look begins behind what this one has explained.
+    await recordStream(tx, "snapshot", { ...recorded, lastSequence });
+  });
   return false;
 }
 
 async function readEntries({ connection, manager }: Broker, fromSequence: number) {
-  const entries: SnapshotEntryHash[] = [];
+  const entries: FoundEntry[] = [];
   const stream = snapshotBucket.streamName;
   const page = await readPage(
     { connection, manager, stream, fromSequence, pageSize },

@@ -5,19 +5,15 @@ import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
-import {
-  recordAdvanced,
-  recordSent,
-  type StreamName,
-  type UnsentRow,
-  unsentEntries,
-  unsentEvents,
-} from "./outbox-rows.ts";
+import { type NewestValue, newestValues } from "./newest-values.ts";
+import { recordAdvanced, recordSent, type SettledRow, type StreamName } from "./outbox-rows.ts";
+import { type QueueKind, type UnsentRow, unsentRows } from "./unsent-rows.ts";
 
 /**
- * A lane publishes one stream's rows of the outbox: read what is unsent, publish it behind the
- * stream's last sequence, record what was acknowledged, tell who waits for it. One batch is under
- * way at a time, so the order of rows is the order of messages.
+ * A lane publishes one stream's rows of the outbox. It reads a batch of unsent rows, publishes it behind the
+ * stream's last sequence, confirms it to waiting writes, and records it. One batch is under way at a time, so the
+ * rows of an entity are published in their order. Of several values of an entry in a batch, only the newest is
+ * published; the others are settled with it.
  */
 export type Lane = {
   /** Publishes until nothing is left. Answers how many messages it sent. */
@@ -29,6 +25,15 @@ export type Lane = {
   write(messages: readonly OutgoingMessage[]): Promise<void>;
   /** The last sequence that is recorded as published. */
   lastSequence(): number;
+};
+
+/**
+ * Kinds of rows. Batches of the kinds alternate, so a revocation waits for one batch of flags at most, and a flag
+ * for one batch of keys.
+ */
+const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
+  events: ["events"],
+  snapshot: ["keys", "flags"],
 };
 
 /** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
@@ -47,17 +52,16 @@ export function createLane(options: {
   isLeading: () => boolean;
 }): Lane {
   const { stream, sql, lease, broker, publications } = options;
-  const unsent = stream === "events" ? unsentEvents : unsentEntries;
+  const lastQueues = new Map<QueueKind, string | undefined>();
   let lastSequence = options.lastSequence;
 
   return {
     async drain() {
       let sent = 0;
       for (;;) {
-        const rows = await unsent(sql, batchBounds);
-        if (rows.length === 0) return sent;
-        await publish(rows);
-        sent += rows.length;
+        const before = sent;
+        for (const kind of kindsOf[stream]) sent += await publish(await nextRows(kind));
+        if (sent === before) return sent;
       }
     },
     async write(messages) {
@@ -74,33 +78,43 @@ export function createLane(options: {
     lastSequence: () => lastSequence,
   };
 
-  async function publish(rows: readonly UnsentRow[]): Promise<void> {
-    if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
-    const result = await publishFenced(broker.client, rows.map(outgoing), lastSequence);
-    const acknowledged = rows.flatMap((row, index) => {
-      const sequence = result.sequences[index];
-      return sequence === undefined ? [] : [{ id: row.id, subject: row.subject, sequence }];
-    });
-    const revision = revisionOf(acknowledged.at(-1)?.sequence);
-    publications.confirm(
-      acknowledged.map((message) => message.id),
-      revision,
-    );
-    if (acknowledged.length > 0) {
-      const settled = await lease.recordAsLeader((tx) =>
-        recordSent(tx, stream, acknowledged, { recordedBefore: lastSequence, revision }),
-      );
-      publications.confirm(settled, revision);
-    }
-    if (result.failure !== undefined)
-      throw new StreamMovedError("not everything was acknowledged", { cause: result.failure });
-    lastSequence += rows.length;
-    if (acknowledged.at(-1)?.sequence !== lastSequence)
-      throw new StreamMovedError("the broker had seen a message before");
+  async function nextRows(kind: QueueKind): Promise<readonly UnsentRow[]> {
+    const afterQueue = lastQueues.get(kind);
+    const { rows, lastQueue } = await unsentRows(sql, kind, { ...batchBounds, afterQueue });
+    lastQueues.set(kind, lastQueue);
+    // After the last queue, the first one follows.
+    return rows.length === 0 && afterQueue !== undefined ? nextRows(kind) : rows;
   }
 
-  function revisionOf(sequence: number | undefined): SnapshotRevision | undefined {
-    if (options.epoch === undefined || sequence === undefined) return undefined;
+  /** Publishes a batch. Returns the number of messages. */
+  async function publish(rows: readonly UnsentRow[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
+    const values = stream === "events" ? everyValue(rows) : newestValues(rows);
+    const messages = values.map(({ row }) => outgoing(row));
+    const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
+    const acknowledged = sequences.findLast((sequence) => sequence !== undefined);
+    if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
+    if (failure !== undefined)
+      throw new StreamMovedError("not everything was acknowledged", { cause: failure });
+    lastSequence += messages.length;
+    if (acknowledged !== lastSequence)
+      throw new StreamMovedError("the broker had seen a message before");
+    return messages.length;
+  }
+
+  async function record(rows: readonly SettledRow[], acknowledged: number): Promise<void> {
+    const revision = revisionOf(acknowledged);
+    publications.confirm(
+      rows.map(({ id }) => id),
+      revision,
+    );
+    const sequences = { lastSequence: acknowledged, recordedBefore: lastSequence };
+    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }));
+  }
+
+  function revisionOf(sequence: number): SnapshotRevision | undefined {
+    if (options.epoch === undefined) return undefined;
     return { epoch: options.epoch, revision: sequence };
   }
 
@@ -109,4 +123,19 @@ export function createLane(options: {
       ? { subject: row.subject, payload: row.payload, messageId: row.messageId }
       : { subject: snapshotBucket.subjectPrefix + row.subject, payload: row.payload };
   }
+}
+
+const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>
+  rows.map((row) => ({ row, overtaken: [] }));
+
+/** Returns the rows that acknowledged messages settle. */
+function settledBy(
+  values: readonly NewestValue[],
+  sequences: readonly (number | undefined)[],
+): SettledRow[] {
+  return values.flatMap(({ row, overtaken }, index) => {
+    const sequence = sequences[index];
+    if (sequence === undefined) return [];
+    return [{ id: row.id, sequence }, ...overtaken.map((id) => ({ id, sequence: null }))];
+  });
 }

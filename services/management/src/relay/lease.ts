@@ -81,6 +81,8 @@ export function createLease(options: {
         const tx = plainTransaction as unknown as Transaction;
         const rows = await tx`
           select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true),
+                 -- A plan that was made for an almost empty outbox would scan all of it, until the next ANALYZE.
+                 set_config('plan_cache_mode', 'force_custom_plan', true),
                  case when current_setting('transaction_timeout', true) is not null then
                    set_config('transaction_timeout', ${String(transactionPatienceMs)}, true)
                  end

@@ -3,58 +3,16 @@ import type { StreamPosition } from "@halyard/jetstream";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { encodePublished } from "../outbox/published-hint.ts";
 import { StreamMovedError } from "./failures.ts";
+import type { UnrecordedValue } from "./found-entries.ts";
+import { planEachTime } from "./plan-each-time.ts";
 
 /** The relay's questions to the outbox, and what it records there. */
 export type StreamName = "events" | "snapshot";
 
-export type UnsentRow = { id: number; messageId: string; subject: string; payload: string };
-
-export type Sent = { id: number; subject: string; sequence: number };
+/** A row that needs no publication any more; without a sequence if a newer value of its entry was published. */
+export type SettledRow = { id: number; sequence: number | null };
 
 export type RecordedStream = { createdAt: string; lastSequence: number; baseSequence: number };
-
-/** Bounds of a batch: rows that cost few round trips, and bytes that a broker takes in milliseconds. */
-export type BatchBounds = { rows: number; bytes: number };
-
-/**
- * The oldest unsent rows of a stream, as many as fit the bounds, and at least one. There is no
- * watermark: a row that commits late is found all the same.
- */
-const oldestUnsent = (sql: Sql, stream: StreamName, bounds: BatchBounds) => sql`
-  select measured.id, measured.message_id as "messageId", measured.subject, measured.payload
-  from (
-    select oldest.*,
-           sum(octet_length(oldest.payload)) over (order by oldest.id)
-             - octet_length(oldest.payload) as bytes_before
-    from (
-      select id, message_id, subject, payload
-      from outbox
-      where stream = ${stream} and sent_at is null
-      order by id
-      limit ${bounds.rows}
-    ) as oldest
-  ) as measured
-  where measured.bytes_before < ${bounds.bytes}`;
-
-/** Unsent events, oldest first. */
-export async function unsentEvents(sql: Sql, bounds: BatchBounds): Promise<UnsentRow[]> {
-  return sql<UnsentRow[]>`${oldestUnsent(sql, "events", bounds)} order by measured.id`;
-}
-
-/**
- * Unsent entries of the snapshot, oldest first, and of each entry among them only the newest value: the
- * snapshot keeps what is. A value that is newer still comes with a later batch, and so after this one.
- */
-export async function unsentEntries(sql: Sql, bounds: BatchBounds): Promise<UnsentRow[]> {
-  return sql<UnsentRow[]>`
-    select newest.*
-    from (
-      select distinct on (batch.subject) batch.*
-      from (${oldestUnsent(sql, "snapshot", bounds)}) as batch
-      order by batch.subject, batch.id desc
-    ) as newest
-    order by newest.id`;
-}
 
 /** On this channel the leader tells the other replicas which rows their writers need not wait for. */
 export const publishedChannel = "outbox_published";
@@ -76,43 +34,48 @@ export async function notifyPublished(
 }
 
 /**
- * Records what the broker acknowledged. An entry takes the older unsent values of the same entry with
- * it. Answers the ids of all rows that are settled by it. Rejects when the database has lost the sequence
- * that this leader recorded before: then it may have lost rows too, and the new record would hide that.
+ * Records rows of a batch that the broker acknowledged, and notifies the other replicas. Rejects when the
+ * database has lost the sequence that this leader recorded before: then it may have lost rows too, and the new
+ * record would hide that.
  */
 export async function recordSent(
   tx: Transaction,
   stream: StreamName,
-  sent: readonly Sent[],
-  { recordedBefore, revision }: { recordedBefore: number; revision?: SnapshotRevision | undefined },
-): Promise<number[]> {
-  const lastSequence = Math.max(...sent.map((message) => message.sequence));
-  const ids = sent.map((message) => message.id);
-  const recorded = tx<{ id: number }[]>`
+  rows: readonly SettledRow[],
+  {
+    revision,
+    ...sequences
+  }: {
+    lastSequence: number;
+    recordedBefore: number;
+    revision: SnapshotRevision | undefined;
+  },
+): Promise<void> {
+  // Sent together, they cost one round trip to the database.
+  await Promise.all([
+    settle(tx, rows),
+    recordAdvanced(tx, stream, sequences),
+    notifyPublished(
+      tx,
+      rows.map(({ id }) => id),
+      revision,
+    ),
+  ]);
+}
+
+/**
+ * Settles rows by a list of ids. With the join alone, a plan would read all rows. With `sent_at is null` beside it,
+ * one would compare each unsent row with each one of the list.
+ */
+export async function settle(tx: Transaction, rows: readonly SettledRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const ids = rows.map(({ id }) => id);
+  await tx`
     update outbox as row
-    set sent_at = clock_timestamp(), stream_sequence = sent.sequence
-    from unnest(${ids}::bigint[], ${sent.map((message) => message.sequence)}::bigint[])
-      as sent (id, sequence)
-    where row.id = sent.id and row.sent_at is null
-    returning row.id`;
-  const overtaken = tx<{ id: number }[]>`
-    update outbox as row
-    set sent_at = clock_timestamp()
-    from unnest(${ids}::bigint[], ${sent.map((message) => message.subject)}::text[])
-      as sent (id, subject)
-    where ${stream} = 'snapshot'
-      and row.stream = 'snapshot'
-      and row.sent_at is null
-      and row.id < ${Math.max(...ids)}
-      and row.subject = sent.subject
-      and row.id < sent.id
-    returning row.id`;
-  const advanced = recordAdvanced(tx, stream, { lastSequence, recordedBefore });
-  // Sent together, they cost one way to the database and back.
-  const [ofSent, ofOvertaken] = await Promise.all([recorded, overtaken, advanced]);
-  const settled = [...ofSent, ...ofOvertaken].map((row) => row.id);
-  if (settled.length > 0) await notifyPublished(tx, settled, revision);
-  return settled;
+    set sent_at = clock_timestamp(), stream_sequence = settled.sequence
+    from unnest(${ids}::bigint[], ${rows.map(({ sequence }) => sequence)}::bigint[])
+      as settled (id, sequence)
+    where row.id = any(${ids}::bigint[]) and row.id = settled.id`;
 }
 
 /**
@@ -140,81 +103,49 @@ export async function recordFound(
   found: ReadonlyMap<string, number>,
 ): Promise<number[]> {
   // Whatever else stands in the log, our own message ids are UUIDs.
-  const ours = [...found].filter(([messageId]) => uuidShape.test(messageId));
-  if (ours.length === 0) return [];
-  const rows = await tx<{ id: number }[]>`
-    update outbox as row
-    set sent_at = clock_timestamp(), stream_sequence = found.sequence
-    from unnest(
-      ${ours.map(([messageId]) => messageId)}::uuid[],
-      ${ours.map(([, sequence]) => sequence)}::bigint[]
-    ) as found (message_id, sequence)
-    where row.stream = 'events'
-      and row.sent_at is null
-      and row.message_id = found.message_id
-    returning row.id`;
-  return rows.map((row) => row.id);
-}
-
-/**
- * Settles unsent entries that a newer unsent value of the same entry has overtaken. A former leader
- * may have written the newer one and died before it could say so; then the older one, in a batch
- * without the newer, would be written after it.
- */
-export async function settleOvertaken(tx: Transaction): Promise<void> {
-  await tx`
-    update outbox as row
-    set sent_at = clock_timestamp()
-    from (
-      select subject, max(id) as newest_id
-      from outbox
-      where stream = 'snapshot' and sent_at is null
-      group by subject
-    ) as entry
-    where row.stream = 'snapshot'
-      and row.sent_at is null
-      and row.subject = entry.subject
-      and row.id < entry.newest_id`;
+  const ours = [...found.keys()].filter((messageId) => uuidShape.test(messageId));
+  const rows = await tx<{ id: number; messageId: string; isSent: boolean }[]>`
+    select id, message_id as "messageId", sent_at is not null as "isSent"
+    from outbox
+    where stream = 'events' and message_id = any(${ours}::uuid[])`;
+  const unsent = rows.filter(({ isSent }) => !isSent);
+  await settle(
+    tx,
+    unsent.map(({ id, messageId }) => ({ id, sequence: found.get(messageId) ?? null })),
+  );
+  return unsent.map(({ id }) => id);
 }
 
 /** Returns whether one of these message ids belongs to no event of the outbox. */
 export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
   const ours = messageIds.filter((id) => uuidShape.test(id));
-  const [row] = await sql<[{ isUnknown: boolean }]>`
-    select exists (
-      select from unnest(${ours}::uuid[]) as event (id)
+  const [row] = await planEachTime<{ isUnknown: boolean }>(
+    sql,
+    `select exists (
+      select from unnest($1::uuid[]) as event (id)
       where not exists (
         select from outbox as row where row.stream = 'events' and row.message_id = event.id
       )
-    ) as "isUnknown"`;
-  return row.isUnknown;
+    ) as "isUnknown"`,
+    [ours],
+  );
+  return row?.isUnknown === true;
 }
 
-export type SnapshotEntryHash = { key: string; sha256: string };
-
-/**
- * Returns whether one of these entries has no row without a recorded sequence. Such rows are unsent, or
- * a newer value has overtaken them.
- */
-export async function hasUnexplainedEntry(
+/** Returns the values of entries that have no recorded sequence, in the order of their rows. */
+export async function unrecordedValues(
   sql: Sql,
-  entries: readonly SnapshotEntryHash[],
-): Promise<boolean> {
-  const [row] = await sql<[{ isUnexplained: boolean }]>`
-    select exists (
-      select key, sha256
-      from unnest(
-        ${entries.map(({ key }) => key)}::text[],
-        ${entries.map(({ sha256 }) => sha256)}::text[]
-      ) as entry (key, sha256)
-      except
-      select subject, encode(sha256(convert_to(payload, 'UTF8')), 'hex')
-      from outbox
-      where stream = 'snapshot'
-        and (sent_at is null or (sent_at is not null and stream_sequence is null))
-        and subject = any(${entries.map(({ key }) => key)}::text[])
-    ) as "isUnexplained"`;
-  return row.isUnexplained;
+  keys: readonly string[],
+): Promise<UnrecordedValue[]> {
+  return planEachTime<UnrecordedValue>(
+    sql,
+    `select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
+      sent_at is not null as "isSent"
+    from outbox
+    where stream = 'snapshot' and stream_sequence is null and subject = any($1::text[])
+    order by id`,
+    [keys],
+  );
 }
 
 /**
@@ -230,13 +161,13 @@ export async function forgetEventsAfter(
   const rows = await tx`
     update outbox
     set sent_at = null, stream_sequence = null
-    where id in (
+    where id = any(array(
       select id from outbox
       where stream = 'events' and sent_at is not null and stream_sequence > ${sequence}
         and created_at > clock_timestamp() - ${flagEventsStream.maxAgeMs} * interval '1 millisecond'
       order by stream_sequence
       limit ${limit}
-    )`;
+    ))`;
   return rows.count;
 }
 
@@ -245,12 +176,20 @@ export async function readBacklog(
   sql: Sql,
   countUpTo: number,
 ): Promise<{ rows: number; oldestSeconds: number }> {
-  const [backlog] = await sql<[{ rows: number; oldestSeconds: number }]>`
-    select count(*)::integer as rows,
-           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float
-             as "oldestSeconds"
-    from (select created_at from outbox where sent_at is null limit ${countUpTo}) as unsent`;
-  return backlog;
+  const [backlog] = await planEachTime<{ rows: number; oldestSeconds: number }>(
+    sql,
+    `select count(*)::integer as rows,
+      coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as "oldestSeconds"
+    from (
+      select created_at from outbox
+      where sent_at is null
+      -- The order of an index, so that no plan scans the sent rows.
+      order by stream, id
+      limit $1::integer
+    ) as unsent`,
+    [countUpTo],
+  );
+  return backlog ?? { rows: 0, oldestSeconds: 0 };
 }
 
 export async function recordedStream(

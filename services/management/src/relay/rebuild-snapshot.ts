@@ -13,7 +13,7 @@ import { LeadershipLostError } from "./failures.ts";
 import { readFullState } from "./full-state.ts";
 import { createLane } from "./lane.ts";
 import type { Lease } from "./lease.ts";
-import { recordRebuilding, recordStream, settleOvertaken } from "./outbox-rows.ts";
+import { recordRebuilding, recordStream } from "./outbox-rows.ts";
 import type { SnapshotOptions, SnapshotStanding } from "./synchronise-snapshot.ts";
 
 /**
@@ -46,11 +46,7 @@ export async function rebuildSnapshot(
   broker.logger.info({ epoch }, "rebuilding the snapshot");
   const start = await ensureSnapshot(broker.manager, broker.replicas);
   const { createdAt } = start;
-  await lease.recordAsLeader(async (tx) => {
-    // A lane locks rows before the stream as well, so the two cannot deadlock.
-    await settleOvertaken(tx);
-    await recordRebuilding(tx, start);
-  });
+  await lease.recordAsLeader((tx) => recordRebuilding(tx, start));
   const { plans, publications, isLeading } = options;
   const lane = createLane({
     ...{ stream: "snapshot", sql, lease, broker, publications, epoch, isLeading },

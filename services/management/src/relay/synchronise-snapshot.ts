@@ -11,7 +11,7 @@ import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
 import { StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
-import { recordedStream, settleOvertaken } from "./outbox-rows.ts";
+import { recordedStream } from "./outbox-rows.ts";
 import { rebuildSnapshot } from "./rebuild-snapshot.ts";
 
 export type SnapshotOptions = {
@@ -26,8 +26,8 @@ export type SnapshotStanding = StreamPosition & { epoch: string };
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot is rebuilt from
  * the tables if it is missing, incomplete, not recorded, or if it lost its newest entries because the
- * broker died before its disk had them. Entries that were published without being recorded do no harm: of
- * each entry only the newest value is unsent from here on, and sending that again changes nothing.
+ * broker died before its disk had them. Entries that were published without being recorded do no harm: no
+ * older value of them is unsent any more, and publishing the same value again changes nothing.
  *
  * A bucket that lost its end may also lack entries that the lost ones had replaced. It must not be read
  * until it is rebuilt, so its entry `complete` is removed first.
@@ -56,7 +56,6 @@ export async function synchroniseSnapshot(
   if (position.lastSequence > recorded.lastSequence)
     throw new StreamMovedError("the snapshot grew after it was compared with the outbox");
 
-  await lease.recordAsLeader(settleOvertaken);
   const epoch = await readEpoch(broker.manager);
   if (epoch === undefined) throw new StreamMovedError("the snapshot has no epoch");
   return { ...position, epoch };

@@ -1,0 +1,86 @@
+import type { Sql } from "@halyard/postgres";
+import { planEachTime } from "./plan-each-time.ts";
+
+/**
+ * Unsent rows wait in queues: one for each organization and kind of message. A batch takes the oldest rows of
+ * all queues of one kind, equally many from each, so a backlog of one organization does not delay another's
+ * change. All rows of an entity are in one queue, therefore their order is kept. There is no watermark, so a
+ * row that commits late is found.
+ */
+export type QueueKind = "events" | "keys" | "flags";
+
+export type UnsentRow = { id: number; messageId: string; subject: string; payload: string };
+
+/** Bounds of a batch: rows that cost few round trips, and bytes that a broker takes in milliseconds. */
+export type BatchBounds = { rows: number; bytes: number };
+
+export type UnsentBatch = {
+  /** In the order of their ids: as many as fit the bounds, and at least one if any is unsent. */
+  rows: UnsentRow[];
+  /** Set when there may be more queues than the batch has rows. The next batch begins after this queue. */
+  lastQueue: string | undefined;
+};
+
+/** As in the index `outbox_queues`. */
+const queue = `(outbox_queue(sent_at, stream, subject, payload) collate "C")`;
+
+/**
+ * The first part finds the next queue behind the previous one. Each step, and each queue's rows, are the
+ * beginning of a range of `outbox_queues`, so the number of visited rows is about that of returned rows,
+ * however many are unsent. The queue is compared as a range: with an equality, a plan could scan the primary key in
+ * the order of `id`.
+ */
+const selectBatch = `
+  with recursive queues (queue, number) as (
+    (
+      select ${queue}, 1 from outbox
+      where ${queue} > $1 and ${queue} < $2
+      order by ${queue}, id
+      limit 1
+    )
+    union all
+    select next.queue, queues.number + 1
+    from queues
+    cross join lateral (
+      select ${queue} as queue from outbox
+      where ${queue} > queues.queue and ${queue} < $2
+      order by ${queue}, id
+      limit 1
+    ) as next
+    where queues.number < $3::integer
+  ), oldest as (
+    select row.*, row_number() over (partition by queues.queue order by row.id) as place
+    from queues
+    cross join lateral (
+      select id, message_id, subject, payload from outbox
+      where ${queue} >= queues.queue and ${queue} <= queues.queue
+      order by ${queue}, id
+      limit (select ceil($3::float / count(*)) from queues)
+    ) as row
+  ), measured as (
+    select *, sum(octet_length(payload)) over (order by place, id) - octet_length(payload) as bytes_before
+    from oldest
+    order by place, id
+    limit $3::integer
+  )
+  select id, message_id as "messageId", subject, payload,
+    (select queue from queues where number = $3::integer) as "lastQueue"
+  from measured
+  where bytes_before < $4::integer
+  order by id`;
+
+/** Returns the next rows of a kind, from the queues after `afterQueue` or from the first one. */
+export async function unsentRows(
+  sql: Pick<Sql, "unsafe">,
+  kind: QueueKind,
+  { rows, bytes, afterQueue }: BatchBounds & { afterQueue: string | undefined },
+): Promise<UnsentBatch> {
+  const found = await planEachTime<UnsentRow & { lastQueue: string | null }>(sql, selectBatch, [
+    // Before and after all names that begin with the kind and a space.
+    afterQueue ?? kind,
+    `${kind}!`,
+    rows,
+    bytes,
+  ]);
+  return { rows: found, lastQueue: found[0]?.lastQueue ?? undefined };
+}

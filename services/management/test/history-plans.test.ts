@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { findChangeSequence, listChanges } from "../src/audit/change-store.ts";
+import { findSequence, listHistory, readNewestEntries } from "../src/history/history-store.ts";
+import { visitedRows } from "./visited-rows.ts";
+
+/** The plans of the statements over history and audit log, where most rows are not asked for. */
+const others = 20_000;
+const entries = 100;
+const limit = 10;
+
+const ids = {
+  flagId: randomUUID(),
+  environmentId: randomUUID(),
+  projectId: randomUUID(),
+  entryId: randomUUID(),
+  changeId: randomUUID(),
+};
+const { flagId, environmentId, projectId } = ids;
+
+let database: TestDatabase;
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const url = database.runtimeUrls.management;
+  sql = connectPostgres({
+    url,
+    name: "test",
+    maxConnections: 1,
+    logger: pino({ level: "silent" }),
+  });
+  const admin = connectAsSuperuser(database.adminUrl, "management");
+  // Entries of the project that are of another flag and environment, and the older ones of the same flag.
+  for (const [count, flag, environment] of [
+    [others, null, null],
+    [entries, flagId, environmentId],
+  ] as const) {
+    await admin`
+      insert into history (id, flag_id, environment_id, enabled, rollout_percentage, targeting_rules,
+        change_type, changed_by, changed_at)
+      select gen_random_uuid(), coalesce(${flag}::uuid, gen_random_uuid()),
+        coalesce(${environment}::uuid, gen_random_uuid()), true, 0, '[]', 'manual',
+        gen_random_uuid(), now()
+      from generate_series(1, ${count})`;
+    await admin`
+      insert into changes (id, project_id, environment_id, flag_id, flag_key, action, cause, actor_id,
+        actor_email, changed_at)
+      select gen_random_uuid(), ${projectId}, coalesce(${environment}::uuid, gen_random_uuid()),
+        coalesce(${flag}::uuid, gen_random_uuid()), 'a-flag', 'state', 'manual',
+        gen_random_uuid(), 'ada@example.com', now()
+      from generate_series(1, ${count})`;
+  }
+  await admin`analyze history, changes`;
+  await admin.end();
+}, 60_000);
+afterAll(async () => {
+  await sql?.end();
+  await database?.drop();
+});
+
+type Work = (sql: Sql) => Promise<unknown>;
+
+const place = { flagId, environmentId };
+const page = { beforeSequence: null, limit };
+
+const ofHistory: [string, Work][] = [
+  ["a page", (tx) => listHistory(tx, place, page)],
+  [
+    "an older page",
+    (tx) => listHistory(tx, place, { beforeSequence: others + entries / 2, limit }),
+  ],
+  ["the newest entries", (tx) => readNewestEntries(tx as never, place, limit)],
+  ["the place of an entry", (tx) => findSequence(tx, place, ids.entryId)],
+];
+
+const ofChanges: [string, Work][] = [
+  ["a page", (tx) => listChanges(tx, { projectId }, page)],
+  ["a page of a flag", (tx) => listChanges(tx, { projectId, flagId }, page)],
+  ["a page of an environment", (tx) => listChanges(tx, { projectId, environmentId }, page)],
+  ["the place of a change", (tx) => findChangeSequence(tx, ids)],
+];
+
+describe.each([
+  { table: "history", statements: ofHistory },
+  { table: "changes", statements: ofChanges },
+])("a read of $table", ({ table, statements }) => {
+  it.each(statements)("visits few rows for %s", async (_what, work) => {
+    const { visited } = await visitedRows(sql, table, async (tx) => work(tx as unknown as Sql));
+    expect(visited).toBeLessThanOrEqual(limit + 1);
+  });
+});

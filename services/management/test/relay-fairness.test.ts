@@ -1,0 +1,160 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { createPublications } from "../src/outbox/publications.ts";
+import type { StreamName } from "../src/relay/outbox-rows.ts";
+import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
+import {
+  eventRow,
+  flagRow,
+  insertRows,
+  keyRow,
+  type NewRow,
+  observed,
+  openLane,
+  organizationOf,
+  type Publication,
+  unsentCount,
+  whileLeading,
+} from "./relay-fixture.ts";
+
+/** The order of publications of several organizations. */
+const batchRows = 500;
+
+let rebuilds: Rebuilds;
+let large: string;
+let small: string;
+
+beforeAll(async () => {
+  rebuilds = await openRebuilds();
+});
+beforeEach(() => {
+  large = randomUUID();
+  small = randomUUID();
+});
+afterAll(() => rebuilds?.close());
+
+const rowsOf = (count: number, row: () => NewRow) => Array.from({ length: count }, row);
+
+/** Publishes what is unsent, and a row that is committed while the first batch is published. */
+async function publishWith(stream: StreamName, rows: readonly NewRow[], late?: NewRow) {
+  const published: Publication[] = [];
+  let committed: Promise<unknown> | undefined;
+  const broker = observed(rebuilds.broker, (publication) => {
+    published.push(publication);
+    if (late !== undefined) committed ??= insertRows(rebuilds.sql, [late]);
+    return committed?.then(() => undefined);
+  });
+  await whileLeading(rebuilds, async () => {
+    const lane = await openLane(rebuilds, stream, { broker });
+    await insertRows(rebuilds.sql, rows);
+    await lane.drain();
+  });
+  expect(await unsentCount(rebuilds.sql)).toBe(0);
+  return published;
+}
+
+const versionOf = ({ payload }: Publication): number => JSON.parse(payload).version;
+
+const positionOf = (organizationId: string, published: readonly Publication[]) =>
+  published.findIndex((publication) => organizationOf(publication) === organizationId);
+
+describe("given 10,000 unsent rows of one organization", () => {
+  it("publishes the revocation of another one's key next", async () => {
+    const rows = rowsOf(10_000, () => flagRow(large));
+    const published = await publishWith("snapshot", rows, keyRow(small));
+    expect(published).toHaveLength(10_001);
+    expect(positionOf(small, published)).toBe(batchRows);
+  });
+
+  it("publishes another one's flag with the next batch", async () => {
+    const rows = rowsOf(10_000, () => flagRow(large));
+    const published = await publishWith("snapshot", rows, flagRow(small));
+    expect(positionOf(small, published)).toBeLessThan(2 * batchRows);
+  });
+
+  it("publishes another one's flag after one batch of keys", async () => {
+    const rows = rowsOf(10_000, () => keyRow(large, randomUUID()));
+    const published = await publishWith("snapshot", rows, flagRow(small));
+    expect(positionOf(small, published)).toBe(batchRows);
+  });
+
+  it("publishes another one's event with the next batch", async () => {
+    const rows = rowsOf(10_000, () => eventRow(large));
+    const published = await publishWith("events", rows, eventRow(small));
+    expect(positionOf(small, published)).toBeLessThan(2 * batchRows);
+  });
+});
+
+describe("given unsent rows of several organizations", () => {
+  it("publishes equally many of each in a batch", async () => {
+    const others = rowsOf(4, () => flagRow(randomUUID()));
+    const rows = others.flatMap((other) => {
+      const [organizationId = ""] = other.subject.split(".");
+      return rowsOf(300, () => flagRow(organizationId));
+    });
+    const published = await publishWith("snapshot", rows);
+    const first = Map.groupBy(published.slice(0, batchRows), organizationOf);
+    expect([...first.values()].map(({ length }) => length)).toEqual([125, 125, 125, 125]);
+  });
+
+  it("publishes one row of each before the second ones, when a batch cannot have all of them", async () => {
+    const organizations = rowsOf(2 * batchRows + 1, () => flagRow(randomUUID())).map(
+      ({ subject }) => subject.split(".")[0] ?? "",
+    );
+    const rows = organizations.flatMap((id) => rowsOf(2, () => flagRow(id)));
+    const published = await publishWith("snapshot", rows);
+    expect(published).toHaveLength(rows.length);
+    const first = new Set(published.slice(0, 2 * batchRows).map(organizationOf));
+    expect(first.size).toBe(2 * batchRows);
+  });
+
+  it("publishes events that name no organization", async () => {
+    const event = { ...eventRow(small), payload: "{}" };
+    expect(await publishWith("events", [event, eventRow(large)])).toHaveLength(2);
+  });
+
+  it("publishes the events of each flag in the order of their rows", async () => {
+    const organizations = [large, small, randomUUID(), randomUUID()];
+    const flags = rowsOf(40, () => flagRow(small)).map(({ subject }) => subject);
+    const rows = Array.from({ length: 3_000 }, (_, number) => {
+      const organizationId = organizations[number % organizations.length] as string;
+      const flag = { id: flags[number % flags.length] };
+      const payload = JSON.stringify({ organization_id: organizationId, flag, number });
+      return { ...eventRow(organizationId), payload };
+    });
+    const published = (await publishWith("events", rows)).map(({ payload }) => JSON.parse(payload));
+    expect(published).toHaveLength(rows.length);
+    for (const ofFlag of Map.groupBy(published, ({ flag }) => flag.id).values()) {
+      const numbers = ofFlag.map(({ number }) => number);
+      expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    }
+  });
+});
+
+describe("given several values of one entry", () => {
+  it("publishes the newest of a batch, and confirms the writes of all of them", async () => {
+    const publications = createPublications();
+    const published: Publication[] = [];
+    const broker = observed(rebuilds.broker, (publication) => {
+      published.push(publication);
+      return undefined;
+    });
+    const values = [keyRow(small, "a-key", 1), keyRow(small, "a-key", 2)];
+    await whileLeading(rebuilds, async () => {
+      const lane = await openLane(rebuilds, "snapshot", { broker, publications });
+      const ids = await insertRows(rebuilds.sql, values);
+      const writes = ids.map((id) => publications.expect([id]).confirmed);
+      await lane.drain();
+      const [older, newest] = await Promise.all(writes);
+      expect(older).toEqual(newest);
+      expect(newest?.revision).toBe(lane.lastSequence());
+    });
+    expect(published.map(versionOf)).toEqual([2]);
+  });
+
+  it("publishes a value that is committed while an older one is published", async () => {
+    const newer = keyRow(small, "a-key", 2);
+    const published = await publishWith("snapshot", [keyRow(small, "a-key", 1)], newer);
+    expect(published.map(versionOf)).toEqual([1, 2]);
+  });
+});

@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto";
+import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import { createPublications, type Publications } from "../src/outbox/publications.ts";
+import type { Broker } from "../src/relay/broker.ts";
+import { createLane } from "../src/relay/lane.ts";
+import type { StreamName } from "../src/relay/outbox-rows.ts";
+import { synchroniseLog } from "../src/relay/synchronise-log.ts";
+import type { Rebuilds } from "./rebuild-fixture.ts";
+
+/** Rows of the outbox as changes write them, and lanes that publish them while the test leads. */
+export type NewRow = { stream: StreamName; subject: string; payload: string };
+
+export const flagRow = (organizationId: string, { flagId = randomUUID(), version = 1 } = {}) => ({
+  stream: "snapshot" as const,
+  subject: `${organizationId}.flag.${environmentId}.${flagId}`,
+  payload: JSON.stringify({ flag_id: flagId, version }),
+});
+
+export const keyRow = (organizationId: string, keyId = "a-key", version = 1) => ({
+  stream: "snapshot" as const,
+  subject: `${organizationId}.key.${keyId}`,
+  payload: JSON.stringify({ deleted: true, version }),
+});
+
+export const eventRow = (organizationId: string, flagId: string = randomUUID()) => ({
+  stream: "events" as const,
+  subject: flagEventsStream.subjects[0],
+  payload: JSON.stringify({ organization_id: organizationId, flag: { id: flagId } }),
+});
+
+const environmentId = randomUUID();
+
+/** Inserts unsent rows. Returns their ids. */
+export async function insertRows(sql: Sql, rows: readonly NewRow[]): Promise<number[]> {
+  const inserted = await sql<{ id: number }[]>`
+    insert into outbox (stream, message_id, subject, payload)
+    select row.stream, gen_random_uuid(), row.subject, row.payload
+    from unnest(
+      ${rows.map(({ stream }) => stream)}::text[],
+      ${rows.map(({ subject }) => subject)}::text[],
+      ${rows.map(({ payload }) => payload)}::text[]
+    ) with ordinality as row (stream, subject, payload, position)
+    order by row.position
+    returning id`;
+  return inserted.map(({ id }) => id);
+}
+
+export const unsentCount = async (sql: Sql): Promise<number> => {
+  const [row] = await sql`select count(*)::integer as rows from outbox where sent_at is null`;
+  return row?.rows;
+};
+
+export type Publication = { subject: string; payload: string };
+
+/** A broker that calls `onPublish` before each publication. Its result delays the publication. */
+export function observed(
+  broker: Broker,
+  onPublish: (publication: Publication) => Promise<void> | undefined,
+): Broker {
+  const publish: Broker["client"]["publish"] = async (subject, payload, options) => {
+    await onPublish({ subject, payload: String(payload) });
+    return broker.client.publish(subject, payload, options);
+  };
+  return { ...broker, client: Object.create(broker.client, { publish: { value: publish } }) };
+}
+
+/** Renews the lease of the test while it works. */
+export async function whileLeading<T>(
+  { lease }: Pick<Rebuilds, "lease">,
+  work: () => Promise<T>,
+): Promise<T> {
+  await lease.acquire();
+  const renewing = setInterval(() => void lease.renew(), 500);
+  try {
+    return await work();
+  } finally {
+    clearInterval(renewing);
+  }
+}
+
+/** Brings a stream and the outbox to agree, and returns the stream's lane. The test must lead. */
+export async function openLane(
+  rebuilds: Rebuilds,
+  stream: StreamName,
+  {
+    broker = rebuilds.broker,
+    publications = createPublications(),
+  }: { broker?: Broker; publications?: Publications } = {},
+) {
+  const { sql, lease } = rebuilds;
+  const shared = { stream, sql, lease, broker, publications, isLeading: lease.isHeld };
+  if (stream === "events") {
+    const { lastSequence } = await synchroniseLog(sql, lease, broker, publications);
+    return createLane({ ...shared, lastSequence });
+  }
+  const { lastSequence, epoch } = await rebuilds.synchronise();
+  return createLane({ ...shared, lastSequence, epoch });
+}
+
+export const organizationOf = ({ subject, payload }: Publication): string =>
+  subject.startsWith(snapshotBucket.subjectPrefix)
+    ? (subject.slice(snapshotBucket.subjectPrefix.length).split(".")[0] ?? "")
+    : JSON.parse(payload).organization_id;

@@ -1,0 +1,220 @@
+import { randomUUID } from "node:crypto";
+import type { Sql, Transaction } from "@halyard/postgres";
+import { connectPostgres } from "@halyard/postgres";
+import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { createLease, type Lease } from "../src/relay/lease.ts";
+import {
+  hasUnknownEvent,
+  readBacklog,
+  recordFound,
+  recordSent,
+  recordStream,
+  settle,
+  unrecordedValues,
+} from "../src/relay/outbox-rows.ts";
+import { unsentRows } from "../src/relay/unsent-rows.ts";
+import { visitedRows } from "./visited-rows.ts";
+
+/**
+ * The plans of the relay's statements over 100,000 unsent rows, with statistics of an empty outbox. Each statement
+ * was also executed often enough over the empty outbox for PostgreSQL to keep a plan.
+ */
+const unsent = 100_000;
+const sent = 50_000;
+const batch = 500;
+/** Prime to the number of kinds, so that each has rows of all kinds. */
+const organizations = 10;
+/** From its sixth execution on, a prepared statement may have a plan for all parameters. */
+const planIsKeptAfter = 6;
+
+let database: TestDatabase;
+let sql: Sql;
+let lease: Lease;
+let given: Given;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  sql = connectPostgres({
+    url: database.runtimeUrls.management,
+    name: "test",
+    // One connection, which keeps the plans.
+    maxConnections: 1,
+    logger: pino({ level: "silent" }),
+  });
+  lease = createLease({
+    sql,
+    name: "relay",
+    holder: randomUUID(),
+    monotonicMs: () => performance.now(),
+  });
+  await lease.acquire();
+  const admin = connectAsSuperuser(database.adminUrl, "management");
+  await admin`alter table outbox set (autovacuum_enabled = false)`;
+  // The lease must not end while rows are inserted.
+  await admin`update leases set expires_at = clock_timestamp() + interval '1 hour'`;
+  await lease.recordAsLeader((tx) =>
+    recordStream(tx, "snapshot", { createdAt: "", lastSequence: 0, baseSequence: 0 }),
+  );
+  await insertSent(admin, 4);
+  await admin`analyze outbox`;
+  const few = await readGiven(admin);
+  for (const statement of statements)
+    for (let times = 0; times < planIsKeptAfter; times += 1) await visitedBy(statement, few);
+  await insertSent(admin, sent);
+  await insertUnsent(admin);
+  given = await readGiven(admin);
+  await admin.end();
+}, 120_000);
+afterAll(async () => {
+  await sql?.end();
+  await database?.drop();
+});
+
+type Admin = ReturnType<typeof connectAsSuperuser>;
+
+async function insertSent(admin: Admin, count: number): Promise<void> {
+  await admin`
+    insert into outbox (stream, message_id, subject, payload, sent_at, stream_sequence)
+    select case when number % 2 = 0 then 'events' else 'snapshot' end, gen_random_uuid(),
+      'old.flag.old.' || number, '{}', now(), number
+    from generate_series(1, ${count}) as number`;
+}
+
+async function insertUnsent(admin: Admin): Promise<void> {
+  await admin`
+    insert into outbox (stream, message_id, subject, payload)
+    select case when kind = 'event' then 'events' else 'snapshot' end, gen_random_uuid(),
+      organization || '.' || kind || '.any.' || number % 20000,
+      json_build_object('organization_id', organization)::text
+    from generate_series(1, ${unsent}) as number
+    cross join lateral (
+      select (array['event', 'key', 'flag'])[1 + number % 3] as kind,
+        'organization-' || number % ${organizations} as organization
+    ) as row`;
+}
+
+type Row = { id: number; messageId: string; key: string };
+
+/** Rows that statements are about. */
+type Given = { events: Row[]; entries: Row[] };
+
+async function readGiven(admin: Admin): Promise<Given> {
+  const rowsOf = (stream: string) => admin<Row[]>`
+    select id::integer, message_id as "messageId", subject as key from outbox
+    where stream = ${stream} order by sent_at is null desc, id desc limit ${2 * batch}`;
+  return { events: await rowsOf("events"), entries: await rowsOf("snapshot") };
+}
+
+/** Returns the number of rows that a statement is about. */
+type Work = (tx: Transaction, given: Given) => Promise<number>;
+
+type Statement = {
+  name: string;
+  /** Searches for unsent rows. */
+  isRead?: true;
+  /** A record is part of a leader's transaction. */
+  isRecord?: true;
+  work: Work;
+};
+
+/** Returns how many rows of the outbox a statement visits, and how many it is about. */
+async function visitedBy({ isRecord, work }: Statement, about: Given) {
+  const begin = isRecord ? lease.recordAsLeader : sql.begin;
+  const { result, visited } = await visitedRows({ begin } as Pick<Sql, "begin">, "outbox", (tx) =>
+    work(tx, about),
+  );
+  return { rows: result, visited };
+}
+
+const asSql = (tx: Transaction) => tx as unknown as Sql;
+
+const unsentOf = (kind: Parameters<typeof unsentRows>[1]) => async (tx: Transaction) => {
+  const bounds = { rows: batch, bytes: 4_000_000, afterQueue: undefined };
+  return (await unsentRows(tx as never, kind, bounds)).rows.length;
+};
+
+const first = <T>(rows: readonly T[]) => rows.slice(0, batch);
+const second = <T>(rows: readonly T[]) => rows.slice(batch);
+
+const statements: Statement[] = [
+  { isRead: true, name: "the selection of events", work: unsentOf("events") },
+  { isRead: true, name: "the selection of keys", work: unsentOf("keys") },
+  { isRead: true, name: "the selection of flags", work: unsentOf("flags") },
+  {
+    isRead: true,
+    name: "the backlog",
+    work: async (tx) => (await readBacklog(asSql(tx), 1_000)).rows,
+  },
+  {
+    isRecord: true,
+    name: "the record of a batch",
+    async work(tx, { entries }) {
+      const rows = first(entries).map(({ id }, sequence) => ({ id, sequence }));
+      const sequences = { lastSequence: 1, recordedBefore: 0, revision: undefined };
+      await recordSent(tx, "snapshot", rows, sequences);
+      return rows.length;
+    },
+  },
+  {
+    isRecord: true,
+    name: "the record of overtaken values",
+    async work(tx, { entries }) {
+      const rows = second(entries).map(({ id }) => ({ id, sequence: null }));
+      await settle(tx, rows);
+      return rows.length;
+    },
+  },
+  {
+    isRecord: true,
+    name: "the record of found events",
+    async work(tx, { events }) {
+      const found = first(events).map(({ messageId }, sequence) => [messageId, sequence] as const);
+      await recordFound(tx, new Map(found));
+      return found.length;
+    },
+  },
+  {
+    name: "the search for values of found entries",
+    async work(tx, { entries }) {
+      const values = await unrecordedValues(
+        asSql(tx),
+        second(entries).map(({ key }) => key),
+      );
+      return values.length;
+    },
+  },
+  {
+    name: "the search for unknown events",
+    async work(tx, { events }) {
+      const ids = second(events).map(({ messageId }) => messageId);
+      await hasUnknownEvent(asSql(tx), ids);
+      return ids.length;
+    },
+  },
+];
+
+describe.each(statements)("$name", (statement) => {
+  it("visits few rows more than it returns", async () => {
+    const { rows, visited } = await visitedBy(statement, given);
+    expect(rows).toBeGreaterThanOrEqual(batch);
+    expect(visited).toBeLessThan(3 * rows);
+  });
+});
+
+describe("given statistics of a full outbox, and few unsent rows", () => {
+  beforeAll(async () => {
+    const admin = connectAsSuperuser(database.adminUrl, "management");
+    await admin`analyze outbox`;
+    await admin`update outbox set sent_at = now(), stream_sequence = 0 where sent_at is null`;
+    await admin`
+      insert into outbox (stream, message_id, subject, payload)
+      values ('snapshot', gen_random_uuid(), 'an-organization.key.any', '{}')`;
+    await admin.end();
+  }, 60_000);
+
+  it.each(statements.filter(({ isRead }) => isRead))("$name visits few rows", async (statement) => {
+    expect((await visitedBy(statement, given)).visited).toBeLessThan(batch);
+  });
+});

@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createPublications } from "../src/outbox/publications.ts";
+import { findUnexplained } from "../src/relay/find-unexplained.ts";
+import { compareFound } from "../src/relay/found-entries.ts";
+import { createLane } from "../src/relay/lane.ts";
+import type { Lease } from "../src/relay/lease.ts";
+import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
+import {
+  flagRow,
+  insertRows,
+  keyRow,
+  observed,
+  openLane,
+  type Publication,
+  unsentCount,
+  whileLeading,
+} from "./relay-fixture.ts";
+
+/** A leader that takes over from one that published a batch and did not record it. */
+const batchRows = 500;
+
+let rebuilds: Rebuilds;
+
+beforeAll(async () => {
+  rebuilds = await openRebuilds();
+});
+afterAll(() => rebuilds?.close());
+
+/** Publishes one batch and dies before the record. */
+async function publishUnrecorded(): Promise<void> {
+  const { sql, broker, lease } = rebuilds;
+  const { lastSequence, epoch } = await rebuilds.synchronise();
+  const dying: Lease = {
+    ...lease,
+    recordAsLeader: () => Promise.reject(new Error("the leader died")),
+  };
+  const shared = { stream: "snapshot" as const, sql, broker, publications: createPublications() };
+  const lane = createLane({ ...shared, lease: dying, epoch, lastSequence, isLeading: () => true });
+  await expect(lane.drain()).rejects.toThrow("the leader died");
+}
+
+/** Takes over and publishes everything. Returns the versions of the entry that it published. */
+async function takeOver(subject: string): Promise<number[]> {
+  const { sql, broker, lease } = rebuilds;
+  const published: Publication[] = [];
+  const observing = observed(broker, (publication) => void published.push(publication));
+  expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+  const lane = await openLane(rebuilds, "snapshot", { broker: observing });
+  await lane.drain();
+  expect(await unsentCount(sql)).toBe(0);
+  return published
+    .filter((publication) => publication.subject.endsWith(subject))
+    .map(({ payload }) => JSON.parse(payload).version);
+}
+
+const rowsOf = (count: number, organizationId: string) =>
+  Array.from({ length: count }, () => keyRow(organizationId, randomUUID()));
+
+describe("given a leader that died after it published the newest of two values", () => {
+  it("publishes the older one no more, also when its next batch has only the older one", async () => {
+    const { sql } = rebuilds;
+    const organizationId = randomUUID();
+    const [older, newest] = [1, 2].map((version) => keyRow(organizationId, "revoked", version));
+    await whileLeading(rebuilds, async () => {
+      await rebuilds.synchronise();
+      await insertRows(sql, [
+        older as ReturnType<typeof keyRow>,
+        ...rowsOf(batchRows - 2, organizationId),
+        newest as ReturnType<typeof keyRow>,
+      ]);
+      await publishUnrecorded();
+      // Of two queues, a batch takes half of its rows each.
+      await insertRows(sql, rowsOf(batchRows, randomUUID()));
+      expect(await takeOver(".key.revoked")).toEqual([2]);
+    });
+  });
+
+  it("publishes a value that was committed afterwards", async () => {
+    const { sql } = rebuilds;
+    const organizationId = randomUUID();
+    const flagId = randomUUID();
+    const value = (version: number) => flagRow(organizationId, { flagId, version });
+    await whileLeading(rebuilds, async () => {
+      await rebuilds.synchronise();
+      await insertRows(sql, [value(1), value(2)]);
+      await publishUnrecorded();
+      await insertRows(sql, [value(3)]);
+      expect(await takeOver(flagId)).toEqual([3]);
+    });
+  });
+});
+
+describe("the comparison of found entries with the outbox", () => {
+  const value = (id: number, { isSent = false } = {}) => ({
+    ...{ id, key: "entry", sha256: `of ${id}`, isSent },
+  });
+
+  it("settles unsent values that are older than the published one", () => {
+    const found = [{ key: "entry", sha256: "of 3" }];
+    const values = [value(1, { isSent: true }), value(2), value(3), value(4)];
+    expect(compareFound(found, values)).toEqual({ hasUnexplained: false, overtaken: [2] });
+  });
+
+  it("settles nothing for an entry without a row", () => {
+    const found = [{ key: "entry", sha256: "lost" }];
+    expect(compareFound(found, [value(1)])).toEqual({ hasUnexplained: true, overtaken: [] });
+  });
+});

@@ -1,0 +1,120 @@
+import { connectPostgres, type Sql } from "@halyard/postgres";
+import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { v7 as uuidv7 } from "uuid";
+import type { OutboxMessage } from "../src/outbox/outbox-message.ts";
+import { createWriter, type Writer } from "../src/outbox/write.ts";
+
+let database: TestDatabase;
+let sql: Sql;
+let write: Writer;
+/** Number of unsent rows that the relay finds when it is woken. */
+let woken: Promise<number>[];
+let expected: (readonly number[])[];
+let forgotten: (readonly number[])[];
+let wait: () => Promise<void>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const url = database.runtimeUrls.management;
+  sql = connectPostgres({
+    url,
+    name: "test",
+    maxConnections: 2,
+    logger: pino({ level: "silent" }),
+  });
+  await failCommitsOf(failingKey);
+  write = createWriter({
+    sql,
+    newId: uuidv7,
+    wakeRelay: () => void woken.push(unsent()),
+    effects: {
+      expect: (ids) => {
+        expected.push(ids);
+        return { wait: () => wait(), forget: () => void forgotten.push(ids) };
+      },
+      interrupt: () => undefined,
+    },
+  });
+});
+beforeEach(async () => {
+  await sql`delete from outbox`;
+  [woken, expected, forgotten] = [[], [], []];
+  wait = async () => undefined;
+});
+afterAll(async () => {
+  await sql?.end();
+  await database?.drop();
+});
+
+const failingKey = "fails";
+
+/** Lets the commit of a row of this key fail, after the statement that inserts it. */
+async function failCommitsOf(keyId: string): Promise<void> {
+  const admin = connectAsSuperuser(database.adminUrl, "management");
+  await admin`
+    create function fail_commit() returns trigger language plpgsql
+    as $$ begin raise exception 'the commit fails'; end $$`;
+  await admin.unsafe(`
+    create constraint trigger fail_commit after insert on outbox
+    deferrable initially deferred for each row
+    when (new.subject like '%.key.${keyId}') execute function fail_commit()`);
+  await admin.end();
+}
+
+async function unsent(): Promise<number> {
+  const [row] = await sql`select count(*)::integer as rows from outbox where sent_at is null`;
+  return row?.rows;
+}
+
+const message = (keyId: string): OutboxMessage => ({
+  stream: "snapshot",
+  address: { kind: "key", organizationId: "an-organization", keyId },
+  value: { deleted: true, version: 1, committed_at: "2026-01-01T00:00:00.000Z" },
+});
+const done = { done: true };
+const rejected = { refused: "NOT_FOUND_001", message: "No such flag." } as const;
+
+describe("a write with messages", () => {
+  it("wakes the relay after the commit", async () => {
+    await write(async ({ publish }) => {
+      publish([message("one"), message("two")]);
+      return done;
+    });
+    expect(await Promise.all(woken)).toEqual([2]);
+  });
+
+  it("waits for its rows, and forgets them afterwards", async () => {
+    wait = async () => expect(forgotten).toEqual([]);
+    await write(async ({ publish }) => {
+      publish([message("one")]);
+      publish([message("two")]);
+      return done;
+    });
+    expect(expected).toHaveLength(1);
+    expect(expected[0]).toHaveLength(2);
+    expect(forgotten).toEqual(expected);
+  });
+
+  it("forgets its rows when the commit fails", async () => {
+    const failing = write(async ({ publish }) => {
+      publish([message(failingKey)]);
+      return done;
+    });
+    await expect(failing).rejects.toThrow("the commit fails");
+    expect(expected).toHaveLength(1);
+    expect(forgotten).toEqual(expected);
+    expect(woken).toEqual([]);
+  });
+
+  it("does not wake the relay when it is rejected", async () => {
+    const result = await write(async ({ publish }) => {
+      publish([message("one")]);
+      return rejected;
+    });
+    expect(result).toEqual(rejected);
+    expect(woken).toEqual([]);
+    expect(await unsent()).toBe(0);
+  });
+});
