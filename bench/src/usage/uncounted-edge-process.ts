@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { createKeySignatures } from "@halyard/api-keys";
 import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
 import { createEdge } from "../../../services/sdk-edge/src/app.ts";
 import { readConfig } from "../../../services/sdk-edge/src/config.ts";
@@ -16,6 +17,11 @@ await startOrExit(async () => {
   const registry = createMetrics({ service });
   const pace = createPace(() => performance.now());
   const holder = createSnapshotHolder({ now, pace });
+  const signatures = createKeySignatures({
+    publicKeys: config.SIGNING_PUBLIC_KEYS,
+    metrics: registry,
+    logger,
+  });
   const connection = openNatsConnection({
     nats: { url: config.NATS_URL },
     metrics: registry,
@@ -26,10 +32,12 @@ await startOrExit(async () => {
     edge: randomUUID(),
     holder,
     cache: undefined,
+    signatures,
     logger,
   });
   const edge = createEdge({
     holder,
+    signatures,
     pace,
     logger,
     registry,

@@ -33,6 +33,7 @@ export async function bringUp(launch: Launch): Promise<void> {
     operatorToken,
     streamTokenSecret: credentials.stream_token_secret,
     webhookSecretKey: credentials.webhook_secret_key,
+    signingSeed: credentials.signing_seed,
     migrate: (service) => {
       const { ownerUrl } = databaseUrls[service];
       return migrate({

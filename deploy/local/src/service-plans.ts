@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Settings } from "./config.ts";
 import type { DatabaseUrls, OwnerOfSchema } from "./database.ts";
 import type { ServicePlan } from "./service-process.ts";
+import { signingSettings } from "./signing-settings.ts";
 
 export const HOST = "127.0.0.1";
 
@@ -20,10 +21,17 @@ export function planServices(options: {
   operatorToken: string;
   streamTokenSecret: string;
   webhookSecretKey: string;
+  signingSeed: string;
   migrate: (service: OwnerOfSchema) => Promise<void>;
 }): [ServicePlan, ...ServicePlan[]] {
   const { settings, natsUrl, databaseUrls } = options;
-  const shared = { ...forEveryProcess(settings), NATS_URL: natsUrl, TRUSTED_PROXIES };
+  const signing = signingSettings(options.signingSeed);
+  const shared = {
+    ...forEveryProcess(settings),
+    NATS_URL: natsUrl,
+    TRUSTED_PROXIES,
+    ...signing.readers,
+  };
   return [
     {
       name: "management",
@@ -34,6 +42,7 @@ export function planServices(options: {
         ...shared,
         POSTGRES_URL: databaseUrls.management.runtimeUrl,
         OPERATOR_TOKEN: options.operatorToken,
+        ...signing.management,
         ...settings.ofServices.management,
       },
     },

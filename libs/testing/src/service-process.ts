@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { projectRoot } from "./project-root.ts";
+import { testSigning } from "./test-signing.ts";
 
 /** A service as a process of its own, as operators run it, to be watched, stopped and killed. */
 export type ServiceProcess = {
@@ -39,6 +40,8 @@ export async function startServiceProcess(
       PORT: "0",
       METRICS_PORT: "0",
       LOG_LEVEL: "info",
+      ...testSigning.readers,
+      ...(name === "management" && testSigning.management),
       ...environment,
     },
     execArgv: ["--disable-warning=ExperimentalWarning"],

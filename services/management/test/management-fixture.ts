@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import { defaultPlans, type PlanLimits } from "@halyard/contracts";
+import { defaultPlans, type KeyEntry, type PlanLimits } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -9,10 +9,13 @@ import {
   createTestDatabase,
   eventually,
   once,
+  payloadOf,
   startTestNats,
   type TestDatabase,
   type TestNats,
   tenantInSnapshot,
+  testSignatures,
+  testSigner,
 } from "@halyard/testing";
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
@@ -52,7 +55,7 @@ export async function openManagement(
     logger,
   });
   const metrics = createMetrics({ service: "management" });
-  const directory = createKeyDirectory();
+  const directory = createKeyDirectory(testSignatures());
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
   const broker = startBrokerSide({
@@ -61,6 +64,7 @@ export async function openManagement(
     holder: randomUUID(),
     sql,
     directory,
+    signer: testSigner,
     lastUsed,
     plans,
     now: () => clock.now(),
@@ -144,13 +148,14 @@ export async function seedProject({ sql, directory }: Management) {
   await sql`insert into environments values
     (${environmentId}, ${projectId}, 'production', ${now}),
     (${otherEnvironmentId}, ${projectId}, 'staging', ${now})`;
-  for (const { value: key } of keyEntries) {
+  for (const entry of keyEntries) {
+    const key: KeyEntry = JSON.parse(await payloadOf(entry));
     await sql`
       insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
         environment_only, version, created_at)
       values (${key.key_id}, ${key.secret_sha256}, ${key.key_kind}, 'seeded', ${environmentId},
         ${userId}, ${key.environment_only}, 1, now())`;
-    directory.apply(key.key_id, key);
+    directory.put(key.key_id, key);
   }
   return tenant;
 }

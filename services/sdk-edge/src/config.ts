@@ -1,7 +1,9 @@
 import {
   jetstreamReplicasVariable,
   readEnvironment,
+  requireInProduction,
   sharedVariables,
+  signingPublicKeysVariable,
   variable,
 } from "@halyard/service";
 import { z } from "zod";
@@ -10,6 +12,7 @@ import { z } from "zod";
 export const configSchema = z.object({
   ...sharedVariables,
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
+  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   SNAPSHOT_CACHE_FILE: variable(z.string().optional(), {
     description:
       "A file of this edge alone, in which it keeps a copy of the flags to start from while NATS is away.",
@@ -41,4 +44,5 @@ export const configSchema = z.object({
 
 export type Config = z.output<typeof configSchema>;
 
-export const readConfig = (): Config => readEnvironment(configSchema, process.env);
+export const readConfig = (): Config =>
+  readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);

@@ -6,8 +6,10 @@ import {
   postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
+  requireInProduction,
   retentionDaysVariable,
   sharedVariables,
+  signingPublicKeysVariable,
 } from "@halyard/service";
 import { z } from "zod";
 
@@ -22,10 +24,12 @@ export const configSchema = z.object({
   ),
   ...keyRateVariables,
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
+  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
 });
 
 export type Config = z.output<typeof configSchema>;
 
-export const readConfig = (): Config => readEnvironment(configSchema, process.env);
+export const readConfig = (): Config =>
+  readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("usage", process.env);

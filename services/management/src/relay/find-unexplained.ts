@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { completeKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { splitSignature } from "@halyard/api-keys";
+import { completeKey, flagEventsStream, parseEntryKey, snapshotBucket } from "@halyard/contracts";
 import { readMessageIds, readPage, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
@@ -50,20 +51,26 @@ async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<
   const { lastSequence } = position;
   if (lastSequence <= recorded.lastSequence) return false;
   let read = recorded.lastSequence;
+  let isSigned = recorded.signedSequence === read;
   while (read < lastSequence) {
     const page = await readEntries(broker, read + 1);
     // Only entries with a recorded sequence are ever removed, so the last one must be there.
     if (page.lastSequence === undefined) return true;
     if (await hasUnexplainedEntry(sql, page.entries)) return true;
+    isSigned &&= page.isSigned;
     read = page.lastSequence;
   }
   // The next look begins behind what this one has explained.
-  await lease.recordAsLeader((tx) => recordStream(tx, "snapshot", { ...recorded, lastSequence }));
+  const signedSequence = isSigned ? lastSequence : recorded.signedSequence;
+  await lease.recordAsLeader((tx) =>
+    recordStream(tx, "snapshot", { ...recorded, lastSequence, signedSequence }),
+  );
   return false;
 }
 
 async function readEntries({ connection, manager }: Broker, fromSequence: number) {
   const entries: SnapshotEntryHash[] = [];
+  let isSigned = true;
   const stream = snapshotBucket.streamName;
   const page = await readPage(
     { connection, manager, stream, fromSequence, pageSize },
@@ -71,10 +78,13 @@ async function readEntries({ connection, manager }: Broker, fromSequence: number
       const key = subject.slice(snapshotBucket.subjectPrefix.length);
       // A full write ends with this entry, which has no row.
       if (key === completeKey) return;
-      entries.push({ key, sha256: createHash("sha256").update(payload).digest("hex") });
+      // Rows of the outbox have no signatures.
+      const { content, signer } = splitSignature(new TextDecoder().decode(payload));
+      entries.push({ key, sha256: createHash("sha256").update(content).digest("hex") });
+      if (parseEntryKey(key)?.kind === "key") isSigned &&= signer !== undefined;
     },
   );
-  return { entries, lastSequence: page.lastSequence };
+  return { entries, isSigned, lastSequence: page.lastSequence };
 }
 
 async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<boolean> {

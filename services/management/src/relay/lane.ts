@@ -1,3 +1,4 @@
+import type { EntrySigner } from "@halyard/api-keys";
 import { type SnapshotRevision, snapshotBatchEntries, snapshotBucket } from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
@@ -13,6 +14,7 @@ import {
   unsentEntries,
   unsentEvents,
 } from "./outbox-rows.ts";
+import { signedPayload } from "./signed-payload.ts";
 
 /**
  * A lane publishes one stream's rows of the outbox: read what is unsent, publish it behind the
@@ -42,6 +44,7 @@ export function createLane(options: {
   publications: Publications;
   /** The epoch of the snapshot, for the lane that writes it. */
   epoch?: string;
+  signer?: EntrySigner | undefined;
   /** The sequence that stands last in the stream as the lane begins. */
   lastSequence: number;
   isLeading: () => boolean;
@@ -76,7 +79,8 @@ export function createLane(options: {
 
   async function publish(rows: readonly UnsentRow[]): Promise<void> {
     if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
-    const result = await publishFenced(broker.client, rows.map(outgoing), lastSequence);
+    const messages = await Promise.all(rows.map(outgoing));
+    const result = await publishFenced(broker.client, messages, lastSequence);
     const acknowledged = rows.flatMap((row, index) => {
       const sequence = result.sequences[index];
       return sequence === undefined ? [] : [{ id: row.id, subject: row.subject, sequence }];
@@ -104,9 +108,12 @@ export function createLane(options: {
     return { epoch: options.epoch, revision: sequence };
   }
 
-  function outgoing(row: UnsentRow): OutgoingMessage {
-    return stream === "events"
-      ? { subject: row.subject, payload: row.payload, messageId: row.messageId }
-      : { subject: snapshotBucket.subjectPrefix + row.subject, payload: row.payload };
+  async function outgoing(row: UnsentRow): Promise<OutgoingMessage> {
+    const { subject, payload, messageId } = row;
+    if (stream === "events") return { subject, payload, messageId };
+    return {
+      subject: snapshotBucket.subjectPrefix + subject,
+      payload: await signedPayload(options.signer, subject, payload),
+    };
   }
 }

@@ -11,7 +11,16 @@ export type UnsentRow = { id: number; messageId: string; subject: string; payloa
 
 export type Sent = { id: number; subject: string; sequence: number };
 
-export type RecordedStream = { createdAt: string; lastSequence: number; baseSequence: number };
+export type RecordedStream = {
+  createdAt: string;
+  lastSequence: number;
+  baseSequence: number;
+  /**
+   * The snapshot's last sequence up to which the entries of API keys are signed as its entry `complete` says. A
+   * leader of release 0.1.0 leaves it behind the last sequence.
+   */
+  signedSequence: number;
+};
 
 /** Bounds of a batch: rows that cost few round trips, and bytes that a broker takes in milliseconds. */
 export type BatchBounds = { rows: number; bytes: number };
@@ -126,7 +135,8 @@ export async function recordAdvanced(
 ): Promise<void> {
   const { count } = await tx`
     update relay_streams
-    set last_sequence = greatest(last_sequence, ${lastSequence})
+    set last_sequence = greatest(last_sequence, ${lastSequence}),
+        signed_sequence = greatest(last_sequence, ${lastSequence})
     where stream = ${stream} and last_sequence >= ${recordedBefore}`;
   if (count === 0)
     throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
@@ -260,7 +270,8 @@ export async function recordedStream(
   const [row] = await sql<RecordedStream[]>`
     select stream_created_at as "createdAt",
            last_sequence as "lastSequence",
-           base_sequence as "baseSequence"
+           base_sequence as "baseSequence",
+           coalesce(signed_sequence, 0) as "signedSequence"
     from relay_streams
     where stream = ${stream}`;
   return row;
@@ -272,12 +283,15 @@ export async function recordStream(
   now: RecordedStream,
 ): Promise<void> {
   await tx`
-    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence)
-    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence})
+    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence,
+      signed_sequence)
+    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence},
+      ${now.signedSequence})
     on conflict (stream) do update
       set stream_created_at = excluded.stream_created_at,
           last_sequence = excluded.last_sequence,
-          base_sequence = excluded.base_sequence`;
+          base_sequence = excluded.base_sequence,
+          signed_sequence = excluded.signed_sequence`;
 }
 
 /**
@@ -293,6 +307,7 @@ export async function recordRebuilding(tx: Transaction, position: StreamPosition
     createdAt,
     lastSequence,
     baseSequence: baseWhileRebuilding,
+    signedSequence: 0,
   });
 }
 

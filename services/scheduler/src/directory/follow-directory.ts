@@ -33,7 +33,7 @@ export function followDirectory(options: {
 
   /** Returns the flag that this entry deletes. */
   function apply({ address, value }: SnapshotEntry): FlagPlace | undefined {
-    if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
+    if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
     if (address.kind !== "flag") return undefined;
     const entry = value as FlagEntry | Tombstone;
     return flags.apply(address, entry) && "deleted" in entry ? address : undefined;
@@ -57,6 +57,7 @@ export function followDirectory(options: {
           },
         };
       },
+      trusts: keys.trusts,
       current: onFlagsGone.current,
       // A restored database can have flags whose tombstones a reader reads here. `current` follows, and starts
       // the looks, which wait for the rebuild.

@@ -1,9 +1,10 @@
-import { everythingFilter } from "@halyard/contracts";
+import type { KeySignatures } from "@halyard/api-keys";
+import { entryKey, everythingFilter, type KeyEntry, type Tombstone } from "@halyard/contracts";
 import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
-import { buildSnapshot } from "./reduce.ts";
+import { buildSnapshot, type Entry } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
@@ -32,9 +33,11 @@ export function followNats(options: {
   edge: string;
   holder: SnapshotHolder;
   cache: DiskCache | undefined;
+  /** Verifies the entries of API keys. */
+  signatures: KeySignatures;
   logger: Logger;
 }): FollowedNats {
-  const { holder, cache, logger } = options;
+  const { holder, cache, signatures, logger } = options;
   let rejected = 0;
   let followed: FollowedSnapshot | undefined;
   let reports: AppliedReports | undefined;
@@ -62,6 +65,20 @@ export function followNats(options: {
     });
   }
 
+  /**
+   * Applies a change, unless it is a key's without a valid signature. The check is here because the holder keeps
+   * the highest version: a forged entry would keep out the genuine ones.
+   */
+  function apply(entry: Entry): void {
+    const { address, value } = entry;
+    if (address.kind === "key") {
+      const held = holder.snapshot?.keys.get(address.keyId)?.version ?? 0;
+      if (value.version <= held) return;
+      if (!signatures.isGenuine(entryKey(address), value as KeyEntry | Tombstone)) return;
+    }
+    holder.apply(entry);
+  }
+
   async function follow(): Promise<void> {
     const connection = await options.connection;
     isConnected = true;
@@ -83,13 +100,14 @@ export function followNats(options: {
       follower: {
         beginRead: holder.beginRead,
         resume(epoch, entries) {
-          if (holder.source === "nats") for (const entry of entries) holder.apply(entry);
+          if (holder.source === "nats") entries.forEach(apply);
           else holder.replace(epoch, (cached?.entries ?? []).concat(entries));
         },
         current() {
           caching = cached = undefined;
         },
-        apply: holder.apply,
+        apply,
+        trusts: signatures.trusts,
         reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;

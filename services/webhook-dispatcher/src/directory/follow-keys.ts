@@ -27,9 +27,10 @@ export function followKeys(options: {
           finish,
         };
       },
+      trusts: keys.trusts,
       current: onCurrent,
       apply({ address, value }) {
-        if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
+        if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
       },
       rejected(key, problem) {
         logger.error({ key, problem }, "an entry of the snapshot was left out");
