@@ -6,5 +6,6 @@ export * from "./key-directory.ts";
 export * from "./key-limits.ts";
 export * from "./key-refusals.ts";
 export * from "./key-signatures.ts";
+export { haveEqualContent } from "./key-verification.ts";
 export * from "./last-used.ts";
 export * from "./tell-last-used.ts";

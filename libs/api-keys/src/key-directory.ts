@@ -4,6 +4,7 @@ import type { KeySignatures } from "./key-signatures.ts";
 import {
   createKeyVerification,
   expiryOf,
+  haveEqualContent,
   type KeyAddress,
   type LiveKey,
   type StoredKey,
@@ -31,10 +32,16 @@ export type DirectoryKey = {
 };
 
 export type KeyDirectory = {
-  /** Takes a whole snapshot's keys in place of what is known. */
+  /** Takes a whole snapshot's keys, of which the caller has verified the changed ones. */
   replace(entries: Iterable<readonly [keyId: string, entry: KeyEntry | Tombstone]>): void;
-  /** Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. */
-  beginReplacing(): { take(keyId: string, entry: KeyEntry | Tombstone): void; finish(): void };
+  /**
+   * Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. A known entry
+   * stays if the other one is changed and its signature is not valid.
+   */
+  beginReplacing(): {
+    take(address: KeyAddress, entry: KeyEntry | Tombstone): void;
+    finish(): void;
+  };
   /**
    * Takes a changed entry, unless a newer one is known or its signature is not valid. Returns whether it was
    * taken.
@@ -72,22 +79,14 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
     return found as LiveKey;
   }
 
-  function beginReplacing() {
-    const next = new Map<string, StoredKey>();
-    return {
-      take(keyId: string, entry: KeyEntry | Tombstone) {
-        const other = next.get(keyId);
-        if (other !== undefined && other.entry.version >= entry.version) return;
-        const known = stored.get(keyId);
-        next.set(
-          keyId,
-          known?.verified && haveEqualContent(known.entry, entry) ? known : { entry },
-        );
-      },
-      finish() {
-        stored = next;
-      },
-    };
+  /** What is known of an entry with equal content holds for any signature of it. */
+  const withKnown = (known: StoredKey | undefined, entry: KeyEntry | Tombstone): StoredKey =>
+    known?.verified && haveEqualContent(known.entry, entry) ? known : { entry };
+
+  function chosen(address: KeyAddress, entry: KeyEntry | Tombstone): StoredKey {
+    const known = stored.get(address.keyId);
+    const isChanged = known !== undefined && !haveEqualContent(known.entry, entry);
+    return isChanged && !verification.isGenuine(address, entry) ? known : withKnown(known, entry);
   }
 
   const isNewer = (keyId: string, { version }: KeyEntry | Tombstone) =>
@@ -101,11 +100,23 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
 
   return {
     replace(entries) {
-      const { take, finish } = beginReplacing();
-      for (const [keyId, entry] of entries) take(keyId, entry);
-      finish();
+      const known = stored;
+      stored = new Map();
+      for (const [keyId, entry] of entries) stored.set(keyId, withKnown(known.get(keyId), entry));
     },
-    beginReplacing,
+    beginReplacing() {
+      const next = new Map<string, StoredKey>();
+      return {
+        take(address, entry) {
+          const other = next.get(address.keyId);
+          if (other !== undefined && other.entry.version >= entry.version) return;
+          next.set(address.keyId, chosen(address, entry));
+        },
+        finish() {
+          stored = next;
+        },
+      };
+    },
     apply: (address, entry) =>
       isNewer(address.keyId, entry) &&
       verification.isGenuine(address, entry) &&
@@ -128,13 +139,4 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
       return stored.size;
     },
   };
-}
-
-/** Another signature of the same content needs no other verification. */
-function haveEqualContent(one: KeyEntry | Tombstone, other: KeyEntry | Tombstone): boolean {
-  return one === other || contentOf(one) === contentOf(other);
-}
-
-function contentOf({ signature: _, ...content }: KeyEntry | Tombstone): string {
-  return JSON.stringify(content);
 }

@@ -94,3 +94,12 @@ function keyOf(entry: KeyEntry): DirectoryKey {
     expiresAtMs: expiryOf(entry),
   };
 }
+
+/** Compares entries without their signatures. */
+export function haveEqualContent(one: KeyEntry | Tombstone, other: KeyEntry | Tombstone): boolean {
+  return one === other || (one.version === other.version && contentOf(one) === contentOf(other));
+}
+
+function contentOf({ signature: _, ...content }: KeyEntry | Tombstone): string {
+  return JSON.stringify(content);
+}

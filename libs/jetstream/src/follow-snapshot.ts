@@ -182,6 +182,8 @@ function resumeWith(follower: SnapshotFollower) {
 }
 
 function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEntry | undefined {
+  // A consumer that delivers to the bucket stores messages under subjects of their own stream.
+  if (!message.subject.startsWith(snapshotBucket.subjectPrefix)) return undefined;
   const key = message.subject.slice(snapshotBucket.subjectPrefix.length);
   if (key === completeKey) return undefined;
   const address = parseEntryKey(key);

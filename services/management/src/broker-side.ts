@@ -195,7 +195,7 @@ function followKeys(
         const { take, finish } = directory.beginReplacing();
         return {
           take: ({ address, value }) => {
-            if (address.kind === "key") take(address.keyId, value as KeyEntry | Tombstone);
+            if (address.kind === "key") take(address, value as KeyEntry | Tombstone);
           },
           finish,
         };

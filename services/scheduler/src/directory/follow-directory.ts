@@ -48,7 +48,7 @@ export function followDirectory(options: {
         const [keyRead, flagRead] = [keys.beginReplacing(), flags.beginReplacing()];
         return {
           take({ address, value }) {
-            if (address.kind === "key") keyRead.take(address.keyId, value as KeyEntry | Tombstone);
+            if (address.kind === "key") keyRead.take(address, value as KeyEntry | Tombstone);
             if (address.kind === "flag") flagRead.take(address, value as FlagEntry | Tombstone);
           },
           finish() {

@@ -1,9 +1,10 @@
 import type { KeySignatures } from "@halyard/api-keys";
-import { entryKey, everythingFilter, type KeyEntry, type Tombstone } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import { everythingFilter } from "@halyard/contracts";
+import { type FollowedSnapshot, followSnapshot, type SnapshotRead } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
+import { createGenuineKeys } from "./genuine-keys.ts";
 import { buildSnapshot, type Entry } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
@@ -38,6 +39,7 @@ export function followNats(options: {
   logger: Logger;
 }): FollowedNats {
   const { holder, cache, signatures, logger } = options;
+  const genuineKeys = createGenuineKeys(holder, signatures);
   let rejected = 0;
   let followed: FollowedSnapshot | undefined;
   let reports: AppliedReports | undefined;
@@ -65,18 +67,13 @@ export function followNats(options: {
     });
   }
 
-  /**
-   * Applies a change, unless it is a key's without a valid signature. The check is here because the holder keeps
-   * the highest version: a forged entry would keep out the genuine ones.
-   */
   function apply(entry: Entry): void {
-    const { address, value } = entry;
-    if (address.kind === "key") {
-      const held = holder.snapshot?.keys.get(address.keyId)?.version ?? 0;
-      if (value.version <= held) return;
-      if (!signatures.isGenuine(entryKey(address), value as KeyEntry | Tombstone)) return;
-    }
-    holder.apply(entry);
+    if (genuineKeys.accepts(entry)) holder.apply(entry);
+  }
+
+  function beginRead(): SnapshotRead {
+    const read = holder.beginRead();
+    return { take: (entry) => read.take(genuineKeys.choose(entry)), finish: read.finish };
   }
 
   async function follow(): Promise<void> {
@@ -98,7 +95,7 @@ export function followNats(options: {
       logger,
       held: cached?.held,
       follower: {
-        beginRead: holder.beginRead,
+        beginRead,
         resume(epoch, entries) {
           if (holder.source === "nats") entries.forEach(apply);
           else holder.replace(epoch, (cached?.entries ?? []).concat(entries));

@@ -49,7 +49,7 @@ export function createDirectory(signatures: KeySignatures): Directory {
       return {
         take(entry) {
           const { address, value } = entry;
-          if (address.kind === "key") keyRead.take(address.keyId, value as KeyEntry | Tombstone);
+          if (address.kind === "key") keyRead.take(address, value as KeyEntry | Tombstone);
           else next.apply(entry);
         },
         finish() {

@@ -22,7 +22,7 @@ export function followKeys(options: {
         const { take, finish } = keys.beginReplacing();
         return {
           take({ address, value }) {
-            if (address.kind === "key") take(address.keyId, value as KeyEntry | Tombstone);
+            if (address.kind === "key") take(address, value as KeyEntry | Tombstone);
           },
           finish,
         };
