@@ -80,6 +80,14 @@ describe("given a snapshot that was written to a file", () => {
     });
   });
 
+  it("is of no use if its keys have signers that this edge does not know", async () => {
+    const trusts = (signer: string | undefined) => signer !== undefined;
+    expect(await readCacheFile(file, trusts)).toMatchObject({
+      found: false,
+      problem: expect.stringContaining("SIGNING_PUBLIC_KEYS"),
+    });
+  });
+
   it("lets nobody else read it, and leaves nothing beside it", async () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(directory)).toEqual(["snapshot"]);
