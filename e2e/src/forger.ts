@@ -12,8 +12,8 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
 
 /**
- * A client of NATS that stores entries in the snapshot, in every way in which JetStream publishes to a subject
- * that a client names. The source of the replies is a stream of its own.
+ * A client of NATS that stores entries in the snapshot: directly, and by requests whose reply or delivery subject is in
+ * the bucket. The messages come from a stream of the client.
  */
 export type Forger = {
   /** Stores a payload under the key of an entry. Resolves when the snapshot's stream has a new message. */

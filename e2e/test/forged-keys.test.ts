@@ -17,7 +17,7 @@ import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.t
 
 /**
  * A client that can write everywhere in NATS. It must not get an API key that works, on any service that reads
- * keys, and keys that work must go on working. Management restores the entries that such a client replaces.
+ * keys, and keys that work must keep working. Management restores the entries that such a client replaces.
  */
 const otherProject = "0192f0c1-0000-7000-8000-000000000001";
 const deletion = JSON.stringify({
@@ -66,7 +66,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
 
   const addressOf = ({ url, metricsUrl, log }: Replica) => ({ url, metricsUrl, log });
 
-  /** The names of the readers on which a key works. */
+  /** Returns the names of the readers that accept a key. */
   async function acceptedBy(key: string): Promise<string[]> {
     const answers = await Promise.all(
       readers.map(async ({ name, url, path }) => ({ name, ...(await call(url + path, { key })) })),

@@ -32,7 +32,7 @@ export type DirectoryKey = {
 };
 
 export type KeyDirectory = {
-  /** Takes a whole snapshot's keys, of which the caller has verified the changed ones. */
+  /** Replaces all keys. The caller has verified the changed entries. */
   replace(entries: Iterable<readonly [keyId: string, entry: KeyEntry | Tombstone]>): void;
   /**
    * Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. A known entry
@@ -47,7 +47,7 @@ export type KeyDirectory = {
    * taken.
    */
   apply(address: KeyAddress, entry: KeyEntry | Tombstone): boolean;
-  /** Takes a changed entry whose signature the caller has verified, unless a newer one is known. */
+  /** Takes a changed entry, unless a newer one is known. The caller has verified its signature. */
   put(keyId: string, entry: KeyEntry | Tombstone): boolean;
   /**
    * The key that a text is, if it is known, not expired and its secret is right. Secrets are compared
@@ -56,11 +56,11 @@ export type KeyDirectory = {
   verify(text: string, nowMs: number): DirectoryKey | undefined;
   /** A key by its id, if it is known and not expired; for what was proved in another way. */
   find(keyId: string, nowMs: number): DirectoryKey | undefined;
-  /** Whether an entry of a key is known and not expired. Does not verify its signature, so it grants nothing. */
+  /** Returns whether an entry of a key exists and has not expired. Does not verify its signature. */
   isLive(keyId: string, nowMs: number): boolean;
   /** The version of the entry that is held for a key; undefined while none is. */
   versionOf(keyId: string): number | undefined;
-  /** Whether this directory can verify the entries of a signer. */
+  /** Returns whether this directory can verify the entries of a signer. */
   trusts: KeySignatures["trusts"];
   readonly size: number;
 };
@@ -79,7 +79,7 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
     return found as LiveKey;
   }
 
-  /** What is known of an entry with equal content holds for any signature of it. */
+  /** A verified entry stays verified under another signature of the same content. */
   const withKnown = (known: StoredKey | undefined, entry: KeyEntry | Tombstone): StoredKey =>
     known?.verified && haveEqualContent(known.entry, entry) ? known : { entry };
 

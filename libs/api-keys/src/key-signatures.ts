@@ -15,7 +15,7 @@ export type KeySignatures = {
 /** For entries that do not come from the snapshot, and for development without signing keys. */
 export const everyEntryIsGenuine: KeySignatures = { trusts: () => true, isGenuine: () => true };
 
-/** Log lines of rejected entries are at least this far apart. Whoever writes to the broker decides how many there are. */
+/** Minimum time between log lines about rejected entries. An attacker determines the number of entries. */
 const logIntervalMs = 10_000;
 
 /** Verifies with these public keys. Without any, every entry is accepted and a warning is logged. */
@@ -32,7 +32,7 @@ export function createKeySignatures(options: {
   });
   if (publicKeys.length === 0) {
     logger.warn(
-      "SIGNING_PUBLIC_KEYS is not set: whoever can write to NATS can make API keys that work",
+      "SIGNING_PUBLIC_KEYS is not set: every client that can write to NATS can make working API keys",
     );
     return everyEntryIsGenuine;
   }

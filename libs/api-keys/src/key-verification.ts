@@ -5,7 +5,7 @@ import type { KeySignatures } from "./key-signatures.ts";
 
 export type KeyAddress = { organizationId: string; keyId: string };
 
-/** An entry and what is known of it. */
+/** An entry and the result of its verification. */
 export type StoredKey = {
   entry: KeyEntry | Tombstone;
   /** Undefined until the key is used; false if the signature of the entry is not valid. */
@@ -58,9 +58,9 @@ export function createKeyVerification(signatures: KeySignatures): KeyVerificatio
     isGenuine,
     bySignature,
     /**
-     * A hash costs more than all the rest of answering "nothing has changed", so it is made for the first
-     * request with a key; who comes again with the same secret is compared with that. A secret is in this
-     * process's memory with every request anyhow, and goes from here when the key is revoked or changed.
+     * A hash costs more than the rest of an answer "nothing has changed". It is computed for the first request
+     * with a key; later requests are compared with the proved secret. Each request brings the secret into this
+     * process's memory anyway, and the copy goes when the key is revoked or changed.
      */
     bySecret(keyId, stored, secret) {
       givenSecret.write(secret, "latin1");

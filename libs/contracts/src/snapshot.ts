@@ -19,8 +19,8 @@ const Stamp = {
 };
 
 /**
- * Management signs the entries of API keys and their deletions, so that nobody else who can write to the broker
- * can make a key. The signature covers the key of the entry and all other members. Release 0.1.0 does not write
+ * Management signs the entries of API keys and their deletions, so that write access to the broker does not make
+ * a key. The signature covers the key of the entry and all other members. Release 0.1.0 does not write
  * this member.
  */
 const Signed = { signature: z.string().optional() };
@@ -99,10 +99,7 @@ export const CompleteEntry = z.object({
    * still deliver them, and a purge is never delivered. Release 0.1.0 does not write this member.
    */
   from: z.int().min(1).optional(),
-  /**
-   * Identifies the key pair by which the entries of API keys are signed. A reader waits while it cannot verify
-   * them.
-   */
+  /** Identifies the key pair that signed the entries of API keys. A reader without the public key waits. */
   signed_by: z.string().optional(),
 });
 

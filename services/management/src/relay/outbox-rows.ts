@@ -16,8 +16,8 @@ export type RecordedStream = {
   lastSequence: number;
   baseSequence: number;
   /**
-   * The snapshot's last sequence up to which the entries of API keys are signed as its entry `complete` says. A
-   * leader of release 0.1.0 leaves it behind the last sequence.
+   * Up to this sequence of the snapshot, the signer named in `complete` signed the entries of API keys. A leader
+   * of release 0.1.0 leaves it behind the last sequence.
    */
   signedSequence: number;
 };

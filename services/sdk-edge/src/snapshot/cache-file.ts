@@ -114,7 +114,7 @@ type Trusts = KeySignatures["trusts"];
 
 /**
  * Reads the file and checks everything in it, by the same schemas as what comes from NATS. A file whose
- * keys this edge cannot verify is rejected, because an edge on which no key works must not become ready.
+ * keys this edge cannot verify is rejected, because an edge that rejects every key must not become ready.
  */
 export async function readCacheFile(file: string, trusts: Trusts): Promise<CacheReading> {
   let bytes: Buffer;
