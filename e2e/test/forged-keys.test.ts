@@ -66,12 +66,20 @@ describe("given a client of NATS that can write to the snapshot", () => {
 
   const addressOf = ({ url, metricsUrl, log }: Replica) => ({ url, metricsUrl, log });
 
+  /** Asks every reader with a key. */
+  async function answersTo(key: string): Promise<{ name: string; status: number }[]> {
+    return Promise.all(
+      readers.map(async ({ name, url, path }) => {
+        const { status } = await call(url + path, { key });
+        return { name, status };
+      }),
+    );
+  }
+
   /** Returns the names of the readers that accept a key. */
   async function acceptedBy(key: string): Promise<string[]> {
-    const answers = await Promise.all(
-      readers.map(async ({ name, url, path }) => ({ name, ...(await call(url + path, { key })) })),
-    );
-    return answers.filter(({ status }) => status !== 401).map(({ name }) => name);
+    const answers = await answersTo(key);
+    return answers.filter(({ status }) => status === 200).map(({ name }) => name);
   }
 
   const everywhere = () => readers.map(({ name }) => name);
@@ -122,8 +130,11 @@ describe("given a client of NATS that can write to the snapshot", () => {
     let isOver = false;
     const asking = (async () => {
       do {
-        const names = await acceptedBy(key);
-        for (const name of everywhere()) (names.includes(name) ? accepted : refused).add(name);
+        for (const { name, status } of await answersTo(key)) {
+          if (status === 200) accepted.add(name);
+          // Edges answer 429 to an address with many invalid keys.
+          if (status === 401 || status === 429) refused.add(name);
+        }
       } while (!isOver);
     })();
     try {
@@ -213,7 +224,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
   });
 
   it("does not extend a key that expires", async () => {
-    const expiring = await issue({ expires_at: new Date(Date.now() + 5_000).toISOString() });
+    const expiring = await issue({ expires_at: new Date(Date.now() + 10_000).toISOString() });
     const later = edited({ expires_at: null, version: 2 })(expiring.payload);
     await storeUntilRestored("publish", expiring.address, later);
     await eventually(async () => (await acceptedBy(expiring.key)).length === 0);
