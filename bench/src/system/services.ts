@@ -5,6 +5,7 @@ import { type Child, startChild } from "../processes/child-process.ts";
 import { projectRoot } from "../project-root.ts";
 import { until } from "../until.ts";
 import { type Nats, natsPasswordOf, type Postgres } from "./backends.ts";
+import { signingSettings } from "./signing.ts";
 
 /** The services, as processes of their own and set up as in production. */
 export type Service = { url: string; metricsUrl: string; child: Child };
@@ -24,6 +25,7 @@ const production = {
   HOST: "127.0.0.1",
   PORT: "0",
   METRICS_PORT: "0",
+  ...signingSettings.readers,
 };
 
 /** A few clients with one key ask for more than keys may, unless it is set; what limits costs is the same. */
@@ -91,6 +93,7 @@ export function launchManagement(bench: Bench, options: BackendOptions): Promise
     POSTGRES_URL: options.postgres.managementUrl,
     ...natsVariables("management", options.nats.url),
     OPERATOR_TOKEN: operatorToken,
+    ...signingSettings.management,
     PLANS: JSON.stringify(plans),
     ...keyLimits,
   });

@@ -1,4 +1,4 @@
-import { snapshotBucket } from "@halyard/contracts";
+import { completeKey, parseEntryKey, snapshotBucket } from "@halyard/contracts";
 import {
   connectNats,
   deleteStream,
@@ -8,6 +8,7 @@ import {
 } from "@halyard/jetstream";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
+import { benchSigner } from "./signing.ts";
 import type { SnapshotContent } from "./snapshot-content.ts";
 
 const batchSize = 1_000;
@@ -23,10 +24,12 @@ export async function writeSnapshot(natsUrl: string, content: SnapshotContent): 
     await deleteStream(manager, snapshotBucket.streamName);
     let { lastSequence } = await ensureSnapshot(manager, 1);
     for (let from = 0; from < content.records.length; from += batchSize) {
-      const batch = content.records.slice(from, from + batchSize).map(({ key, value }) => ({
-        subject: snapshotBucket.subjectPrefix + key,
-        payload: value,
-      }));
+      const batch = await Promise.all(
+        content.records.slice(from, from + batchSize).map(async ({ key, value }) => ({
+          subject: snapshotBucket.subjectPrefix + key,
+          payload: await payloadOf(key, value),
+        })),
+      );
       const result = await publishFenced(client, batch, lastSequence);
       if (result.failure !== undefined)
         throw new Error("the snapshot could not be written", { cause: result.failure });
@@ -35,4 +38,10 @@ export async function writeSnapshot(natsUrl: string, content: SnapshotContent): 
   } finally {
     await connection.close();
   }
+}
+
+async function payloadOf(key: string, value: string): Promise<string> {
+  if (key === completeKey)
+    return JSON.stringify({ ...JSON.parse(value), signed_by: benchSigner.id });
+  return parseEntryKey(key)?.kind === "key" ? benchSigner.sign(key, value) : value;
 }

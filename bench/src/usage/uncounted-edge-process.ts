@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { createKeySignatures } from "@halyard/api-keys";
 import {
   createLogger,
   createMetrics,
@@ -22,6 +23,11 @@ await startOrExit(async () => {
   const registry = createMetrics({ service });
   const pace = createPace(() => performance.now());
   const holder = createSnapshotHolder({ now, pace });
+  const signatures = createKeySignatures({
+    publicKeys: config.SIGNING_PUBLIC_KEYS,
+    metrics: registry,
+    logger,
+  });
   const connection = openNatsConnection({
     nats: natsServers(config),
     metrics: registry,
@@ -32,10 +38,12 @@ await startOrExit(async () => {
     edge: randomUUID(),
     holder,
     cache: undefined,
+    signatures,
     logger,
   });
   const edge = createEdge({
     holder,
+    signatures,
     pace,
     logger,
     registry,

@@ -39,6 +39,9 @@ async function schemaOf(workload: string): Promise<z.ZodObject> {
 const valuesOf = (variables: readonly Variable[]) =>
   Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 
+/** Not secret, but each installation has its own. */
+const madeWithSecrets: ReadonlySet<string> = new Set(["SIGNING_PUBLIC_KEYS"]);
+
 /** Variables that the schema does not know, and secrets that are not in a Secret. */
 function misplaced(schema: z.ZodObject, variables: readonly Variable[]): string[] {
   const known = new Map(documentVariables(schema).map((row) => [row.name, row]));
@@ -46,7 +49,8 @@ function misplaced(schema: z.ZodObject, variables: readonly Variable[]): string[
     const row = known.get(name);
     if (row === undefined) return [`${name} is unknown`];
     if (row.secret && source !== "Secret") return [`${name} is a secret in a ${source}`];
-    if (!row.secret && source === "Secret") return [`${name} is no secret`];
+    if (!row.secret && source === "Secret" && !madeWithSecrets.has(name))
+      return [`${name} is no secret`];
     return [];
   });
 }

@@ -34,6 +34,7 @@ export async function bringUp(launch: Launch): Promise<void> {
     operatorToken,
     streamTokenSecret: credentials.stream_token_secret,
     webhookSecretKey: credentials.webhook_secret_key,
+    signingSeed: credentials.signing_seed,
     migrate: async (service) => {
       const { ownerUrl, runtimeUrl } = databaseUrls[service];
       await migrate(launch, { service, ownerUrl });

@@ -14,6 +14,8 @@ export type Credentials = {
   scheduler_owner_password: string;
   scheduler_runtime_password: string;
   stream_token_secret: string;
+  /** Of the key pair that signs the entries of API keys. */
+  signing_seed: string;
   /** With which the webhook dispatcher encrypts the secrets of webhooks. */
   webhook_secret_key: string;
   webhooks_owner_password: string;
@@ -59,6 +61,7 @@ const secretNames = [
   "scheduler_owner_password",
   "scheduler_runtime_password",
   "stream_token_secret",
+  "signing_seed",
   "webhook_secret_key",
   "webhooks_owner_password",
   "webhooks_runtime_password",

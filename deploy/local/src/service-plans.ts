@@ -4,6 +4,7 @@ import type { Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
 import type { DatabaseUrls, OwnerOfSchema } from "./database.ts";
 import type { ServicePlan } from "./service-process.ts";
+import { signingSettings } from "./signing-settings.ts";
 
 export const HOST = "127.0.0.1";
 
@@ -23,10 +24,17 @@ export function planServices(options: {
   operatorToken: string;
   streamTokenSecret: string;
   webhookSecretKey: string;
+  signingSeed: string;
   migrate: (service: OwnerOfSchema) => Promise<void>;
 }): [ServicePlan, ...ServicePlan[]] {
   const { settings, natsUrl, databaseUrls } = options;
-  const shared = { ...forEveryProcess(settings), NATS_URL: natsUrl, TRUSTED_PROXIES };
+  const signing = signingSettings(options.signingSeed);
+  const shared = {
+    ...forEveryProcess(settings),
+    NATS_URL: natsUrl,
+    TRUSTED_PROXIES,
+    ...signing.readers,
+  };
   /** For an external NATS server, the login comes from the environment. */
   const login = (user: NatsUser) =>
     settings.natsUrl === undefined
@@ -43,6 +51,7 @@ export function planServices(options: {
         ...login("management"),
         POSTGRES_URL: databaseUrls.management.runtimeUrl,
         OPERATOR_TOKEN: options.operatorToken,
+        ...signing.management,
         ...settings.ofServices.management,
       },
     },

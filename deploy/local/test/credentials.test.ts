@@ -44,6 +44,7 @@ describe("given a home that is older than some of the secrets", () => {
       scheduler_owner_password: expect.stringMatching(/^[\w-]{43}$/),
       scheduler_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
       stream_token_secret: expect.stringMatching(/^[\w-]{43}$/),
+      signing_seed: expect.stringMatching(/^[\w-]{43}$/),
       webhook_secret_key: expect.stringMatching(/^[\w-]{43}$/),
       webhooks_owner_password: expect.stringMatching(/^[\w-]{43}$/),
       webhooks_runtime_password: expect.stringMatching(/^[\w-]{43}$/),

@@ -30,6 +30,7 @@ function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
     operatorToken: "the operator's",
     streamTokenSecret: "the edges'",
     webhookSecretKey: keptSecretKey,
+    signingSeed: Buffer.alloc(32, 255).toString("base64url"),
     migrate: async () => undefined,
   });
   return plans.find(({ name }) => name === service)?.environment;
@@ -47,13 +48,13 @@ describe("given what each service needs", () => {
   });
 
   it.each([
-    ["management", ["POSTGRES_URL", "OPERATOR_TOKEN"]],
+    ["management", ["POSTGRES_URL", "OPERATOR_TOKEN", "SIGNING_PRIVATE_KEY"]],
     ["scheduler", ["POSTGRES_URL"]],
     ["sdk-edge", ["STREAM_TOKEN_SECRET"]],
     ["webhook-dispatcher", ["POSTGRES_URL", "WEBHOOK_SECRET_KEYS"]],
     ["usage-metering", ["POSTGRES_URL"]],
   ])("gives %s the secrets that it needs and no other", (name, needed) => {
-    const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A/;
+    const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A|\/{40}/;
     const told = Object.entries(environmentOf(name) ?? {});
     expect(told.filter(([, value]) => secrets.test(value)).map(([key]) => key)).toEqual(needed);
   });

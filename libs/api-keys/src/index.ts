@@ -1,8 +1,11 @@
 export * from "./api-key.ts";
 export * from "./authenticate-server-key.ts";
 export * from "./bearer.ts";
+export * from "./entry-signature.ts";
 export * from "./key-directory.ts";
 export * from "./key-limits.ts";
 export * from "./key-refusals.ts";
+export * from "./key-signatures.ts";
+export { haveEqualContent } from "./key-verification.ts";
 export * from "./last-used.ts";
 export * from "./tell-last-used.ts";

@@ -1,11 +1,23 @@
-import { hash, timingSafeEqual } from "node:crypto";
 import type { KeyEntry, Tombstone } from "@halyard/contracts";
 import { hasShapeOf, idIn, type KeyKind, secretIn } from "./api-key.ts";
+import type { KeySignatures } from "./key-signatures.ts";
+import {
+  createKeyVerification,
+  expiryOf,
+  haveEqualContent,
+  type KeyAddress,
+  type LiveKey,
+  type StoredKey,
+} from "./key-verification.ts";
 
 /**
  * Every API key that works, in memory. The directory is fed from the snapshot, so a request's key is
  * found, or found missing, without asking anybody. It remembers deletions for as long as the snapshot
  * does: a late older entry cannot bring a revoked key back.
+ *
+ * No key works before the signature of its entry was verified. That takes 0.1 ms, so the entries of a full read
+ * are verified when their keys are first used, and later ones when they arrive: a forged entry must not take the
+ * place of a genuine one.
  */
 export type DirectoryKey = {
   id: string;
@@ -19,24 +31,24 @@ export type DirectoryKey = {
   expiresAtMs: number | undefined;
 };
 
-/** Hashes and secrets are kept, and compared, as the bytes of their text; never beside what is handed out. */
-type Secret = {
-  sha256: Buffer;
-  /** The secret itself, from when it was proved right; in the memory of this process alone. */
-  proved: Buffer | undefined;
-};
-type Stored = { version: number; live?: { key: DirectoryKey; secret: Secret } };
-
-const sha256HexBytes = 64;
-const secretTextBytes = 43;
-
 export type KeyDirectory = {
-  /** Takes a whole snapshot's keys in place of what is known. */
+  /** Replaces all keys. The caller has verified the changed entries. */
   replace(entries: Iterable<readonly [keyId: string, entry: KeyEntry | Tombstone]>): void;
-  /** Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. */
-  beginReplacing(): { take(keyId: string, entry: KeyEntry | Tombstone): void; finish(): void };
-  /** Takes one entry, unless a newer one is known. Answers whether anything changed. */
-  apply(keyId: string, entry: KeyEntry | Tombstone): boolean;
+  /**
+   * Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. A known entry
+   * stays if the other one is changed and its signature is not valid.
+   */
+  beginReplacing(): {
+    take(address: KeyAddress, entry: KeyEntry | Tombstone): void;
+    finish(): void;
+  };
+  /**
+   * Takes a changed entry, unless a newer one is known or its signature is not valid. Returns whether it was
+   * taken.
+   */
+  apply(address: KeyAddress, entry: KeyEntry | Tombstone): boolean;
+  /** Takes a changed entry, unless a newer one is known. The caller has verified its signature. */
+  put(keyId: string, entry: KeyEntry | Tombstone): boolean;
   /**
    * The key that a text is, if it is known, not expired and its secret is right. Secrets are compared
    * in a time that does not depend on where they differ.
@@ -44,90 +56,87 @@ export type KeyDirectory = {
   verify(text: string, nowMs: number): DirectoryKey | undefined;
   /** A key by its id, if it is known and not expired; for what was proved in another way. */
   find(keyId: string, nowMs: number): DirectoryKey | undefined;
-  /** Whether a key is known and not expired; for what was opened with it earlier. */
+  /** Returns whether an entry of a key exists and has not expired. Does not verify its signature. */
   isLive(keyId: string, nowMs: number): boolean;
   /** The version of the entry that is held for a key; undefined while none is. */
   versionOf(keyId: string): number | undefined;
+  /** Returns whether this directory can verify the entries of a signer. */
+  trusts: KeySignatures["trusts"];
   readonly size: number;
 };
 
-export function createKeyDirectory(): KeyDirectory {
-  let stored = new Map<string, Stored>();
-  // Used again for every key that is verified: a new buffer each time costs more than the hash.
-  const givenSha256 = Buffer.alloc(sha256HexBytes);
-  const givenSecret = Buffer.alloc(secretTextBytes);
+export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
+  let stored = new Map<string, StoredKey>();
+  const verification = createKeyVerification(signatures);
 
-  function live(keyId: string, nowMs: number): Stored["live"] {
-    const found = stored.get(keyId)?.live;
-    const expiresAtMs = found?.key.expiresAtMs;
-    return expiresAtMs !== undefined && expiresAtMs <= nowMs ? undefined : found;
+  /** The live entry of a key that has not expired; its signature may not have been verified yet. */
+  function live(keyId: string, nowMs: number): LiveKey | undefined {
+    const found = stored.get(keyId);
+    if (found === undefined || found.verified === false || "deleted" in found.entry)
+      return undefined;
+    const expiresAtMs = found.verified ? found.verified.key.expiresAtMs : expiryOf(found.entry);
+    if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return undefined;
+    return found as LiveKey;
   }
 
-  /**
-   * A hash costs more than all the rest of answering "nothing has changed", so it is made for the first
-   * request with a key; who comes again with the same secret is compared with that. A secret is in this
-   * process's memory with every request anyhow, and goes from here when the key is revoked or changed.
-   */
-  function isRight(secret: Secret, text: string): boolean {
-    const given = secretIn(text);
-    givenSecret.write(given, "latin1");
-    if (secret.proved !== undefined && timingSafeEqual(givenSecret, secret.proved)) return true;
-    givenSha256.write(hash("sha256", given, "hex"), "latin1");
-    if (!timingSafeEqual(givenSha256, secret.sha256)) return false;
-    secret.proved = Buffer.from(givenSecret);
+  /** A verified entry stays verified under another signature of the same content. */
+  const withKnown = (known: StoredKey | undefined, entry: KeyEntry | Tombstone): StoredKey =>
+    known?.verified && haveEqualContent(known.entry, entry) ? known : { entry };
+
+  function chosen(address: KeyAddress, entry: KeyEntry | Tombstone): StoredKey {
+    const known = stored.get(address.keyId);
+    const isChanged = known !== undefined && !haveEqualContent(known.entry, entry);
+    return isChanged && !verification.isGenuine(address, entry) ? known : withKnown(known, entry);
+  }
+
+  const isNewer = (keyId: string, { version }: KeyEntry | Tombstone) =>
+    version > (stored.get(keyId)?.entry.version ?? 0);
+
+  function put(keyId: string, entry: KeyEntry | Tombstone): boolean {
+    if (!isNewer(keyId, entry)) return false;
+    stored.set(keyId, { entry });
     return true;
-  }
-
-  function beginReplacing() {
-    const next = new Map<string, Stored>();
-    return {
-      take: (keyId: string, entry: KeyEntry | Tombstone) => void next.set(keyId, storedOf(entry)),
-      finish() {
-        stored = next;
-      },
-    };
   }
 
   return {
     replace(entries) {
-      const { take, finish } = beginReplacing();
-      for (const [keyId, entry] of entries) take(keyId, entry);
-      finish();
+      const known = stored;
+      stored = new Map();
+      for (const [keyId, entry] of entries) stored.set(keyId, withKnown(known.get(keyId), entry));
     },
-    beginReplacing,
-    apply(keyId, entry) {
-      const known = stored.get(keyId);
-      if (known !== undefined && known.version >= entry.version) return false;
-      stored.set(keyId, storedOf(entry));
-      return true;
+    beginReplacing() {
+      const next = new Map<string, StoredKey>();
+      return {
+        take(address, entry) {
+          const other = next.get(address.keyId);
+          if (other !== undefined && other.entry.version >= entry.version) return;
+          next.set(address.keyId, chosen(address, entry));
+        },
+        finish() {
+          stored = next;
+        },
+      };
     },
+    apply: (address, entry) =>
+      isNewer(address.keyId, entry) &&
+      verification.isGenuine(address, entry) &&
+      put(address.keyId, entry),
+    put,
     verify(text, nowMs) {
-      const found = live(idIn(text), nowMs);
-      if (found === undefined || !hasShapeOf(found.key.kind, text)) return undefined;
-      return isRight(found.secret, text) ? found.key : undefined;
+      const keyId = idIn(text);
+      const found = live(keyId, nowMs);
+      if (found === undefined || !hasShapeOf(found.entry.key_kind, text)) return undefined;
+      return verification.bySecret(keyId, found, secretIn(text))?.key;
     },
-    find: (keyId, nowMs) => live(keyId, nowMs)?.key,
+    find(keyId, nowMs) {
+      const found = live(keyId, nowMs);
+      return found && verification.bySignature(keyId, found)?.key;
+    },
     isLive: (keyId, nowMs) => live(keyId, nowMs) !== undefined,
-    versionOf: (keyId) => stored.get(keyId)?.version,
+    versionOf: (keyId) => stored.get(keyId)?.entry.version,
+    trusts: signatures.trusts,
     get size() {
       return stored.size;
     },
   };
-}
-
-function storedOf(entry: KeyEntry | Tombstone): Stored {
-  const { version } = entry;
-  if ("deleted" in entry) return { version };
-  const key = {
-    id: entry.key_id,
-    kind: entry.key_kind,
-    organizationId: entry.organization_id,
-    projectId: entry.project_id,
-    environmentId: entry.environment_id,
-    userId: entry.user_id,
-    environmentOnly: entry.environment_only,
-    expiresAtMs: entry.expires_at === null ? undefined : Date.parse(entry.expires_at),
-  };
-  const sha256 = Buffer.from(entry.secret_sha256, "latin1");
-  return { version, live: { key, secret: { sha256, proved: undefined } } };
 }

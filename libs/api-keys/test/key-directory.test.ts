@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createKeyDirectory, makeApiKey } from "@halyard/api-keys";
+import { createKeyDirectory, everyEntryIsGenuine, makeApiKey } from "@halyard/api-keys";
 import type { KeyEntry, Tombstone } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 
@@ -31,7 +31,10 @@ describe("given a directory that knows a key", () => {
     const { directory, key, id, entry } = directoryWithKey();
     expect(directory.verify(key, now)).toBeDefined();
     const other = makeApiKey("client", randomBytes);
-    directory.apply(id, { ...entry, secret_sha256: other.secretSha256, version: 2 });
+    directory.apply(
+      { organizationId: uuid, keyId: id },
+      { ...entry, secret_sha256: other.secretSha256, version: 2 },
+    );
     expect(directory.verify(key, now)).toBeUndefined();
     expect(directory.verify(key.slice(0, 20) + other.key.slice(20), now)).toBeDefined();
   });
@@ -60,8 +63,8 @@ describe("given a directory that knows a key", () => {
 
   it("does not bring a revoked key back when an older entry comes late", () => {
     const { directory, key, id, entry } = directoryWithKey();
-    expect(directory.apply(id, revoked(2))).toBe(true);
-    expect(directory.apply(id, entry)).toBe(false);
+    expect(directory.apply({ organizationId: uuid, keyId: id }, revoked(2))).toBe(true);
+    expect(directory.apply({ organizationId: uuid, keyId: id }, entry)).toBe(false);
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
@@ -89,7 +92,7 @@ function directoryWithKey(fields: Partial<KeyEntry> = {}) {
     committed_at: "2027-01-01T00:00:00.000Z",
     ...fields,
   };
-  const directory = createKeyDirectory();
+  const directory = createKeyDirectory(everyEntryIsGenuine);
   directory.replace([[made.id, entry]]);
   return { directory, entry, ...made };
 }

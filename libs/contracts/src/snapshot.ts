@@ -18,6 +18,13 @@ const Stamp = {
   committed_at: z.string().meta({ format: "date-time" }),
 };
 
+/**
+ * Management signs the entries of API keys and their deletions, so that write access to the broker does not make
+ * a key. The signature covers the key of the entry and all other members. Release 0.1.0 does not write
+ * this member.
+ */
+const Signed = { signature: z.string().optional() };
+
 const Uuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 
 export const OrganizationEntry = z.object({
@@ -61,6 +68,7 @@ export const KeyEntry = z.object({
   environment_only: z.boolean(),
   expires_at: z.string().meta({ format: "date-time" }).nullable(),
   ...Stamp,
+  ...Signed,
 });
 
 export const FlagEntry = z.object({
@@ -76,7 +84,7 @@ export const FlagEntry = z.object({
   ...Stamp,
 });
 
-export const Tombstone = z.object({ deleted: z.literal(true), ...Stamp });
+export const Tombstone = z.object({ deleted: z.literal(true), ...Stamp, ...Signed });
 
 /** Ends a full write of the snapshot; another epoch means that everything was written anew. */
 export const CompleteEntry = z.object({
@@ -91,6 +99,8 @@ export const CompleteEntry = z.object({
    * still deliver them, and a purge is never delivered. Release 0.1.0 does not write this member.
    */
   from: z.int().min(1).optional(),
+  /** Identifies the key pair that signed the entries of API keys. A reader without the public key waits. */
+  signed_by: z.string().optional(),
 });
 
 export type OrganizationEntry = z.infer<typeof OrganizationEntry>;

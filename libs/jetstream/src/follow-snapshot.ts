@@ -36,6 +36,11 @@ export type SnapshotFollower = {
   apply(entry: SnapshotEntry): void;
   /** The entries that the state lacked after an interruption. By default each one is applied. */
   resume?(epoch: string, entries: readonly SnapshotEntry[]): void;
+  /**
+   * Returns whether the follower can verify the entries of API keys that this signer signed; undefined if they
+   * are not signed. Otherwise the snapshot counts as incomplete. By default every snapshot is read.
+   */
+  trusts?(signer: string | undefined): boolean;
   /** An entry that does not fit its schema was left out. */
   rejected(key: string, problem: string): void;
   /** The state is current, at the start and after every interruption. */
@@ -113,7 +118,7 @@ export function followSnapshot(options: {
   const source = {
     stream: snapshotBucket.streamName,
     filter: filter === everythingFilter ? undefined : snapshotBucket.subjectPrefix + filter,
-    identify,
+    identify: createIdentify(options),
     begin,
   };
   const followed = followStream({ connection, logger, source });
@@ -132,9 +137,26 @@ export function followSnapshot(options: {
   };
 }
 
-async function identify(manager: JetStreamManager): Promise<StreamIdentity | undefined> {
-  const complete = await readComplete(manager);
-  return complete && { identity: complete.epoch, firstSequence: complete.from };
+function createIdentify(options: { follower: SnapshotFollower; logger: Logger }) {
+  const { follower, logger } = options;
+  let reported: string | undefined;
+  return async (manager: JetStreamManager): Promise<StreamIdentity | undefined> => {
+    const complete = await readComplete(manager);
+    if (complete === undefined) return undefined;
+    const signer = complete.signed_by;
+    if (follower.trusts?.(signer) === false) {
+      const name = signer ?? "nobody";
+      if (reported !== name)
+        logger.error(
+          { signer: name },
+          "the entries of API keys are signed by a key pair that is not in SIGNING_PUBLIC_KEYS; waiting for others",
+        );
+      reported = name;
+      return undefined;
+    }
+    reported = undefined;
+    return { identity: complete.epoch, firstSequence: complete.from };
+  };
 }
 
 const nothingToRead: SnapshotRead = { take: () => undefined, finish: () => undefined };
@@ -160,6 +182,8 @@ function resumeWith(follower: SnapshotFollower) {
 }
 
 function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEntry | undefined {
+  // A consumer that delivers to the bucket stores messages under subjects of their own stream.
+  if (!message.subject.startsWith(snapshotBucket.subjectPrefix)) return undefined;
   const key = message.subject.slice(snapshotBucket.subjectPrefix.length);
   if (key === completeKey) return undefined;
   const address = parseEntryKey(key);

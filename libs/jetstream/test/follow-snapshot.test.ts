@@ -18,6 +18,7 @@ import {
   type HeldSnapshot,
   publishFenced,
   type SnapshotEntry,
+  type SnapshotFollower,
 } from "@halyard/jetstream";
 import { eventually, recreateSnapshot, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
@@ -90,7 +91,11 @@ function idOf(value: SnapshotEntry["value"]): string | undefined {
   return "flag_id" in value ? value.flag_id : undefined;
 }
 
-function follow(filter = everythingFilter, held?: HeldSnapshot) {
+function follow(
+  filter = everythingFilter,
+  held?: HeldSnapshot,
+  trusts?: SnapshotFollower["trusts"],
+) {
   const seen = {
     reads: [] as { epoch: string; entries: readonly SnapshotEntry[] }[],
     applied: [] as SnapshotEntry[],
@@ -103,6 +108,7 @@ function follow(filter = everythingFilter, held?: HeldSnapshot) {
     held,
     logger,
     follower: {
+      ...(trusts && { trusts }),
       beginRead: collectRead((epoch, entries) => void seen.reads.push({ epoch, entries })),
       apply: (entry) => void seen.applied.push(entry),
       rejected: (key) => void seen.rejected.push(key),
@@ -112,6 +118,45 @@ function follow(filter = everythingFilter, held?: HeldSnapshot) {
   following.push(followed);
   return { ...seen, followed };
 }
+
+describe("given a snapshot whose signer the reader does not know", () => {
+  it("waits, and reads the snapshot of a signer that it knows", async () => {
+    await openBucket();
+    await putFlag(flag(1));
+    await complete();
+    const asked: (string | undefined)[] = [];
+    const { reads, followed } = follow(everythingFilter, undefined, (signer) => {
+      asked.push(signer);
+      return signer === "known";
+    });
+    await eventually(() => asked.length > 1);
+    await put(completeKey, { epoch: randomUUID(), signed_by: "strange" });
+    await eventually(() => asked.at(-1) === "strange");
+    expect(reads).toEqual([]);
+    const epoch = randomUUID();
+    await put(completeKey, { epoch, signed_by: "known" });
+    await followed.ready;
+    expect(reads).toMatchObject([{ epoch }]);
+  });
+
+  it("keeps its state and stops being current when the signer changes", async () => {
+    await openBucket();
+    await put(completeKey, { epoch: randomUUID(), signed_by: "known" });
+    const { reads, applied, followed } = follow(
+      everythingFilter,
+      undefined,
+      (signer) => signer === "known",
+    );
+    await followed.ready;
+    await put(completeKey, { epoch: randomUUID(), signed_by: "strange" });
+    await eventually(() => !followed.isCurrent());
+    await putFlag(flag(1));
+    await put(completeKey, { epoch: randomUUID(), signed_by: "known" });
+    await eventually(() => followed.isCurrent());
+    expect(reads).toHaveLength(2);
+    expect(applied).toEqual([]);
+  });
+});
 
 describe("given a complete snapshot", () => {
   it("hands over all entries as one whole, then each change", async () => {

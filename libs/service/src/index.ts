@@ -51,5 +51,10 @@ export {
   trustedProxiesVariable,
   urlOf,
 } from "./shared-variables.ts";
+export {
+  requireInProduction,
+  signingPrivateKeyVariable,
+  signingPublicKeysVariable,
+} from "./signing-variables.ts";
 export { runCommand, startOrExit } from "./start-or-exit.ts";
 export { UnavailableError } from "./unavailable-error.ts";

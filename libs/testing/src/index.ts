@@ -15,3 +15,4 @@ export * from "./step-clock.ts";
 export * from "./tenant-in-snapshot.ts";
 export * from "./test-database.ts";
 export * from "./test-nats.ts";
+export * from "./test-signing.ts";

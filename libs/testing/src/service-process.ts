@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { natsLoginVariables } from "./nats-login.ts";
 import { projectRoot } from "./project-root.ts";
+import { testSigning } from "./test-signing.ts";
 
 /** A service as a process of its own, as operators run it, to be watched, stopped and killed. */
 export type ServiceProcess = {
@@ -41,6 +42,8 @@ export async function startServiceProcess(
       METRICS_PORT: "0",
       LOG_LEVEL: "info",
       ...natsLoginVariables(name),
+      ...testSigning.readers,
+      ...(name === "management" && testSigning.management),
       ...environment,
     },
     execArgv: ["--disable-warning=ExperimentalWarning"],

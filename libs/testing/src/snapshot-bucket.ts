@@ -11,6 +11,7 @@ import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jet
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { eventually } from "./eventually.ts";
+import { payloadOf, testSigner } from "./test-signing.ts";
 
 /**
  * The snapshot's bucket in a real NATS server, written by a test in management's place. The other streams exist
@@ -24,6 +25,8 @@ export type SnapshotBucket = {
   /** Writes the entry `complete`. */
   complete(entry: CompleteEntry): Promise<void>;
   put(...entries: SnapshotEntry[]): Promise<void>;
+  /** Writes this payload under the key of an entry, without a signature. */
+  putPayload(entry: Pick<SnapshotEntry, "address">, payload: string): Promise<void>;
   /** Writes something that is no entry under the key of one. */
   spoil(entry: SnapshotEntry, value: unknown): Promise<void>;
   /** Removes an entry without a trace, as the broker may lose one. */
@@ -52,10 +55,19 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
     await client.publish(snapshotBucket.subjectPrefix + key, JSON.stringify(value));
   }
 
-  const complete = (entry: CompleteEntry) => write(completeKey, entry);
+  const complete = (entry: CompleteEntry) =>
+    write(completeKey, { signed_by: testSigner.id, ...entry });
+
+  async function putPayload(
+    { address }: Pick<SnapshotEntry, "address">,
+    payload: string,
+  ): Promise<void> {
+    await client.publish(snapshotBucket.subjectPrefix + entryKey(address), payload);
+  }
 
   async function put(...entries: SnapshotEntry[]): Promise<void> {
-    await Promise.all(entries.map(({ address, value }) => write(entryKey(address), value)));
+    const payloads = await Promise.all(entries.map((entry) => payloadOf(entry)));
+    await Promise.all(entries.map((entry, index) => putPayload(entry, payloads[index] ?? "")));
   }
 
   async function rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void> {
@@ -75,6 +87,7 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
     rewriteWithoutEnd,
     complete,
     put,
+    putPayload,
     spoil: (entry, value) => write(entryKey(entry.address), value),
     async lose({ address }) {
       const filter = snapshotBucket.subjectPrefix + entryKey(address);

@@ -1,4 +1,9 @@
-import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import {
+  type EntrySigner,
+  type KeyDirectory,
+  type LastUsed,
+  tellLastUsed,
+} from "@halyard/api-keys";
 import { allKeysFilter, type KeyEntry, type PlanLimits, type Tombstone } from "@halyard/contracts";
 import {
   apiTimeoutMs,
@@ -57,6 +62,8 @@ export function startBrokerSide(options: {
   holder: string;
   sql: Sql;
   directory: KeyDirectory;
+  /** Signs the entries of API keys; undefined: they are not signed. */
+  signer: EntrySigner | undefined;
   lastUsed: LastUsed;
   plans: Readonly<Record<string, PlanLimits>>;
   now: () => Date;
@@ -188,17 +195,18 @@ function followKeys(
     filter: allKeysFilter,
     logger,
     follower: {
+      trusts: directory.trusts,
       beginRead: () => {
         const { take, finish } = directory.beginReplacing();
         return {
           take: ({ address, value }) => {
-            if (address.kind === "key") take(address.keyId, value as KeyEntry | Tombstone);
+            if (address.kind === "key") take(address, value as KeyEntry | Tombstone);
           },
           finish,
         };
       },
       apply: ({ address, value }) => {
-        if (address.kind === "key") directory.apply(address.keyId, value as KeyEntry | Tombstone);
+        if (address.kind === "key") directory.apply(address, value as KeyEntry | Tombstone);
       },
       rejected: (key, problem) => {
         logger.error({ key, problem }, "an entry of the snapshot was left out");

@@ -7,8 +7,11 @@ import {
   postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
+  requireInProduction,
   retentionDaysVariable,
   sharedVariables,
+  signingPrivateKeyVariable,
+  signingPublicKeysVariable,
   variable,
 } from "@halyard/service";
 import { z } from "zod";
@@ -53,6 +56,8 @@ export const configSchema = z.object({
     "Retention period, in days, of API keys after their revocation or expiry.",
   ),
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
+  SIGNING_PRIVATE_KEY: signingPrivateKeyVariable,
+  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
   ...keyRateVariables,
 });
@@ -62,7 +67,8 @@ export type Config = z.output<typeof configSchema>;
 /** What a variable's notes expect is said instead of its own problems, which say more of `PLANS`. */
 const readSchema = configSchema.extend({ PLANS: Plans });
 
-export const readConfig = (): Config => readEnvironment(readSchema, process.env);
+export const readConfig = (): Config =>
+  readEnvironment(requireInProduction(readSchema, "SIGNING_PRIVATE_KEY"), process.env);
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("management", process.env);
 

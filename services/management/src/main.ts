@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import {
+  createEntrySigner,
+  createKeyDirectory,
+  createKeyLimits,
+  createKeySignatures,
+  createLastUsed,
+} from "@halyard/api-keys";
 import { defaultPlans } from "@halyard/contracts";
 import { openDatabase } from "@halyard/postgres";
 import {
@@ -37,7 +43,10 @@ await startOrExit(async () => {
     config.HALYARD_MODE === "production"
       ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
       : allowDemoKeys;
-  const directory = createKeyDirectory();
+  const privateKey = config.SIGNING_PRIVATE_KEY;
+  const signer = privateKey && createEntrySigner(privateKey);
+  const publicKeys = [...(signer ? [signer.publicKey] : []), ...(config.SIGNING_PUBLIC_KEYS ?? [])];
+  const directory = createKeyDirectory(createKeySignatures({ publicKeys, metrics, logger }));
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
   const now = () => new Date();
@@ -48,6 +57,7 @@ await startOrExit(async () => {
     holder: randomUUID(),
     sql,
     directory,
+    signer,
     lastUsed,
     plans,
     now,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { defaultPlans, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import { createMetrics } from "@halyard/service";
-import { eventually } from "@halyard/testing";
+import { eventually, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
@@ -28,6 +28,7 @@ beforeAll(async () => {
     broker: { ...rebuilds.broker, manager: gated(rebuilds.broker.manager) },
     publications: createPublications(),
     plans: defaultPlans,
+    signer: testSigner,
     now: () => new Date(),
     newId: uuidv7,
     newEpoch: randomUUID,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
 import type { Sql } from "@halyard/postgres";
-import { call } from "@halyard/testing";
+import { call, testSignatures } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createAuthentication } from "../src/access/principal.ts";
@@ -84,7 +84,7 @@ describe("given a directory of keys that is not current, so that the table is as
         return Reflect.apply(target as unknown as () => unknown, self, given);
       },
     }) as Sql;
-    const findKey = (directory = createKeyDirectory()) =>
+    const findKey = (directory = createKeyDirectory(testSignatures())) =>
       createKeyLookup({ sql, directory, directoryIsCurrent: () => false });
     const limits = createKeyLimits(keyRate);
     const ask = (token: string, directory?: Management["directory"]) =>

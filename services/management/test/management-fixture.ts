@@ -14,6 +14,8 @@ import {
   type TestDatabase,
   type TestNats,
   tenantInSnapshot,
+  testSignatures,
+  testSigner,
 } from "@halyard/testing";
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
@@ -64,7 +66,7 @@ export async function openManagement(
     logger,
   });
   const metrics = createMetrics({ service: "management" });
-  const directory = createKeyDirectory();
+  const directory = createKeyDirectory(testSignatures());
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
   const broker = startBrokerSide({
@@ -73,6 +75,7 @@ export async function openManagement(
     holder: randomUUID(),
     sql,
     directory,
+    signer: testSigner,
     lastUsed,
     plans,
     now: () => clock.now(),

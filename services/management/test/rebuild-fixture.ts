@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
+import type { EntrySigner } from "@halyard/api-keys";
 import { defaultPlans, type FlagEntry, snapshotBucket } from "@halyard/contracts";
 import { connectNats, readPage } from "@halyard/jetstream";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, startTestNats } from "@halyard/testing";
+import { createTestDatabase, startTestNats, testSigner } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
@@ -13,7 +14,13 @@ import type { Broker } from "../src/relay/broker.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
 import { synchroniseSnapshot } from "../src/relay/synchronise-snapshot.ts";
 
-type Given = { sql?: Sql; lease?: Lease; broker?: Broker; publications?: Publications };
+type Given = {
+  signer?: EntrySigner;
+  sql?: Sql;
+  lease?: Lease;
+  broker?: Broker;
+  publications?: Publications;
+};
 
 /** A database and a NATS server without management: the test itself leads. */
 export type Rebuilds = Awaited<ReturnType<typeof openRebuilds>>;
@@ -46,6 +53,7 @@ export async function openRebuilds() {
       try {
         return await synchroniseSnapshot(over, leading, broker, {
           plans: defaultPlans,
+          signer: given.signer ?? testSigner,
           newEpoch: randomUUID,
           publications: given.publications ?? createPublications(),
           isLeading: lease.isHeld,

@@ -55,7 +55,12 @@ beforeAll(async () => {
   // The lease must not end while rows are inserted.
   await admin`update leases set expires_at = clock_timestamp() + interval '1 hour'`;
   await lease.recordAsLeader((tx) =>
-    recordStream(tx, "snapshot", { createdAt: "", lastSequence: 0, baseSequence: 0 }),
+    recordStream(tx, "snapshot", {
+      createdAt: "",
+      lastSequence: 0,
+      baseSequence: 0,
+      signedSequence: 0,
+    }),
   );
   await insertSent(admin, 4);
   await admin`analyze outbox`;

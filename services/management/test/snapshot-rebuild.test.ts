@@ -9,7 +9,7 @@ import {
   snapshotPosition,
 } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { eventually } from "@halyard/testing";
+import { eventually, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { createPublications } from "../src/outbox/publications.ts";
@@ -176,7 +176,11 @@ describe("given readers and changes during a rebuild", () => {
       expect(smallest).toBeGreaterThanOrEqual(Object.keys(tables).length);
     }
     await expectAgreement();
-    expect(await readComplete(manager)).toEqual({ epoch, from: lastSequence + 1 });
+    expect(await readComplete(manager)).toEqual({
+      epoch,
+      from: lastSequence + 1,
+      signed_by: testSigner.id,
+    });
   });
 
   it("publishes a change before the next page, under a revision of the new epoch", async () => {

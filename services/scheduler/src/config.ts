@@ -5,7 +5,9 @@ import {
   postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
+  requireInProduction,
   sharedVariables,
+  signingPublicKeysVariable,
 } from "@halyard/service";
 import { z } from "zod";
 
@@ -14,11 +16,13 @@ export const configSchema = z.object({
   PORT: portVariable(8083),
   POSTGRES_URL: postgresUrlVariable("scheduler"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
+  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
 });
 
 export type Config = z.output<typeof configSchema>;
 
-export const readConfig = (): Config => readEnvironment(configSchema, process.env);
+export const readConfig = (): Config =>
+  readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("scheduler", process.env);

@@ -1,4 +1,9 @@
-import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import {
+  createKeyDirectory,
+  createKeyLimits,
+  createKeySignatures,
+  createLastUsed,
+} from "@halyard/api-keys";
 import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
@@ -29,7 +34,9 @@ await startOrExit(async () => {
     logger,
   });
   const { sql } = database;
-  const keys = createKeyDirectory();
+  const keys = createKeyDirectory(
+    createKeySignatures({ publicKeys: config.SIGNING_PUBLIC_KEYS, metrics, logger }),
+  );
   const flags = createFlagDirectory({ now: Date.now });
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({

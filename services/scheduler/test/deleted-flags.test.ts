@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory } from "@halyard/api-keys";
 import { connectNats } from "@halyard/jetstream";
-import { eventually } from "@halyard/testing";
+import { eventually, testSignatures } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
 import { createFlagDirectory } from "../src/directory/flag-directory.ts";
@@ -138,7 +138,7 @@ describe("a deletion that a scheduler reads after an interruption", () => {
     const [deleted, current] = [[] as string[], jest.fn()];
     const followed = followDirectory({
       connection,
-      keys: createKeyDirectory(),
+      keys: createKeyDirectory(testSignatures()),
       flags,
       onFlagsGone: { deleted: ({ flagId }) => void deleted.push(flagId), current },
       logger,

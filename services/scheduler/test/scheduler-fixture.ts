@@ -18,6 +18,7 @@ import {
   stepClock,
   type TenantIds,
   tenantInSnapshot,
+  testSignatures,
 } from "@halyard/testing";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
@@ -74,7 +75,7 @@ async function composeReplica(
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "scheduler" });
-  const keys = createKeyDirectory();
+  const keys = createKeyDirectory(testSignatures());
   const flags = createFlagDirectory({ now: Date.now, ...options });
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({

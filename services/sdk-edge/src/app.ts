@@ -1,4 +1,4 @@
-import { createKeyDirectory } from "@halyard/api-keys";
+import { createKeyDirectory, type KeySignatures } from "@halyard/api-keys";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
@@ -32,6 +32,8 @@ export type Edge = {
 
 export type EdgeOptions = {
   holder: SnapshotHolder;
+  /** Verifies the entries of API keys. */
+  signatures: KeySignatures;
   /** By which the holder takes changes. */
   pace: Pace;
   logger: Logger;
@@ -52,9 +54,10 @@ export type EdgeOptions = {
 
 export function createEdge(options: EdgeOptions): Edge {
   const { holder, registry, usage, now, random } = options;
-  const directory = createKeyDirectory();
+  const directory = createKeyDirectory(options.signatures);
+  const isKeyLive = (keyId: string, nowMs: number) => directory.find(keyId, nowMs) !== undefined;
   const views = createEnvironmentViews();
-  const streams = createStreams({ views, isKeyLive: directory.isLive, now, random, elapsed });
+  const streams = createStreams({ views, isKeyLive, now, random, elapsed });
   const { hub, rounds } = streams;
   const counts = createAnswerCounts();
   const slicing = createTimeSlicing({ elapsed });

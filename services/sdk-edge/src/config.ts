@@ -1,9 +1,16 @@
-import { readEnvironment, sharedVariables, variable } from "@halyard/service";
+import {
+  readEnvironment,
+  requireInProduction,
+  sharedVariables,
+  signingPublicKeysVariable,
+  variable,
+} from "@halyard/service";
 import { z } from "zod";
 
 /** Every environment variable of an edge. */
 export const configSchema = z.object({
   ...sharedVariables,
+  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   SNAPSHOT_CACHE_FILE: variable(z.string().optional(), {
     description:
       "A file of this edge alone, in which it keeps a copy of the flags to start from while NATS is away.",
@@ -35,4 +42,5 @@ export const configSchema = z.object({
 
 export type Config = z.output<typeof configSchema>;
 
-export const readConfig = (): Config => readEnvironment(configSchema, process.env);
+export const readConfig = (): Config =>
+  readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { createKeySignatures } from "@halyard/api-keys";
 import {
   createLogger,
   createMetrics,
@@ -24,14 +25,22 @@ await startOrExit(async () => {
   const registry = createMetrics({ service });
   const pace = createPace(() => performance.now());
   const holder = createSnapshotHolder({ now, pace });
+  const signatures = createKeySignatures({
+    publicKeys: config.SIGNING_PUBLIC_KEYS,
+    metrics: registry,
+    logger,
+  });
+  const { trusts } = signatures;
   const file = config.SNAPSHOT_CACHE_FILE;
-  const cache = file === undefined ? undefined : createDiskCache({ file, holder, logger, now });
+  const cache =
+    file === undefined ? undefined : createDiskCache({ file, holder, trusts, logger, now });
   const connection = openNatsConnection({ nats: natsServers(config), metrics: registry, logger });
   const nats = followNats({
     connection: connection.ready,
     edge: randomUUID(),
     holder,
     cache,
+    signatures,
     logger,
   });
   const usage = startUsage({
@@ -49,6 +58,7 @@ await startOrExit(async () => {
   });
   const edge = createEdge({
     holder,
+    signatures,
     pace,
     logger,
     registry,

@@ -44,7 +44,7 @@ function updateKeys(directory: KeyDirectory, { snapshot, changed, whole }: Snaps
   }
   for (const keyId of changed.keys) {
     const entry = snapshot.keys.get(keyId);
-    if (entry !== undefined) directory.apply(keyId, entry);
+    if (entry !== undefined) directory.put(keyId, entry);
   }
 }
 

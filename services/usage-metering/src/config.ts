@@ -5,8 +5,10 @@ import {
   postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
+  requireInProduction,
   retentionDaysVariable,
   sharedVariables,
+  signingPublicKeysVariable,
 } from "@halyard/service";
 import { z } from "zod";
 
@@ -20,10 +22,12 @@ export const configSchema = z.object({
     "Retention period, in days, of the requests by environment, endpoint and day. The sums by organization and month stay.",
   ),
   ...keyRateVariables,
+  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
 });
 
 export type Config = z.output<typeof configSchema>;
 
-export const readConfig = (): Config => readEnvironment(configSchema, process.env);
+export const readConfig = (): Config =>
+  readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("usage", process.env);

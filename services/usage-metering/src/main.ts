@@ -1,4 +1,9 @@
-import { createKeyLimits, createLastUsed, createServerKeyAuthentication } from "@halyard/api-keys";
+import {
+  createKeyLimits,
+  createKeySignatures,
+  createLastUsed,
+  createServerKeyAuthentication,
+} from "@halyard/api-keys";
 import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
@@ -29,7 +34,9 @@ await startOrExit(async () => {
     logger,
   });
   const { sql } = database;
-  const directory = createDirectory();
+  const directory = createDirectory(
+    createKeySignatures({ publicKeys: config.SIGNING_PUBLIC_KEYS, metrics, logger }),
+  );
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
   const usageMetrics = createUsageMetrics(metrics);

@@ -24,6 +24,7 @@ import {
   startTestNats,
   stepClock,
   tenantInSnapshot,
+  testSignatures,
 } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -128,7 +129,7 @@ async function composeReplica(
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections, logger });
   const metrics = createMetrics({ service: "usage-metering" });
-  const directory = createDirectory();
+  const directory = createDirectory(testSignatures());
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
   const broker = startBrokerSide({

@@ -6,7 +6,9 @@ import {
   postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
+  requireInProduction,
   sharedVariables,
+  signingPublicKeysVariable,
   variable,
 } from "@halyard/service";
 import { z } from "zod";
@@ -33,6 +35,7 @@ export const configSchema = z.object({
   PORT: portVariable(8084),
   POSTGRES_URL: postgresUrlVariable("webhooks"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
+  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:
@@ -80,6 +83,7 @@ export const configSchema = z.object({
 
 export type Config = z.output<typeof configSchema>;
 
-export const readConfig = (): Config => readEnvironment(configSchema, process.env);
+export const readConfig = (): Config =>
+  readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("webhooks", process.env);

@@ -1,5 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import {
+  createKeyDirectory,
+  createKeyLimits,
+  createKeySignatures,
+  createLastUsed,
+} from "@halyard/api-keys";
 import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
@@ -40,7 +45,9 @@ await startOrExit(async () => {
   const rules = chooseTargetRules({ isProduction, allowPrivate, logger });
   const secrets = createSecretBox({ keys: config.WEBHOOK_SECRET_KEYS, randomBytes });
   const sender = createSend({ rules, logger });
-  const keys = createKeyDirectory();
+  const keys = createKeyDirectory(
+    createKeySignatures({ publicKeys: config.SIGNING_PUBLIC_KEYS, metrics, logger }),
+  );
   const lastUsed = createLastUsed();
   const ids = { newId: () => uuidv7(), now: () => new Date() };
   const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };

@@ -17,6 +17,7 @@ import {
   startReceiver,
   startTestNats,
   tenantInSnapshot,
+  testSignatures,
 } from "@halyard/testing";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
@@ -93,7 +94,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
   const log = createLog();
   const { logger } = log;
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
-  const keys = createKeyDirectory();
+  const keys = createKeyDirectory(testSignatures());
   const lastUsed = createLastUsed();
   const secrets = createSecretBox({ keys: keysOf(options.secretKeys), randomBytes });
   const sender = createSend({ rules, logger });

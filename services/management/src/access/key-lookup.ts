@@ -1,4 +1,9 @@
-import { createKeyDirectory, type KeyDirectory, parseApiKey } from "@halyard/api-keys";
+import {
+  createKeyDirectory,
+  everyEntryIsGenuine,
+  type KeyDirectory,
+  parseApiKey,
+} from "@halyard/api-keys";
 import type { KeyEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { keyEntry } from "../keys/key-entry.ts";
@@ -28,8 +33,8 @@ export function createKeyLookup(options: {
     const key = await findUnrevokedKey(sql, parsed.id);
     if (key === undefined) return undefined;
     const { value } = keyEntry({ ...key, committedAt: key.createdAt });
-    const momentary = createKeyDirectory();
-    momentary.apply(parsed.id, value as KeyEntry);
+    const momentary = createKeyDirectory(everyEntryIsGenuine);
+    momentary.put(parsed.id, value as KeyEntry);
     return momentary.verify(text, nowMs);
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { completeKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { splitSignature } from "@halyard/api-keys";
+import { completeKey, flagEventsStream, parseEntryKey, snapshotBucket } from "@halyard/contracts";
 import { readMessageIds, readPage, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
@@ -50,6 +51,7 @@ async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<
   if (lastSequence <= recorded.lastSequence) return false;
   const overtaken: number[] = [];
   let read = recorded.lastSequence;
+  let isSigned = recorded.signedSequence === read;
   while (read < lastSequence) {
     const page = await readEntries(broker, read + 1);
     // Only entries with a recorded sequence are ever removed, so the last one must be there.
@@ -59,21 +61,24 @@ async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<
     // Entries of a rebuild have no rows. A rebuild that did not end begins again in any case.
     if (compared.hasUnexplained && !isRebuilding(recorded)) return true;
     overtaken.push(...compared.overtaken);
+    isSigned &&= page.isSigned;
     read = page.lastSequence;
   }
+  const signedSequence = isSigned ? lastSequence : recorded.signedSequence;
   await lease.recordAsLeader(async (tx) => {
     await settle(
       tx,
       overtaken.map((id) => ({ id, sequence: null })),
     );
     // The next look begins behind what this one has explained.
-    await recordStream(tx, "snapshot", { ...recorded, lastSequence });
+    await recordStream(tx, "snapshot", { ...recorded, lastSequence, signedSequence });
   });
   return false;
 }
 
 async function readEntries({ connection, manager }: Broker, fromSequence: number) {
   const entries: FoundEntry[] = [];
+  let isSigned = true;
   const stream = snapshotBucket.streamName;
   const page = await readPage(
     { connection, manager, stream, fromSequence, pageSize },
@@ -81,10 +86,13 @@ async function readEntries({ connection, manager }: Broker, fromSequence: number
       const key = subject.slice(snapshotBucket.subjectPrefix.length);
       // A full write ends with this entry, which has no row.
       if (key === completeKey) return;
-      entries.push({ key, sha256: createHash("sha256").update(payload).digest("hex") });
+      // Rows of the outbox have no signatures.
+      const { content, signer } = splitSignature(new TextDecoder().decode(payload));
+      entries.push({ key, sha256: createHash("sha256").update(content).digest("hex") });
+      if (parseEntryKey(key)?.kind === "key") isSigned &&= signer !== undefined;
     },
   );
-  return { entries, lastSequence: page.lastSequence };
+  return { entries, isSigned, lastSequence: page.lastSequence };
 }
 
 async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<boolean> {

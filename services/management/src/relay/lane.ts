@@ -1,3 +1,4 @@
+import type { EntrySigner } from "@halyard/api-keys";
 import { type SnapshotRevision, snapshotBatchEntries, snapshotBucket } from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
@@ -7,6 +8,7 @@ import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
 import { type NewestValue, newestValues } from "./newest-values.ts";
 import { recordAdvanced, recordSent, type SettledRow, type StreamName } from "./outbox-rows.ts";
+import { signedPayload } from "./signed-payload.ts";
 import { type QueueKind, type UnsentRow, unsentRows } from "./unsent-rows.ts";
 
 /**
@@ -47,6 +49,7 @@ export function createLane(options: {
   publications: Publications;
   /** The epoch of the snapshot, for the lane that writes it. */
   epoch?: string;
+  signer?: EntrySigner | undefined;
   /** The sequence that stands last in the stream as the lane begins. */
   lastSequence: number;
   isLeading: () => boolean;
@@ -91,7 +94,7 @@ export function createLane(options: {
     if (rows.length === 0) return 0;
     if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
     const values = stream === "events" ? everyValue(rows) : newestValues(rows);
-    const messages = values.map(({ row }) => outgoing(row));
+    const messages = await Promise.all(values.map(({ row }) => outgoing(row)));
     const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
     const acknowledged = sequences.findLast((sequence) => sequence !== undefined);
     if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
@@ -118,10 +121,13 @@ export function createLane(options: {
     return { epoch: options.epoch, revision: sequence };
   }
 
-  function outgoing(row: UnsentRow): OutgoingMessage {
-    return stream === "events"
-      ? { subject: row.subject, payload: row.payload, messageId: row.messageId }
-      : { subject: snapshotBucket.subjectPrefix + row.subject, payload: row.payload };
+  async function outgoing(row: UnsentRow): Promise<OutgoingMessage> {
+    const { subject, payload, messageId } = row;
+    if (stream === "events") return { subject, payload, messageId };
+    return {
+      subject: snapshotBucket.subjectPrefix + subject,
+      payload: await signedPayload(options.signer, subject, payload),
+    };
   }
 }
 

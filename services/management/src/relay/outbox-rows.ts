@@ -12,7 +12,16 @@ export type StreamName = "events" | "snapshot";
 /** A row that needs no publication any more; without a sequence if a newer value of its entry was published. */
 export type SettledRow = { id: number; sequence: number | null };
 
-export type RecordedStream = { createdAt: string; lastSequence: number; baseSequence: number };
+export type RecordedStream = {
+  createdAt: string;
+  lastSequence: number;
+  baseSequence: number;
+  /**
+   * Up to this sequence of the snapshot, the signer named in `complete` signed the entries of API keys. A leader
+   * of release 0.1.0 leaves it behind the last sequence.
+   */
+  signedSequence: number;
+};
 
 /** On this channel the leader tells the other replicas which rows their writers need not wait for. */
 export const publishedChannel = "outbox_published";
@@ -89,7 +98,8 @@ export async function recordAdvanced(
 ): Promise<void> {
   const { count } = await tx`
     update relay_streams
-    set last_sequence = greatest(last_sequence, ${lastSequence})
+    set last_sequence = greatest(last_sequence, ${lastSequence}),
+        signed_sequence = greatest(last_sequence, ${lastSequence})
     where stream = ${stream} and last_sequence >= ${recordedBefore}`;
   if (count === 0)
     throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
@@ -199,7 +209,8 @@ export async function recordedStream(
   const [row] = await sql<RecordedStream[]>`
     select stream_created_at as "createdAt",
            last_sequence as "lastSequence",
-           base_sequence as "baseSequence"
+           base_sequence as "baseSequence",
+           coalesce(signed_sequence, 0) as "signedSequence"
     from relay_streams
     where stream = ${stream}`;
   return row;
@@ -211,12 +222,15 @@ export async function recordStream(
   now: RecordedStream,
 ): Promise<void> {
   await tx`
-    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence)
-    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence})
+    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence,
+      signed_sequence)
+    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence},
+      ${now.signedSequence})
     on conflict (stream) do update
       set stream_created_at = excluded.stream_created_at,
           last_sequence = excluded.last_sequence,
-          base_sequence = excluded.base_sequence`;
+          base_sequence = excluded.base_sequence,
+          signed_sequence = excluded.signed_sequence`;
 }
 
 /**
@@ -232,6 +246,7 @@ export async function recordRebuilding(tx: Transaction, position: StreamPosition
     createdAt,
     lastSequence,
     baseSequence: baseWhileRebuilding,
+    signedSequence: 0,
   });
 }
 

@@ -1,3 +1,4 @@
+import type { EntrySigner } from "@halyard/api-keys";
 import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
 import {
   ensureSnapshot,
@@ -14,6 +15,7 @@ import { readFullState } from "./full-state.ts";
 import { createLane } from "./lane.ts";
 import type { Lease } from "./lease.ts";
 import { recordRebuilding, recordStream } from "./outbox-rows.ts";
+import { signedPayload } from "./signed-payload.ts";
 import type { SnapshotOptions, SnapshotStanding } from "./synchronise-snapshot.ts";
 
 /**
@@ -47,16 +49,16 @@ export async function rebuildSnapshot(
   const start = await ensureSnapshot(broker.manager, broker.replicas);
   const { createdAt } = start;
   await lease.recordAsLeader((tx) => recordRebuilding(tx, start));
-  const { plans, publications, isLeading } = options;
+  const { plans, publications, signer, isLeading } = options;
   const lane = createLane({
-    ...{ stream: "snapshot", sql, lease, broker, publications, epoch, isLeading },
+    ...{ stream: "snapshot", sql, lease, broker, publications, epoch, signer, isLeading },
     lastSequence: start.lastSequence,
   });
   const former = await readComplete(broker.manager);
   if (former !== undefined) await lane.write([completeMessage({ ...former, rebuilding: true })]);
   let entries = 0;
   for await (const page of readFullState(sql, plans)) {
-    await lane.write(page.map(outgoing));
+    await lane.write(await Promise.all(page.map((entry) => outgoing(entry, signer))));
     await lane.drain();
     entries += page.length;
   }
@@ -69,9 +71,14 @@ export async function rebuildSnapshot(
   const base = lane.lastSequence();
   // A crash before `complete` leaves a stream that ends at its base, so the next leader starts over.
   await lease.recordAsLeader((tx) =>
-    recordStream(tx, "snapshot", { createdAt, lastSequence: base, baseSequence: base }),
+    recordStream(tx, "snapshot", {
+      createdAt,
+      lastSequence: base,
+      baseSequence: base,
+      signedSequence: base,
+    }),
   );
-  await lane.write([completeMessage({ epoch, from })]);
+  await lane.write([completeMessage({ epoch, from, ...(signer && { signed_by: signer.id }) })]);
   broker.logger.info({ epoch, entries }, "the snapshot is complete");
   return { createdAt, lastSequence: lane.lastSequence(), epoch };
 }
@@ -81,9 +88,13 @@ const completeMessage = (entry: CompleteEntry): OutgoingMessage => ({
   payload: JSON.stringify(entry),
 });
 
-function outgoing({ address, value }: AddressedEntry): OutgoingMessage {
+async function outgoing(
+  { address, value }: AddressedEntry,
+  signer: EntrySigner | undefined,
+): Promise<OutgoingMessage> {
+  const key = entryKey(address);
   return {
-    subject: snapshotBucket.subjectPrefix + entryKey(address),
-    payload: JSON.stringify(value),
+    subject: snapshotBucket.subjectPrefix + key,
+    payload: await signedPayload(signer, key, JSON.stringify(value)),
   };
 }

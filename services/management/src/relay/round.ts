@@ -1,3 +1,4 @@
+import type { EntrySigner } from "@halyard/api-keys";
 import {
   flagEventsStream,
   type PlanLimits,
@@ -31,6 +32,8 @@ export type RoundOptions = {
   lease: Lease;
   publications: Publications;
   plans: Readonly<Record<string, PlanLimits>>;
+  /** Signs the entries of API keys; undefined: they are not signed. */
+  signer: EntrySigner | undefined;
   now: () => Date;
   newId: () => string;
   newEpoch: () => string;
@@ -97,8 +100,13 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       const { lastSequence, epoch } = synchronised;
       await announce(options, { epoch, revision: lastSequence });
       options.onLeading();
-      lanes.snapshot = createLane({ ...shared, stream: "snapshot", epoch, lastSequence });
-      await runLane(lanes.snapshot, options, ended);
+      const { signer } = options;
+      lanes.snapshot = createLane({ ...shared, stream: "snapshot", epoch, signer, lastSequence });
+      await runLane(lanes.snapshot, options, ended, (published) => {
+        // Looked at while the lane is idle, so that its own messages are not taken for another client's.
+        if ((standing.snapshot?.lastSequence ?? 0) > published)
+          throw new StreamMovedError("another client has written to the snapshot");
+      });
     };
     const carryEvents = async () => {
       standing.log = await synchroniseLog(sql, lease, broker, publications);
@@ -137,11 +145,17 @@ async function discardStreamsAhead(options: RoundOptions, signal: AbortSignal): 
   await discardStreams(ahead, { lease, broker, isLeading });
 }
 
-async function runLane(lane: Lane, options: RoundOptions, signal: AbortSignal): Promise<void> {
+async function runLane(
+  lane: Lane,
+  options: RoundOptions,
+  signal: AbortSignal,
+  whenIdle: (lastSequence: number) => void = () => undefined,
+): Promise<void> {
   while (!signal.aborted) {
     // Asked for before draining: a hint that comes meanwhile is not lost.
     const hint = options.wakeUp.waitAtMost(lookAnywayAfterMs, signal);
     options.onPublished(await lane.drain());
+    whenIdle(lane.lastSequence());
     await hint;
   }
 }

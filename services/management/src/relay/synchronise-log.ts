@@ -38,7 +38,12 @@ export async function synchroniseLog(
     lease.recordAsLeader(async (tx) => {
       // Rows before the stream, as a lane does it: so neither waits for the other in a circle.
       const ids = await recordFound(tx, found);
-      await recordStream(tx, "events", { createdAt, lastSequence, baseSequence: 0 });
+      await recordStream(tx, "events", {
+        createdAt,
+        lastSequence,
+        baseSequence: 0,
+        signedSequence: 0,
+      });
       return ids;
     });
   let lastSequence = known;

@@ -33,7 +33,7 @@ export function followDirectory(options: {
 
   /** Returns the flag that this entry deletes. */
   function apply({ address, value }: SnapshotEntry): FlagPlace | undefined {
-    if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
+    if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
     if (address.kind !== "flag") return undefined;
     const entry = value as FlagEntry | Tombstone;
     return flags.apply(address, entry) && "deleted" in entry ? address : undefined;
@@ -48,7 +48,7 @@ export function followDirectory(options: {
         const [keyRead, flagRead] = [keys.beginReplacing(), flags.beginReplacing()];
         return {
           take({ address, value }) {
-            if (address.kind === "key") keyRead.take(address.keyId, value as KeyEntry | Tombstone);
+            if (address.kind === "key") keyRead.take(address, value as KeyEntry | Tombstone);
             if (address.kind === "flag") flagRead.take(address, value as FlagEntry | Tombstone);
           },
           finish() {
@@ -57,6 +57,7 @@ export function followDirectory(options: {
           },
         };
       },
+      trusts: keys.trusts,
       current: onFlagsGone.current,
       // A restored database can have flags whose tombstones a reader reads here. `current` follows, and starts
       // the looks, which wait for the rebuild.

@@ -61,7 +61,7 @@ function answerWhenKnown(parts: OfrepParts, exchange: Exchange, context: Evaluat
     resume: () =>
       guarded(() => {
         response.off("close", leave);
-        if (directory.isLive(key.id, now())) {
+        if (directory.find(key.id, now()) !== undefined) {
           answer(parts, exchange, context);
           return;
         }

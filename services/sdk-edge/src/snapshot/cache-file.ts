@@ -1,6 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open, readFile, rename, stat, utimes } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { type KeySignatures, signerOf } from "@halyard/api-keys";
 import {
   checkCompleteEntry,
   checkEntry,
@@ -108,8 +109,14 @@ function line(value: object): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-/** Reads the file and checks everything in it, by the same schemas as what comes from NATS. */
-export async function readCacheFile(file: string): Promise<CacheReading> {
+/** Decides whether this edge can verify the keys' entries of a signer. */
+type Trusts = KeySignatures["trusts"];
+
+/**
+ * Reads the file and checks everything in it, by the same schemas as what comes from NATS. A file whose
+ * keys this edge cannot verify is rejected, because an edge that rejects every key must not become ready.
+ */
+export async function readCacheFile(file: string, trusts: Trusts): Promise<CacheReading> {
   let bytes: Buffer;
   let currentAtMs: number;
   try {
@@ -123,7 +130,7 @@ export async function readCacheFile(file: string): Promise<CacheReading> {
   const body = bodyOf(bytes);
   if (body === undefined) return { found: false, problem: "the file is not whole" };
   try {
-    const parsed = await parseBody(body);
+    const parsed = await parseBody(body, trusts);
     if (typeof parsed === "string") return { found: false, problem: parsed };
     return { found: true, ...parsed, currentAtMs };
   } catch {
@@ -141,7 +148,10 @@ function bodyOf(bytes: Buffer): Buffer | undefined {
 }
 
 /** Returns the content, or the problem with the text. */
-async function parseBody(body: Buffer): Promise<Omit<CachedEntries, "currentAtMs"> | string> {
+async function parseBody(
+  body: Buffer,
+  trusts: Trusts,
+): Promise<Omit<CachedEntries, "currentAtMs"> | string> {
   const entries: Entry[] = [];
   let start = body.indexOf(newline) + 1;
   const header = JSON.parse(body.toString("utf8", 0, start));
@@ -156,6 +166,8 @@ async function parseBody(body: Buffer): Promise<Omit<CachedEntries, "currentAtMs
     start = end + 1;
     if (entries.length % entriesPerTurn === 0) await nextTurn();
   }
+  if (!hasUsableKeys(entries, trusts))
+    return "its API keys are signed by none of SIGNING_PUBLIC_KEYS";
   const { epoch } = checkedHeader.value;
   return { epoch, entries, held: heldOf(epoch, header) };
 }
@@ -164,6 +176,14 @@ function heldOf(epoch: string, header: Record<string, unknown>): HeldSnapshot | 
   const { revision, currentAtMs } = header;
   const isKnown = typeof revision === "number" && typeof currentAtMs === "number";
   return isKnown && header.schemas === schemas ? { epoch, revision, currentAtMs } : undefined;
+}
+
+/** A single entry without a trusted signer is forged. If all are, the file is of another release or key pair. */
+function hasUsableKeys(entries: readonly Entry[], trusts: Trusts): boolean {
+  const keys = entries.flatMap(({ value }) =>
+    "kind" in value && value.kind === "key" ? [value] : [],
+  );
+  return keys.length === 0 || keys.some((key) => trusts(signerOf(key)));
 }
 
 function parseEntry(text: string): Entry | string {

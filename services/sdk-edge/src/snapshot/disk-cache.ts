@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { KeySignatures } from "@halyard/api-keys";
 import type { Logger } from "pino";
 import { type CachedEntries, readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
 import { isNothing } from "./changed.ts";
@@ -31,6 +32,7 @@ const touchIntervalMs = 30_000;
 export function createDiskCache(options: {
   file: string;
   holder: SnapshotHolder;
+  trusts: KeySignatures["trusts"];
   logger: Logger;
   now: () => number;
 }): DiskCache {
@@ -88,7 +90,7 @@ export function createDiskCache(options: {
 
   return {
     async read() {
-      const reading = await readCacheFile(file);
+      const reading = await readCacheFile(file, options.trusts);
       if (!reading.found) {
         const { problem } = reading;
         if (problem !== undefined)

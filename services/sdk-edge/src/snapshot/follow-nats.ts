@@ -1,9 +1,11 @@
+import type { KeySignatures } from "@halyard/api-keys";
 import { everythingFilter } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import { type FollowedSnapshot, followSnapshot, type SnapshotRead } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
-import { buildSnapshot } from "./reduce.ts";
+import { createGenuineKeys } from "./genuine-keys.ts";
+import { buildSnapshot, type Entry } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
@@ -32,9 +34,12 @@ export function followNats(options: {
   edge: string;
   holder: SnapshotHolder;
   cache: DiskCache | undefined;
+  /** Verifies the entries of API keys. */
+  signatures: KeySignatures;
   logger: Logger;
 }): FollowedNats {
-  const { holder, cache, logger } = options;
+  const { holder, cache, signatures, logger } = options;
+  const genuineKeys = createGenuineKeys(holder, signatures);
   let rejected = 0;
   let followed: FollowedSnapshot | undefined;
   let reports: AppliedReports | undefined;
@@ -62,6 +67,15 @@ export function followNats(options: {
     });
   }
 
+  function apply(entry: Entry): void {
+    if (genuineKeys.accepts(entry)) holder.apply(entry);
+  }
+
+  function beginRead(): SnapshotRead {
+    const read = holder.beginRead();
+    return { take: (entry) => read.take(genuineKeys.choose(entry)), finish: read.finish };
+  }
+
   async function follow(): Promise<void> {
     const connection = await options.connection;
     isConnected = true;
@@ -81,15 +95,16 @@ export function followNats(options: {
       logger,
       held: cached?.held,
       follower: {
-        beginRead: holder.beginRead,
+        beginRead,
         resume(epoch, entries) {
-          if (holder.source === "nats") for (const entry of entries) holder.apply(entry);
+          if (holder.source === "nats") entries.forEach(apply);
           else holder.replace(epoch, (cached?.entries ?? []).concat(entries));
         },
         current() {
           caching = cached = undefined;
         },
-        apply: holder.apply,
+        apply,
+        trusts: signatures.trusts,
         reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;

@@ -11,6 +11,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { everyEntryIsGenuine } from "@halyard/api-keys";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Logger, pino } from "pino";
 import { readCacheFile, writeCacheFile } from "../../src/snapshot/cache-file.ts";
@@ -53,7 +54,7 @@ describe("given a snapshot that was written to a file", () => {
   });
 
   it("reads the same snapshot, its revision, and the time at which it was current", async () => {
-    const reading = await readCacheFile(file);
+    const reading = await readCacheFile(file, everyEntryIsGenuine.trusts);
     const held = { epoch: snapshot.epoch, revision: 42, currentAtMs };
     expect(reading).toMatchObject({ found: true, held, currentAtMs });
     expect(reading.found && buildSnapshot(reading.epoch, reading.entries)).toEqual(snapshot);
@@ -65,12 +66,26 @@ describe("given a snapshot that was written to a file", () => {
     const body = [JSON.stringify(header), ...lines.slice(1), ""].join("\n");
     const sha256 = createHash("sha256").update(body).digest("hex");
     await writeFile(file, `${body}${JSON.stringify({ sha256 })}\n`);
-    expect(await readCacheFile(file)).toMatchObject({ found: true, held: undefined });
+    expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
+      found: true,
+      held: undefined,
+    });
   });
 
   it("continues from the time in the file, whatever time a copy of it has", async () => {
     await utimes(file, new Date(), new Date());
-    expect(await readCacheFile(file)).toMatchObject({ found: true, held: { currentAtMs } });
+    expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
+      found: true,
+      held: { currentAtMs },
+    });
+  });
+
+  it("is of no use if its keys have signers that this edge does not know", async () => {
+    const trusts = (signer: string | undefined) => signer !== undefined;
+    expect(await readCacheFile(file, trusts)).toMatchObject({
+      found: false,
+      problem: expect.stringContaining("SIGNING_PUBLIC_KEYS"),
+    });
   });
 
   it("lets nobody else read it, and leaves nothing beside it", async () => {
@@ -82,7 +97,7 @@ describe("given a snapshot that was written to a file", () => {
     const { size } = await stat(file);
     for (const length of [0, 1, Math.floor(size / 2), size - 66, size - 1]) {
       await truncate(file, length);
-      expect(await readCacheFile(file)).toMatchObject({
+      expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
         found: false,
         problem: expect.any(String),
       });
@@ -92,12 +107,18 @@ describe("given a snapshot that was written to a file", () => {
   it("takes a file with one changed byte for damaged", async () => {
     const bytes = await readFile(file, "latin1");
     await writeFile(file, bytes.replace('"enabled":false', '"enabled":true '));
-    expect(await readCacheFile(file)).toMatchObject({ found: false, problem: expect.any(String) });
+    expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
+      found: false,
+      problem: expect.any(String),
+    });
   });
 
   it("takes anything else for damaged", async () => {
     await writeFile(file, randomBytes(100_000));
-    expect(await readCacheFile(file)).toMatchObject({ found: false, problem: expect.any(String) });
+    expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
+      found: false,
+      problem: expect.any(String),
+    });
   });
 });
 
@@ -106,7 +127,7 @@ describe("given an entry in the file that no schema knows", () => {
     file = join(directory, "snapshot");
     const wrong = buildSnapshot(id("epoch"), [flagEntry({ rollout_percentage: 101 })]);
     await writeCacheFile(file, { snapshot: wrong, revision: 1, currentAtMs });
-    const reading = await readCacheFile(file);
+    const reading = await readCacheFile(file, everyEntryIsGenuine.trusts);
     expect(reading).toMatchObject({ found: false });
     expect(reading).toHaveProperty("problem", expect.stringContaining("/rollout_percentage"));
   });
@@ -137,7 +158,7 @@ describe("given a cache for an edge", () => {
     const cache = cacheFor(holder);
     holder.replace(id("epoch"), []);
     await cache.close();
-    expect(await readCacheFile(file)).toMatchObject({ found: true });
+    expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({ found: true });
   });
 
   it("leaves the edge without a snapshot, and says why, when the file is damaged", async () => {
@@ -165,6 +186,6 @@ describe("given a cache for an edge", () => {
     holder: ReturnType<typeof createSnapshotHolder>,
     logger: Logger = pino({ level: "silent" }),
   ) {
-    return createDiskCache({ file, holder, logger, now });
+    return createDiskCache({ file, holder, trusts: everyEntryIsGenuine.trusts, logger, now });
   }
 });

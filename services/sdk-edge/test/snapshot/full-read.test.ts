@@ -6,6 +6,7 @@ import {
   type SnapshotBucket,
   startTestNats,
   type TestNats,
+  testSignatures,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -49,6 +50,7 @@ describe("given an edge that reads a rewritten snapshot", () => {
       edge: id("user"),
       holder,
       cache: undefined,
+      signatures: testSignatures(),
       logger,
     });
     const held = await eventually(() => holder.snapshot && entryAt(holder.snapshot, flag.address));

@@ -1,4 +1,4 @@
-import { createKeyDirectory, type KeyDirectory } from "@halyard/api-keys";
+import { createKeyDirectory, type KeyDirectory, type KeySignatures } from "@halyard/api-keys";
 import type {
   EnvironmentEntry,
   FlagEntry,
@@ -30,8 +30,8 @@ export type Directory = {
   apply(entry: SnapshotEntry): void;
 };
 
-export function createDirectory(): Directory {
-  const keys = createKeyDirectory();
+export function createDirectory(signatures: KeySignatures): Directory {
+  const keys = createKeyDirectory(signatures);
   let known = createKnown();
   return {
     keys,
@@ -49,7 +49,7 @@ export function createDirectory(): Directory {
       return {
         take(entry) {
           const { address, value } = entry;
-          if (address.kind === "key") keyRead.take(address.keyId, value as KeyEntry | Tombstone);
+          if (address.kind === "key") keyRead.take(address, value as KeyEntry | Tombstone);
           else next.apply(entry);
         },
         finish() {
@@ -60,7 +60,7 @@ export function createDirectory(): Directory {
     },
     apply(entry) {
       const { address, value } = entry;
-      if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
+      if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
       else known.apply(entry);
     },
   };

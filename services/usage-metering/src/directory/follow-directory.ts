@@ -19,6 +19,7 @@ export function followDirectory(options: {
     logger,
     follower: {
       beginRead: directory.beginReplacing,
+      trusts: directory.keys.trusts,
       current: onCurrent,
       apply: directory.apply,
       rejected(key, problem) {

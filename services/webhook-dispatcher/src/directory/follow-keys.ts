@@ -22,14 +22,15 @@ export function followKeys(options: {
         const { take, finish } = keys.beginReplacing();
         return {
           take({ address, value }) {
-            if (address.kind === "key") take(address.keyId, value as KeyEntry | Tombstone);
+            if (address.kind === "key") take(address, value as KeyEntry | Tombstone);
           },
           finish,
         };
       },
+      trusts: keys.trusts,
       current: onCurrent,
       apply({ address, value }) {
-        if (address.kind === "key") keys.apply(address.keyId, value as KeyEntry | Tombstone);
+        if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
       },
       rejected(key, problem) {
         logger.error({ key, problem }, "an entry of the snapshot was left out");

@@ -14,6 +14,7 @@ import {
   type Receiver,
   startReceiver,
   startTestNats,
+  testSignatures,
 } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -122,7 +123,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
   const broker = startBrokerSide({
     nats: natsLogin("webhook-dispatcher", natsUrl),
     sql,
-    keys: createKeyDirectory(),
+    keys: createKeyDirectory(testSignatures()),
     lastUsed: createLastUsed(),
     newId: uuidv7,
     onDeliveries: dispatch.wake,

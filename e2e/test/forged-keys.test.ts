@@ -1,0 +1,269 @@
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { idIn, makeApiKey } from "@halyard/api-keys";
+import { call, eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import "../src/patience.ts";
+import {
+  type Forger,
+  type KeyAddress,
+  openForger,
+  parseKeyEntry,
+  type Way,
+  ways,
+} from "../src/forger.ts";
+import { awaitLeader, type Replica, type System, startSystem } from "../src/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+
+/**
+ * A client that can write everywhere in NATS. It must not get an API key that works, on any service that reads
+ * keys, and keys that work must keep working. Management restores the entries that such a client replaces.
+ */
+const otherProject = "0192f0c1-0000-7000-8000-000000000001";
+const deletion = JSON.stringify({
+  deleted: true,
+  version: 9,
+  committed_at: "2027-01-01T00:00:00.000Z",
+});
+/** The others store the answer of the API, or an entry under a subject that is not the bucket's. */
+const storesEntries: ReadonlySet<string> = new Set(["publish", "direct get"]);
+type Reader = Pick<Replica, "url" | "metricsUrl" | "log"> & { name: string; path: string };
+
+describe("given a client of NATS that can write to the snapshot", () => {
+  let system: System;
+  let forger: Forger;
+  let tenant: Tenant;
+  let readers: Reader[];
+
+  beforeAll(async () => {
+    system = await startSystem({
+      ...{ managements: 1, schedulers: 1, dispatchers: 1, meterings: 1, edges: 1 },
+    });
+    const management = await awaitLeader(system.managements);
+    tenant = await createTenant(management.url, { name: "Victim" });
+    forger = await openForger(system.nats.url);
+    const [scheduler] = system.schedulers as [Replica];
+    const [dispatcher] = system.dispatchers as [Replica];
+    const [metering] = system.meterings as [Replica];
+    const edge = system.edges[0]?.process;
+    readers = [
+      { name: "management", ...addressOf(management), path: "/api/v1/flags" },
+      { name: "scheduler", ...addressOf(scheduler), path: "/api/v1/schedules" },
+      {
+        name: "webhook-dispatcher",
+        ...addressOf(dispatcher),
+        path: `/api/v1/projects/${tenant.projectId}/webhooks`,
+      },
+      { name: "usage-metering", ...addressOf(metering), path: "/api/v1/usage" },
+      { name: "sdk-edge", ...addressOf(edge as Replica), path: "/api/v1/sdk/flags" },
+    ];
+    await eventually(async () => (await acceptedBy(tenant.serverKey)).length === readers.length);
+  });
+  afterAll(async () => {
+    await forger?.close();
+    await system?.close();
+  });
+
+  const addressOf = ({ url, metricsUrl, log }: Replica) => ({ url, metricsUrl, log });
+
+  /** Asks every reader with a key. */
+  async function answersTo(key: string): Promise<{ name: string; status: number }[]> {
+    return Promise.all(
+      readers.map(async ({ name, url, path }) => {
+        const { status } = await call(url + path, { key });
+        return { name, status };
+      }),
+    );
+  }
+
+  /** Returns the names of the readers that accept a key. */
+  async function acceptedBy(key: string): Promise<string[]> {
+    const answers = await answersTo(key);
+    return answers.filter(({ status }) => status === 200).map(({ name }) => name);
+  }
+
+  const everywhere = () => readers.map(({ name }) => name);
+
+  async function issue(fields: Record<string, unknown> = {}) {
+    const { projectId, environmentId, userId } = tenant;
+    const issued = await must(
+      `${readers[0]?.url}/api/v1/projects/${projectId}/environments/${environmentId}/keys`,
+      {
+        method: "POST",
+        key: operatorToken,
+        body: { kind: "server", name: "A key", user_id: userId, ...fields },
+      },
+    );
+    const address: KeyAddress = {
+      kind: "key",
+      organizationId: tenant.organizationId,
+      keyId: issued.id,
+    };
+    await eventually(async () => (await acceptedBy(issued.key)).length > 0);
+    const payload = await eventually(() => forger.payloadAt(address));
+    return { key: issued.key as string, address, payload };
+  }
+
+  async function revoke({ address }: { address: KeyAddress }): Promise<void> {
+    const { projectId, environmentId } = tenant;
+    const keys = `/api/v1/projects/${projectId}/environments/${environmentId}/keys`;
+    await must(`${readers[0]?.url}${keys}/${address.keyId}`, {
+      method: "DELETE",
+      key: operatorToken,
+    });
+  }
+
+  /** Rejected entries so far, by reader. */
+  async function rejected(): Promise<number[]> {
+    return Promise.all(
+      readers.map(async ({ metricsUrl }) => {
+        const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+        const [, count] = /^halyard_key_entries_rejected_total\S* (\d+)$/m.exec(text) ?? [];
+        return Number(count);
+      }),
+    );
+  }
+
+  /** Runs the work, and returns the readers that accepted a key meanwhile, and those that did not. */
+  async function observe(key: string, work: () => Promise<void>) {
+    const [accepted, refused] = [new Set<string>(), new Set<string>()];
+    let isOver = false;
+    const asking = (async () => {
+      do {
+        for (const { name, status } of await answersTo(key)) {
+          if (status === 200) accepted.add(name);
+          // Edges answer 429 to an address with many invalid keys.
+          if (status === 401 || status === 429) refused.add(name);
+        }
+      } while (!isOver);
+    })();
+    try {
+      await work();
+    } finally {
+      isOver = true;
+      await asking;
+    }
+    return { accepted: [...accepted], refused: [...refused] };
+  }
+
+  /** Stores a payload as the client, and waits until management has rebuilt the snapshot. */
+  async function storeUntilRestored(
+    way: Way,
+    address: KeyAddress,
+    payload: string,
+    whenStored: () => Promise<unknown> = async () => undefined,
+  ): Promise<void> {
+    const epoch = await forger.epoch();
+    await forger.store(way, address, payload);
+    await whenStored();
+    const next = await eventually(async () => {
+      const now = await forger.epoch();
+      return now === epoch ? undefined : now;
+    });
+    // They log the epoch of the snapshot that they have read.
+    await eventually(() => readers.every(({ log }) => log().includes(next)));
+  }
+
+  it.each(ways)("gets no key by an entry that it stores by %s", async (way) => {
+    const { address, payload } = await issue();
+    const made = makeApiKey("server", randomBytes);
+    const forged = {
+      ...parseKeyEntry(payload),
+      key_id: made.id,
+      secret_sha256: made.secretSha256,
+    };
+    const before = await rejected();
+    const { accepted } = await observe(made.key, async () => {
+      const target = { ...address, keyId: made.id };
+      await storeUntilRestored(way, target, JSON.stringify(forged), async () => {
+        if (!storesEntries.has(way)) return;
+        await eventually(async () =>
+          (await rejected()).every((count, index) => count > (before[index] ?? 0)),
+        );
+      });
+    });
+    expect(accepted).toEqual([]);
+    expect(await acceptedBy(tenant.serverKey)).toEqual(everywhere());
+  });
+
+  it.each<[string, (payload: string, other: string) => string]>([
+    ["another kind of key", edited({ key_kind: "client", version: 2 })],
+    ["another project", edited({ project_id: otherProject, version: 2 })],
+    ["a later expiry", edited({ expires_at: "2099-01-01T00:00:00.000Z", version: 2 })],
+    ["another secret", edited({ secret_sha256: "0".repeat(64), version: 2 })],
+    ["a deletion", () => deletion],
+    ["the entry of another key", (_, other) => other],
+    ["no entry", () => "nothing"],
+  ])(
+    "does not stop a key by storing %s, and management restores the entry",
+    async (_what, forge) => {
+      const victim = await issue();
+      const other = await issue();
+      await eventually(async () => (await acceptedBy(victim.key)).length === readers.length);
+      const forged = forge(victim.payload, other.payload);
+      const { refused } = await observe(victim.key, () =>
+        storeUntilRestored("publish", victim.address, forged),
+      );
+      expect(refused).toEqual([]);
+      expect(await forger.payloadAt(victim.address)).toBe(victim.payload);
+    },
+  );
+
+  it.each<[string, (payload: string) => string]>([
+    ["its entry from before", (payload) => payload],
+    ["that entry with a newer version", edited({ version: 9 })],
+  ])("does not bring a revoked key back by storing %s", async (_what, forge) => {
+    const revoked = await issue();
+    await revoke(revoked);
+    await eventually(async () => (await acceptedBy(revoked.key)).length === 0);
+    const { accepted } = await observe(revoked.key, () =>
+      storeUntilRestored("publish", revoked.address, forge(revoked.payload)),
+    );
+    expect(accepted).toEqual([]);
+    expect(await forger.payloadAt(revoked.address)).toBeUndefined();
+  });
+
+  it("does not extend a key that expires", async () => {
+    const expiring = await issue({ expires_at: new Date(Date.now() + 10_000).toISOString() });
+    const later = edited({ expires_at: null, version: 2 })(expiring.payload);
+    await storeUntilRestored("publish", expiring.address, later);
+    await eventually(async () => (await acceptedBy(expiring.key)).length === 0);
+    expect(await acceptedBy(expiring.key)).toEqual([]);
+  });
+
+  it("gets no key from services that start while management cannot restore the snapshot", async () => {
+    const [management] = system.managements as [Replica];
+    const victim = await issue();
+    const made = makeApiKey("server", randomBytes);
+    const forged = { ...parseKeyEntry(victim.payload), secret_sha256: made.secretSha256 };
+    const stolen = made.key.replace(made.id, idIn(victim.key));
+    management.signal("SIGSTOP");
+    try {
+      await forger.store("publish", victim.address, JSON.stringify({ ...forged, version: 9 }));
+      await forger.store(
+        "direct get",
+        { ...victim.address, keyId: made.id },
+        JSON.stringify({ ...forged, key_id: made.id }),
+      );
+      const [edge] = system.edges;
+      if (edge === undefined) throw new Error("no edge");
+      await edge.process.kill();
+      rmSync(edge.cacheFile, { force: true });
+      await edge.start();
+      const flags = `${edge.url}/api/v1/sdk/flags`;
+      for (const key of [made.key, stolen])
+        expect(await call(flags, { key })).toMatchObject({ status: 401 });
+      expect(await call(flags, { key: tenant.serverKey })).toMatchObject({ status: 200 });
+    } finally {
+      management.signal("SIGCONT");
+    }
+    await eventually(async () => {
+      const [edge] = system.edges;
+      return (await call(`${edge?.url}/api/v1/sdk/flags`, { key: victim.key })).status === 200;
+    });
+  });
+});
+
+function edited(fields: Record<string, unknown>): (payload: string) => string {
+  return (payload) => JSON.stringify({ ...JSON.parse(payload), ...fields });
+}

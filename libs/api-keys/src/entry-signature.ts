@@ -1,0 +1,74 @@
+import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { promisify } from "node:util";
+import type { KeyEntry, Tombstone } from "@halyard/contracts";
+
+/**
+ * Ed25519 signatures of API keys' entries in the snapshot. The signed text is a purpose, the key of the entry
+ * in the bucket, and the JSON of all other members in their order. So an entry cannot be moved to another key,
+ * and a reader also verifies members that a later release adds.
+ *
+ * The member `signature` is the last one: `<signer>.<signature in base64url>`. The signer is the beginning of
+ * the SHA-256 of the public key.
+ */
+export type EntrySigner = {
+  /** Identifies the public key. */
+  id: string;
+  publicKey: KeyObject;
+  /** Returns the payload of a key's entry with its signature. */
+  sign(entryKey: string, payload: string): Promise<string>;
+};
+
+const purpose = "halyard api key entry 1";
+const signerIdLength = 16;
+const signatureShape = /^([0-9a-f]{16})\.([A-Za-z0-9_-]{86})$/;
+const signatureMember = /,"signature":"([0-9a-f]{16})\.[A-Za-z0-9_-]{86}"\}$/;
+
+const signOnThreadPool = promisify(sign);
+
+export function createEntrySigner(privateKey: KeyObject): EntrySigner {
+  const publicKey = createPublicKey(privateKey);
+  const id = signerIdOf(publicKey);
+  return {
+    id,
+    publicKey,
+    async sign(entryKey, payload) {
+      const bytes = await signOnThreadPool(null, signedBytes(entryKey, payload), privateKey);
+      return `${payload.slice(0, -1)},"signature":"${id}.${bytes.toString("base64url")}"}`;
+    },
+  };
+}
+
+/** Returns whether the entry has a valid signature by one of the public keys, by their signer ids. */
+export function hasValidSignature(
+  entryKey: string,
+  entry: KeyEntry | Tombstone,
+  publicKeys: ReadonlyMap<string, KeyObject>,
+): boolean {
+  const { signature = "", ...content } = entry;
+  const [, signer = "", bytes = ""] = signatureShape.exec(signature) ?? [];
+  const publicKey = publicKeys.get(signer);
+  if (publicKey === undefined) return false;
+  const signed = signedBytes(entryKey, JSON.stringify(content));
+  return verify(null, signed, publicKey, Buffer.from(bytes, "base64url"));
+}
+
+/** Separates the payload of an entry from its signature. */
+export function splitSignature(payload: string): { content: string; signer: string | undefined } {
+  const found = signatureMember.exec(payload);
+  if (found === null) return { content: payload, signer: undefined };
+  return { content: `${payload.slice(0, found.index)}}`, signer: found[1] };
+}
+
+/** Returns the signer that an entry names. */
+export function signerOf(entry: { signature?: string | undefined }): string | undefined {
+  return entry.signature?.slice(0, signerIdLength);
+}
+
+export function signerIdOf(publicKey: KeyObject): string {
+  const der = publicKey.export({ format: "der", type: "spki" });
+  return createHash("sha256").update(der).digest("hex").slice(0, signerIdLength);
+}
+
+function signedBytes(entryKey: string, content: string): Buffer {
+  return Buffer.from(`${purpose}\n${entryKey}\n${content}`);
+}

@@ -1,0 +1,66 @@
+import type { KeyObject } from "node:crypto";
+import type { KeyEntry, Tombstone } from "@halyard/contracts";
+import type { Logger } from "pino";
+import { Counter, type Registry } from "prom-client";
+import { hasValidSignature, signerIdOf } from "./entry-signature.ts";
+
+/** Decides which entries of API keys a reader of the snapshot believes. */
+export type KeySignatures = {
+  /** Returns whether this process can verify the entries of a signer; undefined for unsigned entries. */
+  trusts(signer: string | undefined): boolean;
+  /** Verifies the signature of the entry with this key in the bucket. */
+  isGenuine(entryKey: string, entry: KeyEntry | Tombstone): boolean;
+};
+
+/** For entries that do not come from the snapshot, and for development without signing keys. */
+export const everyEntryIsGenuine: KeySignatures = { trusts: () => true, isGenuine: () => true };
+
+/** Minimum time between log lines about rejected entries. An attacker determines the number of entries. */
+const logIntervalMs = 10_000;
+
+/** Verifies with these public keys. Without any, every entry is accepted and a warning is logged. */
+export function createKeySignatures(options: {
+  publicKeys: readonly KeyObject[] | undefined;
+  metrics: Registry;
+  logger: Logger;
+}): KeySignatures {
+  const { publicKeys = [], metrics, logger } = options;
+  const rejected = new Counter({
+    name: "halyard_key_entries_rejected_total",
+    help: "Entries of API keys in the snapshot whose signature is missing or not valid.",
+    registers: [metrics],
+  });
+  if (publicKeys.length === 0) {
+    logger.warn(
+      "SIGNING_PUBLIC_KEYS is not set: every client that can write to NATS can make working API keys",
+    );
+    return everyEntryIsGenuine;
+  }
+  const bySigner = new Map(publicKeys.map((key) => [signerIdOf(key), key]));
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
+  let unlogged = 0;
+
+  function report(entryKey: string): void {
+    rejected.inc();
+    const nowMs = performance.now();
+    if (nowMs - loggedAtMs < logIntervalMs) {
+      unlogged += 1;
+      return;
+    }
+    logger.error(
+      { entry: entryKey, unlogged },
+      "the entry of an API key has no valid signature and was rejected",
+    );
+    loggedAtMs = nowMs;
+    unlogged = 0;
+  }
+
+  return {
+    trusts: (signer) => signer !== undefined && bySigner.has(signer),
+    isGenuine(entryKey, entry) {
+      const isGenuine = hasValidSignature(entryKey, entry, bySigner);
+      if (!isGenuine) report(entryKey);
+      return isGenuine;
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { createPrivateKey } from "node:crypto";
+import { createEntrySigner, hasValidSignature, type KeySignatures } from "@halyard/api-keys";
+import { entryKey } from "@halyard/contracts";
+import type { SnapshotEntry } from "@halyard/jetstream";
+
+/** An Ed25519 private key as PKCS#8 is this and its seed. */
+const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** The key pair that signs the entries of API keys in tests. It protects nothing else. */
+const privateKey = privateKeyOf("k");
+export const testSigner = createEntrySigner(privateKey);
+
+/** The environment variables of management and of every other service. */
+export const testSigning = signingSettings(privateKey);
+
+/** Verifies as a service does that has the public key. */
+export function testSignatures(): KeySignatures {
+  const publicKeys = new Map([[testSigner.id, testSigner.publicKey]]);
+  return {
+    trusts: (signer) => signer === testSigner.id,
+    isGenuine: (key, entry) => hasValidSignature(key, entry, publicKeys),
+  };
+}
+
+/** The environment variables for a key pair that is made from a letter. */
+export function signingSettings(key: ReturnType<typeof privateKeyOf>) {
+  const der = (exported: Buffer) => exported.toString("base64");
+  return {
+    management: { SIGNING_PRIVATE_KEY: der(key.export({ format: "der", type: "pkcs8" })) },
+    readers: {
+      SIGNING_PUBLIC_KEYS: der(
+        createEntrySigner(key).publicKey.export({ format: "der", type: "spki" }),
+      ),
+    },
+  };
+}
+
+/** The private key whose seed repeats a letter. */
+export function privateKeyOf(letter: string) {
+  const key = Buffer.concat([pkcs8Head, Buffer.alloc(32, letter)]);
+  return createPrivateKey({ key, format: "der", type: "pkcs8" });
+}
+
+/** The payload of an entry as management publishes it. */
+export async function payloadOf(
+  { address, value }: SnapshotEntry,
+  signer = testSigner,
+): Promise<string> {
+  const { signature: _, ...content } = value as { signature?: string };
+  const payload = JSON.stringify(content);
+  return address.kind === "key" ? signer.sign(entryKey(address), payload) : payload;
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from "node:crypto";
+import {
+  createEntrySigner,
+  type EntrySigner,
+  hasValidSignature,
+  makeApiKey,
+} from "@halyard/api-keys";
+import { entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
+import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
+import { payloadOf, privateKeyOf, testSigner } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import { keyEntry } from "../src/keys/key-entry.ts";
+import { appendMessages } from "../src/outbox/append-messages.ts";
+import { createPublications } from "../src/outbox/publications.ts";
+import { findUnexplained } from "../src/relay/find-unexplained.ts";
+import { createLane } from "../src/relay/lane.ts";
+import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
+
+let rebuilds: Rebuilds;
+const nextSigner = createEntrySigner(privateKeyOf("n"));
+
+beforeAll(async () => {
+  rebuilds = await openRebuilds();
+  await seedKey();
+});
+afterAll(async () => rebuilds.close());
+
+describe("given a leader with a private key", () => {
+  it("signs every key of a rebuild, and names the signer", async () => {
+    const { epoch } = await rebuilds.synchronise();
+    expect(await readComplete(rebuilds.broker.manager)).toMatchObject({
+      epoch,
+      signed_by: testSigner.id,
+    });
+    await expectSignedBy(testSigner);
+  });
+
+  it("signs the keys of the outbox, and their deletions", async () => {
+    const standing = await rebuilds.synchronise();
+    const entry = await seedKey({ publish: true });
+    await publishRows(standing);
+    await expectSignedBy(testSigner);
+    await rebuilds.sql.begin(async (tx) => {
+      const value = { deleted: true as const, version: 2, committed_at: entry.value.committed_at };
+      const message = { stream: "snapshot" as const, address: entry.address, value };
+      await tx`update api_keys set revoked_at = now() where id = ${entry.value.key_id}`;
+      await appendMessages(tx as never, [message], uuidv7);
+    });
+    await publishRows(await rebuilds.synchronise());
+    await expectSignedBy(testSigner);
+  });
+
+  it("keeps the snapshot of a leader with the same key", async () => {
+    const { epoch } = await rebuilds.synchronise();
+    expect(await rebuilds.synchronise()).toMatchObject({ epoch });
+  });
+
+  it("keeps the snapshot when a leader died before it recorded the signed entries it had published", async () => {
+    const { broker, lease, sql } = rebuilds;
+    const { epoch, lastSequence } = await rebuilds.synchronise();
+    const entry = await seedKey({ publish: true });
+    await broker.client.publish(subjectOf(entry), await payloadOf(entry));
+    await lease.acquire();
+    expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+    const next = await rebuilds.synchronise();
+    expect(next).toMatchObject({ epoch, lastSequence: lastSequence + 1 });
+    await publishRows(next);
+  });
+
+  it("rebuilds the snapshot of a leader with another key", async () => {
+    const before = await rebuilds.synchronise();
+    const { epoch } = await rebuilds.synchronise({ signer: nextSigner });
+    expect(epoch).not.toBe(before.epoch);
+    await expectSignedBy(nextSigner);
+    await rebuilds.synchronise();
+    await expectSignedBy(testSigner);
+  });
+
+  it("rebuilds the snapshot when a leader of release 0.1.0 published without signatures", async () => {
+    const { broker, sql } = rebuilds;
+    const { epoch } = await rebuilds.synchronise();
+    const entry = await seedKey();
+    await broker.client.publish(subjectOf(entry), JSON.stringify(entry.value));
+    await sql`update relay_streams set last_sequence = last_sequence + 1 where stream = 'snapshot'`;
+    expect((await rebuilds.synchronise()).epoch).not.toBe(epoch);
+    await expectSignedBy(testSigner);
+  });
+
+  it("rebuilds the snapshot when such a leader died before it recorded what it had published", async () => {
+    const { broker, lease, sql } = rebuilds;
+    const { epoch } = await rebuilds.synchronise();
+    const entry = await seedKey({ publish: true });
+    await broker.client.publish(subjectOf(entry), JSON.stringify(entry.value));
+    await lease.acquire();
+    expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+    expect((await rebuilds.synchronise()).epoch).not.toBe(epoch);
+    await expectSignedBy(testSigner);
+  });
+});
+
+type KeyMessage = {
+  address: { kind: "key"; organizationId: string; keyId: string };
+  value: KeyEntry;
+};
+
+const subjectOf = ({ address }: KeyMessage) => snapshotBucket.subjectPrefix + entryKey(address);
+
+/** Publishes the rows of the outbox as the leader does. */
+async function publishRows({ epoch, lastSequence }: { epoch: string; lastSequence: number }) {
+  const { sql, lease, broker } = rebuilds;
+  await lease.acquire();
+  const lane = createLane({
+    ...{ stream: "snapshot", sql, lease, broker, publications: createPublications() },
+    ...{ epoch, lastSequence, signer: testSigner, isLeading: lease.isHeld },
+  });
+  expect(await lane.drain()).toBeGreaterThan(0);
+}
+
+/** Every key and every deletion of a key in the bucket has a valid signature of this signer. */
+async function expectSignedBy(signer: EntrySigner): Promise<void> {
+  const { connection, manager } = rebuilds.broker;
+  const publicKeys = new Map([[signer.id, signer.publicKey]]);
+  const verdicts: boolean[] = [];
+  const stream = snapshotBucket.streamName;
+  await readPage(
+    { connection, manager, stream, fromSequence: 1, pageSize: 1_000 },
+    ({ subject, payload }) => {
+      const key = subject.slice(snapshotBucket.subjectPrefix.length);
+      if (!key.includes(".key.")) return;
+      const entry = JSON.parse(new TextDecoder().decode(payload));
+      verdicts.push(hasValidSignature(key, entry, publicKeys));
+    },
+  );
+  expect(verdicts.length).toBeGreaterThan(0);
+  expect(new Set(verdicts)).toEqual(new Set([true]));
+  expect(await snapshotPosition(manager)).toMatchObject({ isComplete: true });
+}
+
+/** A key in the tables and, if told, its row in the outbox. */
+async function seedKey({ publish = false } = {}): Promise<KeyMessage> {
+  const made = makeApiKey("server", randomBytes);
+  const now = new Date();
+  const ids = { organization: uuidv7(), project: uuidv7(), environment: uuidv7(), user: uuidv7() };
+  const entry = keyEntry({
+    id: made.id,
+    secretSha256: made.secretSha256,
+    kind: "server",
+    organizationId: ids.organization,
+    projectId: ids.project,
+    environmentId: ids.environment,
+    userId: ids.user,
+    environmentOnly: false,
+    version: 1,
+    expiresAt: null,
+    committedAt: now,
+  });
+  await rebuilds.sql.begin(async (tx) => {
+    await tx`insert into organizations
+      values (${ids.organization}, 'Acme', 'pro', 1, ${now}, ${now}, ${tx.json({})})`;
+    await tx`insert into users values (${ids.user}, ${ids.organization}, 'ada@example.com', 'Ada', ${now})`;
+    await tx`insert into projects values (${ids.project}, ${ids.organization}, 'Web', ${now})`;
+    await tx`insert into environments values (${ids.environment}, ${ids.project}, 'test', ${now})`;
+    await tx`insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
+        environment_only, version, created_at)
+      values (${made.id}, ${made.secretSha256}, 'server', 'seeded', ${ids.environment}, ${ids.user},
+        false, 1, ${now})`;
+    if (publish) await appendMessages(tx as never, [{ stream: "snapshot", ...entry }], uuidv7);
+  });
+  return entry as KeyMessage;
+}
