@@ -20,11 +20,17 @@ import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
-import { readConfig } from "./config.ts";
+import { type Config, readConfig } from "./config.ts";
 import { startFilling } from "./environments/start-filling.ts";
 import { allowDemoKeys, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
 import { createWriter } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
+
+/** Management verifies what it has signed itself, also if its public key is missing in the list. */
+function signingKeys({ SIGNING_PRIVATE_KEY: own, SIGNING_PUBLIC_KEYS: others = [] }: Config) {
+  const signer = own && createEntrySigner(own);
+  return { signer, publicKeys: signer ? [signer.publicKey, ...others] : others };
+}
 
 const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error));
 
@@ -43,9 +49,7 @@ await startOrExit(async () => {
     config.HALYARD_MODE === "production"
       ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
       : allowDemoKeys;
-  const privateKey = config.SIGNING_PRIVATE_KEY;
-  const signer = privateKey && createEntrySigner(privateKey);
-  const publicKeys = [...(signer ? [signer.publicKey] : []), ...(config.SIGNING_PUBLIC_KEYS ?? [])];
+  const { signer, publicKeys } = signingKeys(config);
   const directory = createKeyDirectory(createKeySignatures({ publicKeys, metrics, logger }));
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
