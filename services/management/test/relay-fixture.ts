@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
+import { testSigner } from "@halyard/testing";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLane } from "../src/relay/lane.ts";
@@ -95,7 +96,7 @@ export async function openLane(
     return createLane({ ...shared, lastSequence });
   }
   const { lastSequence, epoch } = await rebuilds.synchronise();
-  return createLane({ ...shared, lastSequence, epoch });
+  return createLane({ ...shared, lastSequence, epoch, signer: testSigner });
 }
 
 export const organizationOf = ({ subject, payload }: Publication): string =>

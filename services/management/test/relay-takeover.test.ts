@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createPublications } from "../src/outbox/publications.ts";
 import { findUnexplained } from "../src/relay/find-unexplained.ts";
@@ -36,7 +37,10 @@ async function publishUnrecorded(): Promise<void> {
     recordAsLeader: () => Promise.reject(new Error("the leader died")),
   };
   const shared = { stream: "snapshot" as const, sql, broker, publications: createPublications() };
-  const lane = createLane({ ...shared, lease: dying, epoch, lastSequence, isLeading: () => true });
+  const lane = createLane({
+    ...shared,
+    ...{ lease: dying, epoch, lastSequence, signer: testSigner, isLeading: () => true },
+  });
   await expect(lane.drain()).rejects.toThrow("the leader died");
 }
 
