@@ -17,7 +17,7 @@ describe("given a NATS server with TLS and a user", () => {
       storeDir: join(directory, "store"),
       settings: [
         `tls { cert_file: "${certFile}", key_file: "${keyFile}" }`,
-        'authorization { users: [{ user: "edge", password: "an edge\'s password" }] }',
+        'authorization { timeout: 20, users: [{ user: "edge", password: "an edge\'s password" }] }',
       ].join("\n"),
     });
   });
@@ -79,7 +79,7 @@ describe("given a NATS server with an nkey", () => {
     server = await startLocalNats({
       binary: await natsServerBinary(),
       storeDir: join(directory, "store"),
-      settings: `authorization { users: [{ nkey: "${user.getPublicKey()}" }] }`,
+      settings: `authorization { timeout: 20, users: [{ nkey: "${user.getPublicKey()}" }] }`,
     });
   });
   afterAll(async () => {
