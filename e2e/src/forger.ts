@@ -1,4 +1,10 @@
-import { entryKey, type KeyEntry, snapshotBucket, type Tombstone } from "@halyard/contracts";
+import {
+  completeKey,
+  entryKey,
+  type KeyEntry,
+  snapshotBucket,
+  type Tombstone,
+} from "@halyard/contracts";
 import { readComplete } from "@halyard/jetstream";
 import {
   AckPolicy,
@@ -18,7 +24,9 @@ import { v7 as uuidv7 } from "uuid";
 export type Forger = {
   /** Stores a payload under the key of an entry. Resolves when the snapshot's stream has a new message. */
   store(way: Way, address: KeyAddress, payload: string): Promise<void>;
-  /** The epoch of the snapshot; undefined during a rebuild. */
+  /** Stores a payload as the entry `complete`. */
+  storeComplete(payload: string): Promise<void>;
+  /** The epoch of the snapshot; undefined during a rebuild, and while `complete` has no signature. */
   epoch(): Promise<string | undefined>;
   /** The payload of an entry as it is now in the bucket. */
   payloadAt(address: KeyAddress): Promise<string | undefined>;
@@ -39,9 +47,14 @@ export async function openForger(natsUrl: string): Promise<Forger> {
       await send[way]({ connection, manager, target, payload });
       while ((await lastSequence(manager)) === before);
     },
+    async storeComplete(payload) {
+      connection.publish(snapshotBucket.subjectPrefix + completeKey, payload);
+      await connection.flush();
+    },
     async epoch() {
       const complete = await readComplete(manager);
-      return complete?.rebuilding === undefined ? complete?.epoch : undefined;
+      const isWhole = complete?.signature !== undefined && complete.rebuilding === undefined;
+      return isWhole ? complete.epoch : undefined;
     },
     async payloadAt(address) {
       const subject = snapshotBucket.subjectPrefix + entryKey(address);

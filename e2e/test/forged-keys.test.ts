@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { idIn, makeApiKey } from "@halyard/api-keys";
 import { call, eventually } from "@halyard/testing";
@@ -221,6 +221,33 @@ describe("given a client of NATS that can write to the snapshot", () => {
     );
     expect(accepted).toEqual([]);
     expect(await forger.payloadAt(revoked.address)).toBeUndefined();
+  });
+
+  it.each<[string, () => string]>([
+    ["another epoch", () => JSON.stringify({ epoch: randomUUID() })],
+    [
+      "another epoch to which no entry belongs",
+      () => JSON.stringify({ epoch: randomUUID(), from: Number.MAX_SAFE_INTEGER }),
+    ],
+    ["an answer of NATS", () => '{"type":"io.nats.jetstream.api.v1.stream_info_response"}'],
+  ])("neither stops a key nor revives a revoked one by %s", async (_what, complete) => {
+    const [victim, revoked] = [await issue(), await issue()];
+    await eventually(async () => (await acceptedBy(victim.key)).length === readers.length);
+    await revoke(revoked);
+    await eventually(async () => (await acceptedBy(revoked.key)).length === 0);
+    const store = () =>
+      storeUntilRestored("publish", revoked.address, revoked.payload, () =>
+        forger.storeComplete(complete()),
+      );
+    const [ofVictim, ofRevoked] = await Promise.all([
+      observe(victim.key, store),
+      observe(revoked.key, async () => {
+        await eventually(async () => (await forger.payloadAt(revoked.address)) !== undefined);
+        await eventually(async () => (await forger.payloadAt(revoked.address)) === undefined);
+      }),
+    ]);
+    expect(ofVictim.refused).toEqual([]);
+    expect(ofRevoked.accepted).toEqual([]);
   });
 
   it("does not extend a key that expires", async () => {

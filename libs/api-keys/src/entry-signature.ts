@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { promisify } from "node:util";
-import type { KeyEntry, Tombstone } from "@halyard/contracts";
+import type { CompleteEntry } from "@halyard/contracts";
 
 /**
  * Ed25519 signatures of API keys' entries in the snapshot. The signed text is a purpose, the key of the entry
@@ -38,10 +38,25 @@ export function createEntrySigner(privateKey: KeyObject): EntrySigner {
   };
 }
 
+/**
+ * Returns the payload of the entry `complete` with its signature. The signature is valid only at this sequence of the
+ * stream: an older copy would make readers take another epoch for the present one.
+ */
+export function signComplete(
+  signer: EntrySigner,
+  { signature: _, ...entry }: CompleteEntry,
+  sequence: number,
+): Promise<string> {
+  return signer.sign(completeAt(sequence), JSON.stringify({ ...entry, signed_by: signer.id }));
+}
+
+/** What stands in the signed text of the entry `complete` for its key. */
+export const completeAt = (sequence: number): string => `complete ${sequence}`;
+
 /** Returns whether the entry has a valid signature by one of the public keys, by their signer ids. */
 export function hasValidSignature(
   entryKey: string,
-  entry: KeyEntry | Tombstone,
+  entry: { signature?: string | undefined },
   publicKeys: ReadonlyMap<string, KeyObject>,
 ): boolean {
   const { signature = "", ...content } = entry;

@@ -60,8 +60,8 @@ export type KeyDirectory = {
   isLive(keyId: string, nowMs: number): boolean;
   /** The version of the entry that is held for a key; undefined while none is. */
   versionOf(keyId: string): number | undefined;
-  /** Returns whether this directory can verify the entries of a signer. */
-  trusts: KeySignatures["trusts"];
+  /** Verifies the entry `complete` of the snapshot that this directory is read from. */
+  isGenuineComplete: KeySignatures["isGenuineComplete"];
   readonly size: number;
 };
 
@@ -109,8 +109,9 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
       return {
         take(address, entry) {
           const other = next.get(address.keyId);
-          if (other !== undefined && other.entry.version >= entry.version) return;
-          next.set(address.keyId, chosen(address, entry));
+          const found = chosen(address, entry);
+          if (other !== undefined && other.entry.version >= found.entry.version) return;
+          next.set(address.keyId, found);
         },
         finish() {
           stored = next;
@@ -134,7 +135,7 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
     },
     isLive: (keyId, nowMs) => live(keyId, nowMs) !== undefined,
     versionOf: (keyId) => stored.get(keyId)?.entry.version,
-    trusts: signatures.trusts,
+    isGenuineComplete: signatures.isGenuineComplete,
     get size() {
       return stored.size;
     },

@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
-import type { KeyEntry, Tombstone } from "@halyard/contracts";
+import type { CompleteEntry, KeyEntry, Tombstone } from "@halyard/contracts";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
-import { hasValidSignature, signerIdOf } from "./entry-signature.ts";
+import { completeAt, hasValidSignature, signerIdOf } from "./entry-signature.ts";
 
 /** Decides which entries of API keys a reader of the snapshot believes. */
 export type KeySignatures = {
@@ -10,10 +10,16 @@ export type KeySignatures = {
   trusts(signer: string | undefined): boolean;
   /** Verifies the signature of the entry with this key in the bucket. */
   isGenuine(entryKey: string, entry: KeyEntry | Tombstone): boolean;
+  /** Verifies the signature of the entry `complete` at this sequence of the stream. */
+  isGenuineComplete(entry: CompleteEntry, sequence: number): boolean;
 };
 
 /** For entries that do not come from the snapshot, and for development without signing keys. */
-export const everyEntryIsGenuine: KeySignatures = { trusts: () => true, isGenuine: () => true };
+export const everyEntryIsGenuine: KeySignatures = {
+  trusts: () => true,
+  isGenuine: () => true,
+  isGenuineComplete: () => true,
+};
 
 /** Minimum time between log lines about rejected entries. An attacker determines the number of entries. */
 const logIntervalMs = 10_000;
@@ -62,5 +68,7 @@ export function createKeySignatures(options: {
       if (!isGenuine) report(entryKey);
       return isGenuine;
     },
+    isGenuineComplete: (entry, sequence) =>
+      hasValidSignature(completeAt(sequence), entry, bySigner),
   };
 }

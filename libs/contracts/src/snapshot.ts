@@ -101,6 +101,8 @@ export const CompleteEntry = z.object({
   from: z.int().min(1).optional(),
   /** Identifies the key pair that signed the entries of API keys. A reader without the public key waits. */
   signed_by: z.string().optional(),
+  /** Includes the entry's sequence in the stream, so that a copy of the entry has no valid signature. */
+  ...Signed,
 });
 
 export type OrganizationEntry = z.infer<typeof OrganizationEntry>;

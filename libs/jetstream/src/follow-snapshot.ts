@@ -1,4 +1,5 @@
 import {
+  type CompleteEntry,
   checkEntry,
   completeKey,
   type EntryAddress,
@@ -16,7 +17,7 @@ import { apiTimeoutMs } from "./connect.ts";
 import type { StreamIdentity } from "./follow-once.ts";
 import { type FollowedStream, followStream } from "./follow-stream.ts";
 import { parseJson } from "./parse-json.ts";
-import { readComplete } from "./read-epoch.ts";
+import { findComplete } from "./read-epoch.ts";
 import type { StreamMessage } from "./read-stream.ts";
 import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
 
@@ -37,10 +38,10 @@ export type SnapshotFollower = {
   /** The entries that the state lacked after an interruption. By default each one is applied. */
   resume?(epoch: string, entries: readonly SnapshotEntry[]): void;
   /**
-   * Returns whether the follower can verify the entries of API keys that this signer signed; undefined if they
-   * are not signed. Otherwise the snapshot counts as incomplete. By default every snapshot is read.
+   * Verifies the signature of the entry `complete` at this sequence. Without a valid one, the snapshot counts as
+   * incomplete. By default every snapshot is read.
    */
-  trusts?(signer: string | undefined): boolean;
+  isGenuineComplete?(complete: CompleteEntry, sequence: number): boolean;
   /** An entry that does not fit its schema was left out. */
   rejected(key: string, problem: string): void;
   /** The state is current, at the start and after every interruption. */
@@ -79,6 +80,7 @@ export function followSnapshot(options: {
 }): FollowedSnapshot {
   const { connection, filter, follower, logger } = options;
   const ready = Promise.withResolvers<void>();
+  const readGenuine = createGenuineReader(options);
   let { held } = options;
 
   function begin(found: StreamIdentity & { lastSequence: number }) {
@@ -118,7 +120,10 @@ export function followSnapshot(options: {
   const source = {
     stream: snapshotBucket.streamName,
     filter: filter === everythingFilter ? undefined : snapshotBucket.subjectPrefix + filter,
-    identify: createIdentify(options),
+    identify: async (manager: JetStreamManager) => {
+      const complete = await readGenuine(manager);
+      return complete && { identity: complete.epoch, firstSequence: complete.from };
+    },
     begin,
   };
   const followed = followStream({ connection, logger, source });
@@ -130,32 +135,28 @@ export function followSnapshot(options: {
         checkAPI: false,
         timeout: apiTimeoutMs,
       });
-      const complete = await readComplete(manager).catch(() => undefined);
+      const complete = await readGenuine(manager).catch(() => undefined);
       const hasEpoch = complete !== undefined && complete.epoch === held?.epoch;
       return hasEpoch && complete.rebuilding === undefined && followed.isCurrent();
     },
   };
 }
 
-function createIdentify(options: { follower: SnapshotFollower; logger: Logger }) {
-  const { follower, logger } = options;
-  let reported: string | undefined;
-  return async (manager: JetStreamManager): Promise<StreamIdentity | undefined> => {
-    const complete = await readComplete(manager);
-    if (complete === undefined) return undefined;
-    const signer = complete.signed_by;
-    if (follower.trusts?.(signer) === false) {
-      const name = signer ?? "nobody";
-      if (reported !== name)
-        logger.error(
-          { signer: name },
-          "the entries of API keys are signed by a key pair that is not in SIGNING_PUBLIC_KEYS; waiting for others",
-        );
-      reported = name;
-      return undefined;
-    }
-    reported = undefined;
-    return { identity: complete.epoch, firstSequence: complete.from };
+/** Reads the entry `complete`. One without a valid signature counts as missing, and is logged once. */
+function createGenuineReader({ follower, logger }: { follower: SnapshotFollower; logger: Logger }) {
+  let reportedSequence: number | undefined;
+  return async (manager: JetStreamManager): Promise<CompleteEntry | undefined> => {
+    const found = await findComplete(manager);
+    if (found === undefined) return undefined;
+    const { complete, sequence } = found;
+    if (follower.isGenuineComplete?.(complete, sequence) !== false) return complete;
+    if (reportedSequence !== sequence)
+      logger.error(
+        { signer: complete.signed_by, sequence },
+        "the entry `complete` of the snapshot has no valid signature by a key pair of SIGNING_PUBLIC_KEYS; waiting for another",
+      );
+    reportedSequence = sequence;
+    return undefined;
   };
 }
 

@@ -19,6 +19,13 @@ export const readEpoch = async (manager: JetStreamManager): Promise<string | und
  * and nats-server 2.9 crashes when it meets a stream that is being created.
  */
 export async function readComplete(manager: JetStreamManager): Promise<CompleteEntry | undefined> {
+  return (await findComplete(manager))?.complete;
+}
+
+/** Returns the entry `complete` and its sequence, of which its signature is a part. */
+export async function findComplete(
+  manager: JetStreamManager,
+): Promise<{ complete: CompleteEntry; sequence: number } | undefined> {
   const subject = snapshotBucket.subjectPrefix + completeKey;
   const message = await manager.direct
     .getMessage(snapshotBucket.streamName, { last_by_subj: subject })
@@ -28,5 +35,5 @@ export async function readComplete(manager: JetStreamManager): Promise<CompleteE
     });
   if (message === null) return undefined;
   const checked = checkCompleteEntry(parseJson(message.data));
-  return checked.ok ? checked.value : undefined;
+  return checked.ok ? { complete: checked.value, sequence: message.seq } : undefined;
 }

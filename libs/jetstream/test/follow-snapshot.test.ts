@@ -94,7 +94,7 @@ function idOf(value: SnapshotEntry["value"]): string | undefined {
 function follow(
   filter = everythingFilter,
   held?: HeldSnapshot,
-  trusts?: SnapshotFollower["trusts"],
+  isGenuineComplete?: SnapshotFollower["isGenuineComplete"],
 ) {
   const seen = {
     reads: [] as { epoch: string; entries: readonly SnapshotEntry[] }[],
@@ -108,7 +108,7 @@ function follow(
     held,
     logger,
     follower: {
-      ...(trusts && { trusts }),
+      ...(isGenuineComplete && { isGenuineComplete }),
       beginRead: collectRead((epoch, entries) => void seen.reads.push({ epoch, entries })),
       apply: (entry) => void seen.applied.push(entry),
       rejected: (key) => void seen.rejected.push(key),
@@ -119,15 +119,15 @@ function follow(
   return { ...seen, followed };
 }
 
-describe("given a snapshot whose signer the reader does not know", () => {
-  it("waits, and reads the snapshot of a signer that it knows", async () => {
+describe("given a snapshot whose entry `complete` is not genuine", () => {
+  it("waits, and reads the snapshot under a genuine one", async () => {
     await openBucket();
     await putFlag(flag(1));
     await complete();
     const asked: (string | undefined)[] = [];
-    const { reads, followed } = follow(everythingFilter, undefined, (signer) => {
-      asked.push(signer);
-      return signer === "known";
+    const { reads, followed } = follow(everythingFilter, undefined, ({ signed_by }) => {
+      asked.push(signed_by);
+      return signed_by === "known";
     });
     await eventually(() => asked.length > 1);
     await put(completeKey, { epoch: randomUUID(), signed_by: "strange" });
@@ -139,13 +139,13 @@ describe("given a snapshot whose signer the reader does not know", () => {
     expect(reads).toMatchObject([{ epoch }]);
   });
 
-  it("keeps its state and stops being current when the signer changes", async () => {
+  it("keeps its state and stops being current when the entry is replaced", async () => {
     await openBucket();
     await put(completeKey, { epoch: randomUUID(), signed_by: "known" });
     const { reads, applied, followed } = follow(
       everythingFilter,
       undefined,
-      (signer) => signer === "known",
+      ({ signed_by }) => signed_by === "known",
     );
     await followed.ready;
     await put(completeKey, { epoch: randomUUID(), signed_by: "strange" });

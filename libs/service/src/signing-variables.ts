@@ -26,6 +26,8 @@ const publicKeys = commaSeparated
       return key ?? [];
     }),
   )
+  // A list of blanks would turn verification off.
+  .refine((keys) => keys.length > 0)
   .optional();
 
 function readKey(read: () => KeyObject): KeyObject | undefined {

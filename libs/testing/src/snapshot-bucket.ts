@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { signComplete } from "@halyard/api-keys";
 import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
 import {
   deleteStream,
@@ -55,8 +56,11 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
     await client.publish(snapshotBucket.subjectPrefix + key, JSON.stringify(value));
   }
 
-  const complete = (entry: CompleteEntry) =>
-    write(completeKey, { signed_by: testSigner.id, ...entry });
+  async function complete(entry: CompleteEntry): Promise<void> {
+    const { state } = await manager.streams.info(snapshotBucket.streamName);
+    const payload = await signComplete(testSigner, entry, state.last_seq + 1);
+    await client.publish(snapshotBucket.subjectPrefix + completeKey, payload);
+  }
 
   async function putPayload(
     { address }: Pick<SnapshotEntry, "address">,

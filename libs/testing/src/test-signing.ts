@@ -1,5 +1,10 @@
 import { createPrivateKey } from "node:crypto";
-import { createEntrySigner, hasValidSignature, type KeySignatures } from "@halyard/api-keys";
+import {
+  completeAt,
+  createEntrySigner,
+  hasValidSignature,
+  type KeySignatures,
+} from "@halyard/api-keys";
 import { entryKey } from "@halyard/contracts";
 import type { SnapshotEntry } from "@halyard/jetstream";
 
@@ -19,6 +24,8 @@ export function testSignatures(): KeySignatures {
   return {
     trusts: (signer) => signer === testSigner.id,
     isGenuine: (key, entry) => hasValidSignature(key, entry, publicKeys),
+    isGenuineComplete: (entry, sequence) =>
+      hasValidSignature(completeAt(sequence), entry, publicKeys),
   };
 }
 

@@ -195,7 +195,7 @@ function followKeys(
     filter: allKeysFilter,
     logger,
     follower: {
-      trusts: directory.trusts,
+      isGenuineComplete: directory.isGenuineComplete,
       beginRead: () => {
         const { take, finish } = directory.beginReplacing();
         return {

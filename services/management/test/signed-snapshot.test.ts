@@ -5,7 +5,7 @@ import {
   hasValidSignature,
   makeApiKey,
 } from "@halyard/api-keys";
-import { entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
+import { completeKey, entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
 import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
 import { payloadOf, privateKeyOf, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -74,6 +74,27 @@ describe("given a leader with a private key", () => {
     expect(epoch).not.toBe(before.epoch);
     await expectSignedBy(nextSigner);
     await rebuilds.synchronise();
+    await expectSignedBy(testSigner);
+  });
+
+  it.each<[string, (genuine: string) => string]>([
+    ["another epoch", (genuine) => JSON.stringify({ ...JSON.parse(genuine), epoch: uuidv7() })],
+    ["the same entry at a later place", (genuine) => genuine],
+    ["an answer of NATS", () => '{"type":"io.nats.jetstream.api.v1.stream_info_response"}'],
+  ])("rebuilds the snapshot when another client stored %s as `complete`", async (_what, forge) => {
+    const { broker, lease, sql } = rebuilds;
+    const before = await rebuilds.synchronise();
+    const subject = snapshotBucket.subjectPrefix + completeKey;
+    const genuine = await broker.manager.direct.getMessage(snapshotBucket.streamName, {
+      last_by_subj: subject,
+    });
+    const forged = forge(genuine?.string() ?? "");
+    await broker.client.publish(subject, forged);
+    await lease.acquire();
+    await findUnexplained(sql, lease, broker);
+    const { epoch } = await rebuilds.synchronise();
+    expect(forged).not.toContain(epoch);
+    expect(epoch).not.toBe(before.epoch);
     await expectSignedBy(testSigner);
   });
 

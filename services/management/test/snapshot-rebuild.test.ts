@@ -176,7 +176,7 @@ describe("given readers and changes during a rebuild", () => {
       expect(smallest).toBeGreaterThanOrEqual(Object.keys(tables).length);
     }
     await expectAgreement();
-    expect(await readComplete(manager)).toEqual({
+    expect(await readComplete(manager)).toMatchObject({
       epoch,
       from: lastSequence + 1,
       signed_by: testSigner.id,

@@ -1,21 +1,21 @@
-import type { EntrySigner } from "@halyard/api-keys";
+import { type EntrySigner, signComplete } from "@halyard/api-keys";
 import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
 import {
   ensureSnapshot,
+  findComplete,
   type OutgoingMessage,
   purgeComplete,
   purgeEntriesBefore,
-  readComplete,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Broker } from "./broker.ts";
 import { LeadershipLostError } from "./failures.ts";
 import { readFullState } from "./full-state.ts";
-import { createLane } from "./lane.ts";
+import { createLane, type Lane } from "./lane.ts";
 import type { Lease } from "./lease.ts";
 import { recordRebuilding, recordStream } from "./outbox-rows.ts";
-import { signedPayload } from "./signed-payload.ts";
+import { isOwnComplete, signedPayload } from "./signed-payload.ts";
 import type { SnapshotOptions, SnapshotStanding } from "./synchronise-snapshot.ts";
 
 /**
@@ -54,8 +54,12 @@ export async function rebuildSnapshot(
     ...{ stream: "snapshot", sql, lease, broker, publications, epoch, signer, isLeading },
     lastSequence: start.lastSequence,
   });
-  const former = await readComplete(broker.manager);
-  if (former !== undefined) await lane.write([completeMessage({ ...former, rebuilding: true })]);
+  const former = await findComplete(broker.manager);
+  // A foreign entry must not get a signature.
+  if (former !== undefined && isOwnComplete(signer, former))
+    await lane.write([
+      await completeMessage({ ...former.complete, rebuilding: true }, { lane, signer }),
+    ]);
   let entries = 0;
   for await (const page of readFullState(sql, plans)) {
     await lane.write(await Promise.all(page.map((entry) => outgoing(entry, signer))));
@@ -78,15 +82,20 @@ export async function rebuildSnapshot(
       signedSequence: base,
     }),
   );
-  await lane.write([completeMessage({ epoch, from, ...(signer && { signed_by: signer.id }) })]);
+  await lane.write([await completeMessage({ epoch, from }, { lane, signer })]);
   broker.logger.info({ epoch, entries }, "the snapshot is complete");
   return { createdAt, lastSequence: lane.lastSequence(), epoch };
 }
 
-const completeMessage = (entry: CompleteEntry): OutgoingMessage => ({
-  subject: snapshotBucket.subjectPrefix + completeKey,
-  payload: JSON.stringify(entry),
-});
+/** The lane writes the message at the sequence that its signature contains, or not at all. */
+async function completeMessage(
+  entry: CompleteEntry,
+  { lane, signer }: { lane: Lane; signer: EntrySigner | undefined },
+): Promise<OutgoingMessage> {
+  const subject = snapshotBucket.subjectPrefix + completeKey;
+  if (signer === undefined) return { subject, payload: JSON.stringify(entry) };
+  return { subject, payload: await signComplete(signer, entry, lane.lastSequence() + 1) };
+}
 
 async function outgoing(
   { address, value }: AddressedEntry,

@@ -1,5 +1,5 @@
-import type { EntrySigner } from "@halyard/api-keys";
-import { parseEntryKey } from "@halyard/contracts";
+import { completeAt, type EntrySigner, hasValidSignature } from "@halyard/api-keys";
+import { type CompleteEntry, parseEntryKey } from "@halyard/contracts";
 
 /**
  * Returns the payload of an entry as it is published: entries of API keys are signed. The leader signs when it
@@ -13,4 +13,14 @@ export async function signedPayload(
 ): Promise<string> {
   const isKey = parseEntryKey(entryKey)?.kind === "key";
   return signer !== undefined && isKey ? signer.sign(entryKey, payload) : payload;
+}
+
+/** Returns whether the entry `complete` is as this signer left it: with its signature, or without any. */
+export function isOwnComplete(
+  signer: EntrySigner | undefined,
+  { complete, sequence }: { complete: CompleteEntry; sequence: number },
+): boolean {
+  if (signer === undefined) return complete.signed_by === undefined;
+  const publicKeys = new Map([[signer.id, signer.publicKey]]);
+  return hasValidSignature(completeAt(sequence), complete, publicKeys);
 }

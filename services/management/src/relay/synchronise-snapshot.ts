@@ -1,9 +1,9 @@
 import type { EntrySigner } from "@halyard/api-keys";
-import type { CompleteEntry, PlanLimits } from "@halyard/contracts";
+import type { PlanLimits } from "@halyard/contracts";
 import {
   establishLeases,
+  findComplete,
   purgeComplete,
-  readComplete,
   type StreamPosition,
   snapshotPosition,
 } from "@halyard/jetstream";
@@ -12,8 +12,9 @@ import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
 import { StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
-import { type RecordedStream, recordedStream } from "./outbox-rows.ts";
+import { recordedStream } from "./outbox-rows.ts";
 import { rebuildSnapshot } from "./rebuild-snapshot.ts";
+import { isOwnComplete } from "./signed-payload.ts";
 
 export type SnapshotOptions = {
   plans: Readonly<Record<string, PlanLimits>>;
@@ -28,7 +29,7 @@ export type SnapshotStanding = StreamPosition & { epoch: string };
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot is rebuilt from
  * the tables if it is missing, incomplete, not recorded, if it lost its newest entries because the
- * broker died before its disk had them, or if entries of API keys are not signed by this leader's key. Entries
+ * broker died before its disk had them, or if `complete` or entries of API keys are not signed by this leader's key. Entries
  * that were published without being recorded do no harm: no older value of them is unsent any more, and
  * publishing the same value again changes nothing.
  *
@@ -59,19 +60,11 @@ export async function synchroniseSnapshot(
   if (position.lastSequence > recorded.lastSequence)
     throw new StreamMovedError("the snapshot grew after it was compared with the outbox");
 
-  const complete = await readComplete(broker.manager);
-  if (complete === undefined) throw new StreamMovedError("the snapshot has no epoch");
-  if (!isSignedBy(options.signer, complete, recorded))
-    return rebuildSnapshot(sql, lease, broker, options);
-  return { ...position, epoch: complete.epoch };
-}
-
-/** A leader of release 0.1.0 does not sign, and records only the last sequence. */
-function isSignedBy(
-  signer: EntrySigner | undefined,
-  complete: CompleteEntry,
-  { lastSequence, signedSequence }: RecordedStream,
-): boolean {
-  if (signer === undefined) return complete.signed_by === undefined;
-  return complete.signed_by === signer.id && signedSequence === lastSequence;
+  const found = await findComplete(broker.manager);
+  const isOwn = found !== undefined && isOwnComplete(options.signer, found);
+  // A leader of release 0.1.0 does not sign, and records only the last sequence.
+  const areKeysSigned =
+    options.signer === undefined || recorded.signedSequence === recorded.lastSequence;
+  if (!isOwn || !areKeysSigned) return rebuildSnapshot(sql, lease, broker, options);
+  return { ...position, epoch: found.complete.epoch };
 }

@@ -57,7 +57,7 @@ export function followDirectory(options: {
           },
         };
       },
-      trusts: keys.trusts,
+      isGenuineComplete: keys.isGenuineComplete,
       current: onFlagsGone.current,
       // A restored database can have flags whose tombstones a reader reads here. `current` follows, and starts
       // the looks, which wait for the rebuild.

@@ -104,7 +104,7 @@ export function followNats(options: {
           caching = cached = undefined;
         },
         apply,
-        trusts: signatures.trusts,
+        isGenuineComplete: signatures.isGenuineComplete,
         reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;

@@ -15,6 +15,12 @@ export type GenuineKeys = {
   choose(entry: Entry): Entry;
 };
 
+/** The holder adds members to deletions, and of a deletion only the version matters. */
+const isSame = (held: KeyEntry | Tombstone, other: KeyEntry | Tombstone) =>
+  "deleted" in held && "deleted" in other
+    ? held.version === other.version
+    : haveEqualContent(held, other);
+
 export function createGenuineKeys(
   holder: Pick<SnapshotHolder, "snapshot">,
   signatures: KeySignatures,
@@ -32,7 +38,7 @@ export function createGenuineKeys(
     choose(entry) {
       const { address, value } = entry;
       const held = address.kind === "key" ? holder.snapshot?.keys.get(address.keyId) : undefined;
-      if (held === undefined || haveEqualContent(held, value as KeyEntry | Tombstone)) return entry;
+      if (held === undefined || isSame(held, value as KeyEntry | Tombstone)) return entry;
       return isGenuine(entry) ? entry : { address, value: held };
     },
   };

@@ -19,7 +19,7 @@ export function followDirectory(options: {
     logger,
     follower: {
       beginRead: directory.beginReplacing,
-      trusts: directory.keys.trusts,
+      isGenuineComplete: directory.keys.isGenuineComplete,
       current: onCurrent,
       apply: directory.apply,
       rejected(key, problem) {

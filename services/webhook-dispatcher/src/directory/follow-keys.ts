@@ -27,7 +27,7 @@ export function followKeys(options: {
           finish,
         };
       },
-      trusts: keys.trusts,
+      isGenuineComplete: keys.isGenuineComplete,
       current: onCurrent,
       apply({ address, value }) {
         if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
