@@ -2,8 +2,8 @@
 export type Upstream = { readonly origin: URL; unavailableUntilMs: number };
 
 /**
- * The processes of one service. A process that could not be reached, that broke a connection before its answer, or that
- * asks its clients to reconnect, is left out for a moment. There is no other health check: `slots.ts` sends each
+ * The processes of one service. A process is left out for a moment when it is unreachable, breaks a connection before
+ * its answer, or answers 503 and closes the connection. There is no other health check: `slots.ts` sends each
  * request to the process with the fewest unanswered requests, so a process that does not answer receives hardly any.
  */
 export type Upstreams = {
