@@ -19,13 +19,16 @@ import { UpstreamSilent } from "./upstream-silent.ts";
  *
  * No write is sent twice. When the connection fails after a write was sent, neither the client nor the gateway can tell
  * whether it was applied; only the client's `Idempotency-Key` or `If-Match` makes a repetition safe. A read without a
- * body is repeated once, over a new connection, if a reused connection broke before the answer: the upstream was
- * probably closing it. A read that timed out is not repeated, because it may wait for something that all processes
- * wait for. A request that met no connection was not sent. It goes to the next process, also when it is a write; its body
- * stays untouched until there is a connection.
+ * body is repeated once, over a new connection, if the connection broke before the answer. A read that timed out is not
+ * repeated, because it may wait for something that all processes wait for. If no connection could be established, the
+ * request was not sent. It goes to the next process, also when it is a write; its body stays untouched until there is a
+ * connection.
  *
- * A process that starts or drains answers 503 and closes the connection. The gateway leaves it out for a moment and
- * sends a read without a body to the next process, because an `EventSource` that receives a 503 never reconnects.
+ * A process that starts or drains answers 503 and closes the connection. The gateway sends a read without a body to the
+ * next process, because an `EventSource` that receives a 503 never reconnects.
+ *
+ * A process that is unreachable, breaks a connection before its answer, starts or drains is left out for a moment, after
+ * reads and writes alike. It has the fewest unanswered requests and would otherwise receive all others.
  *
  * When the client disconnects, the upstream's request ends. When the upstream breaks off in the middle of an answer, the
  * gateway breaks off the client's connection, because the end of a stream would look like a complete answer.
@@ -125,9 +128,10 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
   let answered = false;
   outgoing.once("response", (incoming) => {
     answered = true;
-    slot.release();
     const isLeaving = asksToReconnect(incoming);
+    // Before the release, which sends the next waiting request.
     if (isLeaving) service.upstreams.leaveOut(upstream);
+    slot.release();
     if (isLeaving && isRead(caller) && attemptsLeft > 0) {
       reply.raw.off("close", leave);
       incoming.resume();
@@ -142,14 +146,14 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
     reply.raw.off("close", leave);
     if (answered || reply.raw.destroyed) return;
     answered = true;
-    slot.release();
     const unreachable = isUnreachable(error);
-    if (unreachable) service.upstreams.leaveOut(upstream);
+    const broke = brokeOff(error);
+    if (unreachable || broke) service.upstreams.leaveOut(upstream);
+    slot.release();
     if (unreachable && attemptsLeft > 0) void forward(exchange, attemptsLeft - 1);
-    else if (brokeOff(error) && isRead(caller) && exchange.isRepeated !== true) {
-      service.upstreams.leaveOut(upstream);
+    else if (broke && isRead(caller) && exchange.isRepeated !== true)
       void forward({ ...exchange, agent: exchange.newConnections, isRepeated: true }, attemptsLeft);
-    } else giveUp(exchange, slot, error);
+    else giveUp(exchange, slot, error);
   });
   const sent = () => {
     if (!answered) outgoing.setTimeout(exchange.answerWithinMs);

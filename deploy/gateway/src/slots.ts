@@ -67,6 +67,7 @@ export function createSlots(upstreams: Upstreams, limits: SlotLimits): Slots {
     }
   }
 
+  upstreams.onAvailable(grant);
   return {
     request(address) {
       const { promise, resolve } = Promise.withResolvers<Slot | undefined>();

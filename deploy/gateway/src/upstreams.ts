@@ -1,15 +1,17 @@
 /** One process of a service. */
-export type Upstream = { readonly origin: URL; unavailableUntilMs: number };
+export type Upstream = { readonly origin: URL };
 
 /**
- * The processes of one service. A process that could not be reached, that broke a connection before its answer, or that
- * asks its clients to reconnect, is left out for a moment. There is no other health check: `slots.ts` sends each
+ * The processes of one service. A process is left out for a moment when it is unreachable, breaks a connection before
+ * its answer, or answers 503 and closes the connection. There is no other health check: `slots.ts` sends each
  * request to the process with the fewest unanswered requests, so a process that does not answer receives hardly any.
  */
 export type Upstreams = {
   /** The available processes. When none is available, the process that was left out first. */
   candidates: () => readonly Upstream[];
   leaveOut: (upstream: Upstream) => void;
+  /** Adds a listener that is called when a process is no longer left out. */
+  onAvailable: (listener: () => void) => void;
   origins: () => { url: string; away: boolean }[];
 };
 
@@ -17,29 +19,27 @@ export type Upstreams = {
 const leftOutMs = 1_000;
 
 export function createUpstreams(origins: readonly URL[]): Upstreams {
-  const all = origins.map((origin): Upstream => ({ origin, unavailableUntilMs: 0 }));
+  const all = origins.map((origin): Upstream => ({ origin }));
   /** Left out last at the end. */
-  const byLeavingOut = [...all];
-  const available = () => {
-    const nowMs = Date.now();
-    return all.filter(({ unavailableUntilMs }) => unavailableUntilMs <= nowMs);
-  };
+  const leftOut = new Map<Upstream, NodeJS.Timeout>();
+  const listeners: (() => void)[] = [];
+  function makeAvailable(upstream: Upstream): void {
+    leftOut.delete(upstream);
+    for (const listener of listeners) listener();
+  }
   return {
     candidates() {
-      const some = available();
+      const available = all.filter((upstream) => !leftOut.has(upstream));
       // A process that has restarted meanwhile is tried before one that is stopping.
-      return some.length > 0 ? some : byLeavingOut.slice(0, 1);
+      return available.length > 0 ? available : [...leftOut.keys()].slice(0, 1);
     },
     leaveOut(upstream) {
-      byLeavingOut.push(...byLeavingOut.splice(byLeavingOut.indexOf(upstream), 1));
-      upstream.unavailableUntilMs = Date.now() + leftOutMs;
+      clearTimeout(leftOut.get(upstream));
+      leftOut.delete(upstream);
+      leftOut.set(upstream, setTimeout(makeAvailable, leftOutMs, upstream).unref());
     },
-    origins() {
-      const some = available();
-      return all.map((upstream) => ({
-        url: upstream.origin.origin,
-        away: !some.includes(upstream),
-      }));
-    },
+    onAvailable: (listener) => void listeners.push(listener),
+    origins: () =>
+      all.map((upstream) => ({ url: upstream.origin.origin, away: leftOut.has(upstream) })),
   };
 }

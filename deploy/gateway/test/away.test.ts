@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
+import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
   bodyOf,
@@ -224,6 +225,63 @@ describe("given a service that breaks off before it answers", () => {
     expect(gateway.readiness()).toMatchObject({
       upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
     });
+  });
+
+  it.each(["POST", "DELETE"])("leaves it out after a broken %s", async (method) => {
+    const breaking = await upstreamOf((incoming) => void incoming.socket.destroy());
+    const serving = await upstreamOf((_incoming, response) => response.end("served"));
+    const edges = [breaking.origin, serving.origin];
+    const gateway = await gatewayOf({ management: [], edges });
+    const url = `${gateway.url}/api/v1/sdk/flags`;
+    expect(await errorOf(url, { method })).toMatchObject({ status: 503 });
+    expect(gateway.readiness()).toMatchObject({
+      upstreams: { "sdk-edge": [{ away: true }, { away: false }] },
+    });
+    for (let time = 0; time < 4; time++)
+      expect(await (await fetch(url, { method })).text()).toBe("served");
+  });
+
+  it("leaves out both processes that broke the connection of a read", async () => {
+    const breaking = () => upstreamOf((incoming) => void incoming.socket.destroy());
+    const edges = [(await breaking()).origin, (await breaking()).origin];
+    const gateway = await gatewayOf({ management: [], edges });
+    expect(await errorOf(`${gateway.url}/api/v1/sdk/flags`)).toMatchObject({ status: 503 });
+    expect(gateway.readiness()).toMatchObject({
+      upstreams: { "sdk-edge": [{ away: true }, { away: true }] },
+    });
+  });
+
+  it("does not send it the request that waits for a slot", async () => {
+    const received: IncomingMessage[] = [];
+    const breaking = await upstreamOf((incoming) => void received.push(incoming));
+    const held = promised<ServerResponse>();
+    const serving = await upstreamOf((incoming, response) => {
+      if (incoming.url?.endsWith("?hold") === true) held.resolve(response);
+      else response.end("served");
+    });
+    const gateway = await gatewayOf({
+      management: [],
+      edges: [breaking.origin, serving.origin],
+      trustedProxies: ["127.0.0.0/8"],
+      limits: { requestsPerUpstream: 1 },
+    });
+    const post = (client: number, query: string) =>
+      fetch(`${gateway.url}/api/v1/sdk/flags${query}`, {
+        method: "POST",
+        headers: { "x-forwarded-for": `203.0.113.${client}` },
+      });
+    const broken = post(1, "");
+    await eventually(() => received.length === 1, { because: "it takes the first slot" });
+    const holding = post(2, "?hold");
+    const response = await held.promise;
+    const waiting = post(3, "");
+    await once(gateway.app.server, "request");
+    received[0]?.socket.destroy();
+    expect((await broken).status).toBe(503);
+    response.end("held");
+    expect(await (await holding).text()).toBe("held");
+    expect(await (await waiting).text()).toBe("served");
+    expect(received).toHaveLength(1);
   });
 
   it("repeats a read once and no more", async () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { createSlots, type Slot, type SlotLimits, type Slots } from "../src/slots.ts";
 import { createUpstreams, type Upstreams } from "../src/upstreams.ts";
 
@@ -78,6 +78,24 @@ describe("given several processes", () => {
     expect(hosts(await takeMany(3))).toEqual(["two", "two", "two"]);
     upstreams.leaveOut((two as Slot).upstream);
     expect(hosts(await takeMany(2))).toEqual(["one", "one"]);
+  });
+});
+
+describe("given a process that is left out while requests wait", () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it("gives its slots to them as soon as it is available again", async () => {
+    givenSlots(["one", "two"], { perUpstream: 1 });
+    const [one] = [await take("a"), await take("b")];
+    upstreams.leaveOut(one.upstream);
+    one.release();
+    const waiting = wait("c1", "c");
+    await jest.advanceTimersByTimeAsync(999);
+    expect(served).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(served).toEqual(["c1"]);
+    expect(hosts([(await waiting.settled) as Slot])).toEqual(["one"]);
   });
 });
 

@@ -82,7 +82,7 @@ export function createEdge(options: EdgeOptions): Edge {
     views,
     hub,
     counts,
-    evaluation: createEvaluation(slicing),
+    evaluation: createEvaluation({ slicing, isKeyLive, now }),
     isDraining: () => draining,
     limits: createLimits({ keyRate: createKeyRate(options.requestsPerSecond), usage }),
     wrongKeys: createWrongKeys(options.trustedProxies),

@@ -13,8 +13,8 @@ export type EvaluationQueue = {
   start(organization: Organization): QueuedEvaluation | undefined;
   /** Evaluations of all organizations that have not started; oldest first. */
   readonly waiting: ReadonlySet<QueuedEvaluation>;
-  /** The newest waiting evaluation of the organization that has the most. */
-  newestOfLongest(): QueuedEvaluation | undefined;
+  /** The waiting evaluations beyond a number: the newest of the organizations that have the most. */
+  excessOver(most: number): readonly QueuedEvaluation[];
   isEmpty(): boolean;
 };
 
@@ -99,11 +99,16 @@ export function createEvaluationQueue(): EvaluationQueue {
       return oldest;
     },
     waiting,
-    newestOfLongest() {
-      const all = [...sharing.values(), ...queued.values()];
-      const longest = Math.max(...all.map((organization) => organization.waiting.size));
-      const organization = all.find((one) => one.waiting.size === longest);
-      return [...(organization?.waiting ?? [])].at(-1);
+    excessOver(most) {
+      if (waiting.size <= most) return [];
+      /** The oldest evaluation of each organization, then the second of each, and so on. */
+      const rounds: QueuedEvaluation[][] = [];
+      for (const organization of [...sharing.values(), ...queued.values()])
+        for (const [round, evaluation] of [...organization.waiting].entries()) {
+          rounds[round] ??= [];
+          rounds[round].push(evaluation);
+        }
+      return rounds.flat().slice(most);
     },
     isEmpty: () => sharing.size + queued.size === 0,
   };

@@ -12,6 +12,7 @@ import {
 import { type Refusal, refuse } from "@halyard/service";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import { outcomesInSteps } from "../environment/outcomes-in-steps.ts";
+import { unknownKey } from "./by-bearer.ts";
 import { isLargeContext } from "./context-bytes.ts";
 import type { Exchange } from "./endpoint.ts";
 import type { TimeSlicing } from "./time-slicing.ts";
@@ -32,16 +33,30 @@ export type Subject = {
   exchange: Exchange;
   context: EvaluationContext;
   view: EnvironmentView;
-  /** Called when too many evaluations wait. */
+  /** Called when too many evaluations wait, or when the key is no longer live at the end. */
   refuse: (refusal: Refusal) => void;
 };
 
-export function createEvaluation(slicing: TimeSlicing): Evaluation {
-  function begin({ exchange, refuse }: Subject, steps: Generator<undefined, void>): void {
+export function createEvaluation({
+  slicing,
+  isKeyLive,
+  now,
+}: {
+  slicing: TimeSlicing;
+  isKeyLive: (keyId: string, nowMs: number) => boolean;
+  now: () => number;
+}): Evaluation {
+  function begin<T>(
+    { exchange, refuse }: Subject,
+    work: Generator<undefined, T>,
+    use: (result: T) => void,
+  ): void {
     const { response, key, guarded } = exchange;
     if (response.destroyed) return;
+    // The key can be revoked or expire while the evaluation waits and runs.
+    const useIfLive = (result: T) => (isKeyLive(key.id, now()) ? use(result) : refuse(unknownKey));
     const drop = slicing.add(key.organizationId, {
-      steps: guardedSteps(guarded, steps),
+      steps: guardedSteps(guarded, finish(work, useIfLive)),
       reject: () => guarded(() => refuse(tooMany)),
     });
     response.once("close", drop);
@@ -51,17 +66,17 @@ export function createEvaluation(slicing: TimeSlicing): Evaluation {
     all(subject, use) {
       const { context, view } = subject;
       if (isQuick(subject)) use(view.outcomesFor(context));
-      else begin(subject, finish(outcomesInSteps(view, context), use));
+      else begin(subject, outcomesInSteps(view, context), use);
     },
     one(subject, flag, use) {
       const { context } = subject;
       if (isQuick(subject)) use(flag.evaluate(context));
-      else begin(subject, finish(evaluateInSteps(flag, context), use));
+      else begin(subject, evaluateInSteps(flag, context), use);
     },
     explained(subject, flag, use) {
       const { context } = subject;
       if (isQuick(subject)) use(explain(flag, context));
-      else begin(subject, finish(explainInSteps(flag, context), use));
+      else begin(subject, explainInSteps(flag, context), use);
     },
   };
 }

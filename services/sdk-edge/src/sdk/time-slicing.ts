@@ -25,8 +25,14 @@ export const sliceMs = 10;
 /** For each organization. Two, so that a short evaluation does not wait for one that takes many seconds. */
 export const mostRunning = 2;
 
-/** Each evaluation holds a slot of a gateway (256 by default for each edge), which cheap requests need too. */
+/**
+ * Applies while the oldest evaluation has waited for `burstMs`. Each evaluation holds a slot of a gateway (256 by
+ * default for each edge), which cheap requests need too.
+ */
 export const mostWaiting = 200;
+
+/** Any number may wait for less than this, because many costly evaluations take less than a millisecond. */
+export const burstMs = 250;
 
 /** Half of the time that a gateway waits for an edge. Work for a client that is about to leave is lost. */
 export const longestWaitMs = 5_000;
@@ -53,6 +59,12 @@ export function createTimeSlicing({
       if (nowMs - evaluation.sinceMs < longestWaitMs) return;
       reject(evaluation);
     }
+  }
+
+  function rejectExcess(): void {
+    const [oldest] = queue.waiting;
+    if (oldest === undefined || elapsed() - oldest.sinceMs < burstMs) return;
+    for (const evaluation of queue.excessOver(mostWaiting)) reject(evaluation);
   }
 
   /** Continues one evaluation, and starts others when that one finishes within the slice. */
@@ -85,14 +97,13 @@ export function createTimeSlicing({
     run(organization, beganMs + sliceMs);
     organization.usedMs += elapsed() - beganMs;
     queue.endSlice(organization);
+    rejectExcess();
     if (!queue.isEmpty()) next = setImmediate(runSlice);
   }
 
   return {
     add(organizationId, evaluation) {
       const added = queue.add(organizationId, evaluation, elapsed());
-      const excess = queue.waiting.size > mostWaiting ? queue.newestOfLongest() : undefined;
-      if (excess !== undefined) reject(excess);
       next ??= setImmediate(runSlice);
       return () => queue.remove(added);
     },

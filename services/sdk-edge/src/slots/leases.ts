@@ -7,8 +7,8 @@ import type { Logger } from "@halyard/service";
  */
 export type LeaseStore = {
   /**
-   * Writes over a revision, where 0 means that the key has no value, and returns the new revision. Creates
-   * the bucket if it does not exist. "unknown": there was no answer, and the write may still succeed.
+   * Writes over a revision, where 0 means that the key has no value, and returns the new revision. Does not create
+   * the bucket, which is management's. "unknown": there was no answer, and the write may still succeed.
    */
   write(key: string, value: object, over: number): Promise<number | "conflict" | "unknown">;
   /** Removes a key and all its revisions. */

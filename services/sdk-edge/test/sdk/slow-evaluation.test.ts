@@ -2,7 +2,7 @@ import type { TargetingRule } from "@halyard/contracts";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { mostRunning, mostWaiting } from "../../src/sdk/time-slicing.ts";
-import { apiKey, flagEntry, id } from "../builders.ts";
+import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
 /**
@@ -51,8 +51,8 @@ afterAll(() => edge.stop());
 
 const vip = { text: longText, plan: "vip" };
 const nobodySpecial = { text: longText, plan: "free" };
-const ask = (path: string, body: unknown) =>
-  call(`${edge.url}${path}`, { key: slow.text, method: "POST", body });
+const ask = (path: string, body: unknown, key = slow.text) =>
+  call(`${edge.url}${path}`, { key, method: "POST", body });
 
 describe.each([
   {
@@ -127,18 +127,12 @@ describe("given more costly evaluations of one organization than may wait", () =
   afterEach(async () => {
     disconnect.abort();
     await Promise.all(asking.splice(0));
-    await eventually(async () => (await edge.metric("evaluations_waiting")) === 0);
+    await untilWaiting(0);
   });
 
   async function flood(signal: AbortSignal): Promise<void> {
-    const headers = {
-      authorization: `Bearer ${flooding.text}`,
-      "content-type": "application/json",
-    };
-    const body = JSON.stringify(vip);
-    const response = await fetch(edge.url + all, { method: "POST", headers, body, signal }).catch(
-      () => undefined,
-    );
+    const request = postAs(flooding.text, all, vip, signal);
+    const response = await fetch(request).catch(() => undefined);
     if (response?.status === 503) rejected.push(response);
     else if (response !== undefined) finished += 1;
   }
@@ -160,6 +154,82 @@ describe("given more costly evaluations of one organization than may wait", () =
     expect(finished - before).toBeLessThanOrEqual(mostRunning);
   });
 });
+
+describe("given a key that ends while its evaluation waits", () => {
+  let disconnect: AbortController;
+  let running: Promise<unknown>[];
+
+  beforeEach(async () => {
+    disconnect = new AbortController();
+    const request = postAs(flooding.text, "/api/v1/sdk/flags", vip, disconnect.signal);
+    running = Array.from({ length: mostRunning + 1 }, () =>
+      fetch(request.clone()).catch(() => undefined),
+    );
+    await untilWaiting(1);
+  });
+  afterEach(async () => {
+    disconnect.abort();
+    await Promise.all(running);
+    await untilWaiting(0);
+  });
+
+  const post = (path: string, body: unknown) => (key: string) => postAs(key, path, body);
+  const openStream = (key: string) =>
+    new Request(`${edge.url}/api/v1/sdk/stream`, {
+      headers: {
+        authorization: `Bearer ${key}`,
+        "x-user-attributes": `text=${longText.slice(0, 5_000)}`,
+      },
+    });
+
+  it.each([
+    ["all flags", post("/api/v1/sdk/flags", vip)],
+    ["one flag", post("/api/v1/sdk/evaluate?key=slow", { user: { attributes: vip } })],
+    [
+      "an explanation",
+      post("/api/v1/sdk/evaluate?key=slow&explain=true", { user: { attributes: vip } }),
+    ],
+    ["all flags by OFREP", post("/ofrep/v1/evaluate/flags", { context: vip })],
+    ["one flag by OFREP", post("/ofrep/v1/evaluate/flags/slow", { context: vip })],
+    ["a stream", openStream],
+  ])("answers 401 to a request for %s", async (_what, requestOf) => {
+    const brief = apiKey({ key_kind: "server" });
+    await edge.feed(brief.entry);
+    const answering = fetch(requestOf(brief.text));
+    await untilWaiting(2);
+    await edge.feed(revokedKey(brief.keyId));
+    disconnect.abort();
+    const answered = await answering;
+    await answered.body?.cancel();
+    expect(answered.status).toBe(401);
+  });
+
+  it("answers 401 when the key has expired", async () => {
+    const expires = new Date(Date.now() + 3_600_000).toISOString();
+    const brief = apiKey({ key_kind: "server", expires_at: expires });
+    await edge.feed(brief.entry);
+    const answering = ask("/api/v1/sdk/flags", vip, brief.text);
+    await untilWaiting(2);
+    edge.passTime(3_600_000);
+    disconnect.abort();
+    expect((await answering).status).toBe(401);
+  });
+});
+
+function postAs(key: string, path: string, body: unknown, signal?: AbortSignal): Request {
+  return new Request(edge.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+    ...(signal && { signal }),
+  });
+}
+
+async function untilWaiting(count: number): Promise<void> {
+  await eventually(() => edge.metric("evaluations_waiting"), {
+    until: (waiting) => waiting === count,
+  });
+}
 
 /** In none of them does the last condition hold, so all others are asked. */
 function slowRules(): TargetingRule[] {

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { mostSharing, turnMs } from "../../src/sdk/evaluation-queue.ts";
 import {
+  burstMs,
   createTimeSlicing,
   longestWaitMs,
   mostRunning,
@@ -27,9 +28,9 @@ beforeEach(() => {
 });
 afterEach(() => slicing.stop());
 
-function* work(name: string, count: number): Generator<undefined, void> {
+function* work(name: string, count: number, msEach = stepMs): Generator<undefined, void> {
   for (let step = 1; step <= count; step += 1) {
-    clockMs += stepMs;
+    clockMs += msEach;
     steps.push(name);
     yield;
   }
@@ -127,9 +128,22 @@ describe("given many evaluations of one organization", () => {
     expect(rejected).toEqual([]);
   });
 
-  it("rejects the excess immediately when too many wait", () => {
-    const names = addMany("a", mostWaiting + 3, 1);
-    expect(rejected).toEqual(names.slice(mostWaiting));
+  it("finishes any number that arrive together if they are quick", async () => {
+    const msEach = 0.2;
+    const count = burstMs / msEach - 1;
+    for (let number = 0; number < count; number += 1)
+      slicing.add("a", { steps: work("quick", 1, msEach), reject: () => rejected.push("quick") });
+    await untilIdle();
+    expect(finished).toHaveLength(count);
+    expect(rejected).toEqual([]);
+  });
+
+  it("rejects the excess when too many have waited for longer than a burst", async () => {
+    const names = addMany("a", mostWaiting + mostRunning + 3, 1_000);
+    await turns(burstMs / sliceMs - 1);
+    expect(rejected).toEqual([]);
+    await turns(1);
+    expect(rejected).toEqual(names.slice(-3));
     expect(slicing.waiting).toBe(mostWaiting);
   });
 });
@@ -144,13 +158,23 @@ describe("given several organizations", () => {
     expect(steps.slice(0, steps.lastIndexOf("one")).length).toBeLessThanOrEqual(2 * ofOther + 2);
   });
 
-  it("replaces the newest evaluation of the longest queue when too many wait", async () => {
-    const names = addMany("busy", mostWaiting, 1);
-    add("other", "one", 1);
-    expect(rejected).toEqual(names.slice(-1));
+  it("rejects the newest evaluations of the longest queue when too many wait", async () => {
+    const names = addMany("busy", mostWaiting + mostRunning, 1_000);
+    addMany("other", mostRunning + 7, 1_000);
+    await turns(burstMs / sliceMs + 1);
+    expect(rejected).toEqual(names.slice(-7));
     expect(slicing.waiting).toBe(mostWaiting);
-    await turns(2);
-    expect(finished).toContain("one");
+  });
+
+  it("keeps the oldest evaluations of each when all queues have the same length", async () => {
+    const [first, second] = ["a", "b"].map((organization) =>
+      addMany(organization, mostWaiting, 1_000),
+    );
+    await turns(burstMs / sliceMs + 1);
+    const kept = mostWaiting / 2 + mostRunning;
+    expect(rejected.sort()).toEqual(
+      [...(first ?? []).slice(kept), ...(second ?? []).slice(kept)].sort(),
+    );
   });
 
   it("runs a few organizations at a time, so that not all of them finish last", async () => {
