@@ -7,7 +7,7 @@ import {
 } from "@halyard/api-keys";
 import { entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
 import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
-import { payloadOf, privateKeyOf, testSigner } from "@halyard/testing";
+import { payloadOf, privateKeyOf, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { keyEntry } from "../src/keys/key-entry.ts";
@@ -62,7 +62,7 @@ describe("given a leader with a private key", () => {
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), await payloadOf(entry));
     await lease.acquire();
-    expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+    expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
     const next = await rebuilds.synchronise();
     expect(next).toMatchObject({ epoch, lastSequence: lastSequence + 1 });
     await publishRows(next);
@@ -93,7 +93,7 @@ describe("given a leader with a private key", () => {
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), JSON.stringify(entry.value));
     await lease.acquire();
-    expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+    expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
     expect((await rebuilds.synchronise()).epoch).not.toBe(epoch);
     await expectSignedBy(testSigner);
   });

@@ -9,7 +9,7 @@ import {
   snapshotPosition,
 } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { eventually, testSigner } from "@halyard/testing";
+import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { createPublications } from "../src/outbox/publications.ts";
@@ -282,7 +282,7 @@ describe("given a leader that dies during a rebuild", () => {
         const outcome = await attempt().catch((error: Error) => error.message);
         if (outcome !== "the leader died") break;
         deaths += 1;
-        expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+        expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
         await expectAgreement();
         if ((await readEpoch(broker.manager)) !== undefined) continue;
         // A rebuild without an entry `complete` to mark has one record less.

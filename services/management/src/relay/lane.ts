@@ -96,7 +96,7 @@ export function createLane(options: {
     const values = stream === "events" ? everyValue(rows) : newestValues(rows);
     const messages = await Promise.all(values.map(({ row }) => outgoing(row)));
     const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
-    const acknowledged = sequences.findLast((sequence) => sequence !== undefined);
+    const acknowledged = sequences.at(-1);
     if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
     if (failure !== undefined)
       throw new StreamMovedError("not everything was acknowledged", { cause: failure });
@@ -134,11 +134,11 @@ export function createLane(options: {
 const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>
   rows.map((row) => ({ row, overtaken: [] }));
 
-/** Returns the rows that acknowledged messages settle. */
-function settledBy(
-  values: readonly NewestValue[],
-  sequences: readonly (number | undefined)[],
-): SettledRow[] {
+/**
+ * Returns the rows that acknowledged messages settle. Messages behind a missing acknowledgement may follow a foreign
+ * one. They stay unrecorded, so that the next round compares everything from there on.
+ */
+function settledBy(values: readonly NewestValue[], sequences: readonly number[]): SettledRow[] {
   return values.flatMap(({ row, overtaken }, index) => {
     const sequence = sequences[index];
     if (sequence === undefined) return [];
