@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
 import {
   collectRead,
@@ -25,6 +26,14 @@ import {
   seedFlags,
   toggle,
 } from "./rebuild-fixture.ts";
+import {
+  flagRow,
+  insertRows,
+  observed,
+  openLane,
+  unsentCount,
+  whileLeading,
+} from "./relay-fixture.ts";
 import { startThrottledProxy } from "./throttled-proxy.ts";
 
 /** A rebuild of the snapshot in the bucket that exists. */
@@ -210,6 +219,45 @@ describe("given readers and changes during a rebuild", () => {
     expect(new Set(revisions.map((revision) => revision.epoch))).toEqual(new Set([epoch]));
     await eventually(() => reader.reached()?.epoch === epoch);
     await expectAgreement();
+  });
+});
+
+describe("given changes that are committed during each publication", () => {
+  it("ends the rebuild before the changes end, and publishes the rest afterwards", async () => {
+    const { sql, broker } = rebuilds;
+    const changing = await someFlags(300);
+    let committing: Promise<void> | undefined;
+    // All messages of a batch wait for the same commit, so that their order stays.
+    const busy = observed(broker, () => {
+      const flagId = committing === undefined ? changing.pop() : undefined;
+      if (flagId !== undefined)
+        committing = toggle(sql, flagId).finally(() => {
+          committing = undefined;
+        });
+      return committing;
+    });
+    await beginRebuild();
+    await whileLeading(rebuilds, () => rebuilds.synchronise({ broker: busy }));
+    expect(changing).not.toEqual([]);
+    await whileLeading(rebuilds, async () => (await openLane(rebuilds, "snapshot")).drain());
+    await expectAgreement();
+  });
+});
+
+describe("given more unsent rows than are published beside the pages", () => {
+  it("publishes all of them before the snapshot is complete", async () => {
+    const { sql } = rebuilds;
+    const organizationId = randomUUID();
+    await insertRows(
+      sql,
+      Array.from({ length: 12_000 }, () => flagRow(organizationId)),
+    );
+    await beginRebuild();
+    await rebuilds.synchronise();
+    expect(await unsentCount(sql)).toBe(0);
+    // Removes the entries, which are not in the tables.
+    await beginRebuild();
+    await rebuilds.synchronise();
   });
 });
 
