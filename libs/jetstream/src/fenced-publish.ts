@@ -5,6 +5,10 @@ import type { JetStreamClient } from "@nats-io/jetstream";
  * the stream, so the broker refuses a writer who does not know the end of it: one that lost its
  * leadership and wakes up late writes nothing. Within a batch each message names the one before, so
  * the whole batch is on its way at once and still lands in order, without gaps.
+ *
+ * Another client can still write behind the end that the writer knows, or between two messages. Then one message is
+ * rejected, and the foreign one takes its sequence, so that the next message is accepted. Messages with ids
+ * therefore also name the id of the message before: if one is rejected, all later ones are.
  */
 export type OutgoingMessage = {
   subject: string;
@@ -14,8 +18,8 @@ export type OutgoingMessage = {
 };
 
 export type FencedResult = {
-  /** The stream sequence of each message that the broker acknowledged; undefined for the others. */
-  sequences: readonly (number | undefined)[];
+  /** The stream sequences of the messages before the first one without an acknowledgement. */
+  sequences: readonly number[];
   /** Why the first message that failed did; absent when all are in the stream. */
   failure?: unknown;
 };
@@ -36,17 +40,21 @@ export async function publishFenced(
     messages.map((message, index) =>
       client.publish(message.subject, message.payload, {
         ...(message.messageId === undefined ? {} : { msgID: message.messageId }),
-        expect: { lastSequence: lastSequence + index },
+        expect: { lastSequence: lastSequence + index, ...idBefore(messages, index) },
         timeout: acknowledgementTimeoutMs,
         retries: 0,
       }),
     ),
   );
-  const failed = acknowledgements.find((outcome) => outcome.status === "rejected");
-  return {
-    sequences: acknowledgements.map((outcome) =>
-      outcome.status === "fulfilled" ? outcome.value.seq : undefined,
-    ),
-    ...(failed === undefined ? {} : { failure: failed.reason }),
-  };
+  const sequences: number[] = [];
+  for (const outcome of acknowledgements) {
+    if (outcome.status === "rejected") return { sequences, failure: outcome.reason };
+    sequences.push(outcome.value.seq);
+  }
+  return { sequences };
+}
+
+function idBefore(messages: readonly OutgoingMessage[], index: number): { lastMsgID?: string } {
+  const messageId = messages[index - 1]?.messageId;
+  return messageId === undefined ? {} : { lastMsgID: messageId };
 }

@@ -1,6 +1,7 @@
 import {
   type EntrySigner,
   type KeyDirectory,
+  type KeySignatures,
   type LastUsed,
   tellLastUsed,
 } from "@halyard/api-keys";
@@ -64,6 +65,8 @@ export function startBrokerSide(options: {
   directory: KeyDirectory;
   /** Signs the entries of API keys; undefined: they are not signed. */
   signer: EntrySigner | undefined;
+  /** Verifies the entries of API keys that the relay finds in the snapshot. */
+  signatures: KeySignatures;
   lastUsed: LastUsed;
   plans: Readonly<Record<string, PlanLimits>>;
   now: () => Date;

@@ -27,9 +27,13 @@ import { createWriter } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
 
 /** Management verifies what it has signed itself, also if its public key is missing in the list. */
-function signingKeys({ SIGNING_PRIVATE_KEY: own, SIGNING_PUBLIC_KEYS: others = [] }: Config) {
+function signing(
+  { SIGNING_PRIVATE_KEY: own, SIGNING_PUBLIC_KEYS: others = [] }: Config,
+  options: Omit<Parameters<typeof createKeySignatures>[0], "publicKeys">,
+) {
   const signer = own && createEntrySigner(own);
-  return { signer, publicKeys: signer ? [signer.publicKey, ...others] : others };
+  const publicKeys = signer ? [signer.publicKey, ...others] : others;
+  return { signer, signatures: createKeySignatures({ ...options, publicKeys }) };
 }
 
 const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error));
@@ -49,8 +53,8 @@ await startOrExit(async () => {
     config.HALYARD_MODE === "production"
       ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
       : allowDemoKeys;
-  const { signer, publicKeys } = signingKeys(config);
-  const directory = createKeyDirectory(createKeySignatures({ publicKeys, metrics, logger }));
+  const { signer, signatures } = signing(config, { metrics, logger });
+  const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
   const now = () => new Date();
@@ -62,6 +66,7 @@ await startOrExit(async () => {
     sql,
     directory,
     signer,
+    signatures,
     lastUsed,
     plans,
     now,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { defaultPlans, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import { createMetrics } from "@halyard/service";
-import { eventually, testSigner } from "@halyard/testing";
+import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
@@ -29,6 +29,7 @@ beforeAll(async () => {
     publications: createPublications(),
     plans: defaultPlans,
     signer: testSigner,
+    signatures: testSignatures(),
     now: () => new Date(),
     newId: uuidv7,
     newEpoch: randomUUID,

@@ -66,7 +66,8 @@ export async function openManagement(
     logger,
   });
   const metrics = createMetrics({ service: "management" });
-  const directory = createKeyDirectory(testSignatures());
+  const signatures = testSignatures();
+  const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
   const broker = startBrokerSide({
@@ -76,6 +77,7 @@ export async function openManagement(
     sql,
     directory,
     signer: testSigner,
+    signatures,
     lastUsed,
     plans,
     now: () => clock.now(),

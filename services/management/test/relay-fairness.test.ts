@@ -85,6 +85,20 @@ describe("given 10,000 unsent rows of one organization", () => {
   });
 });
 
+describe("given nine organizations with backlogs of large entries", () => {
+  /** A batch of large entries has one of each organization. */
+  const organizations = 9;
+  const payload = JSON.stringify({ padding: "x".repeat(480 * 1024) });
+
+  it("publishes another one's flag with the next batch", async () => {
+    const backlogs = Array.from({ length: organizations }, () => randomUUID());
+    const rows = backlogs.flatMap((id) => rowsOf(5, () => ({ ...flagRow(id), payload })));
+    const published = await publishWith("snapshot", rows, flagRow(small));
+    expect(published).toHaveLength(rows.length + 1);
+    expect(positionOf(small, published)).toBeLessThan(2 * (organizations + 1));
+  });
+});
+
 describe("given unsent rows of several organizations", () => {
   it("publishes equally many of each in a batch", async () => {
     const others = rowsOf(4, () => flagRow(randomUUID()));

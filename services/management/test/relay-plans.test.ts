@@ -13,6 +13,7 @@ import {
   recordStream,
   settle,
   unrecordedValues,
+  unsentRange,
 } from "../src/relay/outbox-rows.ts";
 import { unsentRows } from "../src/relay/unsent-rows.ts";
 import { visitedRows } from "./visited-rows.ts";
@@ -151,6 +152,15 @@ const statements: Statement[] = [
     isRead: true,
     name: "the backlog",
     work: async (tx) => (await readBacklog(asSql(tx), 1_000)).rows,
+  },
+  {
+    isRead: true,
+    name: "the range of unsent rows",
+    async work(tx) {
+      await unsentRange(tx as never, "snapshot");
+      // The two rows are fewer.
+      return batch;
+    },
   },
   {
     isRecord: true,

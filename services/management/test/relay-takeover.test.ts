@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { testSigner } from "@halyard/testing";
+import { testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createPublications } from "../src/outbox/publications.ts";
 import { findUnexplained } from "../src/relay/find-unexplained.ts";
@@ -49,7 +49,7 @@ async function takeOver(subject: string): Promise<number[]> {
   const { sql, broker, lease } = rebuilds;
   const published: Publication[] = [];
   const observing = observed(broker, (publication) => void published.push(publication));
-  expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+  expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
   const lane = await openLane(rebuilds, "snapshot", { broker: observing });
   await lane.drain();
   expect(await unsentCount(sql)).toBe(0);
@@ -99,15 +99,16 @@ describe("the comparison of found entries with the outbox", () => {
   const value = (id: number, { isSent = false } = {}) => ({
     ...{ id, key: "entry", sha256: `of ${id}`, isSent },
   });
+  const entry = (sha256: string) => ({ key: "entry", sha256, origin: "management" as const });
 
   it("settles unsent values that are older than the published one", () => {
-    const found = [{ key: "entry", sha256: "of 3" }];
+    const found = [entry("of 3")];
     const values = [value(1, { isSent: true }), value(2), value(3), value(4)];
-    expect(compareFound(found, values)).toEqual({ hasUnexplained: false, overtaken: [2] });
+    expect(compareFound(found, values)).toEqual({ unexplained: [], overtaken: [2] });
   });
 
   it("settles nothing for an entry without a row", () => {
-    const found = [{ key: "entry", sha256: "lost" }];
-    expect(compareFound(found, [value(1)])).toEqual({ hasUnexplained: true, overtaken: [] });
+    const found = [entry("lost")];
+    expect(compareFound(found, [value(1)])).toEqual({ unexplained: found, overtaken: [] });
   });
 });

@@ -6,7 +6,7 @@ import {
 } from "@halyard/contracts";
 import { ensureSchedule, readEpoch, readPage, streamPosition } from "@halyard/jetstream";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { eventually } from "@halyard/testing";
+import { eventually, testSignatures } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -282,7 +282,7 @@ describe("given a leader that dies while it discards the streams", () => {
     await withSql(async (sql) => {
       const lease = createLease({ sql, name: "relay", holder: uuidv4(), monotonicMs });
       await eventually(() => lease.acquire(), { because: "the former lease has ended" });
-      const ahead = await findUnexplained(sql, lease, broker);
+      const ahead = await findUnexplained(sql, lease, broker, testSignatures());
       let left = deleted;
       const dying = discardStreams(ahead as NonNullable<typeof ahead>, {
         lease,

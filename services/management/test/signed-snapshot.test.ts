@@ -7,7 +7,7 @@ import {
 } from "@halyard/api-keys";
 import { completeKey, entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
 import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
-import { payloadOf, privateKeyOf, testSigner } from "@halyard/testing";
+import { payloadOf, privateKeyOf, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { keyEntry } from "../src/keys/key-entry.ts";
@@ -62,7 +62,7 @@ describe("given a leader with a private key", () => {
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), await payloadOf(entry));
     await lease.acquire();
-    expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+    expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
     const next = await rebuilds.synchronise();
     expect(next).toMatchObject({ epoch, lastSequence: lastSequence + 1 });
     await publishRows(next);
@@ -91,7 +91,7 @@ describe("given a leader with a private key", () => {
     const forged = forge(genuine?.string() ?? "");
     await broker.client.publish(subject, forged);
     await lease.acquire();
-    await findUnexplained(sql, lease, broker);
+    await findUnexplained(sql, lease, broker, testSignatures());
     const { epoch } = await rebuilds.synchronise();
     expect(forged).not.toContain(epoch);
     expect(epoch).not.toBe(before.epoch);
@@ -114,7 +114,7 @@ describe("given a leader with a private key", () => {
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), JSON.stringify(entry.value));
     await lease.acquire();
-    expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+    expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
     expect((await rebuilds.synchronise()).epoch).not.toBe(epoch);
     await expectSignedBy(testSigner);
   });

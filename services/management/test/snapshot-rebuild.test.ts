@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
 import {
   collectRead,
@@ -9,7 +10,7 @@ import {
   snapshotPosition,
 } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { eventually, testSigner } from "@halyard/testing";
+import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { createPublications } from "../src/outbox/publications.ts";
@@ -25,6 +26,14 @@ import {
   seedFlags,
   toggle,
 } from "./rebuild-fixture.ts";
+import {
+  flagRow,
+  insertRows,
+  observed,
+  openLane,
+  unsentCount,
+  whileLeading,
+} from "./relay-fixture.ts";
 import { startThrottledProxy } from "./throttled-proxy.ts";
 
 /** A rebuild of the snapshot in the bucket that exists. */
@@ -213,6 +222,45 @@ describe("given readers and changes during a rebuild", () => {
   });
 });
 
+describe("given changes that are committed during each publication", () => {
+  it("ends the rebuild before the changes end, and publishes the rest afterwards", async () => {
+    const { sql, broker } = rebuilds;
+    const changing = await someFlags(300);
+    let committing: Promise<void> | undefined;
+    // All messages of a batch wait for the same commit, so that their order stays.
+    const busy = observed(broker, () => {
+      const flagId = committing === undefined ? changing.pop() : undefined;
+      if (flagId !== undefined)
+        committing = toggle(sql, flagId).finally(() => {
+          committing = undefined;
+        });
+      return committing;
+    });
+    await beginRebuild();
+    await whileLeading(rebuilds, () => rebuilds.synchronise({ broker: busy }));
+    expect(changing).not.toEqual([]);
+    await whileLeading(rebuilds, async () => (await openLane(rebuilds, "snapshot")).drain());
+    await expectAgreement();
+  });
+});
+
+describe("given more unsent rows than are published beside the pages", () => {
+  it("publishes all of them before the snapshot is complete", async () => {
+    const { sql } = rebuilds;
+    const organizationId = randomUUID();
+    await insertRows(
+      sql,
+      Array.from({ length: 12_000 }, () => flagRow(organizationId)),
+    );
+    await beginRebuild();
+    await rebuilds.synchronise();
+    expect(await unsentCount(sql)).toBe(0);
+    // Removes the entries, which are not in the tables.
+    await beginRebuild();
+    await rebuilds.synchronise();
+  });
+});
+
 describe("given entries that the tables do not have", () => {
   it("removes them", async () => {
     const lost = await someFlags(5);
@@ -282,7 +330,7 @@ describe("given a leader that dies during a rebuild", () => {
         const outcome = await attempt().catch((error: Error) => error.message);
         if (outcome !== "the leader died") break;
         deaths += 1;
-        expect(await findUnexplained(sql, lease, broker)).toBeUndefined();
+        expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
         await expectAgreement();
         if ((await readEpoch(broker.manager)) !== undefined) continue;
         // A rebuild without an entry `complete` to mark has one record less.

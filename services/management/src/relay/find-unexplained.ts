@@ -1,15 +1,18 @@
 import { createHash } from "node:crypto";
-import { splitSignature } from "@halyard/api-keys";
-import { completeKey, flagEventsStream, parseEntryKey, snapshotBucket } from "@halyard/contracts";
+import { type KeySignatures, splitSignature } from "@halyard/api-keys";
+import { flagEventsStream, parseEntryKey, snapshotBucket } from "@halyard/contracts";
 import { readMessageIds, readPage, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
+import { isComplete, isForeign, originOf } from "./entry-origin.ts";
 import { compareFound, type FoundEntry } from "./found-entries.ts";
 import type { Lease } from "./lease.ts";
 import {
   hasUnknownEvent,
   isRebuilding,
+  type RecordedStream,
   recordedStream,
+  recordRebuilding,
   recordStream,
   settle,
   unrecordedValues,
@@ -22,7 +25,9 @@ import {
  *
  * Everything that a leader published has a row in the outbox. A leader that dies between publishing and
  * recording leaves messages behind the recorded sequence, and their rows without a sequence. A message
- * behind the recorded sequence without such a row comes from commits that the database has lost.
+ * behind the recorded sequence without such a row comes from commits that the database has lost, or from another
+ * client. Entries that management cannot have written are no evidence. The snapshot that contains them is
+ * rebuilt under a new epoch, because readers may have seen a forged version; the other streams stay.
  */
 export type StreamAhead = typeof flagEventsStream.name | typeof snapshotBucket.bucket;
 
@@ -31,8 +36,9 @@ export async function findUnexplained(
   sql: Sql,
   lease: Lease,
   broker: Broker,
+  signatures: KeySignatures,
 ): Promise<StreamAhead | undefined> {
-  if (await isSnapshotAhead(sql, lease, broker)) return snapshotBucket.bucket;
+  if (await isSnapshotAhead(sql, lease, broker, signatures)) return snapshotBucket.bucket;
   if (await isLogAhead(sql, broker)) return flagEventsStream.name;
   return undefined;
 }
@@ -40,7 +46,12 @@ export async function findUnexplained(
 /** Bounds the memory and the duration of one look-up in the outbox. */
 const pageSize = 1_000;
 
-async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<boolean> {
+async function isSnapshotAhead(
+  sql: Sql,
+  lease: Lease,
+  broker: Broker,
+  signatures: KeySignatures,
+): Promise<boolean> {
   const position = await snapshotPosition(broker.manager);
   // An incomplete snapshot is written again in any case.
   if (position?.isComplete !== true) return false;
@@ -49,22 +60,10 @@ async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<
   if (recorded?.createdAt !== position.createdAt) return true;
   const { lastSequence } = position;
   if (lastSequence <= recorded.lastSequence) return false;
-  const overtaken: number[] = [];
-  let read = recorded.lastSequence;
-  let isSigned = recorded.signedSequence === read;
-  while (read < lastSequence) {
-    const page = await readEntries(broker, read + 1);
-    // Only entries with a recorded sequence are ever removed, so the last one must be there.
-    if (page.lastSequence === undefined) return true;
-    const keys = page.entries.map(({ key }) => key);
-    const compared = compareFound(page.entries, await unrecordedValues(sql, keys));
-    // Entries of a rebuild have no rows. A rebuild that did not end begins again in any case.
-    if (compared.hasUnexplained && !isRebuilding(recorded)) return true;
-    overtaken.push(...compared.overtaken);
-    isSigned &&= page.isSigned;
-    read = page.lastSequence;
-  }
-  const signedSequence = isSigned ? lastSequence : recorded.signedSequence;
+  const behind = await compareBehind(recorded, lastSequence, { sql, broker, signatures });
+  if (behind === "ahead") return true;
+  const { foreign, overtaken } = behind;
+  const signedSequence = behind.isSigned ? lastSequence : recorded.signedSequence;
   await lease.recordAsLeader(async (tx) => {
     await settle(
       tx,
@@ -72,8 +71,49 @@ async function isSnapshotAhead(sql: Sql, lease: Lease, broker: Broker): Promise<
     );
     // The next look begins behind what this one has explained.
     await recordStream(tx, "snapshot", { ...recorded, lastSequence, signedSequence });
+    if (foreign.count > 0) await recordRebuilding(tx, position);
   });
+  if (foreign.count > 0)
+    broker.logger.warn(
+      { entries: foreign.count, first: foreign.first },
+      "another client has written to the snapshot; rebuilding it",
+    );
   return false;
+}
+
+/** Maximum length of a logged key. Another client chooses the key. */
+const loggedLength = 200;
+
+/** Compares the entries behind the recorded sequence with the outbox. */
+async function compareBehind(
+  recorded: RecordedStream,
+  lastSequence: number,
+  { sql, broker, signatures }: { sql: Sql; broker: Broker; signatures: KeySignatures },
+) {
+  const overtaken: number[] = [];
+  const foreign = { count: 0, first: "" };
+  const add = (key: string) => {
+    foreign.first ||= key.slice(0, loggedLength);
+    foreign.count += 1;
+  };
+  let read = recorded.lastSequence;
+  let isSigned = recorded.signedSequence === read;
+  // A rebuild that did not end begins again in any case, and removes every foreign entry.
+  const isCompared = !isRebuilding(recorded);
+  while (read < lastSequence) {
+    const page = await readEntries(broker, read + 1);
+    // Only entries with a recorded sequence are ever removed, so the last one must be there.
+    if (page.lastSequence === undefined) return "ahead";
+    const keys = page.entries.map(({ key }) => key);
+    const compared = compareFound(page.entries, await unrecordedValues(sql, keys));
+    for (const { key, origin } of isCompared ? compared.unexplained : [])
+      if (isForeign(key, origin, signatures)) add(key);
+      else return "ahead";
+    overtaken.push(...compared.overtaken);
+    isSigned &&= page.isSigned;
+    read = page.lastSequence;
+  }
+  return { overtaken, isSigned, foreign };
 }
 
 async function readEntries({ connection, manager }: Broker, fromSequence: number) {
@@ -83,12 +123,16 @@ async function readEntries({ connection, manager }: Broker, fromSequence: number
   const page = await readPage(
     { connection, manager, stream, fromSequence, pageSize },
     ({ subject, payload }) => {
-      const key = subject.slice(snapshotBucket.subjectPrefix.length);
+      const { subjectPrefix } = snapshotBucket;
+      // The server stores the delivery of a consumer under the subject of the consumer's own stream.
+      const key = subject.startsWith(subjectPrefix) ? subject.slice(subjectPrefix.length) : subject;
+      const text = new TextDecoder().decode(payload);
       // A full write ends with this entry, which has no row.
-      if (key === completeKey) return;
+      if (isComplete(key, text)) return;
       // Rows of the outbox have no signatures.
-      const { content, signer } = splitSignature(new TextDecoder().decode(payload));
-      entries.push({ key, sha256: createHash("sha256").update(content).digest("hex") });
+      const { content, signer } = splitSignature(text);
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      entries.push({ key, sha256, origin: originOf(key, text) });
       if (parseEntryKey(key)?.kind === "key") isSigned &&= signer !== undefined;
     },
   );

@@ -1,5 +1,7 @@
+import type { EntryOrigin } from "./entry-origin.ts";
+
 /** An entry that is in the snapshot behind the recorded sequence. */
-export type FoundEntry = { key: string; sha256: string };
+export type FoundEntry = { key: string; sha256: string; origin: EntryOrigin };
 
 /** A row of the outbox whose value has no recorded sequence: it is unsent, or a newer value has overtaken it. */
 export type UnrecordedValue = { id: number; key: string; sha256: string; isSent: boolean };
@@ -12,15 +14,16 @@ export type UnrecordedValue = { id: number; key: string; sha256: string; isSent:
 export function compareFound(
   entries: readonly FoundEntry[],
   values: readonly UnrecordedValue[],
-): { hasUnexplained: boolean; overtaken: number[] } {
+): { unexplained: FoundEntry[]; overtaken: number[] } {
   const valuesOf = Map.groupBy(values, ({ key }) => key);
-  let hasUnexplained = false;
+  const unexplained: FoundEntry[] = [];
   const overtaken: number[] = [];
-  for (const { key, sha256 } of entries) {
+  for (const entry of entries) {
+    const { key, sha256 } = entry;
     const known = valuesOf.get(key) ?? [];
     const published = known.findLast((value) => value.sha256 === sha256);
-    if (published === undefined) hasUnexplained = true;
+    if (published === undefined) unexplained.push(entry);
     else for (const { id, isSent } of known) if (!isSent && id < published.id) overtaken.push(id);
   }
-  return { hasUnexplained, overtaken };
+  return { unexplained, overtaken };
 }

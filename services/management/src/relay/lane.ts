@@ -7,7 +7,13 @@ import type { Broker } from "./broker.ts";
 import { LeadershipLostError, StreamMovedError } from "./failures.ts";
 import type { Lease } from "./lease.ts";
 import { type NewestValue, newestValues } from "./newest-values.ts";
-import { recordAdvanced, recordSent, type SettledRow, type StreamName } from "./outbox-rows.ts";
+import {
+  recordAdvanced,
+  recordSent,
+  type SettledRow,
+  type StreamName,
+  unsentRange,
+} from "./outbox-rows.ts";
 import { signedPayload } from "./signed-payload.ts";
 import { type QueueKind, type UnsentRow, unsentRows } from "./unsent-rows.ts";
 
@@ -18,8 +24,13 @@ import { type QueueKind, type UnsentRow, unsentRows } from "./unsent-rows.ts";
  * published; the others are settled with it.
  */
 export type Lane = {
-  /** Publishes until nothing is left. Answers how many messages it sent. */
-  drain(): Promise<number>;
+  /**
+   * Publishes until nothing is left, or at most this number of batches of each kind. Returns the number of
+   * messages.
+   */
+  drain(bounds?: { atMostPasses: number }): Promise<number>;
+  /** Publishes every row that is unsent now. It ends also while rows keep coming. */
+  drainPresent(): Promise<void>;
   /**
    * Publishes messages that have no rows, as one batch. Rows that were unsent when the caller read the
    * values are published afterwards, so the newest value of an entry is always the last one.
@@ -59,13 +70,23 @@ export function createLane(options: {
   let lastSequence = options.lastSequence;
 
   return {
-    async drain() {
+    async drain({ atMostPasses } = { atMostPasses: Number.POSITIVE_INFINITY }) {
       let sent = 0;
-      for (;;) {
-        const before = sent;
-        for (const kind of kindsOf[stream]) sent += await publish(await nextRows(kind));
-        if (sent === before) return sent;
+      for (let pass = 0; pass < atMostPasses; pass += 1) {
+        const inPass = await publishPass();
+        if (inPass === 0) break;
+        sent += inPass;
       }
+      return sent;
+    },
+    async drainPresent() {
+      const { newest } = await unsentRange(sql, stream);
+      if (newest === undefined) return;
+      let oldest: number | undefined;
+      do {
+        await publishPass();
+        oldest = (await unsentRange(sql, stream)).oldest;
+      } while (oldest !== undefined && oldest <= newest);
     },
     async write(messages) {
       if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
@@ -80,6 +101,13 @@ export function createLane(options: {
     },
     lastSequence: () => lastSequence,
   };
+
+  /** Publishes a batch of each kind. Returns the number of messages. */
+  async function publishPass(): Promise<number> {
+    let sent = 0;
+    for (const kind of kindsOf[stream]) sent += await publish(await nextRows(kind));
+    return sent;
+  }
 
   async function nextRows(kind: QueueKind): Promise<readonly UnsentRow[]> {
     const afterQueue = lastQueues.get(kind);
@@ -96,7 +124,7 @@ export function createLane(options: {
     const values = stream === "events" ? everyValue(rows) : newestValues(rows);
     const messages = await Promise.all(values.map(({ row }) => outgoing(row)));
     const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
-    const acknowledged = sequences.findLast((sequence) => sequence !== undefined);
+    const acknowledged = sequences.at(-1);
     if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
     if (failure !== undefined)
       throw new StreamMovedError("not everything was acknowledged", { cause: failure });
@@ -134,11 +162,11 @@ export function createLane(options: {
 const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>
   rows.map((row) => ({ row, overtaken: [] }));
 
-/** Returns the rows that acknowledged messages settle. */
-function settledBy(
-  values: readonly NewestValue[],
-  sequences: readonly (number | undefined)[],
-): SettledRow[] {
+/**
+ * Returns the rows that acknowledged messages settle. Messages behind a missing acknowledgement may follow a foreign
+ * one. They stay unrecorded, so that the next round compares everything from there on.
+ */
+function settledBy(values: readonly NewestValue[], sequences: readonly number[]): SettledRow[] {
   return values.flatMap(({ row, overtaken }, index) => {
     const sequence = sequences[index];
     if (sequence === undefined) return [];

@@ -181,6 +181,34 @@ export async function forgetEventsAfter(
   return rows.count;
 }
 
+/**
+ * Returns the first and the last id of a stream's unsent rows. The stream is compared as a range: with an equality, a
+ * plan could scan the primary key.
+ */
+export async function unsentRange(
+  sql: Pick<Sql, "unsafe">,
+  stream: StreamName,
+): Promise<{ oldest: number | undefined; newest: number | undefined }> {
+  const [range] = await planEachTime<{ oldest: number | null; newest: number | null }>(
+    sql,
+    `select
+      (
+        select id from outbox
+        where stream >= $1 and stream <= $1 and sent_at is null
+        order by stream, id
+        limit 1
+      ) as oldest,
+      (
+        select id from outbox
+        where stream >= $1 and stream <= $1 and sent_at is null
+        order by stream desc, id desc
+        limit 1
+      ) as newest`,
+    [stream],
+  );
+  return { oldest: range?.oldest ?? undefined, newest: range?.newest ?? undefined };
+}
+
 /** How much is unsent, counted up to a bound, and since when the oldest of it waits. */
 export async function readBacklog(
   sql: Sql,

@@ -27,7 +27,9 @@ import type { SnapshotOptions, SnapshotStanding } from "./synchronise-snapshot.t
  *    one, and schedulers cancel nothing because the old entries lack it.
  * 2. Write every entry behind the old ones, page by page. Unsent rows are published after each page, so
  *    changes do not wait for the rebuild. A row is never overtaken by an older value of its entry, because
- *    no page is read or written while rows are published.
+ *    no page is read or written while rows are published. After a page, a bounded number of batches is
+ *    published. After the last page, every row that is unsent by then is published: a row may be older than the value of its
+ *    entry in a page, and readers of the new epoch would use it. Later rows do not keep the rebuild from ending.
  * 3. Remove `complete`, then what the tables do not have: every entry that is still before the first page.
  *    The purge also removes tombstones. A reader that resumed under the old epoch would miss those deletions,
  *    so from here until step 4 no reader becomes current, and readers keep their state.
@@ -63,10 +65,10 @@ export async function rebuildSnapshot(
   let entries = 0;
   for await (const page of readFullState(sql, plans)) {
     await lane.write(await Promise.all(page.map((entry) => outgoing(entry, signer))));
-    await lane.drain();
+    await lane.drain({ atMostPasses: passesPerPage });
     entries += page.length;
   }
-  await lane.drain();
+  await lane.drainPresent();
 
   if (!isLeading()) throw new LeadershipLostError("the lease ended during a rebuild");
   const from = start.lastSequence + 1;
@@ -86,6 +88,9 @@ export async function rebuildSnapshot(
   broker.logger.info({ epoch, entries }, "the snapshot is complete");
   return { createdAt, lastSequence: lane.lastSequence(), epoch };
 }
+
+/** Two batches of keys and two of flags take about as long as a few pages. */
+const passesPerPage = 2;
 
 /** The lane writes the message at the sequence that its signature contains, or not at all. */
 async function completeMessage(

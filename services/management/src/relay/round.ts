@@ -1,4 +1,4 @@
-import type { EntrySigner } from "@halyard/api-keys";
+import type { EntrySigner, KeySignatures } from "@halyard/api-keys";
 import {
   flagEventsStream,
   type PlanLimits,
@@ -34,6 +34,8 @@ export type RoundOptions = {
   plans: Readonly<Record<string, PlanLimits>>;
   /** Signs the entries of API keys; undefined: they are not signed. */
   signer: EntrySigner | undefined;
+  /** Verifies the entries of API keys that this leader finds in the snapshot. */
+  signatures: KeySignatures;
   now: () => Date;
   newId: () => string;
   newEpoch: () => string;
@@ -137,8 +139,8 @@ async function announce(
 
 /** Discards the streams if the database is older than they are. */
 async function discardStreamsAhead(options: RoundOptions, signal: AbortSignal): Promise<void> {
-  const { sql, lease, broker } = options;
-  const ahead = await findUnexplained(sql, lease, broker);
+  const { sql, lease, broker, signatures } = options;
+  const ahead = await findUnexplained(sql, lease, broker, signatures);
   if (ahead === undefined) return;
   options.onDatabaseBehind();
   const isLeading = () => lease.isHeld() && !signal.aborted;

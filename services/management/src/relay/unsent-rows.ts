@@ -29,6 +29,8 @@ const queue = `(outbox_queue(sent_at, stream, subject, payload) collate "C")`;
  * beginning of a range of `outbox_queues`, so the number of visited rows is about that of returned rows,
  * however many are unsent. The queue is compared as a range: with an equality, a plan could scan the primary key in
  * the order of `id`.
+ *
+ * The rows of a place are ordered by size, so that large rows do not take the bytes of small ones of other queues.
  */
 const selectBatch = `
   with recursive queues (queue, number) as (
@@ -58,9 +60,10 @@ const selectBatch = `
       limit (select ceil($3::float / count(*)) from queues)
     ) as row
   ), measured as (
-    select *, sum(octet_length(payload)) over (order by place, id) - octet_length(payload) as bytes_before
+    select *, sum(octet_length(payload)) over (order by place, octet_length(payload), id)
+      - octet_length(payload) as bytes_before
     from oldest
-    order by place, id
+    order by place, octet_length(payload), id
     limit $3::integer
   )
   select id, message_id as "messageId", subject, payload,
