@@ -7,14 +7,17 @@ import type { JetStreamClient } from "@nats-io/jetstream";
  * the whole batch is on its way at once and still lands in order, without gaps.
  *
  * Another client can still write behind the end that the writer knows, or between two messages. Then one message is
- * rejected, and the foreign one takes its sequence, so that the next message is accepted. Messages with ids
- * therefore also name the id of the message before: if one is rejected, all later ones are.
+ * rejected, and the foreign one takes its sequence, so that the next message is accepted. Messages of one `entity`
+ * are therefore never on their way together. The condition "expected last message id" would be simpler, but
+ * a cluster of nats-server 2.15 accepts nothing more after it has failed once.
  */
 export type OutgoingMessage = {
   subject: string;
   payload: string;
   /** The broker drops a second message of the same id within the stream's duplicate window. */
   messageId?: string;
+  /** Messages with the same value are stored in their order, also if another client writes to the stream. */
+  entity?: string;
 };
 
 export type FencedResult = {
@@ -36,11 +39,41 @@ export async function publishFenced(
   messages: readonly OutgoingMessage[],
   lastSequence: number,
 ): Promise<FencedResult> {
+  const sequences: number[] = [];
+  for (const run of runsOf(messages)) {
+    const result = await publishRun(client, run, lastSequence + sequences.length);
+    sequences.push(...result.sequences);
+    if (result.failure !== undefined) return { sequences, failure: result.failure };
+  }
+  return { sequences };
+}
+
+/** Splits the messages before each one whose entity is already in the run. */
+function runsOf(messages: readonly OutgoingMessage[]): OutgoingMessage[][] {
+  const runs: OutgoingMessage[][] = [];
+  let entities = new Set<string>();
+  for (const message of messages) {
+    const { entity } = message;
+    const run = entity !== undefined && entities.has(entity) ? undefined : runs.at(-1);
+    if (run === undefined) {
+      runs.push([message]);
+      entities = new Set();
+    } else run.push(message);
+    if (entity !== undefined) entities.add(entity);
+  }
+  return runs;
+}
+
+async function publishRun(
+  client: JetStreamClient,
+  messages: readonly OutgoingMessage[],
+  lastSequence: number,
+): Promise<FencedResult> {
   const acknowledgements = await Promise.allSettled(
     messages.map((message, index) =>
       client.publish(message.subject, message.payload, {
         ...(message.messageId === undefined ? {} : { msgID: message.messageId }),
-        expect: { lastSequence: lastSequence + index, ...idBefore(messages, index) },
+        expect: { lastSequence: lastSequence + index },
         timeout: acknowledgementTimeoutMs,
         retries: 0,
       }),
@@ -52,9 +85,4 @@ export async function publishFenced(
     sequences.push(outcome.value.seq);
   }
   return { sequences };
-}
-
-function idBefore(messages: readonly OutgoingMessage[], index: number): { lastMsgID?: string } {
-  const messageId = messages[index - 1]?.messageId;
-  return messageId === undefined ? {} : { lastMsgID: messageId };
 }

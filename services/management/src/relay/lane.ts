@@ -1,5 +1,10 @@
 import type { EntrySigner } from "@halyard/api-keys";
-import { type SnapshotRevision, snapshotBatchEntries, snapshotBucket } from "@halyard/contracts";
+import {
+  type FlagEvent,
+  type SnapshotRevision,
+  snapshotBatchEntries,
+  snapshotBucket,
+} from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
@@ -151,12 +156,18 @@ export function createLane(options: {
 
   async function outgoing(row: UnsentRow): Promise<OutgoingMessage> {
     const { subject, payload, messageId } = row;
-    if (stream === "events") return { subject, payload, messageId };
+    if (stream === "events") return { subject, payload, messageId, ...entityOf(payload) };
     return {
       subject: snapshotBucket.subjectPrefix + subject,
       payload: await signedPayload(options.signer, subject, payload),
     };
   }
+}
+
+/** Names the flag that an event is about. */
+function entityOf(payload: string): { entity?: string } {
+  const { flag } = JSON.parse(payload) as Partial<FlagEvent>;
+  return flag === undefined ? {} : { entity: flag.id };
 }
 
 const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>
