@@ -101,6 +101,7 @@ await startOrExit(async () => {
     newId: uuidv7,
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: config.HALYARD_MODE !== "production",
+    allowDemoUser: config.HALYARD_MODE !== "production",
     metrics,
     logger,
   });

@@ -68,6 +68,9 @@ async function createProject(url: string) {
     create(keys, { kind, name: "A key", user_id: userId });
   return {
     id,
+    users,
+    keys,
+    demoUserId: demo.id,
     demoKeys: [await key(demo.id, "server"), await key(demo.id, "client")],
     key: await key(ada.id, "server"),
   };
@@ -143,6 +146,22 @@ describe("given the command that removes demo keys", () => {
     );
     expect(revoked).toHaveLength(project.demoKeys.length);
     expect((await call(`${production.url}/readyz`)).status).toBe(200);
+  });
+
+  it("lets production create no further demo user, and issue no key to one", async () => {
+    const { url } = await start("production");
+    const post = (path: string, body: unknown) =>
+      call(`${url}/api/v1${path}`, { method: "POST", key: operatorToken, body });
+    const refused = {
+      status: 400,
+      body: { error: { code: "VALIDATION_001", message: expect.stringContaining("demo user") } },
+    };
+    expect(await post(project.users, { email: "DEMO@example.com" })).toMatchObject(refused);
+    const key = { kind: "server", name: "A key", user_id: project.demoUserId };
+    expect(await post(project.keys, key)).toMatchObject(refused);
+    expect(await post(project.users, { email: "grace@example.com" })).toMatchObject({
+      status: 201,
+    });
   });
 
   it("changes nothing the second time", async () => {
