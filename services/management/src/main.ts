@@ -110,7 +110,11 @@ await startOrExit(async () => {
     logger,
     app,
     metrics,
-    readiness: () => ({ ready: database.isUp() && demoKeys.isDone(), ...broker.details() }),
+    readiness: () => ({
+      ready: database.isUp() && demoKeys.isDone(),
+      ...demoKeys.details(),
+      ...broker.details(),
+    }),
     close: [database.close, demoKeys.stop, broker.stop, retention.stop, filling.stop],
   });
 });

@@ -100,6 +100,7 @@ describe("given a database with demo keys", () => {
     expect(message).toContain("2 API keys of the demo user demo@example.com");
     expect(message).toContain("npm run remove-demo-keys");
     expect(message).toContain("npm start -- --remove-demo-keys");
+    expect(message).toContain("src/remove-demo-keys.ts");
   });
 
   it("ends a production that started while PostgreSQL was unavailable", async () => {
@@ -111,7 +112,10 @@ describe("given a database with demo keys", () => {
     });
     address.port = new URL(proxy.url).port;
     const production = await start("production", address.href);
-    expect((await call(`${production.url}/readyz`)).status).toBe(503);
+    expect(await call(`${production.url}/readyz`)).toMatchObject({
+      status: 503,
+      body: { ready: false, demo_keys: "unknown" },
+    });
     expect(await statusWith(production.url, project.demoKeys[0].key)).toBe(503);
     isOpen = true;
     expect(await production.exited).toBe(2);
@@ -145,7 +149,10 @@ describe("given the command that removes demo keys", () => {
       ({ action }: { action: string }) => action === "key_revoked",
     );
     expect(revoked).toHaveLength(project.demoKeys.length);
-    expect((await call(`${production.url}/readyz`)).status).toBe(200);
+    expect(await call(`${production.url}/readyz`)).toMatchObject({
+      status: 200,
+      body: { demo_keys: "checked" },
+    });
   });
 
   it("lets production create no further demo user, and issue no key to one", async () => {
