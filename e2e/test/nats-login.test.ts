@@ -3,6 +3,7 @@ import {
   createTestDatabase,
   eventually,
   type ServiceProcess,
+  startNatsProxy,
   startServiceProcess,
   startTestNats,
   type TestDatabase,
@@ -34,19 +35,28 @@ describe("given a process whose login NATS rejects", () => {
     { service: "usage-metering", schema: "usage" },
     { service: "sdk-edge", schema: undefined },
   ] as const)("$service shows the reason in /readyz and logs it once", async (one) => {
+    let attempts = 0;
+    const proxy = await startNatsProxy(nats.url, (client, server) => {
+      attempts += 1;
+      client.pipe(server).pipe(client);
+    });
     const process = await startServiceProcess(one.service, {
       ...(one.schema && { POSTGRES_URL: database.runtimeUrls[one.schema] }),
       ...secrets,
-      NATS_URL: nats.url,
+      NATS_URL: proxy.url,
       NATS_PASSWORD: "wrong",
     });
     try {
       const problem = await eventually(() => problemOf(process));
       expect(problem).toMatch(/authorization violation/i);
       await eventually(() => process.log().includes("NATS rejected the login"));
+      // An attempt begins when the one before was rejected and its reason processed.
+      const before = attempts;
+      await eventually(() => attempts > before + 3);
       expect(process.log().match(/NATS rejected the login/g)).toHaveLength(1);
     } finally {
       await process.kill();
+      await proxy.close();
     }
   });
 });

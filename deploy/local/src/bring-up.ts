@@ -26,6 +26,7 @@ export async function bringUp(launch: Launch): Promise<void> {
   const credentials = loadCredentials(settings.home);
   const operatorToken = settings.operatorToken ?? credentials.operator_token;
   const { natsUrl, databaseUrls } = await bringUpBackends(launch, credentials);
+  const removal = { isDue: launch.removeDemoKeys };
   const [management, ...others] = planServices({
     settings,
     natsUrl,
@@ -38,8 +39,11 @@ export async function bringUp(launch: Launch): Promise<void> {
     migrate: async (service) => {
       const { ownerUrl, runtimeUrl } = databaseUrls[service];
       await migrate(launch, { service, ownerUrl });
-      if (service === "management" && launch.removeDemoKeys)
+      // Each restart migrates again. A development that watches sources creates demo keys after its first start.
+      if (service === "management" && removal.isDue) {
         await removeDemoKeys(launch, runtimeUrl);
+        removal.isDue = false;
+      }
     },
   });
   mkdirSync(join(settings.home, "sdk-edge"), { recursive: true, mode: 0o700 });

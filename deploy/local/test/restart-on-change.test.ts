@@ -6,7 +6,8 @@ import { throwawayDirectory } from "./throwaway.ts";
 
 const LAUNCHER = {
   program: process.execPath,
-  args: [join(PROJECT_DIR, "deploy/local/src/main.ts"), "--watch"],
+  // The first start removes demo keys, and the demo data are created afterwards.
+  args: [join(PROJECT_DIR, "deploy/local/src/main.ts"), "--watch", "--remove-demo-keys"],
 };
 
 /** A new time of change, and nothing else, so that the sources stay as they are. */
@@ -25,7 +26,7 @@ describe("given that sources are watched", () => {
     before = await halyard.ready();
   });
 
-  it("restarts the service whose sources change, at the same address, and no other", async () => {
+  it("restarts the service whose sources change, at the same address, and no other; demo keys stay valid", async () => {
     touch("services/management/src/main.ts");
     await eventually("the restart", () => halyard.output().includes("✓ management restarted"));
 

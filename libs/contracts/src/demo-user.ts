@@ -3,3 +3,8 @@
  * The domain is reserved for examples (RFC 2606), so that no real user has this address.
  */
 export const demoUserEmail = "demo@example.com";
+
+/** The case of the address makes no difference. */
+export function isDemoUser({ email }: { email: string }): boolean {
+  return email.toLowerCase() === demoUserEmail;
+}

@@ -1,5 +1,6 @@
 import { errors, type NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import { failureReason } from "./failure-reason.ts";
 
 /**
  * The log of one connection to NATS, and the reason why the last attempt to connect failed. Attempts follow one
@@ -22,20 +23,11 @@ export function createConnectionLog(options: {
   monotonicMs: () => number;
 }): ConnectionLog {
   const { logger, onProblem, monotonicMs } = options;
-  const loggedAtMs = new Map<string, number>();
+  const isRepeated = createRepetitionCheck(monotonicMs);
   let isUp = false;
 
-  function isRepeated(reason: string): boolean {
-    const nowMs = monotonicMs();
-    if (nowMs - (loggedAtMs.get(reason) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return true;
-    // Reasons are few; the bound only guards against texts that differ each time.
-    if (loggedAtMs.size === mostReasons) loggedAtMs.clear();
-    loggedAtMs.set(reason, nowMs);
-    return false;
-  }
-
   function failed(error: unknown): void {
-    const reason = reasonOf(error);
+    const reason = failureReason(error);
     onProblem(reason);
     if (isRepeated(reason)) return;
     if (isLoginFailure(error)) logger.error({ reason }, "NATS rejected the login; retrying");
@@ -47,6 +39,11 @@ export function createConnectionLog(options: {
     const key = `${operation} ${subject.split(".").slice(0, 5).join(".")}`;
     if (!isRepeated(key))
       logger.error({ operation, subject }, "NATS denied an operation: the user lacks the right");
+  }
+
+  function reported(error: Error): void {
+    const reason = failureReason(error);
+    if (!isRepeated(`reported ${reason}`)) logger.warn({ reason }, "NATS reports an error");
   }
 
   async function follow(connection: NatsConnection): Promise<void> {
@@ -64,7 +61,7 @@ export function createConnectionLog(options: {
       } else if (status.type === "error") {
         if (status.error instanceof errors.PermissionViolationError) denied(status.error);
         else if (isLoginFailure(status.error)) failed(status.error);
-        else logger.warn({ err: status.error }, "NATS reports an error");
+        else reported(status.error);
       }
     }
   }
@@ -80,6 +77,19 @@ export function createConnectionLog(options: {
       up();
       void follow(connection);
     },
+  };
+}
+
+/** Returns a function that tells whether a key was logged within the last minute. */
+function createRepetitionCheck(monotonicMs: () => number): (key: string) => boolean {
+  const loggedAtMs = new Map<string, number>();
+  return (key) => {
+    const nowMs = monotonicMs();
+    if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return true;
+    // Reasons are few; the bound only guards against texts that differ each time.
+    if (loggedAtMs.size === mostReasons) loggedAtMs.clear();
+    loggedAtMs.set(key, nowMs);
+    return false;
   };
 }
 
@@ -99,9 +109,4 @@ function isLoginFailure(error: unknown): boolean {
     error instanceof errors.AuthorizationError ||
     error instanceof errors.UserAuthenticationExpiredError
   );
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.message || error.name;
 }

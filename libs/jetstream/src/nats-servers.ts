@@ -59,6 +59,12 @@ function authenticatorOf({
   return undefined;
 }
 
+/** A file cannot be used as a login. The message names the file and contains nothing of it. */
+class CredentialsFileError extends Error {
+  override readonly name = "CredentialsFileError";
+  readonly hasSafeMessage = true;
+}
+
 /**
  * Reads the file at every login, so that renewed credentials need no restart. An error in an authenticator
  * would close the connection for good. Without credentials the server rejects the login, and the client retries.
@@ -72,7 +78,7 @@ function readAtLogin(
   try {
     login("nonce");
   } catch (cause) {
-    throw new Error(`The file ${file} must contain ${expected}.`, { cause });
+    throw new CredentialsFileError(`The file ${file} must contain ${expected}.`, { cause });
   }
   return (nonce) => {
     try {

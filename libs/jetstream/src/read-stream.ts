@@ -8,6 +8,7 @@ import {
 } from "@nats-io/jetstream";
 import { createInbox, type Msg, type NatsConnection, nanos, nuid } from "@nats-io/transport-node";
 import { progressOfAll, progressOfSome } from "./await-caught-up.ts";
+import { knownText } from "./failure-reason.ts";
 import { failureName } from "./failures.ts";
 
 /**
@@ -119,7 +120,7 @@ export async function readStream(options: ReadOptions): Promise<Reading> {
     const stalled = headers?.get("Nats-Consumer-Stalled");
     if (stalled) connection.publish(stalled);
     if (headers?.code !== 100) {
-      end(headers?.description ?? "the consumer is gone");
+      end(knownText(headers?.description ?? "") ?? `the broker sent status ${headers?.code}`);
     } else if (message.reply) {
       // Flow control: the broker continues when it is confirmed that everything so far has arrived.
       message.respond();

@@ -3,9 +3,10 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { readStream, type StreamMessage } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";
 
-/** A stream's messages could not be read to their end; the cause is a short reason. */
+/** A stream's messages could not be read to their end. The message is one of a few constant texts. */
 export class StreamReadError extends Error {
-  override name = "StreamReadError";
+  override readonly name = "StreamReadError";
+  readonly hasSafeMessage = true;
 }
 
 export type PageOptions = {

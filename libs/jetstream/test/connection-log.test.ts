@@ -10,8 +10,9 @@ import {
   type TestNats,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import type { NatsConnection } from "@nats-io/transport-node";
+import { errors, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
+import { createConnectionLog } from "../src/connection-log.ts";
 import { connectNats } from "../src/index.ts";
 
 type Line = { level: number; msg: string; reason?: string; subject?: string };
@@ -86,6 +87,43 @@ describe("given a password that NATS rejects", () => {
     await eventually(() => problems.at(-1) === undefined);
     expect(linesOf("NATS is connected again").length).toBeGreaterThan(0);
   });
+});
+
+describe("given an error of NATS", () => {
+  const tooMany = "maximum connections exceeded";
+  const refused = Object.assign(new Error("s3cret-mark"), { code: "ECONNRESET" });
+  const cases = [
+    { error: new errors.ProtocolError(tooMany), reason: tooMany },
+    { error: new errors.ProtocolError("s3cret-mark"), reason: "ProtocolError" },
+    { error: new errors.ProtocolError(`${tooMany} s3cret-mark`), reason: "ProtocolError" },
+    {
+      error: new errors.ConnectionError("s3cret-mark", { cause: refused }),
+      reason: "ConnectionError (Error ECONNRESET)",
+    },
+  ];
+
+  it.each(cases)(
+    "logs $reason, before and after the connection is established, once each",
+    async ({ error, reason }) => {
+      const { logger, lines } = createLog();
+      const onProblem = () => undefined;
+      const log = createConnectionLog({ logger, onProblem, monotonicMs: () => 0 });
+      log.failed(error);
+      async function* status() {
+        yield { type: "error", error };
+        yield { type: "error", error };
+        yield { type: "reconnect" };
+      }
+      log.connected({ status } as unknown as NatsConnection);
+      await eventually(() => lines.at(-1)?.msg === "NATS is connected again");
+      expect(lines).toMatchObject([
+        { msg: "NATS cannot be reached; retrying", reason },
+        { msg: "NATS reports an error", reason },
+        { msg: "NATS is connected again" },
+      ]);
+      expect(JSON.stringify(lines)).not.toContain("s3cret-mark");
+    },
+  );
 });
 
 describe("given a user without the right to publish to a subject", () => {

@@ -248,7 +248,6 @@ describe("what rights cannot prevent", () => {
       const found = await manager.streams.getMessage(snapshotBucket.streamName, query);
       return found?.string() === entry;
     });
-    // Readers reject it: it is no entry of a key, and what an edge may choose never becomes a reply.
     expect(stored).toBe(true);
   });
 });

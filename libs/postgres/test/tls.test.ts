@@ -13,8 +13,23 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { connectPostgres, migrate, provisionService } from "../src/index.ts";
+import { splitTls } from "../src/tls.ts";
 
 const logger = pino({ level: "silent" });
+
+describe("given an address whose sslrootcert cannot be read", () => {
+  it("ends the start with a problem that names the file and the setting", () => {
+    const address = "postgres://host/db?sslmode=verify-full&sslrootcert=/missing/ca.crt";
+    expect(() => splitTls(address)).toThrow(
+      expect.objectContaining({
+        name: "ConfigurationError",
+        problems: [
+          "The address of the database names the file /missing/ca.crt in sslrootcert, which this process cannot read.",
+        ],
+      }),
+    );
+  });
+});
 
 describe("given a PostgreSQL server with TLS", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-postgres-tls-"));

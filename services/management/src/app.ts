@@ -37,10 +37,12 @@ export function createManagementApp(options: {
   newId: () => string;
   trustedProxies: readonly string[];
   checkAnswers: boolean;
+  /** In production it is false, because management does not start there with keys of the demo user. */
+  allowDemoUser: boolean;
   metrics: Registry;
   logger: Logger;
 }): App {
-  const { sql, writer, plans, now, newId } = options;
+  const { sql, writer, plans, allowDemoUser, now, newId } = options;
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
   const authenticationFor = createAuthentication({
     ...options,
@@ -58,12 +60,12 @@ export function createManagementApp(options: {
   const shared = { sql, writer, answerOnce, now, newId };
   const operator = { ...shared, authenticate: authenticationFor("operator") };
   registerOrganizationRoutes(app, { ...operator, plans });
-  registerUserRoutes(app, operator);
+  registerUserRoutes(app, { ...operator, allowDemoUser });
   registerProjectRoutes(app, { ...operator, plans });
 
   const projectScoped = { ...shared, authenticate: authenticationFor("operator_or_server_key") };
   registerEnvironmentRoutes(app, projectScoped);
-  registerKeyRoutes(app, { ...projectScoped, randomBytes });
+  registerKeyRoutes(app, { ...projectScoped, randomBytes, allowDemoUser });
   registerHistoryRoutes(app, projectScoped);
   registerChangeRoutes(app, projectScoped);
   return app;

@@ -7,7 +7,7 @@ import {
   createLastUsed,
 } from "@halyard/api-keys";
 import { defaultPlans } from "@halyard/contracts";
-import { openDatabase } from "@halyard/postgres";
+import { type Database, openDatabase } from "@halyard/postgres";
 import {
   createLogger,
   createMetrics,
@@ -19,10 +19,10 @@ import {
 import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
-import { startBrokerSide } from "./broker-side.ts";
+import { type BrokerSide, startBrokerSide } from "./broker-side.ts";
 import { type Config, readConfig } from "./config.ts";
 import { startFilling } from "./environments/start-filling.ts";
-import { allowDemoKeys, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
+import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
 import { createWriter } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
 
@@ -34,6 +34,14 @@ function signing(
   const signer = own && createEntrySigner(own);
   const publicKeys = signer ? [signer.publicKey, ...others] : others;
   return { signer, signatures: createKeySignatures({ ...options, publicKeys }) };
+}
+
+function createReadiness(database: Database, demoKeys: DemoKeyCheck, broker: BrokerSide) {
+  return () => ({
+    ready: database.isUp() && demoKeys.isDone(),
+    ...demoKeys.details(),
+    ...broker.details(),
+  });
 }
 
 const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error));
@@ -106,6 +114,7 @@ await startOrExit(async () => {
     newId: uuidv7,
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: config.HALYARD_MODE !== "production",
+    allowDemoUser: config.HALYARD_MODE !== "production",
     metrics,
     logger,
   });
@@ -114,7 +123,7 @@ await startOrExit(async () => {
     logger,
     app,
     metrics,
-    readiness: () => ({ ready: database.isUp() && demoKeys.isDone(), ...broker.details() }),
+    readiness: createReadiness(database, demoKeys, broker),
     close: [database.close, demoKeys.stop, broker.stop, retention.stop, filling.stop],
   });
 });

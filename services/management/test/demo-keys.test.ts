@@ -68,6 +68,9 @@ async function createProject(url: string) {
     create(keys, { kind, name: "A key", user_id: userId });
   return {
     id,
+    users,
+    keys,
+    demoUserId: demo.id,
     demoKeys: [await key(demo.id, "server"), await key(demo.id, "client")],
     key: await key(ada.id, "server"),
   };
@@ -97,6 +100,7 @@ describe("given a database with demo keys", () => {
     expect(message).toContain("2 API keys of the demo user demo@example.com");
     expect(message).toContain("npm run remove-demo-keys");
     expect(message).toContain("npm start -- --remove-demo-keys");
+    expect(message).toContain("src/remove-demo-keys.ts");
   });
 
   it("ends a production that started while PostgreSQL was unavailable", async () => {
@@ -108,7 +112,10 @@ describe("given a database with demo keys", () => {
     });
     address.port = new URL(proxy.url).port;
     const production = await start("production", address.href);
-    expect((await call(`${production.url}/readyz`)).status).toBe(503);
+    expect(await call(`${production.url}/readyz`)).toMatchObject({
+      status: 503,
+      body: { ready: false, demo_keys: "unknown" },
+    });
     expect(await statusWith(production.url, project.demoKeys[0].key)).toBe(503);
     isOpen = true;
     expect(await production.exited).toBe(2);
@@ -142,7 +149,26 @@ describe("given the command that removes demo keys", () => {
       ({ action }: { action: string }) => action === "key_revoked",
     );
     expect(revoked).toHaveLength(project.demoKeys.length);
-    expect((await call(`${production.url}/readyz`)).status).toBe(200);
+    expect(await call(`${production.url}/readyz`)).toMatchObject({
+      status: 200,
+      body: { demo_keys: "checked" },
+    });
+  });
+
+  it("lets production create no further demo user, and issue no key to one", async () => {
+    const { url } = await start("production");
+    const post = (path: string, body: unknown) =>
+      call(`${url}/api/v1${path}`, { method: "POST", key: operatorToken, body });
+    const refused = {
+      status: 400,
+      body: { error: { code: "VALIDATION_001", message: expect.stringContaining("demo user") } },
+    };
+    expect(await post(project.users, { email: "DEMO@example.com" })).toMatchObject(refused);
+    const key = { kind: "server", name: "A key", user_id: project.demoUserId };
+    expect(await post(project.keys, key)).toMatchObject(refused);
+    expect(await post(project.users, { email: "grace@example.com" })).toMatchObject({
+      status: 201,
+    });
   });
 
   it("changes nothing the second time", async () => {

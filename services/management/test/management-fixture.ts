@@ -107,6 +107,7 @@ export async function openManagement(
     newId: uuidv7,
     trustedProxies: [],
     checkAnswers: true,
+    allowDemoUser: true,
     metrics,
     logger,
   });

@@ -44,7 +44,7 @@ await startOrExit(async () => {
   const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE_TARGETS;
   const rules = chooseTargetRules({ isProduction, allowPrivate, logger });
   const secrets = createSecretBox({ keys: config.WEBHOOK_SECRET_KEYS, randomBytes });
-  const sender = createSend({ rules, logger });
+  const sender = createSend({ rules });
   const keys = createKeyDirectory(
     createKeySignatures({ publicKeys: config.SIGNING_PUBLIC_KEYS, metrics, logger }),
   );

@@ -97,7 +97,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
   const keys = createKeyDirectory(testSignatures());
   const lastUsed = createLastUsed();
   const secrets = createSecretBox({ keys: keysOf(options.secretKeys), randomBytes });
-  const sender = createSend({ rules, logger });
+  const sender = createSend({ rules });
   const metrics = createMetrics({ service: "webhook-dispatcher" });
   const ids = { newId: uuidv7, now: () => new Date() };
   const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };

@@ -12,10 +12,11 @@ import {
   readProjectsOfUser,
 } from "./key-store.ts";
 
-/** The command that `npm start` needs when production finds demo keys, and the one for every other database. */
+/** The commands that remove demo keys: of the database of `npm start`, of any database, and in a container. */
 export const removalCommands = {
   local: "npm start -- --remove-demo-keys",
   database: "npm run remove-demo-keys",
+  container: "src/remove-demo-keys.ts",
 };
 
 export function countDemoKeys(sql: Sql): Promise<number> {

@@ -14,6 +14,8 @@ import { countDemoKeys, removalCommands } from "./demo-keys.ts";
  */
 export type DemoKeyCheck = {
   isDone(): boolean;
+  /** For `/readyz`. */
+  details(): { demo_keys: "checked" | "unknown" };
   /** Throws while no check has succeeded. */
   assertDone(): void;
   stop(): Promise<void>;
@@ -29,14 +31,16 @@ export async function forbidDemoKeys(options: {
 }): Promise<DemoKeyCheck> {
   const { sql, logger } = options;
   const stopping = new AbortController();
-  let count = await countOrUndefined((err) =>
-    logger.warn({ err }, "demo keys cannot be excluded yet; retrying"),
-  );
+  let lastFailure: string | undefined;
+  let count = await countOrUndefined();
   throwIfAny(count);
 
-  function countOrUndefined(onFailure: (error: unknown) => void): Promise<number | undefined> {
-    return countDemoKeys(sql).catch((error: unknown) => {
-      onFailure(error);
+  function countOrUndefined(): Promise<number | undefined> {
+    return countDemoKeys(sql).catch((err: unknown) => {
+      const failure = kindOf(err);
+      if (failure !== lastFailure)
+        logger.warn({ err }, "demo keys cannot be excluded yet; retrying");
+      lastFailure = failure;
       return undefined;
     });
   }
@@ -44,7 +48,7 @@ export async function forbidDemoKeys(options: {
   async function checkUntilDone(): Promise<void> {
     while (count === undefined && !stopping.signal.aborted) {
       await delay(checkEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-      const found = await countOrUndefined(() => undefined);
+      const found = await countOrUndefined();
       throwIfAny(found);
       count = found;
     }
@@ -53,6 +57,7 @@ export async function forbidDemoKeys(options: {
   const checking = checkUntilDone().catch(options.onFound);
   return {
     isDone: () => count !== undefined,
+    details: () => ({ demo_keys: count === undefined ? "unknown" : "checked" }),
     assertDone() {
       if (count === undefined) throw new UnavailableError("demo keys cannot be excluded yet");
     },
@@ -63,18 +68,26 @@ export async function forbidDemoKeys(options: {
   };
 }
 
+/** A failure that changes its kind is logged again, such as a missing table after a refused connection. */
+function kindOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  return "code" in error ? `${error.name} ${error.code}` : error.name;
+}
+
 function throwIfAny(count: number | undefined): void {
   if (count === undefined || count === 0) return;
   const keys = count === 1 ? "an API key" : `${count} API keys`;
   throw new ConfigurationError([
     `The database contains ${keys} of the demo user ${demoUserEmail}. Production does not start with demo keys.`,
     `Revoke them with \`${removalCommands.database}\`, or for the database of npm start with \`${removalCommands.local}\`.`,
+    `In a container of management the command is \`${removalCommands.container}\`; docs/deployment.md has the steps.`,
   ]);
 }
 
 /** Development allows demo keys. */
 export const allowDemoKeys: DemoKeyCheck = {
   isDone: () => true,
+  details: () => ({ demo_keys: "checked" }),
   assertDone: () => undefined,
   stop: async () => undefined,
 };

@@ -9,8 +9,8 @@ import { noSuchEnvironment } from "../environments/environment-access.ts";
 import type { Occasion } from "../flags/occasion.ts";
 import type { Write } from "../outbox/write.ts";
 import { reachesProject } from "../projects/project-access.ts";
-import { findUserOf } from "../users/user-store.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
+import { findOwner } from "./find-owner.ts";
 import type { Key, KeyAddress } from "./key.ts";
 import { checkMayHandle } from "./key-permission.ts";
 import {
@@ -52,6 +52,7 @@ export function createKeyChanges(options: {
   now: () => Date;
   newId: () => string;
   randomBytes: (size: number) => Buffer;
+  allowDemoUser: boolean;
 }): KeyChanges {
   async function occasionOf(write: Write, principal: Principal): Promise<Occasion> {
     const actor = await actorOf(write.tx, principal);
@@ -80,14 +81,14 @@ export function createKeyChanges(options: {
       const subject = { ...place, userId: request.user_id, environmentOnly };
       const refusal = checkMayHandle(principal, subject);
       if (refusal !== undefined) return refusal;
-      const userId = await findUserOf(write.tx, place.organizationId, request.user_id);
-      if (userId === undefined)
-        return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
+      const ownerAddress = { organizationId: place.organizationId, userId: request.user_id };
+      const owner = await findOwner(write.tx, ownerAddress, options);
+      if (isRefusal(owner)) return owner;
       const issuer = await issuerOf(write, principal);
       if (issuer !== null && isRefusal(issuer)) return issuer;
       const material = makeApiKey(request.kind, options.randomBytes);
       const occasion = { ...(await occasionOf(write, principal)), issuer };
-      const decision = decideIssue(place, { ...request, user_id: userId }, material, occasion);
+      const decision = decideIssue(place, { ...request, user_id: owner.id }, material, occasion);
       if (isRefusal(decision)) return decision;
       await carryOut(write, decision);
       return { key: decision.issued, text: material.key };

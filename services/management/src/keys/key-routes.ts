@@ -29,6 +29,7 @@ export function registerKeyRoutes(
     now: () => Date;
     newId: () => string;
     randomBytes: (size: number) => Buffer;
+    allowDemoUser: boolean;
   },
 ): void {
   const { sql, writer, answerOnce, authenticate } = options;

@@ -20,11 +20,12 @@ export function registerUserRoutes(
     writer: Writer;
     answerOnce: AnswerOnce;
     authenticate: Authenticate;
+    allowDemoUser: boolean;
     now: () => Date;
     newId: () => string;
   },
 ): void {
-  const { sql, writer, answerOnce, authenticate, now, newId } = options;
+  const { sql, writer, answerOnce, authenticate, allowDemoUser, now, newId } = options;
 
   registerRoute(app, contract.createUser, {
     authenticate,
@@ -33,6 +34,11 @@ export function registerUserRoutes(
         answerOnce(write, contract.createUser, input, principal, async () => {
           const organization = await findOrganization(write.tx, input.params.organizationId);
           if (organization === undefined) return noSuchOrganization();
+          if (!allowDemoUser && contract.isDemoUser(input.body))
+            return refuse(
+              "VALIDATION_001",
+              `/email must not be ${contract.demoUserEmail}: it is the demo user, whose keys keep production from starting`,
+            );
           const user: User = {
             id: newId(),
             organizationId: organization.id,

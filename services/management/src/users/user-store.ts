@@ -2,11 +2,11 @@ import type { Sql, Transaction } from "@halyard/postgres";
 import type { User } from "./user.ts";
 
 /** Users in PostgreSQL. They are never changed or deleted: what they did stays attributed to them. */
-const columns = (sql: Sql) => sql`
+const columns = (sql: Sql | Transaction) => sql`
   id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
 
 export async function findUser(
-  sql: Sql,
+  sql: Sql | Transaction,
   address: { organizationId: string; userId: string },
 ): Promise<User | undefined> {
   const [user] = await sql<User[]>`
@@ -26,15 +26,4 @@ export async function insertUser(tx: Transaction, user: User): Promise<void> {
   await tx`
     insert into users (id, organization_id, email, name, created_at)
     values (${user.id}, ${user.organizationId}, ${user.email}, ${user.name}, ${user.createdAt})`;
-}
-
-/** The id of a user as we write it, if there is such a user in the organization. */
-export async function findUserOf(
-  tx: Transaction,
-  organizationId: string,
-  userId: string,
-): Promise<string | undefined> {
-  const [user] = await tx<{ id: string }[]>`
-    select id from users where id = ${userId} and organization_id = ${organizationId}`;
-  return user?.id;
 }

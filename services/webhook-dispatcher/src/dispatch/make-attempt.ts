@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Attempt } from "../deliveries/delivery.ts";
 import { BrokenSecretError, type SecretBox, UnknownSecretKeyError } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/deliver.ts";
+import { logAddressNotAllowed } from "../sending/log-address-not-allowed.ts";
 import type { Send, SendResult } from "../sending/send.ts";
 import { signingSecrets } from "../webhooks/signing-secrets.ts";
 import { recordAttempt } from "./attempt-store.ts";
@@ -61,6 +62,7 @@ function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
     const at = options.now();
     const result = await attemptOnce(options, { delivery, at, calledOff, log });
     if (result === undefined) return;
+    logAddressNotAllowed(result, delivery.webhook.id, logger);
     if (calledOff.aborted && result.kind === "failed") {
       await persist(() => giveUpClaim(sql, delivery), calledOff, log);
       return;

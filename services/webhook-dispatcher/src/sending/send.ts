@@ -1,5 +1,4 @@
 import { RequestError } from "got";
-import type { Logger } from "pino";
 import { isPublicAddress } from "../targets/public-address.ts";
 import { readTarget, type TargetRules } from "../targets/target.ts";
 import { createAgents } from "./agents.ts";
@@ -31,8 +30,12 @@ export type SendResult =
       /** A few words for people. */
       error: string;
       timedOut: boolean;
+      /** The name leads to an address that is not public. For the log: `error` does not reveal that the name exists. */
+      addressNotAllowed?: true;
       durationMs: number;
     };
+
+type FailedSend = Extract<SendResult, { kind: "failed" }>;
 
 /** Makes one attempt. Whatever the target does is a result; it throws nothing for it. */
 export type Send = (request: {
@@ -50,9 +53,8 @@ export function createSend(options: {
   rules: TargetRules;
   timeoutMs?: number;
   resolve?: ResolveName;
-  logger: Logger;
 }): { send: Send; close(): Promise<void> } {
-  const { rules, timeoutMs = attemptTimeoutMs, logger } = options;
+  const { rules, timeoutMs = attemptTimeoutMs } = options;
   const names = createPublicResolver();
   const agents = createAgents();
   const lookup = createCheckedLookup({
@@ -63,7 +65,7 @@ export function createSend(options: {
   return {
     async send({ url: text, headers, body, signal: callOff }) {
       const begunAt = performance.now();
-      const failed = (error: string, timedOut = false): SendResult => {
+      const failed = (error: string, timedOut = false): FailedSend => {
         return { kind: "failed", error, timedOut, durationMs: msSince(begunAt) };
       };
       const { url } = readTarget(text, rules);
@@ -79,10 +81,10 @@ export function createSend(options: {
         if (deadline.isOver()) return failed(failureWords.timeOut(timeoutMs), true);
         if (deadline.signal.aborted) return failed(failureWords.calledOff);
         if (!(error instanceof RequestError)) throw error;
-        // Customers are not told that there is such a name; whoever runs this may have to know.
-        if (error.code === lookupCodes.notAllowed)
-          logger.info("a target's name leads to an address not allowed");
-        return failed(failureWords.ofCode(error.code), isTimeOut(error.code));
+        const result = failed(failureWords.ofCode(error.code), isTimeOut(error.code));
+        return error.code === lookupCodes.notAllowed
+          ? { ...result, addressNotAllowed: true }
+          : result;
       } finally {
         deadline.clear();
       }

@@ -2,6 +2,7 @@ import { type Refusal, refuse, UnavailableError } from "@halyard/service";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/deliver.ts";
+import { logAddressNotAllowed } from "../sending/log-address-not-allowed.ts";
 import type { Send, SendResult } from "../sending/send.ts";
 import { signingSecrets } from "./signing-secrets.ts";
 import { testPayload } from "./test-payload.ts";
@@ -65,6 +66,7 @@ export function createWebhookTests(options: {
       }),
       signal: stopping.signal,
     });
+    logAddressNotAllowed(result, webhook.id, logger);
     if (stopping.signal.aborted) throw new UnavailableError("This process is stopping. Try again.");
     return result;
   }

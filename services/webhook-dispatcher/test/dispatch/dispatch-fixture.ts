@@ -99,7 +99,6 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "webhook-dispatcher" });
   const sender = createSend({
-    logger,
     rules: { httpsOnly: false, allowPrivate: true },
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
   });

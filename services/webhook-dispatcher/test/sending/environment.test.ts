@@ -14,7 +14,7 @@ async function sendInProcess(url: string, env: Record<string, string>): Promise<
   const script = `
     const [sendUrl, url] = process.argv.slice(1);
     const { createSend } = await import(sendUrl);
-    const { send, close } = createSend({ logger: console, rules: { httpsOnly: false, allowPrivate: true } });
+    const { send, close } = createSend({ rules: { httpsOnly: false, allowPrivate: true } });
     console.log(JSON.stringify(await send({ url, headers: {}, body: "{}" })));
     await close();`;
   const sendUrl = new URL("../../src/sending/send.ts", import.meta.url).href;

@@ -2,13 +2,15 @@ import type { LookupAddress } from "node:dns";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
 import { createAgents } from "../../src/sending/agents.ts";
 import { createCheckedLookup } from "../../src/sending/checked-lookup.ts";
 import { exchange } from "../../src/sending/exchange.ts";
+import { logAddressNotAllowed } from "../../src/sending/log-address-not-allowed.ts";
 import { createPublicResolver, type ResolveName } from "../../src/sending/resolve-name.ts";
 import { createSend } from "../../src/sending/send.ts";
 import { startNameServer } from "./name-server.ts";
-import { answerOk, createClosing, logger, startRawTarget } from "./raw-target.ts";
+import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 
 /** Where requests go: which address a name leads to, and that no other one is connected to. */
 const { closing, closeAll } = createClosing();
@@ -43,7 +45,6 @@ async function sendWith(options: {
   const { allowPrivate = false, ...others } = options;
   const sender = closing(
     createSend({
-      logger,
       rules: { httpsOnly: false, allowPrivate },
       ...others,
     }),
@@ -63,8 +64,18 @@ describe("a name", () => {
     ["a cloud's metadata", ["169.254.169.254"]],
   ])("that leads to %s is refused", async (_, found) => {
     const { send, target } = await sendWith({ resolve: async () => addresses(...found) });
-    expect(await send()).toMatchObject({ kind: "failed", error: nowhere, timedOut: false });
+    const result = await send();
+    expect(result).toMatchObject({ kind: "failed", error: nowhere, timedOut: false });
     expect(target.connections).toHaveLength(0);
+    const lines: string[] = [];
+    logAddressNotAllowed(
+      result,
+      "the-webhook",
+      pino({}, { write: (line) => void lines.push(line) }),
+    );
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ webhook_id: "the-webhook" });
+    expect(lines[0]).not.toContain("receiver.test");
   });
 
   it("that leads to a private address is sent to where that is allowed", async () => {
@@ -129,7 +140,7 @@ describe("an address in the URL", () => {
         return addresses("127.0.0.1");
       };
       const rules = { httpsOnly: false, allowPrivate: true };
-      const sender = closing(createSend({ logger, rules, resolve }));
+      const sender = closing(createSend({ rules, resolve }));
       const request = { url: `http://${host}/`, headers: {}, body: "{}" };
       expect(await sender.send(request)).toMatchObject(refused);
       expect(lookUps).toEqual([]);
@@ -137,7 +148,7 @@ describe("an address in the URL", () => {
   );
 
   it("is refused when only https may be used and it is http", async () => {
-    const sender = closing(createSend({ logger, rules: { httpsOnly: true, allowPrivate: true } }));
+    const sender = closing(createSend({ rules: { httpsOnly: true, allowPrivate: true } }));
     const url = "http://127.0.0.1:2/";
     expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject(refused);
   });
@@ -145,7 +156,7 @@ describe("an address in the URL", () => {
   it("is not a path of the file system, though got has a spelling for that", async () => {
     const path = join(tmpdir(), `halyard-${process.pid}.sock`);
     const inside = closing(await startRawTarget({ onRequest: answerOk, path }));
-    const sender = closing(createSend({ logger, rules: { httpsOnly: false, allowPrivate: true } }));
+    const sender = closing(createSend({ rules: { httpsOnly: false, allowPrivate: true } }));
     const url = `http://unix${path}:/`;
     expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject({ kind: "failed" });
     expect(inside.connections).toEqual([]);

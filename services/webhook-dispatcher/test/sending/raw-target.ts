@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { pino } from "pino";
 import type { TestCertificate } from "./test-certificate.ts";
 
 /** A target that says what a test wants on the wire, be it HTTP or not. */
@@ -72,9 +71,6 @@ export function createClosing(): {
     },
   };
 }
-
-/** Nobody reads what is logged here. */
-export const logger = pino({ level: "silent" });
 
 export const answerOk = (socket: Socket): void => {
   socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { createSend } from "../../src/sending/send.ts";
-import { answerOk, createClosing, logger, startRawTarget } from "./raw-target.ts";
+import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 
 /** How long a target really has, by the clock on the wall: both wait side by side, for half a minute. */
 const { closing, closeAll } = createClosing();
@@ -12,7 +12,7 @@ async function sendToOneThatAnswersAfter(ms: number) {
       onRequest: (socket) => void setTimeout(() => answerOk(socket), ms).unref(),
     }),
   );
-  const sender = closing(createSend({ logger, rules: { httpsOnly: false, allowPrivate: true } }));
+  const sender = closing(createSend({ rules: { httpsOnly: false, allowPrivate: true } }));
   return sender.send({ url: `http://127.0.0.1:${target.port}/`, headers: {}, body: "{}" });
 }
 

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { createSend } from "../../src/sending/send.ts";
-import { answerOk, createClosing, logger, startRawTarget } from "./raw-target.ts";
+import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 import { makeTestCertificate, type TestCertificate } from "./test-certificate.ts";
 
 const trustedBefore = getCACertificates("default");
@@ -29,7 +29,6 @@ async function sendTo(
   );
   const sender = closing(
     createSend({
-      logger,
       rules: { httpsOnly: true, allowPrivate: true },
       resolve: async () => [{ address: "127.0.0.1", family: 4 }],
     }),
@@ -92,7 +91,7 @@ describe("a target with TLS", () => {
   it("is given up when it takes its time to say hello", async () => {
     const target = closing(await startRawTarget({ onRequest: () => undefined }));
     const rules = { httpsOnly: true, allowPrivate: true };
-    const sender = closing(createSend({ logger, rules, timeoutMs: 500 }));
+    const sender = closing(createSend({ rules, timeoutMs: 500 }));
     const url = `https://127.0.0.1:${target.port}/`;
     const result = await sender.send({ url, headers: {}, body: "{}" });
     expect(result).toMatchObject({ error: "time-out after 0.5 s", timedOut: true });

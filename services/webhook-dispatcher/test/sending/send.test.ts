@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { createSend } from "../../src/sending/send.ts";
-import { answerOk, createClosing, logger, startRawTarget } from "./raw-target.ts";
+import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 
 /** What targets do with a request, over real connections of this machine. */
 const { closing, closeAll } = createClosing();
@@ -17,9 +17,7 @@ const closedEarly = { kind: "failed", error: "connection closed early", timedOut
 
 async function sendTo(onRequest: (socket: Socket) => void, times: { timeoutMs?: number } = {}) {
   const target = closing(await startRawTarget({ onRequest }));
-  const sender = closing(
-    createSend({ logger, rules: { httpsOnly: false, allowPrivate: true }, ...times }),
-  );
+  const sender = closing(createSend({ rules: { httpsOnly: false, allowPrivate: true }, ...times }));
   const send = (options: { signal?: AbortSignal; body?: string; path?: string } = {}) => {
     const { signal, body = "{}", path = "/" } = options;
     return sender.send({
@@ -338,7 +336,7 @@ describe("a target that is slow, but in time", () => {
         onRequest: (socket) => void setTimeout(() => answerOk(socket), 4_500),
       }),
     );
-    const sender = closing(createSend({ logger, rules: { httpsOnly: false, allowPrivate: true } }));
+    const sender = closing(createSend({ rules: { httpsOnly: false, allowPrivate: true } }));
     const url = `http://127.0.0.1:${target.port}/`;
     const result = await sender.send({ url, headers: {}, body: "{}" });
     expect(result).toMatchObject({ kind: "answered", status: 200 });
