@@ -80,7 +80,7 @@ export function createConnectionLog(options: {
   };
 }
 
-/** Returns a function that tells whether a key was logged within the last minute. */
+/** Returns a function that returns true for a key of the last minute. */
 function createRepetitionCheck(monotonicMs: () => number): (key: string) => boolean {
   const loggedAtMs = new Map<string, number>();
   return (key) => {
