@@ -82,7 +82,7 @@ await startOrExit(async () => {
     metrics,
     logger,
   });
-  const { wakeRelay, effects } = broker;
+  const { wakeRelay, effects, directoryIsCurrent } = broker;
   const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects });
   const retention = startRetention({
     sql,
@@ -97,7 +97,6 @@ await startOrExit(async () => {
     logger,
   });
   const filling = startFilling({ sql, writer, now, newId: uuidv7, logger });
-  const { directoryIsCurrent } = broker;
   const findKey = createKeyLookup({ sql, directory, directoryIsCurrent });
   const app = createManagementApp({
     sql,
