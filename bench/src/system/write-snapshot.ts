@@ -1,3 +1,4 @@
+import { signComplete } from "@halyard/api-keys";
 import { completeKey, parseEntryKey, snapshotBucket } from "@halyard/contracts";
 import {
   connectNats,
@@ -24,10 +25,11 @@ export async function writeSnapshot(natsUrl: string, content: SnapshotContent): 
     await deleteStream(manager, snapshotBucket.streamName);
     let { lastSequence } = await ensureSnapshot(manager, 1);
     for (let from = 0; from < content.records.length; from += batchSize) {
+      const first = lastSequence + 1;
       const batch = await Promise.all(
-        content.records.slice(from, from + batchSize).map(async ({ key, value }) => ({
+        content.records.slice(from, from + batchSize).map(async ({ key, value }, index) => ({
           subject: snapshotBucket.subjectPrefix + key,
-          payload: await payloadOf(key, value),
+          payload: await payloadOf(key, value, first + index),
         })),
       );
       const result = await publishFenced(client, batch, lastSequence);
@@ -40,8 +42,7 @@ export async function writeSnapshot(natsUrl: string, content: SnapshotContent): 
   }
 }
 
-async function payloadOf(key: string, value: string): Promise<string> {
-  if (key === completeKey)
-    return JSON.stringify({ ...JSON.parse(value), signed_by: benchSigner.id });
+async function payloadOf(key: string, value: string, sequence: number): Promise<string> {
+  if (key === completeKey) return signComplete(benchSigner, JSON.parse(value), sequence);
   return parseEntryKey(key)?.kind === "key" ? benchSigner.sign(key, value) : value;
 }
