@@ -72,16 +72,25 @@ const selectBatch = `
   where bytes_before < $4::integer
   order by id`;
 
+/** Most searches find nothing. To plan this costs PostgreSQL a fraction of what it costs to plan the batch. */
+const selectFirst = `
+  select ${queue} as queue from outbox
+  where ${queue} > $1 and ${queue} < $2
+  order by ${queue}, id
+  limit 1`;
+
 /** Returns the next rows of a kind, from the queues after `afterQueue` or from the first one. */
 export async function unsentRows(
   sql: Pick<Sql, "unsafe">,
   kind: QueueKind,
   { rows, bytes, afterQueue }: BatchBounds & { afterQueue: string | undefined },
 ): Promise<UnsentBatch> {
+  // Before and after all names that begin with the kind and a space.
+  const range = [afterQueue ?? kind, `${kind}!`];
+  const [first] = await planEachTime<{ queue: string }>(sql, selectFirst, range);
+  if (first === undefined) return { rows: [], lastQueue: undefined };
   const found = await planEachTime<UnsentRow & { lastQueue: string | null }>(sql, selectBatch, [
-    // Before and after all names that begin with the kind and a space.
-    afterQueue ?? kind,
-    `${kind}!`,
+    ...range,
     rows,
     bytes,
   ]);
