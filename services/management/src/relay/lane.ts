@@ -20,7 +20,7 @@ import {
   unsentRange,
 } from "./outbox-rows.ts";
 import { signedPayload } from "./signed-payload.ts";
-import { type QueueKind, type UnsentRow, unsentRows } from "./unsent-rows.ts";
+import { type QueueKind, type UnsentBatch, type UnsentRow, unsentRows } from "./unsent-rows.ts";
 
 /**
  * A lane publishes one stream's rows of the outbox. It reads a batch of unsent rows, publishes it behind the
@@ -30,7 +30,7 @@ import { type QueueKind, type UnsentRow, unsentRows } from "./unsent-rows.ts";
  */
 export type Lane = {
   /**
-   * Publishes until nothing is left, or at most this number of batches of each kind. Returns the number of
+   * Publishes what is unsent, or at most this number of batches of each kind. Returns the number of
    * messages.
    */
   drain(bounds?: { atMostPasses: number }): Promise<number>;
@@ -71,16 +71,16 @@ export function createLane(options: {
   isLeading: () => boolean;
 }): Lane {
   const { stream, sql, lease, broker, publications } = options;
-  const lastQueues = new Map<QueueKind, string | undefined>();
+  const nextBatch = batchReader(sql);
   let lastSequence = options.lastSequence;
 
   return {
     async drain({ atMostPasses } = { atMostPasses: Number.POSITIVE_INFINITY }) {
       let sent = 0;
       for (let pass = 0; pass < atMostPasses; pass += 1) {
-        const inPass = await publishPass();
-        if (inPass === 0) break;
-        sent += inPass;
+        const { messages, hasMore } = await publishPass();
+        sent += messages;
+        if (!hasMore) break;
       }
       return sent;
     },
@@ -107,19 +107,16 @@ export function createLane(options: {
     lastSequence: () => lastSequence,
   };
 
-  /** Publishes a batch of each kind. Returns the number of messages. */
-  async function publishPass(): Promise<number> {
-    let sent = 0;
-    for (const kind of kindsOf[stream]) sent += await publish(await nextRows(kind));
-    return sent;
-  }
-
-  async function nextRows(kind: QueueKind): Promise<readonly UnsentRow[]> {
-    const afterQueue = lastQueues.get(kind);
-    const { rows, lastQueue } = await unsentRows(sql, kind, { ...batchBounds, afterQueue });
-    lastQueues.set(kind, lastQueue);
-    // After the last queue, the first one follows.
-    return rows.length === 0 && afterQueue !== undefined ? nextRows(kind) : rows;
+  /** Publishes a batch of each kind. Returns the number of messages, and whether rows may be left. */
+  async function publishPass(): Promise<{ messages: number; hasMore: boolean }> {
+    let messages = 0;
+    let hasMore = false;
+    for (const kind of kindsOf[stream]) {
+      const batch = await nextBatch(kind);
+      messages += await publish(batch.rows);
+      hasMore ||= batch.hasMore;
+    }
+    return { messages, hasMore };
   }
 
   /** Publishes a batch. Returns the number of messages. */
@@ -162,6 +159,17 @@ export function createLane(options: {
       payload: await signedPayload(options.signer, subject, payload),
     };
   }
+}
+
+/** Returns a function that reads the next batch of a kind. After the last queue, the first one follows. */
+function batchReader(sql: Sql): (kind: QueueKind) => Promise<UnsentBatch> {
+  const lastQueues = new Map<QueueKind, string | undefined>();
+  return async function nextBatch(kind): Promise<UnsentBatch> {
+    const afterQueue = lastQueues.get(kind);
+    const batch = await unsentRows(sql, kind, { ...batchBounds, afterQueue });
+    lastQueues.set(kind, batch.lastQueue);
+    return batch.rows.length === 0 && afterQueue !== undefined ? nextBatch(kind) : batch;
+  };
 }
 
 /** Names the flag that an event is about. */
