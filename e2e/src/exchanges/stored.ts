@@ -1,0 +1,112 @@
+import { flagEventsStream, leasesBucket, quotaBucket, snapshotBucket } from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type postgres from "postgres";
+import { readAll } from "../agreement.ts";
+import type { Mask } from "./mask.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** How many requests of the chapters about SDKs, OFREP and streams count towards the month. */
+const countedRequests = 44;
+
+/** Waits until usage-metering has counted every request and published the sum. */
+async function awaitCounted(natsUrl: string): Promise<void> {
+  const counted = async () => {
+    const entries = await readAll(natsUrl, quotaBucket.streamName);
+    return entries.map(({ payload }) => (payload as { requests: number }).requests);
+  };
+  await eventually(counted, {
+    until: (requests) => requests.includes(countedRequests),
+    because: "every request is counted",
+    withinMs: 20_000,
+  });
+}
+
+/** Waits until webhook-dispatcher has read every event. A webhook that is created afterwards is not told of them. */
+export async function awaitEventsRead(connection: NatsConnection): Promise<void> {
+  const manager = await jetstreamManager(connection);
+  const { name, webhookConsumer } = flagEventsStream;
+  const unread = async () => {
+    const { num_pending, num_ack_pending } = await manager.consumers.info(name, webhookConsumer);
+    return num_pending + num_ack_pending;
+  };
+  await eventually(unread, {
+    until: (count) => count === 0,
+    because: "every event is read",
+    withinMs: 20_000,
+  });
+}
+
+/** What the story leaves: entries and events on the broker, and the rows of every table. */
+export async function recordStored(
+  { note }: Transcript,
+  { sql, natsUrl, mask }: { sql: postgres.Sql; natsUrl: string; mask: Mask },
+): Promise<void> {
+  await awaitCounted(natsUrl);
+  const events = await readAll(natsUrl, flagEventsStream.name);
+  note(
+    "the log of events",
+    events.map(({ subject, payload }) => mask(`${subject} ${JSON.stringify(payload)}`)).join("\n"),
+  );
+  for (const bucket of [snapshotBucket, quotaBucket, leasesBucket]) {
+    const entries = await readAll(natsUrl, bucket.streamName);
+    const lines = entries.map(({ subject, payload }) =>
+      mask(`${subject} ${JSON.stringify(payload)}`),
+    );
+    note(`entries of ${bucket.bucket}`, lines.sort().join("\n"));
+  }
+  await recordRows({ note }, sql, mask);
+}
+
+/** Tables whose rows depend on the time of day, on the order of unrelated work, or on who leads. */
+const restless = [
+  ...["leases", "relay_streams", "migrations", "outbox", "edges"],
+  ...["idempotency_answers", "idempotency_keys"],
+];
+
+async function recordRows(
+  { note }: Pick<Transcript, "note">,
+  sql: postgres.Sql,
+  mask: Mask,
+): Promise<void> {
+  const tables = await sql<{ schema: string; name: string }[]>`
+    select schemaname as schema, tablename as name from pg_tables
+    where schemaname in ('management', 'scheduler', 'webhooks', 'usage')
+      and tablename <> all(${restless})
+    order by schemaname, tablename`;
+  for (const { schema, name } of tables) {
+    const rows = await sql<{ row: object }[]>`
+      select to_jsonb(t) as row from ${sql(schema)}.${sql(name)} as t`;
+    const shown = rows.map(({ row }) => mask(JSON.stringify(row))).sort();
+    note(`rows of ${schema}.${name}`, shown.join("\n"));
+  }
+}
+
+/**
+ * Records messages of subjects whose streams keep nothing: work that is due, and what became of it. What edges report
+ * depends on when they do it, so of these only the members' names are recorded.
+ */
+export function listenToMessages(connection: NatsConnection): {
+  record(transcript: Transcript, mask: Mask): void;
+} {
+  const messages: { subject: string; payload: unknown }[] = [];
+  for (const subject of ["schedule.>", "usage.>", "audit.>"])
+    connection.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) messages.push({ subject: message.subject, payload: message.json() });
+      },
+    });
+  return {
+    record({ note }, mask) {
+      const lines = messages.map(({ subject, payload }) =>
+        subject.startsWith("usage.")
+          ? `${subject} ${Object.keys(payload as object)
+              .sort()
+              .join(" ")}`
+          : mask(`${subject} ${JSON.stringify(payload)}`),
+      );
+      note("messages of work queues", [...new Set(lines)].sort().join("\n"));
+    },
+  };
+}
