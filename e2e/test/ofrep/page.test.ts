@@ -4,8 +4,11 @@ import { fileURLToPath } from "node:url";
 import { outcomes } from "@halyard/evaluation";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { followPage } from "../../src/follow-page.ts";
 import { type OpenFeatureSystem, startOpenFeatureSystem } from "../../src/openfeature.ts";
-import { blocksOf, tableOf } from "../../src/page-blocks.ts";
+import { blocksOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
+import { demoOf, openPageShell } from "../../src/page-shell.ts";
+import { must } from "../../src/tenancy.ts";
 
 /** The programs of docs/openfeature.md, run as they stand, print what the page says. */
 const page = readFileSync(new URL("../../../docs/openfeature.md", import.meta.url), "utf8");
@@ -71,6 +74,35 @@ describe("given docs/openfeature.md", () => {
     await running.change("germany", { enabled: false });
     await eventually(() => printed().includes(second));
     expect(printed()).toBe(printsOf("js web"));
+  });
+
+  it("creates the flag for its programs in other languages, and shows that flag's values", async () => {
+    const { tenant, gateway } = running;
+    const shell = openPageShell(demoOf(tenant, gateway.url));
+    const section = sectionOf(page, "Go, Python, Java and Rust");
+    const commands = await followPage(shell, section);
+    await followPage(shell, section);
+    shell.close();
+    expect(commands).toBe(1);
+
+    const evaluate = async (targetingKey: string) => {
+      const { value, reason, variant } = await must(
+        `${gateway.url}/ofrep/v1/evaluate/flags/weekend-offer`,
+        {
+          method: "POST",
+          key: tenant.clientKey,
+          body: { context: { targetingKey, country: "DE" } },
+        },
+      );
+      return `${value} ${reason} ${variant}\n`;
+    };
+    const evaluated = await eventually(() => Promise.all([evaluate("u-1"), evaluate("u-2")]));
+    expect(printsOf("go")).toBe(evaluated.join(""));
+    const valuesOf = (kind: string) =>
+      printsOf(kind)
+        .toLowerCase()
+        .match(/true|false/g);
+    for (const kind of ["python", "java", "rust"]) expect(valuesOf(kind)).toEqual(valuesOf("go"));
   });
 
   it("lists every reason that there is", () => {
