@@ -79,7 +79,7 @@ async function committed<T extends object>(
 const requestFor = (flagId: string) =>
   ({
     place: { ...ids, flagId },
-    userId: ids.userId,
+    author: { userId: ids.userId, apiKeyId: null },
     cause: "manual",
     permit: () => undefined,
   }) as const;
@@ -88,7 +88,7 @@ const requestFor = (flagId: string) =>
 async function flagChanged(key: string, created: number, ...changed: readonly number[]) {
   now = daysAgo(created);
   const { flag } = await committed<FlagAndState>((write) =>
-    changes.create(write, ids, ids.userId, { key, name: "A flag" }),
+    changes.create(write, ids, { userId: ids.userId, apiKeyId: null }, { key, name: "A flag" }),
   );
   for (const days of changed) {
     now = daysAgo(days);

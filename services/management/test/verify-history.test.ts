@@ -103,13 +103,13 @@ async function committed<T extends object>(
 
 const createFlag = (key = "checkout") =>
   committed<FlagAndState>((write) =>
-    changes.create(write, ids, ids.userId, { key, name: "A flag", enabled: true }),
+    changes.create(write, ids, { userId: ids.userId, apiKeyId: null }, { key, name: "A flag", enabled: true }),
   );
 
 const requestFor = (flagId: string) =>
   ({
     place: { ...ids, flagId },
-    userId: ids.userId,
+    author: { userId: ids.userId, apiKeyId: null },
     cause: "manual",
     permit: () => undefined,
   }) as const;
