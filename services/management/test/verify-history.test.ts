@@ -410,7 +410,7 @@ const putStateBack = (sql: postgres.TransactionSql, flagId: string) => sql`
   ) as newest
   where state.flag_id = newest.flag_id and state.environment_id = newest.environment_id`;
 
-describe("given a state that somebody has changed together with the history", () => {
+describe("given a state that was changed together with the history", () => {
   it.each([
     ["entries", 3],
     ["all entries but the first", 1],
@@ -539,7 +539,7 @@ describe("given a file of heads", () => {
     expect(await run("--against", file)).toMatchObject({ code: 0 });
   });
 
-  it("does not take young entries for removed ones, whatever the record of removals says", async () => {
+  it("rejects a forged record of removals for young entries", async () => {
     const { flag, entries } = await flagWithFiveEntries();
     await truncate(flag.id, []);
     await takeHeads();

@@ -9,13 +9,13 @@ import type { ChainPlace, NamedEntry } from "./link.ts";
  */
 export type ChainEnd = ChainPlace & {
   newest: NamedEntry | undefined;
-  /** Whether the newest entry is the required one. */
+  /** True if the newest entry is the required one. */
   agrees: boolean;
 };
 
 /** The end of the chain of a state. */
 export type LiveEnd = ChainEnd & {
-  /** Whether the newest entry is the last change of the state in the audit log. */
+  /** True if the newest entry is the last change of the state in the audit log. */
   isAudited: boolean;
 };
 

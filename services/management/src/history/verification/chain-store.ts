@@ -100,10 +100,7 @@ export async function readNames(sql: Sql, place: ChainPlace): Promise<PlaceNames
   return names;
 }
 
-/**
- * Returns whether retention can have removed a chain of which nothing is left: its flag does not exist, and its last
- * known entry is old enough.
- */
+/** Returns true if retention can have removed a missing chain: its flag does not exist, and its head is old enough. */
 export async function wasRemoved(
   sql: Sql,
   { flagId, changedAt }: ChainPlace & { changedAt: Date },

@@ -2,8 +2,8 @@ import { comparePlaces, type Head } from "./anchor.ts";
 import type { Break, ChainPlace, Link } from "./link.ts";
 
 /**
- * Compares the chains with earlier heads. Both come in the order of their places, so one head is known at a time.
- * Each head must still be in its chain, or its removal must be recorded.
+ * Compares the chains with earlier heads. Both arrive in the order of their places, so a single head is in memory at a
+ * time. Each head must still be in its chain, or its removal must be recorded.
  */
 export type HeadComparison = {
   /** Takes the next link. Returns breaks of this chain, and of chains before it that have no more links. */
@@ -14,13 +14,13 @@ export type HeadComparison = {
   count(): number;
 };
 
-/** Retention keeps all entries that are younger, whatever period is set. */
+/** The database refuses a shorter retention period. */
 const shortestRetentionMs = 30 * 24 * 60 * 60 * 1_000;
 
 export function compareHeads(
   heads: AsyncIterator<Head>,
   options: {
-    /** Returns whether retention removed a chain with all of its entries, of which this is the head. */
+    /** Returns true if retention removed all entries of the chain of this head. */
     wasRemoved: (head: Head) => Promise<boolean>;
     now: Date;
   },

@@ -15,7 +15,7 @@ export type Link = ChainPlace & {
   removedHash: string;
   /** Number of entries of the chain that retention removed. */
   removedEntries: number;
-  /** Whether its flag exists or a deletion is recorded. Looked up for first links only. */
+  /** True if its flag exists or a deletion is recorded. Looked up for first links only. */
   isOfKnownFlag: boolean;
 };
 
