@@ -58,7 +58,10 @@ describe("the audit log of a project", () => {
       flag_id: flag.id,
       flag_key: flag.key,
       key_id: null,
+      webhook_id: null,
+      user_id: null,
       actor: { ...organizationUser },
+      api_key_id: place.serverKey.slice(3, 19),
       change_type: "manual",
       changed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     };
@@ -100,17 +103,21 @@ describe("the audit log of a project", () => {
       change.key_id,
       (change.before as { revoked_at?: unknown } | null)?.revoked_at,
       (change.after as { revoked_at?: unknown } | null)?.revoked_at,
+      change.api_key_id,
     ]);
+    const usedKey = place.serverKey.slice(3, 19);
     const aTime = expect.stringMatching(/Z$/);
     expect(told).toEqual([
-      ["key_revoked", rotated.id, null, aTime],
-      ["key_issued", rotated.id, undefined, null],
-      ["key_rotated", issued.id, null, aTime],
-      ["key_issued", issued.id, undefined, null],
-      ["key_issued", expect.any(String), undefined, null],
-      ["environment_created", null, undefined, undefined],
+      ["key_revoked", rotated.id, null, aTime, usedKey],
+      ["key_issued", rotated.id, undefined, null, usedKey],
+      ["key_rotated", issued.id, null, aTime, usedKey],
+      ["key_issued", issued.id, undefined, null, usedKey],
+      ["key_issued", usedKey, undefined, null, null],
+      ["environment_created", null, undefined, undefined, null],
+      ["project_created", null, undefined, undefined, null],
+      ["user_created", null, undefined, undefined, null],
     ]);
-    expect(answer.body.changes.at(-1)).toMatchObject({
+    expect(answer.body.changes.at(-3)).toMatchObject({
       flag_id: null,
       flag_key: null,
       environment_id: place.first.id,
@@ -126,6 +133,39 @@ describe("the audit log of a project", () => {
     for (const { secret_sha256 } of secrets) expect(text).not.toContain(secret_sha256);
     for (const { key } of [issued, rotated]) expect(text).not.toContain(key.slice(20));
     expect(text).not.toMatch(/secret|sha256/);
+  });
+
+  it("contains the users of the organization, with the changes of every project", async () => {
+    const place = await given.place();
+    const other = await given.project(place.organizationId);
+    const [{ email }] = await management.sql<[{ email: string }]>`
+      select email from users where id = ${place.userId}`;
+    const created = {
+      action: "user_created",
+      user_id: place.userId,
+      environment_id: null,
+      actor: { id: "00000000-0000-0000-0000-000000000000", email: "operator" },
+      api_key_id: null,
+      before: null,
+      after: { email, name: null },
+    };
+    for (const project of [place.project, other]) {
+      const [first, second] = (
+        await management.call(pathOf(project.id), { key: operatorToken })
+      ).body.changes.slice(-2);
+      expect([first, second]).toMatchObject([
+        { action: "project_created", before: null, after: { name: project.name } },
+        created,
+      ]);
+    }
+    const page = await management.call(`${pathOf(other.id)}?limit=1`, { key: operatorToken });
+    const rest = await management.call(`${pathOf(other.id)}?cursor=${page.body.next_cursor}`, {
+      key: operatorToken,
+    });
+    expect(rest.body.changes.at(-1)).toMatchObject(created);
+    const stranger = await given.place();
+    const ofOthers = (await changesOf(stranger)).map((each: { user_id: unknown }) => each.user_id);
+    expect(ofOthers).not.toContain(place.userId);
   });
 
   it("leaves out what changed nothing", async () => {
@@ -237,6 +277,9 @@ describe("who may read the audit log", () => {
       "key_issued",
       "environment_created",
     ]);
+    expect(await changesOf(place)).toContainEqual(
+      expect.objectContaining({ action: "project_created" }),
+    );
     for (const change of seen) expect(change.environment_id).toBe(place.second.id);
     expect(seen[0].before).toMatchObject({ enabled: true });
     const ofFlag = await changesOf(place, `?flag_id=${flag.id}&limit=1`, bound.key);
@@ -246,6 +289,7 @@ describe("who may read the audit log", () => {
 
 describe("given a log of a hundred thousand changes", () => {
   const [projectId, flagId, environmentId] = [randomUUID(), randomUUID(), randomUUID()];
+  const organizationId = randomUUID();
   let admin: postgres.Sql;
 
   beforeAll(async () => {
@@ -259,15 +303,21 @@ describe("given a log of a hundred thousand changes", () => {
         case when number % 1000 = 0 then ${flagId} else gen_random_uuid() end::uuid,
         'a', 'state', 'manual', gen_random_uuid(), 'a@example.com', now()
       from generate_series(1, 100000) as number`;
+    await admin`
+      insert into changes (id, organization_id, user_id, action, cause, actor_id, actor_email, changed_at)
+      select gen_random_uuid(),
+        case when number % 10 < 8 then ${organizationId} else gen_random_uuid() end::uuid,
+        gen_random_uuid(), 'user_created', 'manual', gen_random_uuid(), 'operator', now()
+      from generate_series(1, 10000) as number`;
     await admin`analyze changes`;
   });
   afterAll(() => admin.end());
 
   it.each([
-    ["of the project", {}, "changes_newest_first"],
-    ["of a flag", { flagId }, "changes_of_flag_newest_first"],
-    ["of an environment", { environmentId }, "changes_of_environment_newest_first"],
-  ])("reads a page %s from its index, without sorting", async (_what, which, index) => {
+    ["of the project", {}, ["changes_newest_first", "changes_of_organization_newest_first"]],
+    ["of a flag", { flagId }, ["changes_of_flag_newest_first"]],
+    ["of an environment", { environmentId }, ["changes_of_environment_newest_first"]],
+  ])("reads a page %s from its index, without sorting", async (_what, which, indexes) => {
     // The statement itself, explained: what would be asked is taken on its way to the database.
     const plans: string[] = [];
     const explaining = new Proxy(admin, {
@@ -290,13 +340,13 @@ describe("given a log of a hundred thousand changes", () => {
     });
     await listChanges(
       explaining as never,
-      { projectId, ...which },
+      { projectId, organizationId, ...which },
       { beforeSequence: 50_000, limit: 100 },
     );
     const plan = plans.join("\n");
-    expect(plan).toContain(`using ${index} on changes`);
+    for (const index of indexes) expect(plan).toContain(`using ${index} on changes`);
     expect(plan).toMatch(/Index Cond: .*sequence </);
     expect(plan).not.toContain("Seq Scan");
-    expect(plan.match(/Sort/g) ?? []).toHaveLength(0);
+    expect(plan).not.toMatch(/-> {2}(Incremental )?Sort/);
   });
 });

@@ -11,6 +11,7 @@ const now = new Date("2027-01-31T09:00:00.000Z");
 const inSeconds = (seconds: number) => new Date(now.getTime() + seconds * 1000);
 const occasion: IssueOccasion = {
   actor: { id: "ada", email: "ada@example.com" },
+  apiKeyId: null,
   cause: "manual",
   now,
   newId: () => "new-id",

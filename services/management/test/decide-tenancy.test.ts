@@ -16,6 +16,7 @@ let ids = 0;
 const newId = () => `id-${++ids}`;
 const occasion: Occasion = {
   actor: { id: "ada", email: "ada@example.com" },
+  apiKeyId: null,
   cause: "manual",
   now,
   newId,

@@ -35,6 +35,7 @@ let ids = 0;
 const occasionAt = (now: Date) =>
   ({
     actor: { id: "ada", email: "ada@example.com" },
+    apiKeyId: null,
     cause: "manual",
     now,
     newId: () => `id-${++ids}`,

@@ -34,6 +34,7 @@ const environment = { id: "production", name: "production" };
 let ids = 0;
 const occasion = {
   actor: { id: "ada", email: "ada@example.com" },
+  apiKeyId: null,
   cause: "rollback",
   now,
   newId: () => `id-${++ids}`,
@@ -69,7 +70,7 @@ describe("going back", () => {
       restored,
       state: { ...state, ...settings, version: 8, updatedAt: now },
       history: [{ ...settings, changeType: "rollback", changedBy: "ada", changedAt: now }],
-      audit: [{ action: "state", cause: "rollback", actorId: "ada" }],
+      audit: [{ action: "state", cause: "rollback", actor: { id: "ada" } }],
     });
     const published = "messages" in decision ? decision.messages : [];
     expect(
@@ -100,6 +101,7 @@ function chain(flagId: string, length: number): Link[] {
     hash: `${flagId}#${index}`,
     intact: true,
     removedHash: "",
+    removedEntries: 0,
     isOfKnownFlag: true,
   }));
 }

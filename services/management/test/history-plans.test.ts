@@ -17,10 +17,11 @@ const ids = {
   flagId: randomUUID(),
   environmentId: randomUUID(),
   projectId: randomUUID(),
+  organizationId: randomUUID(),
   entryId: randomUUID(),
   changeId: randomUUID(),
 };
-const { flagId, environmentId, projectId } = ids;
+const { flagId, environmentId, projectId, organizationId } = ids;
 
 let database: TestDatabase;
 let sql: Sql;
@@ -79,10 +80,13 @@ const ofHistory: [string, Work][] = [
 ];
 
 const ofChanges: [string, Work][] = [
-  ["a page", (tx) => listChanges(tx, { projectId }, page)],
-  ["a page of a flag", (tx) => listChanges(tx, { projectId, flagId }, page)],
-  ["a page of an environment", (tx) => listChanges(tx, { projectId, environmentId }, page)],
-  ["the place of a change", (tx) => findChangeSequence(tx, ids)],
+  ["a page", (tx) => listChanges(tx, { projectId, organizationId }, page)],
+  ["a page of a flag", (tx) => listChanges(tx, { projectId, organizationId, flagId }, page)],
+  [
+    "a page of an environment",
+    (tx) => listChanges(tx, { projectId, organizationId, environmentId }, page),
+  ],
+  ["the place of a change", (tx) => findChangeSequence(tx, ids, ids.changeId)],
 ];
 
 describe.each([

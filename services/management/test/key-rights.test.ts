@@ -110,6 +110,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
   function decide(step: Step, issuer: Key, target: Key): KeyDecision | object {
     const occasion = {
       actor: { id: ada, email: "ada@example.com" },
+      apiKeyId: null,
       cause: "manual" as const,
       now: new Date(nowMs),
       newId: () => "id",

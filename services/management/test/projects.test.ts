@@ -48,20 +48,20 @@ describe("creating a project", () => {
     ]);
   });
 
-  it("writes each environment into the audit log", async () => {
+  it("writes the project and each environment into the audit log", async () => {
     const { id } = await given.organization();
     const project = (await create(id, { name: "Web", environments: ["a", "b"] })).body;
     const changes = await management.sql`
       select action, actor_id, state_before, state_after from changes
       where project_id = ${project.id} order by sequence`;
     const byOperator = {
-      action: "environment_created",
       actor_id: "00000000-0000-0000-0000-000000000000",
       state_before: null,
     };
     expect([...changes]).toEqual([
-      { ...byOperator, state_after: { name: "a" } },
-      { ...byOperator, state_after: { name: "b" } },
+      { ...byOperator, action: "project_created", state_after: { name: "Web" } },
+      { ...byOperator, action: "environment_created", state_after: { name: "a" } },
+      { ...byOperator, action: "environment_created", state_after: { name: "b" } },
     ]);
   });
 

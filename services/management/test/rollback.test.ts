@@ -156,7 +156,7 @@ describe("rolling back", () => {
         { tx: tx as never, publish: () => undefined },
         {
           place: { ...project, flagId: flag.id },
-          userId: project.userId,
+          author: { userId: project.userId, apiKeyId: null },
           cause: "scheduled",
           permit: () => undefined,
         },

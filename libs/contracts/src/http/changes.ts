@@ -3,7 +3,7 @@ import { Id, IdParam, InstantOut } from "./fields.ts";
 import { ChangeType } from "./history.ts";
 import { defineRoute } from "./route.ts";
 
-/** The audit log of a project: every change of a flag, a key or an environment, and who made it. */
+/** An entry of the audit log of a project. */
 export const AuditedChange = z.strictObject({
   id: Id,
   action: z
@@ -16,16 +16,40 @@ export const AuditedChange = z.strictObject({
       "key_rotated",
       "key_revoked",
       "environment_created",
+      "environment_renamed",
+      "environment_deleted",
+      "project_created",
+      "project_renamed",
+      "project_deleted",
+      "user_created",
+      "user_changed",
+      "user_deleted",
+      "webhook_created",
+      "webhook_changed",
+      "webhook_deleted",
+      "schedule_set",
+      "schedule_replaced",
+      "schedule_cleared",
     ])
-    .describe("`created`, `settings`, `state` and `deleted` are of the flag that is named"),
+    .describe("`created`, `settings`, `state` and `deleted` are changes of the flag `flag_id`"),
   change_type: ChangeType,
   flag_id: Id.nullable(),
   flag_key: z.string().nullable(),
-  key_id: z.string().nullable(),
-  environment_id: Id.nullable().describe("Null where the change was not of one environment"),
+  key_id: z.string().nullable().describe("The API key that was issued, rotated or revoked"),
+  webhook_id: Id.nullable(),
+  user_id: Id.nullable().describe("The user that was created, changed or deleted"),
+  environment_id: Id.nullable().describe("Null for a change that is not of one environment"),
   actor: z
     .strictObject({ id: Id, email: z.string() })
-    .describe("Who made it; the operator has the nil UUID and `operator`"),
+    .describe(
+      "The user of the API key. The operator has the nil UUID and the email `operator`; a change that a service made by itself has the nil UUID and the name of the service.",
+    ),
+  api_key_id: z
+    .string()
+    .nullable()
+    .describe(
+      "The API key used for the change. Null for the operator, for the execution of a schedule, and for entries from before release 0.2.0",
+    ),
   before: z.record(z.string(), z.unknown()).nullable(),
   after: z.record(z.string(), z.unknown()).nullable(),
   changed_at: InstantOut,
@@ -42,7 +66,7 @@ export const listChanges = defineRoute({
   params: z.strictObject({ projectId: IdParam }),
   summary: "Read the audit log of a project, the newest first",
   description:
-    "A flag's changes stay when the flag is deleted; its deletion is told once for each environment, with what the flag was there. A flag's creation is told once, in the environment of the key that created it. An `environment_only` key sees the changes that name its environment: no settings of flags, which are of none, and no creation of a flag by a key of another environment. A page can be shorter than `limit` where the changes are large; `next_cursor` is null at the end.",
+    "A flag's changes stay when the flag is deleted; its deletion is told once for each environment, with what the flag was there. A flag's creation is told once, in the environment of the key that created it. Changes of the organization's users are in the audit log of each of its projects. The URL of a webhook is shown without user info and query, and with each segment of its path as `***`. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. A page can be shorter than `limit` where the changes are large; `next_cursor` is null at the end.",
   query: z.strictObject({
     flag_id: IdParam.optional(),
     limit: z.int().min(1).max(1000).optional(),

@@ -2,6 +2,7 @@ import { edgeReports } from "../edge-reports.ts";
 import { allKeysFilter, completeKey } from "../snapshot.ts";
 import { leaseKey } from "../stream-leases.ts";
 import {
+  auditStream,
   flagEventsStream,
   leasesBucket,
   quotaBucket,
@@ -87,17 +88,19 @@ const consumes = (
 const consumesQueue = (stream: string, { subject, consumer }: Queue) =>
   consumes(stream, consumer, [subject], [subject]);
 
-/** Publishing to a queue after a look at the number of messages that wait. */
-const sendsWhereFewWait = (stream: string, { subject, consumer }: Queue) => [
+/** Publishing to a queue, with the number of messages that wait. */
+const sendsAndCounts = (stream: string, { subject, consumer }: Queue) => [
   subject,
   info(stream),
   api("CONSUMER.INFO", stream, consumer),
 ];
 
-const lastSeen = sendsWhereFewWait(usageStream.name, usageStream.lastSeen);
+const sendsToAudit = sendsAndCounts(auditStream.name, auditStream.recorded);
+const lastSeen = sendsAndCounts(usageStream.name, usageStream.lastSeen);
 
 const allStreams = [
   flagEventsStream.name,
+  auditStream.name,
   scheduleStream.name,
   setAsideStream.name,
   usageStream.name,
@@ -123,13 +126,15 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...reads(flagEventsStream.name),
     ...consumesQueue(scheduleStream.name, scheduleStream.due),
     scheduleStream.resolved.subject,
+    ...consumesQueue(auditStream.name, auditStream.recorded),
     ...consumesQueue(usageStream.name, usageStream.lastSeen),
     ...lastSeen,
   ],
   scheduler: [
     ...readsSnapshot(),
-    ...sendsWhereFewWait(scheduleStream.name, scheduleStream.due),
+    ...sendsAndCounts(scheduleStream.name, scheduleStream.due),
     ...consumesQueue(scheduleStream.name, scheduleStream.resolved),
+    ...sendsToAudit,
     ...lastSeen,
   ],
   "sdk-edge": [
@@ -150,6 +155,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
       [],
       flagEventsStream.subjects,
     ),
+    ...sendsToAudit,
     ...lastSeen,
   ],
   "usage-metering": [

@@ -1,17 +1,26 @@
-import type { Json, Transaction } from "@halyard/postgres";
+import type { Json, Sql, Transaction } from "@halyard/postgres";
 import type { AuditEntry } from "./audit-entry.ts";
 
-/** Adds to the audit log, in the transaction of the change that it tells of. */
+/**
+ * Adds entries to the audit log in the transaction of their change. Returns the number of new entries: an entry whose
+ * id exists is skipped.
+ */
 export async function insertAuditEntries(
-  tx: Transaction,
+  tx: Sql | Transaction,
   entries: readonly AuditEntry[],
-): Promise<void> {
-  await tx`
-    insert into changes (id, project_id, environment_id, key_id, action, cause, actor_id,
-      actor_email, state_before, state_after, changed_at)
-    select id, "projectId", "environmentId", "keyId", action, 'manual', (actor ->> 'id')::uuid,
-      actor ->> 'email', before, after, "changedAt"
+): Promise<number> {
+  if (entries.length === 0) return 0;
+  const inserted = await tx`
+    insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id, webhook_id,
+      user_id, action, cause, actor_id, actor_email, api_key_id, state_before, state_after,
+      changed_at)
+    select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId", "webhookId",
+      "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId", before, after,
+      "changedAt"
     from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
-      id uuid, "projectId" uuid, "environmentId" uuid, "keyId" text, action text, actor jsonb,
-      before jsonb, after jsonb, "changedAt" timestamptz)`;
+      id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
+      "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
+      actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
+    on conflict (id) do nothing`;
+  return inserted.count;
 }

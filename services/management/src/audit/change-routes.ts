@@ -5,7 +5,7 @@ import { validate as isUuid } from "uuid";
 import type { Authenticate, Principal } from "../access/principal.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
 import { findProject } from "../projects/project-store.ts";
-import { findChangeSequence, listChanges } from "./change-store.ts";
+import { type AuditLog, findChangeSequence, listChanges } from "./change-store.ts";
 import { changeResource } from "./recorded-change.ts";
 
 /** How many changes are answered when nobody says how many. */
@@ -13,8 +13,9 @@ const usualLimit = 100;
 
 /**
  * The audit log of a project, for its server keys and the operator. A key made with `environment_only`
- * sees the changes that name its own environment. The settings of a flag belong to none, and its creation
- * is told in the environment of the key that created it; so it may see neither.
+ * sees the changes that name its own environment, schedules among them. Settings of flags, webhooks, the project and
+ * users name none, and the creation of a flag names the environment of the key that created it; so it may see none
+ * of these.
  */
 export function registerChangeRoutes(
   app: App,
@@ -29,9 +30,9 @@ export function registerChangeRoutes(
       const project = await findProject(sql, params.projectId);
       if (project === undefined) return noSuchProject();
 
+      const log = { projectId: project.id, organizationId: project.organizationId };
       const { limit = usualLimit, cursor } = query;
-      const beforeSequence =
-        cursor === undefined ? null : await sequenceOfCursor(sql, project.id, cursor);
+      const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
       if (beforeSequence === undefined)
         return refuse(
           "VALIDATION_001",
@@ -40,7 +41,7 @@ export function registerChangeRoutes(
       const { changes, more } = await listChanges(
         sql,
         {
-          projectId: project.id,
+          ...log,
           flagId: query.flag_id,
           environmentId: onlyEnvironmentOf(principal),
         },
@@ -62,10 +63,10 @@ function onlyEnvironmentOf(principal: Principal): string | undefined {
 
 async function sequenceOfCursor(
   sql: Sql,
-  projectId: string,
+  log: AuditLog,
   cursor: string,
 ): Promise<number | undefined> {
   const changeId = readCursor(cursor, isUuid);
   if (changeId === undefined) return undefined;
-  return findChangeSequence(sql, { projectId, changeId });
+  return findChangeSequence(sql, log, changeId);
 }

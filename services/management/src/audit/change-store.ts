@@ -2,35 +2,53 @@ import type { Sql } from "@halyard/postgres";
 import { afterEverySequence, longestPageBytes } from "./page-bounds.ts";
 import type { RecordedChange } from "./recorded-change.ts";
 
-/** Where a change stands in the order of its project's audit log; undefined when it is not in it. */
+/** The audit log of a project, which includes the changes of the organization's users. */
+export type AuditLog = { projectId: string; organizationId: string };
+
+/** Returns the sequence of a change; undefined if it is not in the audit log. */
 export async function findChangeSequence(
   sql: Sql,
-  address: { projectId: string; changeId: string },
+  log: AuditLog,
+  changeId: string,
 ): Promise<number | undefined> {
   const [found] = await sql<{ sequence: number }[]>`
     select sequence from changes
-    where id = ${address.changeId} and project_id = ${address.projectId}`;
+    where id = ${changeId}
+      and (project_id = ${log.projectId} or organization_id = ${log.organizationId})`;
   return found?.sequence;
 }
 
 /**
- * Changes of a project from the newest, or from the one before `beforeSequence`, and whether there are
- * older ones. A page ends early where it would become too long.
+ * Returns changes, newest first, from the newest or the one before `beforeSequence`, and whether there are older ones.
+ * A page ends early where it would become too long. Changes of users are in no page of a flag or an environment.
  */
 export async function listChanges(
   sql: Sql,
-  which: { projectId: string; flagId?: string | undefined; environmentId?: string | undefined },
+  which: AuditLog & { flagId?: string | undefined; environmentId?: string | undefined },
   page: { beforeSequence: number | null; limit: number },
 ): Promise<{ changes: RecordedChange[]; more: boolean }> {
-  const ofFlag = which.flagId === undefined ? sql`` : sql`and change.flag_id = ${which.flagId}`;
+  const { flagId, environmentId } = which;
+  const ofFlag = flagId === undefined ? sql`` : sql`and change.flag_id = ${flagId}`;
   const ofEnvironment =
-    which.environmentId === undefined
-      ? sql``
-      : sql`and change.environment_id = ${which.environmentId}`;
+    environmentId === undefined ? sql`` : sql`and change.environment_id = ${environmentId}`;
+  const upToPage = sql`
+    and change.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
+    order by change.sequence desc
+    limit ${page.limit + 1}`;
+  // Each branch reads its own index in order; one condition with `or` would need a sort.
+  const ofUsers =
+    flagId === undefined && environmentId === undefined
+      ? sql`
+        union all (
+          select * from changes as change
+          where change.organization_id = ${which.organizationId} ${upToPage}
+        )`
+      : sql``;
   const rows = await sql<(RecordedChange & { available: number })[]>`
     select id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
-      environment_id as "environmentId",
+      webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",
       jsonb_build_object('id', actor_id, 'email', actor_email) as actor,
+      api_key_id as "apiKeyId",
       state_before as before, state_after as after, changed_at as "changedAt", available
     from (
       select found.*, count(*) over () as available,
@@ -43,12 +61,14 @@ export async function listChanges(
         ) as bytes_before
       from (
         select *
-        from changes as change
-        where change.project_id = ${which.projectId}
-          ${ofFlag}
-          ${ofEnvironment}
-          and change.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
-        order by change.sequence desc
+        from (
+          (
+            select * from changes as change
+            where change.project_id = ${which.projectId} ${ofFlag} ${ofEnvironment} ${upToPage}
+          )
+          ${ofUsers}
+        ) as either
+        order by sequence desc
         limit ${page.limit + 1}
       ) as found
     ) as measured

@@ -1,7 +1,7 @@
 import type { AuditedChange } from "@halyard/contracts";
 import type { Actor, Cause } from "../flags/occasion.ts";
 
-/** One line of a project's audit log as it is kept, whatever it is about. */
+/** An entry of a project's audit log as stored. */
 export type RecordedChange = {
   id: string;
   action: AuditedChange["action"];
@@ -9,14 +9,17 @@ export type RecordedChange = {
   flagId: string | null;
   flagKey: string | null;
   keyId: string | null;
+  webhookId: string | null;
+  userId: string | null;
   environmentId: string | null;
   actor: Actor;
+  apiKeyId: string | null;
   before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
   changedAt: Date;
 };
 
-/** The same as the API shows it. */
+/** An entry as the API returns it. */
 export function changeResource(change: RecordedChange): AuditedChange {
   return {
     id: change.id,
@@ -25,8 +28,11 @@ export function changeResource(change: RecordedChange): AuditedChange {
     flag_id: change.flagId,
     flag_key: change.flagKey,
     key_id: change.keyId,
+    webhook_id: change.webhookId,
+    user_id: change.userId,
     environment_id: change.environmentId,
     actor: change.actor,
+    api_key_id: change.apiKeyId,
     before: change.before,
     after: change.after,
     changed_at: change.changedAt.toISOString(),

@@ -1,7 +1,7 @@
 import { keyRefusals } from "@halyard/api-keys";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
-import { actorOf } from "../audit/attribution.ts";
+import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
@@ -35,12 +35,12 @@ export function createEnvironmentChanges(options: {
       // The lock lets one environment through at a time, so that the limit is exact.
       const project = await lockProject(tx, projectId);
       if (project === undefined) return noSuchProject();
-      const [actor, environmentCount] = await Promise.all([
-        actorOf(tx, principal),
+      const [attribution, environmentCount] = await Promise.all([
+        attributionOf(tx, principal),
         countEnvironments(tx, project.id),
       ]);
       const decision = decideCreateEnvironment({ project, environmentCount }, request, {
-        actor,
+        ...attribution,
         cause: "manual",
         now: options.now(),
         newId: options.newId,
@@ -55,7 +55,7 @@ export function createEnvironmentChanges(options: {
       await insertAuditEntries(tx, decision.audit);
       write.publish(decision.messages);
       const { organizationId } = project;
-      await fills.start(write, { environment, organizationId, createdBy: actor.id });
+      await fills.start(write, { environment, organizationId, createdBy: attribution.actor.id });
       return environment;
     },
   };

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
+import type { AuditEntry } from "../audit/audit-entry.ts";
 import { entryOf, eventMessage } from "../outbox/outbox-message.ts";
-import type { AuditEntry, Decision } from "./decision.ts";
+import type { Decision } from "./decision.ts";
 import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
 import { flagEntry } from "./flag-entry.ts";
 import { flagEvent } from "./flag-event.ts";

@@ -1,3 +1,4 @@
+import type { AuditEntry } from "../audit/audit-entry.ts";
 import type { OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Flag, FlagState } from "./flag.ts";
 import type { Cause } from "./occasion.ts";
@@ -23,21 +24,5 @@ export type HistoryEntry = {
   targetingRules: FlagState["targetingRules"];
   changeType: Cause;
   changedBy: string;
-  changedAt: Date;
-};
-
-/** One line of the project's audit log. */
-export type AuditEntry = {
-  id: string;
-  projectId: string;
-  environmentId: string | null;
-  flagId: string;
-  flagKey: string;
-  action: "created" | "settings" | "state" | "deleted";
-  cause: Cause;
-  actorId: string;
-  actorEmail: string;
-  before: Record<string, unknown> | null;
-  after: Record<string, unknown> | null;
   changedAt: Date;
 };

@@ -18,7 +18,7 @@ import {
   readStates,
   updateFlag,
 } from "./flag-store.ts";
-import type { Cause, Occasion } from "./occasion.ts";
+import type { Author, Cause, Occasion } from "./occasion.ts";
 import { holdEnvironments, readActor } from "./project-store.ts";
 
 /**
@@ -27,7 +27,7 @@ import { holdEnvironments, readActor } from "./project-store.ts";
  */
 export type ChangeRequest = {
   place: FlagPlace;
-  userId: string;
+  author: Author;
   cause: Cause;
   /** Looks at what is there before it is changed; a refusal leaves everything as it was. */
   permit: (current: { flag: Flag; state: FlagState }) => Refusal | undefined;
@@ -39,7 +39,7 @@ export type FlagChanges = {
   create(
     write: Write,
     place: { organizationId: string; projectId: string; environmentId: string },
-    userId: string,
+    author: Author,
     request: CreateFlag,
   ): Promise<FlagAndState | Refusal>;
   change(
@@ -57,9 +57,9 @@ export type FlagChanges = {
 export function createFlagChanges(options: { now: () => Date; newId: () => string }): FlagChanges {
   const fills = createEnvironmentFills(options);
 
-  async function occasionOf(write: Write, userId: string, cause: Cause): Promise<Occasion> {
-    const actor = await readActor(write.tx, userId);
-    return { actor, cause, now: options.now(), newId: options.newId };
+  async function occasionOf(write: Write, author: Author, cause: Cause): Promise<Occasion> {
+    const actor = await readActor(write.tx, author.userId);
+    return { actor, apiKeyId: author.apiKeyId, cause, now: options.now(), newId: options.newId };
   }
 
   async function lockPermitted(
@@ -77,11 +77,11 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
   }
 
   return {
-    async create(write, place, userId, request) {
+    async create(write, place, author, request) {
       const environments = await holdEnvironments(write.tx, place.projectId);
       const environment = environments.find(({ id }) => id === place.environmentId);
       if (environment === undefined) return noSuchFlag();
-      const occasion = await occasionOf(write, userId, "manual");
+      const occasion = await occasionOf(write, author, "manual");
       const decision = decideCreate({ ...place, environments, environment }, request, occasion);
       if (!(await insertFlag(write.tx, decision)))
         return refuse(
@@ -95,7 +95,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     async change(write, request, settings) {
       const [current, occasion] = await Promise.all([
         lockPermitted(write, request),
-        occasionOf(write, request.userId, request.cause),
+        occasionOf(write, request.author, request.cause),
       ]);
       if ("refused" in current) return current;
       const decision = decideChange(current, settings, occasion);
@@ -107,7 +107,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     async rollBack(write, request) {
       const [current, occasion] = await Promise.all([
         lockPermitted(write, request),
-        occasionOf(write, request.userId, "rollback"),
+        occasionOf(write, request.author, "rollback"),
       ]);
       if ("refused" in current) return current;
       // Read under the flag's lock, so that no other change comes between what is read and written.
@@ -122,7 +122,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       await holdEnvironments(write.tx, request.place.projectId);
       const current = await lockPermitted(write, request);
       if ("refused" in current) return current;
-      const occasion = await occasionOf(write, request.userId, request.cause);
+      const occasion = await occasionOf(write, request.author, request.cause);
       const states = await readStates(write.tx, current.flag.id);
       const decision = decideDelete({ ...current, states }, occasion);
       await deleteFlag(write.tx, decision);

@@ -12,6 +12,7 @@ import {
   registerRoute,
 } from "@halyard/service";
 import type { AuthenticateKey } from "../access/principal.ts";
+import { authorOf } from "../audit/attribution.ts";
 import { longestPageBytes } from "../audit/page-bounds.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
@@ -43,7 +44,7 @@ export function registerFlagRoutes(
       writer((write) =>
         answerOnce(write, contract.createFlag, input, principal, async () => {
           const { key } = principal;
-          const created = await changes.create(write, key, key.userId, input.body);
+          const created = await changes.create(write, key, authorOf(key), input.body);
           if (isRefusal(created)) return created;
           const { flag, state } = created;
           return answer.created(pathOf(flag), flagResource(flag, state, null), {
@@ -88,7 +89,7 @@ export function registerFlagRoutes(
           write,
           {
             place: { ...key, flagId: params.id },
-            userId: key.userId,
+            author: authorOf(key),
             cause: "manual",
             permit: ({ flag }) =>
               checkMayChangeSettings(key, flag, body) ??
@@ -107,7 +108,7 @@ export function registerFlagRoutes(
       writer(async (write): Promise<Answer | Refusal> => {
         const removed = await changes.remove(write, {
           place: { ...key, flagId: params.id },
-          userId: key.userId,
+          author: authorOf(key),
           cause: "manual",
           permit: ({ flag }) =>
             checkMayDelete(key) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag)),

@@ -10,6 +10,7 @@ import {
   registerRoute,
 } from "@halyard/service";
 import type { AuthenticateKey } from "../access/principal.ts";
+import { authorOf } from "../audit/attribution.ts";
 import type { Writer } from "../outbox/write.ts";
 import { checkRules } from "./check-rules.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
@@ -45,7 +46,7 @@ export function registerFlagStateRoutes(
           write,
           {
             place: { ...key, flagId: params.flagId, environmentId: params.envId },
-            userId: key.userId,
+            author: authorOf(key),
             cause: "manual",
             permit: ({ state }) =>
               checkKeyEnvironment(key, state.environmentId) ??

@@ -1,5 +1,6 @@
 import type { Json, Sql, Transaction } from "@halyard/postgres";
-import type { AuditEntry, Decision, HistoryEntry } from "./decision.ts";
+import { insertAuditEntries } from "../audit/audit-store.ts";
+import type { Decision, HistoryEntry } from "./decision.ts";
 import { type Flag, type FlagEnvironment, type FlagState, initialSettings } from "./flag.ts";
 
 /** Flags and their states in PostgreSQL. */
@@ -216,7 +217,7 @@ export async function insertStates(tx: Transaction, states: readonly FlagState[]
 }
 
 async function insertRecords(tx: Transaction, decision: Decision): Promise<void> {
-  await Promise.all([insertHistory(tx, decision.history), insertAudit(tx, decision.audit)]);
+  await Promise.all([insertHistory(tx, decision.history), insertAuditEntries(tx, decision.audit)]);
 }
 
 export async function insertHistory(
@@ -232,19 +233,6 @@ export async function insertHistory(
     from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
       id uuid, "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
       "targetingRules" jsonb, "changeType" text, "changedBy" uuid, "changedAt" timestamptz)`;
-}
-
-async function insertAudit(tx: Transaction, entries: readonly AuditEntry[]): Promise<void> {
-  if (entries.length === 0) return;
-  await tx`
-    insert into changes (id, project_id, environment_id, flag_id, flag_key, action, cause,
-      actor_id, actor_email, state_before, state_after, changed_at)
-    select id, "projectId", "environmentId", "flagId", "flagKey", action, cause, "actorId",
-      "actorEmail", before, after, "changedAt"
-    from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
-      id uuid, "projectId" uuid, "environmentId" uuid, "flagId" uuid, "flagKey" text, action text,
-      cause text, "actorId" uuid, "actorEmail" text, before jsonb, after jsonb,
-      "changedAt" timestamptz)`;
 }
 
 function fromRow(row: Row): FlagInEnvironment {

@@ -1,13 +1,18 @@
-/** Who makes a change, when, and by which way. */
-export type Occasion = {
-  actor: Actor;
+/** The author, time and cause of a change. */
+export type Occasion = Attribution & {
   cause: Cause;
   now: Date;
   /** A new UUID of version 7. */
   newId: () => string;
 };
 
-/** The user to whom a change is attributed. */
+/** The actor of a change, and the API key used; null for the operator and for scheduled changes. */
+export type Attribution = { actor: Actor; apiKeyId: string | null };
+
+/** The author of a change, whose e-mail address is not read yet. */
+export type Author = { userId: string; apiKeyId: string | null };
+
+/** The author of a change. */
 export type Actor = { id: string; email: string };
 
 export type Cause = "manual" | "scheduled" | "rollback";

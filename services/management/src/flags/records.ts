@@ -1,4 +1,5 @@
-import type { AuditEntry, HistoryEntry } from "./decision.ts";
+import type { AuditEntry } from "../audit/audit-entry.ts";
+import type { HistoryEntry } from "./decision.ts";
 import type { Flag, FlagState } from "./flag.ts";
 import { stateInEvent } from "./flag-event.ts";
 import type { Occasion } from "./occasion.ts";
@@ -22,7 +23,7 @@ export function historyEntry(
 }
 
 export function auditEntry(
-  action: AuditEntry["action"],
+  action: "created" | "settings" | "state" | "deleted",
   about: {
     flag: Flag;
     environmentId: string | null;
@@ -40,8 +41,8 @@ export function auditEntry(
     flagKey: about.flag.key,
     action,
     cause: occasion.cause,
-    actorId: occasion.actor.id,
-    actorEmail: occasion.actor.email,
+    actor: occasion.actor,
+    apiKeyId: occasion.apiKeyId,
     before: about.before,
     after: about.after,
     changedAt: about.at,

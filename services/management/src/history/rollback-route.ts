@@ -2,6 +2,7 @@ import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { type App, answer, isRefusal, registerRoute } from "@halyard/service";
 import type { AuthenticateKey } from "../access/principal.ts";
+import { authorOf } from "../audit/attribution.ts";
 import type { FlagChanges } from "../flags/flag-changes.ts";
 import { etagOf, pathOfState } from "../flags/flag-resource.ts";
 import { checkIfMatch } from "../flags/precondition.ts";
@@ -29,7 +30,7 @@ export function registerRollbackRoute(
           const { key } = principal;
           const rolledBack = await changes.rollBack(write, {
             place: { ...key, flagId: params.flagId, environmentId: params.envId },
-            userId: key.userId,
+            author: authorOf(key),
             permit: ({ state }) =>
               checkKeyEnvironment(key, state.environmentId) ??
               checkIfMatch(request.ifMatch, state, pathOfState(state)),

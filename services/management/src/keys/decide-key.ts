@@ -164,7 +164,7 @@ function keyMessage(key: Key, { now }: Occasion): OutboxMessage {
 }
 
 function keyAudit(
-  action: AuditEntry["action"],
+  action: "key_issued" | "key_rotated" | "key_revoked",
   before: Key | null,
   after: Key,
   occasion: Occasion,
@@ -175,7 +175,9 @@ function keyAudit(
     environmentId: after.environmentId,
     keyId: after.id,
     action,
+    cause: occasion.cause,
     actor: occasion.actor,
+    apiKeyId: occasion.apiKeyId,
     before: before && auditedKey(before),
     after: auditedKey(after),
     changedAt: occasion.now,

@@ -36,6 +36,7 @@ export async function revokeDemoKeys(
   for (const projectId of projects) await lockKeysOf(write.tx, projectId);
   const keys = await lockWorkingKeysOfUser(write.tx, demoUserEmail);
   if (keys.length === 0) return keys;
-  await carryOut(write, decideRevoke(keys, { ...context, actor: operatorActor, cause: "manual" }));
+  const occasion = { ...context, actor: operatorActor, apiKeyId: null, cause: "manual" } as const;
+  await carryOut(write, decideRevoke(keys, occasion));
   return keys;
 }

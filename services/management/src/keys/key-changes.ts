@@ -3,7 +3,7 @@ import type { IssueKey } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
 import type { Principal } from "../access/principal.ts";
-import { actorOf } from "../audit/attribution.ts";
+import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { noSuchEnvironment } from "../environments/environment-access.ts";
 import type { Occasion } from "../flags/occasion.ts";
@@ -55,8 +55,8 @@ export function createKeyChanges(options: {
   allowDemoUser: boolean;
 }): KeyChanges {
   async function occasionOf(write: Write, principal: Principal): Promise<Occasion> {
-    const actor = await actorOf(write.tx, principal);
-    return { actor, cause: "manual", now: options.now(), newId: options.newId };
+    const attribution = await attributionOf(write.tx, principal);
+    return { ...attribution, cause: "manual", now: options.now(), newId: options.newId };
   }
 
   /**

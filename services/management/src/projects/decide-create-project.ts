@@ -50,12 +50,30 @@ export function decideCreateProject(
     project,
     environments,
     organization: changed.organization,
-    audit: environments.map((environment) => environmentCreated(environment, occasion)),
+    audit: [
+      projectCreated(project, occasion),
+      ...environments.map((environment) => environmentCreated(environment, occasion)),
+    ],
     messages: [
       ...changed.messages,
       entryOf(projectEntry(project)),
       ...environments.map((each) => entryOf(environmentEntry({ ...each, organizationId }))),
     ],
+  };
+}
+
+function projectCreated(project: Project, occasion: Occasion): AuditEntry {
+  return {
+    id: occasion.newId(),
+    projectId: project.id,
+    environmentId: null,
+    action: "project_created",
+    cause: occasion.cause,
+    actor: occasion.actor,
+    apiKeyId: occasion.apiKeyId,
+    before: null,
+    after: { name: project.name },
+    changedAt: project.createdAt,
   };
 }
 

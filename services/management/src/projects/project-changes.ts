@@ -1,7 +1,7 @@
 import type { PlanLimits } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
-import { actorOf } from "../audit/attribution.ts";
+import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { insertEnvironments } from "../environments/environment-store.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
@@ -31,8 +31,8 @@ export function createProjectChanges(options: {
       // The organization's lock lets one project through at a time, so that the limit is exact.
       const current = await lockOrganization(tx, organizationId);
       if (current === undefined) return noSuchOrganization();
-      const actor = await actorOf(tx, principal);
-      const occasion = { actor, cause: "manual", now: now(), newId } as const;
+      const attribution = await attributionOf(tx, principal);
+      const occasion = { ...attribution, cause: "manual", now: now(), newId } as const;
       const decision = decideCreateProject(current, request, { plans, occasion });
       if (isRefusal(decision)) return decision;
       if (!(await insertProject(tx, decision.project)))

@@ -55,7 +55,7 @@ export function createDueChanges(options: {
           flagId: due.flag_id,
           environmentId: due.environment_id,
         },
-        userId: due.user_id,
+        author: { userId: due.user_id, apiKeyId: null },
         cause: "scheduled",
         permit: ({ state }) => {
           before = state;

@@ -2,6 +2,8 @@ import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { type App, answer, refuse, registerRoute } from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
+import { attributionOf } from "../audit/attribution.ts";
+import { insertAuditEntries } from "../audit/audit-store.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { findOrganization } from "../organizations/organization-store.ts";
@@ -47,6 +49,19 @@ export function registerUserRoutes(
             createdAt: now(),
           };
           await insertUser(write.tx, user);
+          await insertAuditEntries(write.tx, [
+            {
+              id: newId(),
+              organizationId: user.organizationId,
+              userId: user.id,
+              action: "user_created",
+              cause: "manual",
+              ...(await attributionOf(write.tx, principal)),
+              before: null,
+              after: auditedUser(user),
+              changedAt: user.createdAt,
+            },
+          ]);
           return answer.created(
             `/api/v1/organizations/${organization.id}/users/${user.id}`,
             userResource(user),
@@ -74,6 +89,11 @@ export function registerUserRoutes(
       return answer.ok(userResource(user));
     },
   });
+}
+
+/** A user in the audit log. */
+function auditedUser({ email, name }: User): Record<string, unknown> {
+  return { email, name };
 }
 
 function userResource(user: User): contract.User {
