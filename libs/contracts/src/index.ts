@@ -4,6 +4,7 @@ export * from "./edge-reports.ts";
 export * from "./events.ts";
 export * from "./flag-age.ts";
 export * from "./http/changes.ts";
+export * from "./http/error-body-for.ts";
 export * from "./http/errors.ts";
 export * from "./http/flags.ts";
 export * from "./http/history.ts";
