@@ -16,7 +16,9 @@ export function describeProblem(errors: readonly ErrorObject[]): string {
  */
 function decisive(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1);
-  if (last?.keyword !== "anyOf") return last;
+  // ajv adds it to what the branch found wrong.
+  if (last?.keyword === "if") return decisive(errors.slice(0, -1));
+  if (last?.keyword !== "anyOf" || requirementOf(last) !== undefined) return last;
   const isOfKind = (error: ErrorObject) =>
     error.keyword !== "type" || error.instancePath !== last.instancePath;
   const ofItsKind = errors.slice(0, -1).filter(isOfKind);
@@ -51,10 +53,18 @@ function expectationOf(error: ErrorObject): string {
         : "must be an ISO 8601 instant that exists, such as 2027-01-31T09:00:00Z or 2027-01-31T10:00:00+01:00";
     case "pattern":
     case "minProperties":
-      return (error.parentSchema?.description as string | undefined) ?? `${error.message}`;
+    case "anyOf":
+    case "not":
+      return requirementOf(error) ?? `${error.message}`;
     default:
       return error.message ?? "is not valid";
   }
+}
+
+/** The schema's own words, where its description says what the value must be. */
+function requirementOf({ parentSchema }: ErrorObject): string | undefined {
+  const description = parentSchema?.description as string | undefined;
+  return description?.startsWith("must ") === true ? description : undefined;
 }
 
 function orList(words: readonly string[]): string {

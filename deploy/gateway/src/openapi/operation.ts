@@ -2,6 +2,7 @@ import { type Access, type RouteContract, tellsWhatIsLeft } from "@halyard/contr
 import type { z } from "zod";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
+import { parameterExample } from "./examples.ts";
 import { headerRef, limitHeaders, parameterRef, userHeaders } from "./headers.ts";
 
 /** Which credentials open a route; any one of them does. */
@@ -58,13 +59,17 @@ function fieldsOf(
     name,
     in: place,
     required: required.includes(name),
+    ...(required.includes(name) ? parameterExample(name) : {}),
     schema: field,
   }));
 }
 
-function requestBodyOf({ body, bodyOptional }: RouteContract, components: Components): JsonObject {
+function requestBodyOf(
+  { body, bodyOptional, example }: RouteContract,
+  components: Components,
+): JsonObject {
   if (body === undefined) return {};
-  const content = { "application/json": { schema: components.refer(body) } };
+  const content = { "application/json": { schema: components.refer(body), example } };
   return { requestBody: { required: bodyOptional !== true, content } };
 }
 

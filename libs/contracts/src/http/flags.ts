@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { RolloutPercentage, TargetingRules } from "../rules.ts";
+import {
+  furtherRuleLimits,
+  RolloutPercentage,
+  TargetingRules,
+  TargetingRulesInput,
+} from "../rules.ts";
 import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -53,7 +58,7 @@ const stateSettings = {
   rollout_percentage: RolloutPercentage.optional().describe(
     "How many of the users get the flag: of all of them without rules, else of those of each rule that has no percentage of its own. Raising it takes nobody out",
   ),
-  targeting_rules: TargetingRules.optional().describe(
+  targeting_rules: TargetingRulesInput.optional().describe(
     "In order: the first rule whose conditions all hold decides, and a rule without conditions is for everyone. Without `value: false` its users get the flag, within its percentage; users whom no rule matches do not. `GET /api/v1/operators` says what conditions can ask. All rules together are at most 480 KiB as JSON",
   ),
 };
@@ -78,6 +83,18 @@ export type UpdateFlag = z.infer<typeof UpdateFlag>;
 export const UpdateFlagState = z.strictObject(stateSettings);
 export type UpdateFlagState = z.infer<typeof UpdateFlagState>;
 
+const rulesExample = [
+  {
+    name: "20 % of Germany, Austria and Switzerland",
+    conditions: [{ attribute: "country", operator: "in" as const, value: ["DE", "AT", "CH"] }],
+    rollout_percentage: 20,
+  },
+  {
+    name: "Staff",
+    conditions: [{ attribute: "email", operator: "ends_with" as const, value: "@example.com" }],
+  },
+];
+
 const flags = "/api/v1/flags";
 const flag = `${flags}/:id`;
 const state = `${flags}/:flagId/environments/:envId`;
@@ -91,9 +108,15 @@ export const createFlag = defineRoute({
   method: "POST",
   path: flags,
   summary: "Create a flag",
-  description:
-    "It exists in every environment of the project at once: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set it in the key's environment.",
+  description: `It exists in every environment of the project at once: disabled, rollout 100, no rules. \`enabled\`, \`rollout_percentage\` and \`targeting_rules\` set it in the key's environment. ${furtherRuleLimits}`,
   body: CreateFlag,
+  example: {
+    key: "new-checkout",
+    name: "New checkout",
+    description: "The checkout in one page",
+    enabled: true,
+    targeting_rules: rulesExample,
+  },
   idempotent: true,
   success: { status: 201, description: "The flag", body: Flag },
   errors: ["CONFLICT_001"],
@@ -136,7 +159,9 @@ export const updateFlag = defineRoute({
   path: flag,
   params: FlagParams,
   summary: "Change a flag's settings, or its state in the key's environment",
+  description: furtherRuleLimits,
   body: UpdateFlag,
+  example: { enabled: true, rollout_percentage: 25 },
   conditional: true,
   success: { status: 200, description: "The flag as it is now", body: Flag },
   errors: ["CONFLICT_003"],
@@ -172,7 +197,9 @@ export const updateFlagState = defineRoute({
   path: state,
   params: StateParams,
   summary: "Change a flag's state in an environment",
+  description: furtherRuleLimits,
   body: UpdateFlagState,
+  example: { enabled: true, targeting_rules: rulesExample },
   conditional: true,
   success: { status: 200, description: "The state as it is now", body: FlagState },
   errors: ["CONFLICT_003"],

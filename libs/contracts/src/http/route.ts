@@ -43,6 +43,8 @@ export type RouteContract<
   query: Q;
   /** Absent: the route takes no body. */
   body?: B;
+  /** A body that works when it is sent, for the OpenAPI document. */
+  example?: unknown;
   /** A body that may be left out altogether. */
   bodyOptional?: boolean;
   /** The user's context is read from the `X-User-…` headers. */
