@@ -3,6 +3,7 @@ export * from "./demo-user.ts";
 export * from "./edge-reports.ts";
 export * from "./events.ts";
 export * from "./flag-age.ts";
+export * from "./http/cache-headers.ts";
 export * from "./http/changes.ts";
 export * from "./http/errors.ts";
 export * from "./http/example-ids.ts";

@@ -8,7 +8,7 @@ import {
 } from "@halyard/contracts";
 import { answerableErrors } from "@halyard/service";
 import type { Components, JsonObject } from "./components.ts";
-import { headerRef, limitHeaders } from "./headers.ts";
+import { commonHeaders, headerRef, limitHeaders, optionalCacheHeaders } from "./headers.ts";
 
 /** When each error is answered, for people who meet it. */
 const explanations: Readonly<Record<ErrorCode, string>> = {
@@ -66,7 +66,8 @@ function response(
   return {
     description: codes.map((code) => `${code}: ${explanations[code]}`).join(". "),
     headers: {
-      "X-Request-Id": headerRef("X-Request-Id"),
+      ...commonHeaders,
+      ...optionalCacheHeaders,
       ...headers,
       ...(tellsLimits ? limitHeaders : {}),
     },
@@ -97,7 +98,7 @@ export function errorsByStatus(contract: RouteContract, components: Components):
 /** The error responses of an operation that have a shape of their own, by status. */
 export function ownErrorsOf(contract: RouteContract, components: Components): JsonObject {
   const headers = {
-    "X-Request-Id": headerRef("X-Request-Id"),
+    ...commonHeaders,
     ...(tellsWhatIsLeft(contract) ? limitHeaders : {}),
   };
   return Object.fromEntries(

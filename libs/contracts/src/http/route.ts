@@ -53,6 +53,8 @@ export type RouteContract<
   conditional?: boolean;
   /** `Idempotency-Key` is honoured. */
   idempotent?: boolean;
+  /** The value of `Cache-Control`, where it is not the one of the route's kind. */
+  cacheControl?: string;
   /** `If-None-Match` is honoured: who has the present answer gets 304 without a body. */
   revalidated?: boolean;
   success: {
