@@ -1,5 +1,6 @@
 export { operatorNames, parseInstant } from "@halyard/evaluation";
 export * from "./demo-user.ts";
+export { wholeDocument } from "./describe-problem.ts";
 export * from "./edge-reports.ts";
 export * from "./events.ts";
 export * from "./flag-age.ts";

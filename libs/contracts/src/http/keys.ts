@@ -66,6 +66,7 @@ export const issueKey = defineRoute({
     "The answer is the only one that ever carries `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.",
   body: IssueKey,
   idempotent: true,
+  carriesKey: true,
   success: { status: 201, description: "The key", body: IssuedApiKey },
 });
 
@@ -105,6 +106,7 @@ export const rotateKey = defineRoute({
   body: RotateKey,
   bodyOptional: true,
   idempotent: true,
+  carriesKey: true,
   success: { status: 201, description: "The new key", body: IssuedApiKey },
   errors: ["CONFLICT_001"],
 });

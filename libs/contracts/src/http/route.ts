@@ -51,6 +51,8 @@ export type RouteContract<
   conditional?: boolean;
   /** `Idempotency-Key` is honoured. */
   idempotent?: boolean;
+  /** A successful answer contains an API key, so that no cache may store it. */
+  carriesKey?: boolean;
   /** `If-None-Match` is honoured: who has the present answer gets 304 without a body. */
   revalidated?: boolean;
   success: {
