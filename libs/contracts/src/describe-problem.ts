@@ -1,11 +1,13 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
 
+/** Names the whole document in messages: its JSON pointer is the empty string (RFC 6901). */
+export const wholeDocument = '"" (the whole document)';
+
 /** Says what is wrong with a value by JSON pointer, without repeating the value itself. */
 export function describeProblem(errors: readonly ErrorObject[]): string {
   const problem = decisive(errors);
-  if (problem === undefined) return "/ is not valid";
-  const at = problem.instancePath === "" ? "/" : problem.instancePath;
-  return `${pointerOf(problem, at)} ${expectationOf(problem)}`;
+  if (problem === undefined) return `${wholeDocument} is not valid`;
+  return `${pointerOf(problem) || wholeDocument} ${expectationOf(problem)}`;
 }
 
 /**
@@ -27,12 +29,11 @@ function decisive(errors: readonly ErrorObject[]): ErrorObject | undefined {
   return { ...last, keyword: "type", params: { type: types } };
 }
 
-function pointerOf(error: ErrorObject, at: string): string {
-  const base = at === "/" ? "" : at;
-  if (error.keyword === "required") return `${base}/${escapePointer(error.params.missingProperty)}`;
-  if (error.keyword === "additionalProperties")
-    return `${base}/${escapePointer(error.params.additionalProperty)}`;
-  return at;
+function pointerOf({ instancePath, keyword, params }: ErrorObject): string {
+  if (keyword === "required") return `${instancePath}/${escapePointer(params.missingProperty)}`;
+  if (keyword === "additionalProperties")
+    return `${instancePath}/${escapePointer(params.additionalProperty)}`;
+  return instancePath;
 }
 
 function expectationOf(error: ErrorObject): string {

@@ -1,5 +1,6 @@
 export { operatorNames, parseInstant } from "@halyard/evaluation";
 export * from "./demo-user.ts";
+export { wholeDocument } from "./describe-problem.ts";
 export * from "./edge-reports.ts";
 export * from "./events.ts";
 export * from "./flag-age.ts";
@@ -27,6 +28,7 @@ export * from "./nats/users-configuration.ts";
 export * from "./plans.ts";
 export * from "./quota.ts";
 export * from "./rules.ts";
+export * from "./rules-input.ts";
 export * from "./schedule-messages.ts";
 export * from "./snapshot.ts";
 export * from "./stream-leases.ts";

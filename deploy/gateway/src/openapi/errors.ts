@@ -28,6 +28,7 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
 
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   AUTH_001: { "WWW-Authenticate": headerRef("WWW-Authenticate") },
+  CONFLICT_001: { Location: headerRef("Location") },
   CONFLICT_003: { ETag: headerRef("ETag") },
   RATE_001: { "Retry-After": headerRef("Retry-After") },
   SERVER_002: { "Retry-After": headerRef("Retry-After") },

@@ -10,7 +10,11 @@ export const answerHeaders: JsonObject = {
     schema: text,
   },
   ETag: { description: "Names what was answered, for a conditional request", schema: text },
-  Location: { description: "Where the new resource is", schema: text },
+  Location: {
+    description:
+      "Path of the new resource; on a 409 for a taken flag key, of the flag that has the key",
+    schema: text,
+  },
   "Retry-After": {
     description:
       "Seconds after which to try again. Absent where time alone does not help, as when all streams of the plan are open or all its projects are there",

@@ -1,10 +1,6 @@
 import { z } from "zod";
-import {
-  furtherRuleLimits,
-  RolloutPercentage,
-  TargetingRules,
-  TargetingRulesInput,
-} from "../rules.ts";
+import { RolloutPercentage, TargetingRules } from "../rules.ts";
+import { furtherRuleLimits, TargetingRulesInput } from "../rules-input.ts";
 import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -131,6 +127,10 @@ export const listFlags = defineRoute({
   description:
     "Without `limit`, all flags are sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. A connection that closes before the end of the body means that the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags where their rules are very long; `next_cursor` says whether there is another page.",
   query: z.strictObject({
+    key: z
+      .string()
+      .optional()
+      .describe("Only the flag with this key. The list is empty without one"),
     limit: z.int().min(1).max(1000).optional(),
     cursor: z.string().max(400).optional(),
   }),
@@ -148,6 +148,9 @@ export const getFlag = defineRoute({
   path: flag,
   params: FlagParams,
   summary: "Read a flag",
+  description:
+    "The ETag depends on everything in the answer. `If-Match` compares its version alone, so the ETag of a read can be sent with a change.",
+  revalidated: true,
   success: { status: 200, description: "The flag", body: Flag },
 });
 

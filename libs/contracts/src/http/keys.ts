@@ -72,6 +72,7 @@ export const issueKey = defineRoute({
     user_id: exampleIds.userId,
   },
   idempotent: true,
+  carriesKey: true,
   success: { status: 201, description: "The key", body: IssuedApiKey },
 });
 
@@ -112,6 +113,7 @@ export const rotateKey = defineRoute({
   example: { overlap_seconds: 3_600 },
   bodyOptional: true,
   idempotent: true,
+  carriesKey: true,
   success: { status: 201, description: "The new key", body: IssuedApiKey },
   errors: ["CONFLICT_001"],
 });

@@ -55,6 +55,8 @@ export type RouteContract<
   idempotent?: boolean;
   /** The value of `Cache-Control`, where it is not the one of the route's kind. */
   cacheControl?: string;
+  /** A successful answer contains an API key, so that no cache may store it. */
+  carriesKey?: boolean;
   /** `If-None-Match` is honoured: who has the present answer gets 304 without a body. */
   revalidated?: boolean;
   success: {
