@@ -3,6 +3,7 @@ export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.t
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { ConfigurationError } from "./configuration-error.ts";
+export { hasDuplicateMembers } from "./duplicate-members.ts";
 export { namesTag } from "./entity-tag.ts";
 export {
   type DocumentedVariable,

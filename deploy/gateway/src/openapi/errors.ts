@@ -9,7 +9,7 @@ import {
 } from "@halyard/contracts";
 import { answerableErrors } from "@halyard/service";
 import type { Components, JsonObject } from "./components.ts";
-import { headerRef, limitHeaders } from "./headers.ts";
+import { commonHeaders, headerRef, limitHeaders, optionalCacheHeaders } from "./headers.ts";
 
 /** When each error is answered, for people who meet it. */
 const explanations: Readonly<Record<ErrorCode, string>> = {
@@ -29,6 +29,7 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
 
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   AUTH_001: { "WWW-Authenticate": headerRef("WWW-Authenticate") },
+  CONFLICT_001: { Location: headerRef("Location") },
   CONFLICT_003: { ETag: headerRef("ETag") },
   RATE_001: { "Retry-After": headerRef("Retry-After") },
   SERVER_002: { "Retry-After": headerRef("Retry-After") },
@@ -81,7 +82,8 @@ function response(
   return {
     description: codes.map((code) => `${code}: ${explanations[code]}`).join(". "),
     headers: {
-      "X-Request-Id": headerRef("X-Request-Id"),
+      ...commonHeaders,
+      ...optionalCacheHeaders,
       ...headers,
       ...(tellsLimits ? limitHeaders : {}),
     },
@@ -112,7 +114,7 @@ export function errorsByStatus(contract: RouteContract, components: Components):
 /** The error responses of an operation that have a shape of their own, by status. */
 export function ownErrorsOf(contract: RouteContract, components: Components): JsonObject {
   const headers = {
-    "X-Request-Id": headerRef("X-Request-Id"),
+    ...commonHeaders,
     ...(tellsWhatIsLeft(contract) ? limitHeaders : {}),
   };
   return Object.fromEntries(

@@ -1,3 +1,4 @@
+import { cacheHeadersOf, type RouteContract } from "@halyard/contracts";
 import type { JsonObject } from "./components.ts";
 
 /** Headers of answers, and headers that requests may have, each described once. */
@@ -9,7 +10,11 @@ export const answerHeaders: JsonObject = {
     schema: text,
   },
   ETag: { description: "Names what was answered, for a conditional request", schema: text },
-  Location: { description: "Where the new resource is", schema: text },
+  Location: {
+    description:
+      "Path of the new resource; on a 409 for a taken flag key, of the flag that has the key",
+    schema: text,
+  },
   "Retry-After": {
     description:
       "Seconds after which to try again. Absent where time alone does not help, as when all streams of the plan are open or all its projects are there",
@@ -25,6 +30,9 @@ export const answerHeaders: JsonObject = {
       'Of each limit what remains, `r`, and the seconds `t` until it is whole again, or, when nothing remains, until there is more: `"monthly";r=2871045;t=1036800`. `sse` and `projects` have no `t`: nobody knows when a stream closes, or a project goes',
     schema: text,
   },
+  "Cache-Control": { description: "Who may store the answer", schema: text },
+  Vary: { description: "The request headers that the answer depends on", schema: text },
+  "X-Content-Type-Options": { description: "Always `nosniff`", schema: text },
   "WWW-Authenticate": { description: "Always `Bearer`", schema: text },
 };
 
@@ -55,14 +63,6 @@ export const requestHeaderParameters: JsonObject = {
   ),
 };
 
-/** The headers that say who the user is. */
-export const userHeaders = [
-  "X-User-Context",
-  "X-User-ID",
-  "X-User-Email",
-  "X-User-Attributes",
-] as const;
-
 function header(name: string, description: string, schema: JsonObject): JsonObject {
   return { name, in: "header", required: false, description, schema };
 }
@@ -72,6 +72,32 @@ export const limitHeaders: JsonObject = {
   "RateLimit-Policy": headerRef("RateLimit-Policy"),
   RateLimit: headerRef("RateLimit"),
 };
+
+/** Headers that any answer can have. */
+export const commonHeaders: JsonObject = {
+  "X-Request-Id": headerRef("X-Request-Id"),
+  "X-Content-Type-Options": headerRef("X-Content-Type-Options"),
+};
+
+/** Headers of the errors of reads, which say who may store them. */
+export const optionalCacheHeaders: JsonObject = {
+  "Cache-Control": headerRef("Cache-Control"),
+  Vary: headerRef("Vary"),
+};
+
+/** The cache headers of a route's successful answers, with their values. */
+export function cacheHeaders(contract: RouteContract): JsonObject {
+  return Object.fromEntries(
+    Object.entries(cacheHeadersOf(contract)).map(([name, value]) => [
+      name,
+      {
+        description: (answerHeaders[name] as { description: string }).description,
+        required: true,
+        schema: { type: "string", const: value },
+      },
+    ]),
+  );
+}
 
 export function headerRef(name: string): JsonObject {
   return { $ref: `#/components/headers/${name}` };

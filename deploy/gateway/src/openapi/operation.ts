@@ -1,8 +1,9 @@
-import { type Access, type RouteContract, tellsWhatIsLeft } from "@halyard/contracts";
+import { type Access, type RouteContract, tellsWhatIsLeft, userHeaders } from "@halyard/contracts";
 import type { z } from "zod";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
-import { headerRef, limitHeaders, parameterRef, userHeaders } from "./headers.ts";
+import { parameterExample } from "./examples.ts";
+import { cacheHeaders, commonHeaders, headerRef, limitHeaders, parameterRef } from "./headers.ts";
 
 /** Which credentials open a route; any one of them does. */
 const securityOf: Readonly<Record<Access, JsonObject[]>> = {
@@ -58,19 +59,23 @@ function fieldsOf(
     name,
     in: place,
     required: required.includes(name),
+    ...(required.includes(name) ? parameterExample(name) : {}),
     schema: field,
   }));
 }
 
-function requestBodyOf({ body, bodyOptional }: RouteContract, components: Components): JsonObject {
+function requestBodyOf(
+  { body, bodyOptional, example }: RouteContract,
+  components: Components,
+): JsonObject {
   if (body === undefined) return {};
-  const content = { "application/json": { schema: components.refer(body) } };
+  const content = { "application/json": { schema: components.refer(body), example } };
   return { requestBody: { required: bodyOptional !== true, content } };
 }
 
 function successOf(contract: RouteContract, components: Components): JsonObject {
   const { status, description, body, contentType = "application/json" } = contract.success;
-  const headers: JsonObject = { "X-Request-Id": headerRef("X-Request-Id") };
+  const headers: JsonObject = { ...commonHeaders, ...cacheHeaders(contract) };
   if (status === 201) headers.Location = headerRef("Location");
   if (tellsWhatIsLeft(contract)) Object.assign(headers, limitHeaders);
   if (isTagged(contract, components)) headers.ETag = headerRef("ETag");

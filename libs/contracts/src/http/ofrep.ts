@@ -1,20 +1,13 @@
 import { z } from "zod";
 import { defineRoute } from "./route.ts";
+import { OfrepContext } from "./user-context.ts";
 
 /**
  * The OpenFeature Remote Evaluation Protocol, version 0.3: what the official OpenFeature providers
  * speak. Its paths, names and errors are OFREP's own.
  */
 export const OfrepRequest = z.looseObject({
-  context: z
-    .looseObject({
-      targetingKey: z
-        .union([z.string(), z.number()])
-        .optional()
-        .describe("The user's id: the attribute `id` of rules"),
-    })
-    .optional()
-    .describe("Who asks. Objects and nested arrays count as missing"),
+  context: OfrepContext.nullable().optional(),
 });
 
 export const OfrepEvaluation = z.strictObject({
@@ -80,11 +73,18 @@ export const ofrepEvaluateFlags = defineRoute({
       .string()
       .optional()
       .describe("The `etag` of the event that made the caller ask again"),
+    flagConfigLastModified: z
+      .string()
+      .optional()
+      .describe(
+        "OFREP's other name for the version of an event. Halyard's events have an `etag`, so it is ignored",
+      ),
   }),
   summary: "Evaluate all flags, by OFREP",
   description:
     "`eventStreams` says where to hear of changes: the address has a token in it that is good for a day and for nothing else.",
   body: OfrepRequest,
+  example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   revalidated: true,
   success: { status: 200, description: "The evaluations", body: OfrepBulkEvaluation },
   ownErrors: contextErrors(OfrepError, {}),
@@ -99,6 +99,7 @@ export const ofrepEvaluateFlag = defineRoute({
   params: z.strictObject({ key: z.string() }),
   summary: "Evaluate one flag, by OFREP",
   body: OfrepRequest,
+  example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   success: { status: 200, description: "The value, and why it is that", body: OfrepEvaluation },
   ownErrors: {
     ...contextErrors(OfrepFlagError, { key: "checkout" }),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { RolloutPercentage } from "../rules.ts";
 import { defineRoute } from "./route.ts";
+import { UserContext } from "./user-context.ts";
 
 /** What SDKs ask the edge for. A key's environment is the one whose values it gets. */
 export const FlagValues = z.strictObject({ flags: z.record(z.string(), z.boolean()) });
@@ -48,21 +49,6 @@ export const EvaluationResult = z.strictObject({
 });
 export type EvaluationResult = z.infer<typeof EvaluationResult>;
 
-const attributes =
-  "Attributes: text, numbers, booleans, or lists of these; `null` counts as missing";
-
-/** A context may hold any further attributes, so unknown fields are welcome here. */
-export const FlagsContext = z.looseObject({}).describe(attributes);
-export const EvaluateBody = z.looseObject({
-  user: z
-    .looseObject({
-      id: z.union([z.string(), z.number()]).optional(),
-      attributes: z.looseObject({}).optional(),
-    })
-    .optional()
-    .describe(attributes),
-});
-
 const shared = {
   service: "sdk-edge",
   access: "any_key",
@@ -102,7 +88,8 @@ export const sdkPostFlags = defineRoute({
   path: flagsPath,
   query: UserQuery,
   summary: "The values of all flags, with the user's context in the body",
-  body: FlagsContext,
+  body: UserContext,
+  example: { user_id: "user-42", country: "DE", plan: "pro" },
   bodyOptional: true,
   revalidated: true,
   success: flagsAnswer,
@@ -137,7 +124,8 @@ export const sdkPostEvaluate = defineRoute({
   query: EvaluateQuery,
   summary: "Evaluate one flag, with the user's context in the body",
   description: explaining,
-  body: EvaluateBody,
+  body: UserContext,
+  example: { user: { id: "user-42", attributes: { country: "DE", plan: "pro" } } },
   bodyOptional: true,
   success: evaluateAnswer,
   errors: ["AUTH_002"],

@@ -1,4 +1,4 @@
-import type { AuditedChange } from "@halyard/contracts";
+import { type AuditedChange, inSchemaOrder, type TargetingRule } from "@halyard/contracts";
 import type { Actor, Cause } from "../flags/occasion.ts";
 
 /** One line of a project's audit log as it is kept, whatever it is about. */
@@ -27,8 +27,13 @@ export function changeResource(change: RecordedChange): AuditedChange {
     key_id: change.keyId,
     environment_id: change.environmentId,
     actor: change.actor,
-    before: change.before,
-    after: change.after,
+    before: withOrderedRules(change.before),
+    after: withOrderedRules(change.after),
     changed_at: change.changedAt.toISOString(),
   };
+}
+
+function withOrderedRules(state: Record<string, unknown> | null): Record<string, unknown> | null {
+  if (state === null || !Array.isArray(state.targeting_rules)) return state;
+  return { ...state, targeting_rules: inSchemaOrder(state.targeting_rules as TargetingRule[]) };
 }
