@@ -6,6 +6,7 @@ export * from "./events.ts";
 export * from "./flag-age.ts";
 export * from "./http/cache-headers.ts";
 export * from "./http/changes.ts";
+export * from "./http/error-body-for.ts";
 export * from "./http/errors.ts";
 export * from "./http/example-ids.ts";
 export * from "./http/flags.ts";

@@ -9,6 +9,7 @@ import { requestDurations } from "./metrics.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
 import { recordRequests, recordUnmatched } from "./request-record.ts";
+import { pathAndQueryOf } from "./request-target.ts";
 
 export type App = FastifyInstance;
 
@@ -83,6 +84,7 @@ export function createApp(options: AppOptions): App {
       requestIdLogLabel: "request_id",
     }),
     genReqId: requestIds,
+    rewriteUrl: ({ url = "" }) => pathAndQueryOf(url),
     childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, requestIds),
     // A path that cannot be decoded, or with a part that is too long, names nothing.

@@ -1,8 +1,9 @@
 import {
   ErrorBody,
   type ErrorCode,
-  errorBody,
+  errorBodyFor,
   errorCodes,
+  errorSchemaFor,
   type RouteContract,
   tellsWhatIsLeft,
 } from "@halyard/contracts";
@@ -44,10 +45,15 @@ export function errorResponses(
 ): JsonObject {
   const responses: JsonObject = {};
   for (const code of Object.keys(errorCodes) as ErrorCode[]) {
-    const answering = contracts.filter((contract) => answerableErrors(contract).includes(code));
+    const answering = contracts.filter(
+      (contract) => !hasOwnShape(contract) && answerableErrors(contract).includes(code),
+    );
     const ways = new Set(answering.map((contract) => tellsWhatIsLeft(contract, code)));
     for (const tellsLimits of [...ways].toSorted())
-      responses[nameOf(code, tellsLimits)] = response([code], tellsLimits, components);
+      responses[nameOf(code, tellsLimits)] = response([code], tellsLimits, {
+        components,
+        path: "/",
+      });
   }
   return responses;
 }
@@ -57,13 +63,22 @@ function nameOf(code: ErrorCode, tellsLimits: boolean): string {
   return tellsLimits && code !== "RATE_001" ? `${code}_with_limits` : code;
 }
 
+/** Error responses of OFREP are not shared with other paths. */
+function hasOwnShape({ path }: RouteContract): boolean {
+  return errorSchemaFor(path) !== ErrorBody;
+}
+
 function response(
   codes: readonly ErrorCode[],
   tellsLimits: boolean,
-  components: Components,
+  { components, path }: { components: Components; path: string },
 ): JsonObject {
   const headers = Object.assign({}, ...codes.map((code) => extraHeaders[code] ?? {}));
-  const examples = codes.map((code) => [code, { value: errorBody(code, explanations[code]) }]);
+  const target = path.replace(":key", "checkout");
+  const examples = codes.map((code) => [
+    code,
+    { value: errorBodyFor(target, code, explanations[code]) },
+  ]);
   return {
     description: codes.map((code) => `${code}: ${explanations[code]}`).join(". "),
     headers: {
@@ -74,7 +89,7 @@ function response(
     },
     content: {
       "application/json": {
-        schema: components.refer(ErrorBody),
+        schema: components.refer(errorSchemaFor(path)),
         examples: Object.fromEntries(examples),
       },
     },
@@ -89,9 +104,9 @@ export function errorsByStatus(contract: RouteContract, components: Components):
     const [first, ...others] = codes as [ErrorCode, ...ErrorCode[]];
     const tellsLimits = codes.some((code) => tellsWhatIsLeft(contract, code));
     responses[String(status)] =
-      others.length === 0
+      others.length === 0 && !hasOwnShape(contract)
         ? { $ref: `#/components/responses/${nameOf(first, tellsLimits)}` }
-        : response(codes, tellsLimits, components);
+        : response(codes, tellsLimits, { components, path: contract.path });
   }
   return responses;
 }

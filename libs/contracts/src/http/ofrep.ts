@@ -36,41 +36,28 @@ const errorCode = z.enum(["PARSE_ERROR", "INVALID_CONTEXT", "FLAG_NOT_FOUND", "G
 export type OfrepErrorCode = z.infer<typeof errorCode>;
 
 export const OfrepError = z.strictObject({ errorCode, errorDetails: z.string() });
+export type OfrepError = z.infer<typeof OfrepError>;
+
 export const OfrepFlagError = z.strictObject({
   key: z.string(),
   ...OfrepError.shape,
 });
+export type OfrepFlagError = z.infer<typeof OfrepFlagError>;
 
 const shared = { service: "sdk-edge", tag: "OpenFeature" } as const;
 
-/** OFREP's own errors, by status. It has no shape for 401, 403, 429 and 503. */
-function ofrepErrors(body: z.ZodType, key: { key?: string }) {
-  const example = (code: OfrepErrorCode, errorDetails: string) => ({
-    ...key,
-    errorCode: code,
-    errorDetails,
-  });
+/** Errors whose codes say more than the status does. */
+function contextErrors(body: z.ZodType, key: { key?: string }) {
   return {
     400: {
       description:
-        "PARSE_ERROR: the body is not a JSON object. INVALID_CONTEXT: the context is none",
+        "PARSE_ERROR: the body is not a JSON object. INVALID_CONTEXT: the context is not an object, or an id has the wrong type",
       body,
-      example: example("INVALID_CONTEXT", "/context must be an object"),
-    },
-    413: {
-      description: "GENERAL: the body is over 64 KiB",
-      body,
-      example: example("GENERAL", "The body is too large"),
-    },
-    415: {
-      description: "PARSE_ERROR: the body is not said to be JSON",
-      body,
-      example: example("PARSE_ERROR", "The body must be JSON, with Content-Type: application/json"),
-    },
-    500: {
-      description: "GENERAL: a fault on our side",
-      body,
-      example: example("GENERAL", "Something went wrong on our side"),
+      example: {
+        ...key,
+        errorCode: "INVALID_CONTEXT",
+        errorDetails: "/context must be an object",
+      },
     },
   };
 }
@@ -100,7 +87,7 @@ export const ofrepEvaluateFlags = defineRoute({
   example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   revalidated: true,
   success: { status: 200, description: "The evaluations", body: OfrepBulkEvaluation },
-  ownErrors: ofrepErrors(OfrepError, {}),
+  ownErrors: contextErrors(OfrepError, {}),
 });
 
 export const ofrepEvaluateFlag = defineRoute({
@@ -115,7 +102,7 @@ export const ofrepEvaluateFlag = defineRoute({
   example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   success: { status: 200, description: "The value, and why it is that", body: OfrepEvaluation },
   ownErrors: {
-    ...ofrepErrors(OfrepFlagError, { key: "checkout" }),
+    ...contextErrors(OfrepFlagError, { key: "checkout" }),
     404: {
       description: "FLAG_NOT_FOUND: there is no flag with this key",
       body: OfrepFlagError,

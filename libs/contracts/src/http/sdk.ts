@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { RolloutPercentage } from "../rules.ts";
-import { FlagKey } from "./flags.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
 
@@ -60,7 +59,7 @@ const flagsPath = "/api/v1/sdk/flags";
 const evaluatePath = "/api/v1/sdk/evaluate";
 const UserQuery = z.looseObject({ user_id: z.string().optional() });
 export const EvaluateQuery = z.looseObject({
-  key: FlagKey,
+  key: z.string().describe("Key of the flag"),
   user_id: z.string().optional(),
   explain: z.boolean().optional(),
 });

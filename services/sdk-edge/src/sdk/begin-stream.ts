@@ -1,6 +1,6 @@
 import { cacheHeadersOf, sdkStream } from "@halyard/contracts";
 import { refuse } from "@halyard/service";
-import { corsHeaders } from "./cors.ts";
+import { commonHeaders } from "./common-headers.ts";
 import type { Exchange } from "./endpoint.ts";
 
 /**
@@ -26,5 +26,5 @@ const streamHeaders: readonly string[] = [
   "no",
   "Connection",
   "close",
-  ...corsHeaders,
+  ...commonHeaders,
 ];

@@ -1,7 +1,7 @@
 import { cacheHeadersOf, sdkGetFlags } from "@halyard/contracts";
 import { namesTag } from "@halyard/service";
 import type { FlagValues } from "../environment/flag-values.ts";
-import { corsHeaders } from "./cors.ts";
+import { commonHeaders } from "./common-headers.ts";
 import type { Asked } from "./endpoint.ts";
 import { taggedHeads } from "./tagged-heads.ts";
 
@@ -22,4 +22,4 @@ export function answerFlags(asked: Asked, { body, etag }: FlagValues): 200 | 304
   return 200;
 }
 
-const heads = taggedHeads([...sdkHeaders, ...corsHeaders]);
+const heads = taggedHeads([...sdkHeaders, ...commonHeaders]);

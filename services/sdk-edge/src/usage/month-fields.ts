@@ -1,3 +1,4 @@
+import { retryAfter } from "@halyard/rate-limit";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Month } from "./month.ts";
 
@@ -19,7 +20,7 @@ export function monthFields(standing: MonthStanding): readonly string[] {
 export function monthRefusal(standing: MonthStanding): Refusal {
   const seconds = secondsLeft(standing);
   return refuse("RATE_001", messageOf(standing), {
-    "retry-after": String(seconds),
+    "retry-after": retryAfter(seconds),
     "ratelimit-policy": policyOf(standing),
     ratelimit: `"monthly";r=0;t=${seconds}`,
   });
