@@ -1,7 +1,7 @@
 import { operatorNames } from "@halyard/contracts";
 import { createGeneratorSync, type JsonSchema } from "json-schema-faker";
 import { compileSchema } from "./document-checks.ts";
-import { document, type Operation } from "./openapi.ts";
+import { document, type Operation, resolve } from "./openapi.ts";
 import { type Random, seededRandom } from "./seeded-random.ts";
 
 /** Bodies for an operation, most of them near the border between those that fit its schema and those that do not. */
@@ -12,6 +12,9 @@ export type Mend = (field: string, value: unknown) => unknown;
 
 const samplesOfEachKind = 8;
 const mutationsOfEach = 4;
+const conditionsOfEachOperator = 4;
+/** Beyond the depth of every schema; the generator writes null below its limit. */
+const maxDepth = 20;
 
 export function generateBodies(
   { body: described, id }: Operation,
@@ -24,7 +27,7 @@ export function generateBodies(
   const mutated = samples.flatMap((sample) =>
     Array.from({ length: mutationsOfEach }, () => mutate(sample, random)),
   );
-  return [...samples, ...mutated, ...junk]
+  return [...samples, ...mutated, ...rulesOfEveryOperator(described, random), ...junk]
     .map((body) => mendAll(body, mend))
     .filter((body) => body !== undefined)
     .map((body) => ({ body, problem: problemOf(body) }));
@@ -32,7 +35,7 @@ export function generateBodies(
 
 function samplesOf(schema: JsonSchema, seed: number): unknown[] {
   const whole = generable({ ...(schema as object), components: document.components });
-  const shared = { minItems: 0, maxItems: 2 };
+  const shared = { maxDepth, minItems: 0, maxItems: 2 };
   return [
     { ...shared, seed, optionalsProbability: 0 },
     { ...shared, seed: seed + 1_000, optionalsProbability: 0.5 },
@@ -44,6 +47,19 @@ function samplesOf(schema: JsonSchema, seed: number): unknown[] {
       return sample;
     });
   });
+}
+
+function rulesOfEveryOperator(
+  { schema, example }: NonNullable<Operation["body"]>,
+  random: Random,
+): unknown[] {
+  if (resolve(schema).properties?.targeting_rules === undefined) return [];
+  return operatorNames.flatMap((operator) =>
+    Array.from({ length: conditionsOfEachOperator }, () => {
+      const condition = { attribute: "plan", operator, value: random.oneOf(junk) };
+      return { ...(example as object), targeting_rules: [{ conditions: [condition] }] };
+    }),
+  );
 }
 
 /** The generator fails on these keywords. What it makes without them is checked against the whole schema. */
