@@ -41,6 +41,7 @@ async function errorOf(url: string, init: RequestInit = {}) {
   const body = (await answered.json()) as { error: Record<string, unknown> };
   expect(Object.keys(body.error).sort()).toEqual(["category", "code", "message", "status"]);
   expect(answered.headers.get("x-request-id")).not.toBeNull();
+  expect(answered.headers.get("x-content-type-options")).toBe("nosniff");
   return { ...body.error, headers: answered.headers };
 }
 
@@ -526,6 +527,17 @@ describe("given an address that no service answers", () => {
         });
     },
   );
+});
+
+describe("given a flag key below /ofrep/v1/ that is not well encoded", () => {
+  it("answers 404 in OFREP's shape", async () => {
+    const nobody = await originOfNobody();
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const url = `${gateway.url}/ofrep/v1/evaluate/flags/%ff`;
+    const answered = await fetch(url, { method: "POST" });
+    expect(answered.status).toBe(404);
+    expect(await answered.json()).toMatchObject({ key: "%ff", errorCode: "GENERAL" });
+  });
 });
 
 describe("given a forwarded address", () => {

@@ -280,6 +280,9 @@ describe("given the gateway's own pages", () => {
       expect(asked).toHaveLength(4);
       for (const url of asked) expect((await fetch(gateway.url + url)).status).toBe(200);
     }
+    const head = await fetch(`${gateway.url}/docs`, { method: "HEAD" });
+    expect(head.status).toBe(200);
+    expect(Number(head.headers.get("content-length"))).toBeGreaterThan(0);
     const script = await (await fetch(`${gateway.url}/docs/start.js`)).text();
     expect(script).toContain('url: "/openapi.json"');
   });

@@ -75,12 +75,13 @@ function response(
 ): JsonObject {
   const headers = Object.assign({}, ...codes.map((code) => extraHeaders[code] ?? {}));
   const target = path.replace(":key", "checkout");
-  const examples = codes.map((code) => [
-    code,
-    { value: errorBodyFor(target, code, explanations[code]) },
-  ]);
+  const errors = codes.map((refused) => {
+    const explanation = explanations[refused];
+    const body = errorBodyFor(target, refused, explanation);
+    return { code: "errorCode" in body ? body.errorCode : refused, explanation, body };
+  });
   return {
-    description: codes.map((code) => `${code}: ${explanations[code]}`).join(". "),
+    description: errors.map(({ code, explanation }) => `${code}: ${explanation}`).join(". "),
     headers: {
       ...commonHeaders,
       ...optionalCacheHeaders,
@@ -90,7 +91,7 @@ function response(
     content: {
       "application/json": {
         schema: components.refer(errorSchemaFor(path)),
-        examples: Object.fromEntries(examples),
+        examples: Object.fromEntries(errors.map(({ code, body }) => [code, { value: body }])),
       },
     },
   };
