@@ -1,6 +1,7 @@
-import { errorCodes, routes } from "@halyard/contracts";
+import { compileCheck, errorCodes, routes } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import type { z } from "zod";
 import { buildConfigurationPage } from "../src/configuration-page.ts";
 import { messageSchemas } from "../src/message-schemas.ts";
 import { buildDocument } from "../src/openapi/document.ts";
@@ -101,9 +102,9 @@ describe("given the OpenAPI document", () => {
     expect(JSON.stringify(operation("get", "/api/v1/flags/{id}").responses["200"])).toContain(
       "headers/ETag",
     );
-    expect(JSON.stringify(operation("post", "/api/v1/flags").responses["201"])).toContain(
-      "headers/Location",
-    );
+    expect(operation("post", "/api/v1/flags").responses["201"]?.headers).toMatchObject({
+      Location: { required: true },
+    });
   });
 
   it("shows that a redelivery is accepted, not done, and that a webhook can be changed by PUT", () => {
@@ -113,6 +114,34 @@ describe("given the OpenAPI document", () => {
     expect(responses).not.toHaveProperty("200");
     expect(operation("patch", path).operationId).toBe("updateWebhook");
     expect(operation("put", path).operationId).toBe("updateWebhookByPUT");
+  });
+
+  it("has an example for every body and every required parameter, which fits its schema", () => {
+    for (const { operationId, body, example } of routes.filter((route) => route.body !== undefined))
+      expect([operationId, compileCheck(body as z.ZodType)(example)]).toEqual([
+        operationId,
+        { ok: true, value: example },
+      ]);
+    const parameters = Object.values(document.paths).flatMap((methods) =>
+      Object.values(methods).flatMap((each) => each.parameters),
+    );
+    const required = parameters.filter((parameter) => parameter.required === true);
+    expect(required.length).toBeGreaterThan(20);
+    for (const { name, example } of required)
+      expect([name, example]).toEqual([name, expect.any(String)]);
+  });
+
+  it("says who may store an answer, and what the answer depends on", () => {
+    const headersOf = (method: string, path: string, status: string) =>
+      operation(method, path).responses[status]?.headers as Record<string, { schema: object }>;
+    const read = headersOf("get", "/api/v1/flags", "200");
+    expect(read["Cache-Control"]?.schema).toMatchObject({ const: "private, no-cache" });
+    expect(read.Vary?.schema).toMatchObject({ const: "Authorization" });
+    const evaluated = headersOf("post", "/ofrep/v1/evaluate/flags", "304");
+    expect(evaluated.Vary?.schema).toMatchObject({ const: "Authorization, X-API-Key" });
+    const keys = "/api/v1/projects/{projectId}/environments/{environmentId}/keys";
+    const issued = headersOf("post", keys, "201");
+    expect(issued["Cache-Control"]?.schema).toMatchObject({ const: "no-store" });
   });
 
   it("has a description for the tag of every route", () => {
@@ -143,7 +172,7 @@ describe("given the OpenAPI document", () => {
     for (const field of ["enable_at", "disable_at"])
       expect(SetSchedule?.properties[field]).toMatchObject({
         description: expect.stringContaining("When the flag is switched"),
-        examples: [expect.stringMatching(/^2027-/)],
+        examples: [expect.stringMatching(/^2099-/)],
         anyOf: [
           { format: "date-time", description: expect.stringContaining("YYYY-MM-DDThh:mm") },
           { type: "null" },
@@ -226,6 +255,18 @@ describe("given the gateway's own pages", () => {
       openapi: "3.1.0",
       info: { title: "Halyard API" },
     });
+  });
+
+  it("leads a browser from / to the page, and has nothing there for other clients", async () => {
+    const answered = await fetch(`${gateway.url}/`, {
+      headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" },
+      redirect: "manual",
+    });
+    expect([answered.status, answered.headers.get("location")]).toEqual([302, "/docs"]);
+    expect(answered.headers.get("vary")).toBe("Accept");
+    const other = await fetch(`${gateway.url}/`);
+    expect(other.status).toBe(404);
+    expect(await other.json()).toMatchObject({ error: { code: "NOT_FOUND_001" } });
   });
 
   it("serves a page that shows it, with all that the page asks for and no leave to ask elsewhere", async () => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
-import { cacheHeadersOf, type RouteContract } from "@halyard/contracts";
+import { defaultCacheHeadersOf, type RouteContract } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
 import { type Answer, isRefusal, type Refusal } from "./answer.ts";
@@ -69,7 +69,7 @@ export function registerRoute<
   if (contract.alsoMethod !== undefined) methods.push(contract.alsoMethod);
   if (contract.method === "GET") methods.push("HEAD");
   // An answer's own headers take precedence.
-  const cacheHeaders = { ...cacheHeadersOf(contract as unknown as RouteContract) };
+  const cacheHeaders = { ...defaultCacheHeadersOf(contract as unknown as RouteContract) };
 
   async function admit(request: FastifyRequest, reply: FastifyReply) {
     reply.headers(cacheHeaders);

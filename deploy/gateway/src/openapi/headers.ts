@@ -7,9 +7,14 @@ const text = { type: "string" };
 export const answerHeaders: JsonObject = {
   "X-Request-Id": {
     description: "The request's id, as it was sent or as it was made; it is in the logs too",
+    required: true,
     schema: text,
   },
-  ETag: { description: "Names what was answered, for a conditional request", schema: text },
+  ETag: {
+    description: "Names what was answered, for a conditional request",
+    required: true,
+    schema: text,
+  },
   Location: {
     description:
       "Path of the new resource; on a 409 for a taken flag key, of the flag that has the key",
@@ -32,7 +37,7 @@ export const answerHeaders: JsonObject = {
   },
   "Cache-Control": { description: "Who may store the answer", schema: text },
   Vary: { description: "The request headers that the answer depends on", schema: text },
-  "X-Content-Type-Options": { description: "Always `nosniff`", schema: text },
+  "X-Content-Type-Options": { description: "Always `nosniff`", required: true, schema: text },
   "WWW-Authenticate": { description: "Always `Bearer`", schema: text },
 };
 

@@ -3,7 +3,14 @@ import type { z } from "zod";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
 import { parameterExample } from "./examples.ts";
-import { cacheHeaders, commonHeaders, headerRef, limitHeaders, parameterRef } from "./headers.ts";
+import {
+  answerHeaders,
+  cacheHeaders,
+  commonHeaders,
+  headerRef,
+  limitHeaders,
+  parameterRef,
+} from "./headers.ts";
 
 /** Which credentials open a route; any one of them does. */
 const securityOf: Readonly<Record<Access, JsonObject[]>> = {
@@ -76,7 +83,8 @@ function requestBodyOf(
 function successOf(contract: RouteContract, components: Components): JsonObject {
   const { status, description, body, contentType = "application/json" } = contract.success;
   const headers: JsonObject = { ...commonHeaders, ...cacheHeaders(contract) };
-  if (status === 201) headers.Location = headerRef("Location");
+  if (status === 201)
+    headers.Location = { ...(answerHeaders.Location as JsonObject), required: true };
   if (tellsWhatIsLeft(contract)) Object.assign(headers, limitHeaders);
   if (isTagged(contract, components)) headers.ETag = headerRef("ETag");
   const schema = body === undefined ? { type: "string" } : components.refer(body);

@@ -70,6 +70,9 @@ const flagsAnswer = {
   body: FlagValues,
 } as const;
 
+const bodyOnGet =
+  "A body is read as on `POST`; prefer `POST`, because proxies can drop the body of a `GET`.";
+
 export const sdkGetFlags = defineRoute({
   ...shared,
   operationId: "sdkGetFlags",
@@ -77,8 +80,10 @@ export const sdkGetFlags = defineRoute({
   path: flagsPath,
   query: UserQuery,
   summary: "The values of all flags",
+  description: bodyOnGet,
   revalidated: true,
   success: flagsAnswer,
+  errors: ["VALIDATION_003"],
 });
 
 export const sdkPostFlags = defineRoute({
@@ -111,9 +116,9 @@ export const sdkGetEvaluate = defineRoute({
   path: evaluatePath,
   query: EvaluateQuery,
   summary: "Evaluate one flag",
-  description: explaining,
+  description: `${explaining} ${bodyOnGet}`,
   success: evaluateAnswer,
-  errors: ["AUTH_002"],
+  errors: ["AUTH_002", "VALIDATION_003"],
 });
 
 export const sdkPostEvaluate = defineRoute({
