@@ -43,6 +43,7 @@ export {
   metricsPortVariable,
   modeVariable,
   natsVariables,
+  operatorTokenSha256Variable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,

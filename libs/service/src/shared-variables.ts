@@ -208,6 +208,19 @@ export const flagEventsMaxBytesVariable = variable(
   },
 );
 
+/** For services that take API keys and do not know the operator's token. */
+export const operatorTokenSha256Variable = variable(
+  z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i)
+    .optional(),
+  {
+    description:
+      "SHA-256 of management's `OPERATOR_TOKEN`. With it, a request with the operator's token is answered 403 instead of 401.",
+    expects: "a SHA-256 in hex: 64 digits",
+  },
+);
+
 /** For services that API keys manage something with. */
 export const keyRateVariables = {
   KEY_REQUESTS_PER_SECOND: variable(

@@ -1,4 +1,5 @@
 import {
+  operatorTokenSha256Variable,
   readEnvironment,
   requireInProduction,
   sharedVariables,
@@ -11,6 +12,7 @@ import { z } from "zod";
 export const configSchema = z.object({
   ...sharedVariables,
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
+  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
   SNAPSHOT_CACHE_FILE: variable(z.string().optional(), {
     description:
       "A file of this edge alone, in which it keeps a copy of the flags to start from while NATS is away.",

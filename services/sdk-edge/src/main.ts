@@ -65,6 +65,7 @@ await startOrExit(async () => {
     trustedProxies: config.TRUSTED_PROXIES,
     rejectedEntries: nats.rejectedEntries,
     streamTokenSecret: config.STREAM_TOKEN_SECRET,
+    operatorTokenSha256: config.OPERATOR_TOKEN_SHA256,
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
     usage: usage.usage,
     slots,

@@ -31,6 +31,7 @@ export function createWebhookApp(options: {
   verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
   keyLimits: KeyLimits;
   lastUsed: LastUsed;
+  operatorTokenSha256?: string | undefined;
   newId: () => string;
   now: () => Date;
   trustedProxies: readonly string[];
@@ -47,6 +48,7 @@ export function createWebhookApp(options: {
       verify: options.verifyKey,
       limits: options.keyLimits,
       lastUsed: options.lastUsed,
+      operatorTokenSha256: options.operatorTokenSha256,
       nowMs,
     }),
   };

@@ -1,6 +1,7 @@
 import {
   commaSeparated,
   keyRateVariables,
+  operatorTokenSha256Variable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
@@ -37,6 +38,7 @@ export const configSchema = z.object({
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
+  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:
       "Keys with which the secrets of webhooks are encrypted in the database. The first encrypts, all decrypt: to change it, add the new one at the end in all dispatchers, then move it to the front in all of them, and take the old one away when no secret needs it any more.",

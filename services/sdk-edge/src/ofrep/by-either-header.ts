@@ -7,13 +7,14 @@ import type { SdkParts } from "../sdk/sdk-parts.ts";
 /** Who is asking, by the key in `Authorization: Bearer` or, without that header, in `X-API-Key`. */
 export function byEitherHeader({
   directory,
-}: Pick<SdkParts, "directory">): (asked: Asked) => DirectoryKey | Refusal {
+  rejectToken,
+}: Pick<SdkParts, "directory" | "rejectToken">): (asked: Asked) => DirectoryKey | Refusal {
   return ({ request: { headers }, nowMs }) => {
     const text =
       headers.authorization === undefined
         ? headers["x-api-key"]
         : bearerToken(headers.authorization);
     if (typeof text !== "string") return unknownKey;
-    return directory.verify(text, nowMs) ?? unknownKey;
+    return directory.verify(text, nowMs) ?? rejectToken(text);
   };
 }
