@@ -104,7 +104,7 @@ describe("given an address that sends keys which are not valid", () => {
 });
 
 describe("given the operator's token", () => {
-  it("is rejected as no API key, however often it is sent", () => {
+  it("gets 403, however often it is sent", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 5; index += 1)
       expect(ask("the operator")).toMatchObject({ refused: "AUTH_002" });

@@ -31,6 +31,7 @@ export { createRequestIds } from "./request-id.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
 export {
+  burstVariable,
   commaSeparated,
   flagEventsMaxBytesVariable,
   hostVariable,
@@ -38,12 +39,14 @@ export {
   keyRate,
   keyRateVariables,
   type LogLevel,
+  limitVariable,
   listenHost,
   logLevelVariable,
   metricsPortVariable,
   modeVariable,
   natsVariables,
   operatorTokenSha256Variable,
+  perSecondVariable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,

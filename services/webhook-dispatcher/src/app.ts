@@ -25,6 +25,7 @@ export function createWebhookApp(options: {
   secrets: SecretBox;
   rules: TargetRules;
   tests: WebhookTests;
+  webhooksPerProject: number;
   /** Told when an attempt is due at once. */
   onDue: () => void;
   /** Throws an `UnavailableError` while the keys are not known. */

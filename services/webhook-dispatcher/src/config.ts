@@ -1,6 +1,7 @@
 import {
   commaSeparated,
   keyRateVariables,
+  limitVariable,
   operatorTokenSha256Variable,
   portVariable,
   postgresMaxConnectionsVariable,
@@ -57,6 +58,18 @@ export const configSchema = z.object({
       expects: "true or false",
     },
   ),
+  WEBHOOKS_PER_PROJECT: limitVariable({
+    default: 100,
+    most: 1_000,
+    description:
+      "Maximum number of webhooks in a project. Each event makes a delivery for each of them, in one transaction.",
+  }),
+  WEBHOOK_TESTS_PER_ORGANIZATION: limitVariable({
+    default: 5,
+    most: 100,
+    description:
+      "Maximum number of concurrent webhook tests of an organization in this process. Each holds a request until the target responds.",
+  }),
   WEBHOOK_RETRY_DELAYS: variable(
     commaSeparated
       .refine((items) => items.length > 0 && items.every((item) => duration.test(item)))

@@ -64,18 +64,17 @@ await startOrExit(async () => {
     lastUsed,
     onDeliveries: dispatch.wake,
   });
-  const cleanUp = startCleanUp({
-    sql,
-    keptDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS,
-    logger,
-  });
+  const keptDays = config.WEBHOOK_DELIVERY_RETENTION_DAYS;
+  const cleanUp = startCleanUp({ sql, keptDays, logger });
   const keeping = startKeepingSecrets(shared);
   const cancelling = startCancellingLeftovers(shared);
-  const tests = createWebhookTests(shared);
+  const mostPerOrganization = config.WEBHOOK_TESTS_PER_ORGANIZATION;
+  const tests = createWebhookTests({ ...shared, mostPerOrganization });
   const app = createWebhookApp({
     ...shared,
     rules,
     tests,
+    webhooksPerProject: config.WEBHOOKS_PER_PROJECT,
     onDue: dispatch.wake,
     verifyKey: (text, nowMs) => {
       if (broker.knowsKeys()) return keys.verify(text, nowMs);
