@@ -4,8 +4,8 @@ import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { beginChapter, type Chapter } from "../src/chapter.ts";
 import { killOne } from "../src/replicas.ts";
+import { type Random, seededRandom } from "../src/seeded-random.ts";
 import { type Edge, type System, startSystem } from "../src/system.ts";
-import { type Random, seededRandom } from "./seeded-random.ts";
 
 /**
  * Storms of faults, each from a seed: NATS, PostgreSQL, edges and managements are killed or suspended at

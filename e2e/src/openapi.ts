@@ -27,12 +27,31 @@ export type Operation = {
   headers: ReadonlySet<string>;
   /** Which of `clientKey`, `serverKey` and `operatorToken` it accepts. */
   accepts: ReadonlySet<string>;
-  body: { schema: Schema; required: boolean } | undefined;
+  body: { schema: Schema; required: boolean; example: unknown } | undefined;
+  /** By status. */
+  responses: Readonly<Record<string, Response>>;
+};
+
+export type Response = {
+  headers: Readonly<Record<string, { required: boolean; schema: Schema }>>;
+  /** By media type. */
+  content: Readonly<Record<string, { schema: Schema }>>;
 };
 
 type Document = {
   paths: Record<string, Record<string, RawOperation>>;
-  components: { schemas: Record<string, Schema>; parameters: Record<string, RawParameter> };
+  components: {
+    schemas: Record<string, Schema>;
+    parameters: Record<string, RawParameter>;
+    responses: Record<string, RawResponse>;
+    headers: Record<string, RawHeader>;
+  };
+};
+type RawHeader = { $ref?: string; required?: boolean; schema: Schema };
+type RawResponse = {
+  $ref?: string;
+  headers?: Record<string, RawHeader>;
+  content?: Record<string, { schema: Schema }>;
 };
 type RawParameter = {
   $ref?: string;
@@ -45,11 +64,15 @@ type RawOperation = {
   operationId: string;
   security?: Record<string, unknown>[];
   parameters?: RawParameter[];
-  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> };
+  requestBody?: {
+    required?: boolean;
+    content: Record<string, { schema: Schema; example?: unknown }>;
+  };
+  responses: Record<string, RawResponse>;
 };
 
 const file = fileURLToPath(new URL("../../docs/openapi.json", import.meta.url));
-const document = JSON.parse(readFileSync(file, "utf8")) as Document;
+export const document = JSON.parse(readFileSync(file, "utf8")) as Document;
 
 export function resolve(schema: Schema): Schema {
   if (schema.$ref === undefined) return schema;
@@ -59,17 +82,30 @@ export function resolve(schema: Schema): Schema {
   return resolve(found);
 }
 
-function parameterOf(raw: RawParameter): RawParameter {
-  if (raw.$ref === undefined) return raw;
-  const name = raw.$ref.replace("#/components/parameters/", "");
-  return document.components.parameters[name] as RawParameter;
+/** Returns a part of the document, or the component that it refers to. */
+function componentOf<T extends { $ref?: string }>(
+  kind: Exclude<keyof Document["components"], "schemas">,
+  part: T,
+): T {
+  if (part.$ref === undefined) return part;
+  const components = document.components[kind] as Record<string, unknown>;
+  return components[part.$ref.replace(`#/components/${kind}/`, "")] as T;
+}
+
+function responseOf(raw: RawResponse): Response {
+  const { headers = {}, content = {} } = componentOf("responses", raw);
+  const described = Object.entries(headers).map(([name, header]) => {
+    const { required = false, schema } = componentOf("headers", header);
+    return [name.toLowerCase(), { required, schema }] as const;
+  });
+  return { headers: Object.fromEntries(described), content };
 }
 
 export function operations(): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => {
-      const parameters = (raw.parameters ?? []).map(parameterOf);
-      const schema = raw.requestBody?.content["application/json"]?.schema;
+      const parameters = (raw.parameters ?? []).map((each) => componentOf("parameters", each));
+      const { schema, example } = raw.requestBody?.content["application/json"] ?? {};
       return {
         id: `${method.toUpperCase()} ${path}`,
         method: method.toUpperCase(),
@@ -87,7 +123,10 @@ export function operations(): Operation[] {
         body:
           schema === undefined
             ? undefined
-            : { schema, required: raw.requestBody?.required ?? false },
+            : { schema, required: raw.requestBody?.required ?? false, example },
+        responses: Object.fromEntries(
+          Object.entries(raw.responses).map(([status, response]) => [status, responseOf(response)]),
+        ),
       };
     }),
   );

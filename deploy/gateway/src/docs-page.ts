@@ -68,6 +68,7 @@ async function loadFiles(): Promise<Served[]> {
 }
 
 export async function registerDocs(app: App): Promise<void> {
+  registerFrontPage(app);
   for (const { path, type, content } of await loadFiles()) {
     app.get(path, (_request, reply) => {
       reply
@@ -81,4 +82,16 @@ export async function registerDocs(app: App): Promise<void> {
         .send(content);
     });
   }
+}
+
+/** Leads a browser to the documentation. Other clients get 404, because `/` is no route of the API. */
+function registerFrontPage(app: App): void {
+  app.get("/", (request, reply) => {
+    reply.header("vary", "Accept");
+    if (request.headers.accept?.includes("text/html") !== true) {
+      reply.callNotFound();
+      return;
+    }
+    reply.header("cache-control", "no-cache").redirect("/docs");
+  });
 }

@@ -1,5 +1,10 @@
 import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  type IncomingMessage,
+  type RequestListener,
+  request,
+  type ServerResponse,
+} from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
@@ -36,6 +41,7 @@ async function errorOf(url: string, init: RequestInit = {}) {
   const body = (await answered.json()) as { error: Record<string, unknown> };
   expect(Object.keys(body.error).sort()).toEqual(["category", "code", "message", "status"]);
   expect(answered.headers.get("x-request-id")).not.toBeNull();
+  expect(answered.headers.get("x-content-type-options")).toBe("nosniff");
   return { ...body.error, headers: answered.headers };
 }
 
@@ -81,10 +87,27 @@ describe("given a service that is away", () => {
     const nobody = await originOfNobody();
     const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
     for (const path of ["/api/v1/sdk/flags", "/ofrep/v1/stream?token=t"]) {
-      const { headers } = await errorOf(gateway.url + path);
+      const { headers } = await fetch(gateway.url + path);
       expect(headers.get("access-control-allow-origin")).toBe("*");
       expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
     }
+  });
+
+  it.each([
+    ["evaluate/flags", {}],
+    ["evaluate/flags/a%2Fb?x=1", { key: "a/b" }],
+    ["stream?token=t", {}],
+  ])("answers in OFREP's shape below /ofrep/v1/ (%s)", async (path, about) => {
+    const nobody = await originOfNobody();
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const answered = await fetch(`${gateway.url}//ofrep/v1/${path}`, { method: "POST" });
+    expect(answered.status).toBe(503);
+    expect(answered.headers.get("retry-after")).toBe("1");
+    expect(await answered.json()).toEqual({
+      ...about,
+      errorCode: "GENERAL",
+      errorDetails: expect.any(String),
+    });
   });
 
   it("answers again as soon as the service is back", async () => {
@@ -370,6 +393,21 @@ describe("given a process that starts or drains", () => {
     });
   });
 
+  it.each<[string, RequestListener]>([
+    ["rejects", (_incoming, response) => response.writeHead(503, { connection: "close" }).end()],
+    ["breaks", (incoming) => incoming.socket.destroy()],
+  ])("sends a GET with a body that it %s to no other process", async (_what, listener) => {
+    const edges = [(await upstreamOf(listener)).origin, (await serving()).origin];
+    const gateway = await gatewayOf({ management: [], edges });
+    const outgoing = request(`${gateway.url}/api/v1/sdk/evaluate?key=a`, {
+      headers: { "content-type": "application/json", "content-length": "2" },
+    });
+    outgoing.end("{}");
+    const [response] = await once(outgoing, "response");
+    await bodyOf(response);
+    expect(response.statusCode).toBe(503);
+  });
+
   it.each(["POST", "DELETE"])(
     "sends a %s without a body that it rejects to nobody else",
     async (method) => {
@@ -489,6 +527,17 @@ describe("given an address that no service answers", () => {
         });
     },
   );
+});
+
+describe("given a flag key below /ofrep/v1/ that is not well encoded", () => {
+  it("answers 404 in OFREP's shape", async () => {
+    const nobody = await originOfNobody();
+    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const url = `${gateway.url}/ofrep/v1/evaluate/flags/%ff`;
+    const answered = await fetch(url, { method: "POST" });
+    expect(answered.status).toBe(404);
+    expect(await answered.json()).toMatchObject({ key: "%ff", errorCode: "GENERAL" });
+  });
 });
 
 describe("given a forwarded address", () => {

@@ -1,6 +1,7 @@
-import { errorCodes, routes } from "@halyard/contracts";
+import { compileCheck, errorCodes, routes } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import type { z } from "zod";
 import { buildConfigurationPage } from "../src/configuration-page.ts";
 import { messageSchemas } from "../src/message-schemas.ts";
 import { buildDocument } from "../src/openapi/document.ts";
@@ -70,7 +71,7 @@ describe("given the OpenAPI document", () => {
       { clientKey: [] },
       { serverKey: [] },
     ]);
-    expect(operation("get", "/api/v1/sdk/flags").responses["403"]).toBeUndefined();
+    expect(operation("get", "/ofrep/v1/stream").responses["403"]).toBeUndefined();
     expect(operation("post", "/api/v1/flags").security).toEqual([{ serverKey: [] }]);
     expect(operation("post", "/api/v1/flags").responses["403"]).toEqual({
       $ref: "#/components/responses/AUTH_002",
@@ -83,13 +84,10 @@ describe("given the OpenAPI document", () => {
     expect(flag.security).toEqual([{ clientKey: [] }, { serverKey: [] }, { keyInOwnHeader: [] }]);
     const schemaOf = (path: string, status: string) =>
       JSON.stringify(operation("post", path).responses[status]);
-    for (const status of ["400", "404", "413", "415", "500"])
+    for (const status of ["400", "401", "404", "413", "415", "429", "500", "503"])
       expect(schemaOf("/ofrep/v1/evaluate/flags/{key}", status)).toContain("OfrepFlagError");
-    for (const status of ["400", "413", "415", "500"])
+    for (const status of ["400", "401", "413", "415", "429", "500", "503"])
       expect(schemaOf("/ofrep/v1/evaluate/flags", status)).toContain("schemas/OfrepError");
-    const shared = { 401: "AUTH_001", 429: "RATE_001", 503: "SERVER_002_with_limits" };
-    for (const [status, name] of Object.entries(shared))
-      expect(flag.responses[status]).toEqual({ $ref: `#/components/responses/${name}` });
     expect(operation("get", "/ofrep/v1/stream").security).toEqual([{ streamToken: [] }]);
   });
 
@@ -104,9 +102,9 @@ describe("given the OpenAPI document", () => {
     expect(JSON.stringify(operation("get", "/api/v1/flags/{id}").responses["200"])).toContain(
       "headers/ETag",
     );
-    expect(JSON.stringify(operation("post", "/api/v1/flags").responses["201"])).toContain(
-      "headers/Location",
-    );
+    expect(operation("post", "/api/v1/flags").responses["201"]?.headers).toMatchObject({
+      Location: { required: true },
+    });
   });
 
   it("shows that a redelivery is accepted, not done, and that a webhook can be changed by PUT", () => {
@@ -116,6 +114,34 @@ describe("given the OpenAPI document", () => {
     expect(responses).not.toHaveProperty("200");
     expect(operation("patch", path).operationId).toBe("updateWebhook");
     expect(operation("put", path).operationId).toBe("updateWebhookByPUT");
+  });
+
+  it("has an example for every body and every required parameter, which fits its schema", () => {
+    for (const { operationId, body, example } of routes.filter((route) => route.body !== undefined))
+      expect([operationId, compileCheck(body as z.ZodType)(example)]).toEqual([
+        operationId,
+        { ok: true, value: example },
+      ]);
+    const parameters = Object.values(document.paths).flatMap((methods) =>
+      Object.values(methods).flatMap((each) => each.parameters),
+    );
+    const required = parameters.filter((parameter) => parameter.required === true);
+    expect(required.length).toBeGreaterThan(20);
+    for (const { name, example } of required)
+      expect([name, example]).toEqual([name, expect.any(String)]);
+  });
+
+  it("says who may store an answer, and what the answer depends on", () => {
+    const headersOf = (method: string, path: string, status: string) =>
+      operation(method, path).responses[status]?.headers as Record<string, { schema: object }>;
+    const read = headersOf("get", "/api/v1/flags", "200");
+    expect(read["Cache-Control"]?.schema).toMatchObject({ const: "private, no-cache" });
+    expect(read.Vary?.schema).toMatchObject({ const: "Authorization" });
+    const evaluated = headersOf("post", "/ofrep/v1/evaluate/flags", "304");
+    expect(evaluated.Vary?.schema).toMatchObject({ const: "Authorization, X-API-Key" });
+    const keys = "/api/v1/projects/{projectId}/environments/{environmentId}/keys";
+    const issued = headersOf("post", keys, "201");
+    expect(issued["Cache-Control"]?.schema).toMatchObject({ const: "no-store" });
   });
 
   it("has a description for the tag of every route", () => {
@@ -146,7 +172,7 @@ describe("given the OpenAPI document", () => {
     for (const field of ["enable_at", "disable_at"])
       expect(SetSchedule?.properties[field]).toMatchObject({
         description: expect.stringContaining("When the flag is switched"),
-        examples: [expect.stringMatching(/^2027-/)],
+        examples: [expect.stringMatching(/^2099-/)],
         anyOf: [
           { format: "date-time", description: expect.stringContaining("YYYY-MM-DDThh:mm") },
           { type: "null" },
@@ -231,6 +257,18 @@ describe("given the gateway's own pages", () => {
     });
   });
 
+  it("leads a browser from / to the page, and has nothing there for other clients", async () => {
+    const answered = await fetch(`${gateway.url}/`, {
+      headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" },
+      redirect: "manual",
+    });
+    expect([answered.status, answered.headers.get("location")]).toEqual([302, "/docs"]);
+    expect(answered.headers.get("vary")).toBe("Accept");
+    const other = await fetch(`${gateway.url}/`);
+    expect(other.status).toBe(404);
+    expect(await other.json()).toMatchObject({ error: { code: "NOT_FOUND_001" } });
+  });
+
   it("serves a page that shows it, with all that the page asks for and no leave to ask elsewhere", async () => {
     for (const path of ["/docs", "/docs/"]) {
       const answered = await fetch(gateway.url + path);
@@ -242,6 +280,9 @@ describe("given the gateway's own pages", () => {
       expect(asked).toHaveLength(4);
       for (const url of asked) expect((await fetch(gateway.url + url)).status).toBe(200);
     }
+    const head = await fetch(`${gateway.url}/docs`, { method: "HEAD" });
+    expect(head.status).toBe(200);
+    expect(Number(head.headers.get("content-length"))).toBeGreaterThan(0);
     const script = await (await fetch(`${gateway.url}/docs/start.js`)).text();
     expect(script).toContain('url: "/openapi.json"');
   });

@@ -160,6 +160,30 @@ describe("given a request", () => {
     expect(seen.headers.host).toBe(new URL(gateway.url).host);
   });
 
+  it.each([
+    ["http://halyard.example/api/v1/flags?limit=1", "/api/v1/flags?limit=1"],
+    ["HTTP://[::1]:8080//api/v1/flags", "/api/v1/flags"],
+    ["//ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags"],
+    ["///api/v1/sdk/flags", "/api/v1/sdk/flags"],
+    ["/ofrep/v1/evaluate/flags//a/", "/ofrep/v1/evaluate/flags//a/"],
+  ])("sends the path of the target %s on", async (target, path) => {
+    const socket = connect(gateway.port, "127.0.0.1");
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    expect(seen.url).toBe(path);
+  });
+
+  it("sends a body of GET on", async () => {
+    const outgoing = request(`${gateway.url}/api/v1/sdk/evaluate?key=a`, {
+      headers: { "content-type": "application/json", "content-length": "16" },
+    });
+    outgoing.end('{"country":"DE"}');
+    await bodyOf((await once(outgoing, "response"))[0]);
+    expect(seen).toMatchObject({ method: "GET", body: '{"country":"DE"}' });
+  });
+
   it("sends broken JSON and bad UTF-8 on, for the service to answer", async () => {
     const body = Buffer.from([0x7b, 0xc3, 0x28]);
     behave = async (incoming, response) => {
@@ -326,8 +350,23 @@ describe("given an answer", () => {
 
   it("passes the answer to HEAD on with the length of what GET would answer", async () => {
     behave = (_incoming, response) => response.writeHead(200, { "content-length": 1234 }).end();
-    const answered = await fetch(`${gateway.url}/api/v1/sdk/flags`, { method: "HEAD" });
-    expect(answered.headers.get("content-length")).toBe("1234");
+    for (const path of ["/api/v1/sdk/flags", "/api/v1/flags"]) {
+      const answered = await fetch(gateway.url + path, { method: "HEAD" });
+      expect(answered.headers.get("content-length")).toBe("1234");
+    }
+  });
+
+  it("passes the answer to HEAD on that has no length", async () => {
+    behave = (_incoming, response) => response.writeHead(200, { etag: '"a"' }).end();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let time = 0; time < 2; time++) {
+      const outgoing = request(`${gateway.url}/api/v1/flags`, { method: "HEAD", agent });
+      outgoing.end();
+      const [response] = await once(outgoing, "response");
+      expect(response.headers.etag).toBe('"a"');
+      expect(await bodyOf(response)).toBe("");
+    }
+    agent.destroy();
   });
 
   it("keeps every header, also one that comes twice", async () => {

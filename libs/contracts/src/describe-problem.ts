@@ -1,11 +1,13 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
 
+/** Names the whole document in messages: its JSON pointer is the empty string (RFC 6901). */
+export const wholeDocument = '"" (the whole document)';
+
 /** Says what is wrong with a value by JSON pointer, without repeating the value itself. */
 export function describeProblem(errors: readonly ErrorObject[]): string {
   const problem = decisive(errors);
-  if (problem === undefined) return "/ is not valid";
-  const at = problem.instancePath === "" ? "/" : problem.instancePath;
-  return `${pointerOf(problem, at)} ${expectationOf(problem)}`;
+  if (problem === undefined) return `${wholeDocument} is not valid`;
+  return `${pointerOf(problem) || wholeDocument} ${expectationOf(problem)}`;
 }
 
 /**
@@ -16,7 +18,9 @@ export function describeProblem(errors: readonly ErrorObject[]): string {
  */
 function decisive(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1);
-  if (last?.keyword !== "anyOf") return last;
+  // ajv adds it to what the branch found wrong.
+  if (last?.keyword === "if") return decisive(errors.slice(0, -1));
+  if (last?.keyword !== "anyOf" || requirementOf(last) !== undefined) return last;
   const isOfKind = (error: ErrorObject) =>
     error.keyword !== "type" || error.instancePath !== last.instancePath;
   const ofItsKind = errors.slice(0, -1).filter(isOfKind);
@@ -25,12 +29,11 @@ function decisive(errors: readonly ErrorObject[]): ErrorObject | undefined {
   return { ...last, keyword: "type", params: { type: types } };
 }
 
-function pointerOf(error: ErrorObject, at: string): string {
-  const base = at === "/" ? "" : at;
-  if (error.keyword === "required") return `${base}/${escapePointer(error.params.missingProperty)}`;
-  if (error.keyword === "additionalProperties")
-    return `${base}/${escapePointer(error.params.additionalProperty)}`;
-  return at;
+function pointerOf({ instancePath, keyword, params }: ErrorObject): string {
+  if (keyword === "required") return `${instancePath}/${escapePointer(params.missingProperty)}`;
+  if (keyword === "additionalProperties")
+    return `${instancePath}/${escapePointer(params.additionalProperty)}`;
+  return instancePath;
 }
 
 function expectationOf(error: ErrorObject): string {
@@ -51,10 +54,18 @@ function expectationOf(error: ErrorObject): string {
         : "must be an ISO 8601 instant that exists, such as 2027-01-31T09:00:00Z or 2027-01-31T10:00:00+01:00";
     case "pattern":
     case "minProperties":
-      return (error.parentSchema?.description as string | undefined) ?? `${error.message}`;
+    case "anyOf":
+    case "not":
+      return requirementOf(error) ?? `${error.message}`;
     default:
       return error.message ?? "is not valid";
   }
+}
+
+/** The schema's own words, where its description says what the value must be. */
+function requirementOf({ parentSchema }: ErrorObject): string | undefined {
+  const description = parentSchema?.description as string | undefined;
+  return description?.startsWith("must ") === true ? description : undefined;
 }
 
 function orList(words: readonly string[]): string {

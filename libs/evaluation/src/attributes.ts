@@ -11,18 +11,18 @@ export type ReadAttributes =
   | { ok: false; problem: { attribute: string; expected: string } };
 
 /**
- * The attributes of one JSON object. `user_id` is another name of `id`; an `id` in the same object wins.
- * Null is the same as not given, and so is an empty id: it comes from whoever has nothing to say there,
- * and as an id would put all of these into one bucket. Objects, nested arrays and numbers beyond a double have no meaning
- * here: they are refused or, where contexts may hold things that are not for us, left out.
+ * Reads the attributes of one JSON object. `user_id` is another name of `id`; an `id` in the same object wins. Null
+ * counts as missing. So does an empty id, which would otherwise put all users without an id into one bucket. Objects,
+ * nested arrays and numbers beyond a double are either refused or ignored, also as elements of an array.
  */
 export function readAttributes(source: object, nested: "refuse" | "ignore"): ReadAttributes {
   const attributes = new Map<string, AttributeValue>();
   let otherId: string | undefined;
   const properties = source as Record<string, unknown>;
   for (const name of Object.keys(properties)) {
-    const value = properties[name];
-    if (value === null || value === undefined) continue;
+    const given = properties[name];
+    if (given === null || given === undefined) continue;
+    const value = nested === "ignore" && Array.isArray(given) ? given.filter(isScalar) : given;
     if (!isAttributeValue(value)) {
       if (nested === "ignore") continue;
       return problem(name, "a string, a number, true, false, or an array of these");

@@ -1,4 +1,5 @@
 import { isScalar } from "./attributes.ts";
+import { expectedValues } from "./expected-values.ts";
 import type { Condition, TargetingRule } from "./flag-state.ts";
 import { operatorCategories, operatorNames } from "./operator-names.ts";
 import { readList } from "./operators/list.ts";
@@ -36,23 +37,17 @@ type Checked =
 function checkCondition({ operator, value }: Condition, left: number): Checked {
   switch (operatorCategories.get(operator)) {
     case "list":
-      return expect(
-        readList(value) !== undefined,
-        `a list for ${operator}: an array of texts, numbers or booleans, or a text with commas such as "DE,AT,CH"`,
-      );
+      return expect(readList(value) !== undefined, expectedValues.list);
     case "number":
       return expect(
         isScalar(value) && !(Number.isNaN(numberOf(value)) && Number.isNaN(instantOf(value))),
-        `a number for ${operator}, such as 18 or "18.5", or a date-time with time and zone, such as "2027-01-31T09:00:00Z"`,
+        expectedValues.number,
       );
     case "semver":
-      return expect(
-        isScalar(value) && versionOf(value) !== undefined,
-        `a version as a text for ${operator}, such as "2.3.0" or "3.0.0-rc.1"`,
-      );
+      return expect(isScalar(value) && versionOf(value) !== undefined, expectedValues.semver);
     case "string":
       if (isScalar(value) && operator === "matches_regex") return checkRegex(textOf(value), left);
-      return expect(isScalar(value), `a text, a number or a boolean for ${operator}, not an array`);
+      return expect(isScalar(value), expectedValues.string);
     case undefined:
       return { at: "operator", problem: `one of ${operatorNames.join(", ")}` };
   }
@@ -69,7 +64,18 @@ function checkRegex(pattern: string, left: number): Checked {
   if (!regex.ok) {
     return { at: "value", problem: `a regular expression in RE2 syntax; ${regex.problem}` };
   }
+  const unmatchable = describeUnmatchable(regex.shortestMatch(), regex.longestText);
+  if (unmatchable !== undefined) {
+    return { at: "value", problem: `a regular expression that can match; ${unmatchable}` };
+  }
   return regex.countsAs > left ? tooMuchTogether : { countsAs: regex.countsAs };
+}
+
+/** Stored expressions are not checked again: an earlier release accepted those that never match. */
+function describeUnmatchable(shortest: number, longest: number): string | undefined {
+  if (shortest <= longest) return undefined;
+  if (shortest === Number.POSITIVE_INFINITY) return "no text matches it";
+  return `it matches only texts of at least ${shortest} characters, and texts longer than ${longest} are not searched for an expression of its size`;
 }
 
 const tooMuchTogether: Checked = {

@@ -1,4 +1,7 @@
-const shape = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+/** A number in decimal, as a regular expression of JSON Schema. */
+export const numberPattern = "^[+-]?(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?$";
+
+const shape = new RegExp(numberPattern);
 
 /**
  * The number that a text writes in decimal, or NaN, which compares with nothing, when it writes none.

@@ -10,6 +10,15 @@ const number = /^(?:0|[1-9][0-9]*)$/;
 const digits = /^[0-9]+$/;
 const identifier = /^[0-9A-Za-z-]+$/;
 
+const numberSource = "(?:0|[1-9][0-9]*)";
+const preReleaseSource = `(?:${numberSource}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)`;
+
+/** The texts that `parseVersion` takes, as a regular expression of JSON Schema. */
+export const semverPattern =
+  `^v?${numberSource}(?:\\.${numberSource}){0,2}` +
+  `(?:-${preReleaseSource}(?:\\.${preReleaseSource})*)?` +
+  "(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$";
+
 /**
  * The version that a text writes. One leading `v` is allowed, and `1` and `1.2` mean `1.0.0` and
  * `1.2.0`. Anything else that is not a version by the letter is undefined.

@@ -6,7 +6,10 @@ describe("given rules that are asked one after another", () => {
   const flag = flagWithRules(
     { id: "r1", name: "Staff", conditions: [condition("email", "ends_with", "@example.com")] },
     {
-      conditions: [condition("country", "in", "DE,AT"), condition("user_id", "not_equals", "u2")],
+      conditions: [
+        condition("country", "in", "DE,AT"),
+        condition("targetingKey", "not_equals", "u2"),
+      ],
       rollout_percentage: 0,
     },
     { conditions: [], value: false },
@@ -41,7 +44,7 @@ describe("given rules that are asked one after another", () => {
           inside_percentage: false,
           conditions: [
             { attribute: "country", operator: "in", held: true },
-            { attribute: "user_id", operator: "not_equals", held: true },
+            { attribute: "targetingKey", operator: "not_equals", held: true },
           ],
         },
         { index: 2, reached: false, matched: false, conditions: [] },

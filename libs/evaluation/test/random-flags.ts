@@ -68,6 +68,9 @@ const pools = {
 
 type Kind = keyof typeof pools;
 
+/** Names of the attribute `id` in rules. */
+export const namesOfId = ["id", "user_id", "targetingKey"];
+
 /** Names that look like what every object has are names like any other. */
 const kinds: Record<Kind, { operators: readonly OperatorName[]; names: readonly string[] }> = {
   text: {
@@ -75,7 +78,7 @@ const kinds: Record<Kind, { operators: readonly OperatorName[]; names: readonly 
       ...(["equals", "not_equals", "contains", "not_contains"] as const),
       ...(["starts_with", "ends_with", "in", "not_in"] as const),
     ],
-    names: ["id", "user_id", "country", "__proto__"],
+    names: [...namesOfId, "country", "__proto__"],
   },
   pattern: { operators: ["matches_regex"], names: ["country", "constructor"] },
   number: { operators: ["gt", "gte", "lt", "lte"], names: ["age"] },

@@ -31,6 +31,8 @@ export function evaluateByTheTables(flag: FlagState, attributes: Attributes): Ou
 
 type Condition = FlagState["targeting_rules"][number]["conditions"][number];
 
+const namesOfId = ["user_id", "targetingKey"];
+
 const positives: Record<string, string> = {
   not_equals: "equals",
   not_contains: "contains",
@@ -38,7 +40,8 @@ const positives: Record<string, string> = {
 };
 
 function holds({ attribute, operator, value }: Condition, attributes: Attributes): boolean {
-  const given = attributes.get(attribute === "user_id" ? "id" : attribute);
+  const id = namesOfId.includes(attribute) ? attributes.get("id") : undefined;
+  const given = id ?? attributes.get(attribute);
   if (given === undefined) return false;
   const elements = (Array.isArray(given) ? given : [given]) as readonly Scalar[];
   if (elements.length === 0) return false;

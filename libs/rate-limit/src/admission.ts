@@ -1,5 +1,6 @@
 import { type Refusal, refuse } from "@halyard/service";
 import type { RateLimit } from "./rate-limit.ts";
+import { retryAfter } from "./retry-after.ts";
 
 /** Refuses whoever asks too often; undefined: it may go on. */
 export type Admission = (asker: { id: string }, nowMs: number) => Refusal | undefined;
@@ -16,7 +17,7 @@ export function createAdmission(limit: RateLimit, message: string): Admission {
     // Whole seconds, and never zero: clients take that for "no limit".
     const seconds = Math.max(1, Math.ceil(taken.retryAfterMs / 1_000));
     return refuse("RATE_001", message, {
-      "retry-after": String(seconds),
+      "retry-after": retryAfter(seconds),
       "ratelimit-policy": policy,
       ratelimit: `"requests";r=0;t=${seconds}`,
     });

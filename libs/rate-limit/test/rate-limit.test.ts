@@ -190,4 +190,13 @@ describe("given a key that asks too often", () => {
       },
     });
   });
+
+  it("asks the client to retry after at most 10 minutes, and tells the real reset", () => {
+    const admit = createAdmission(createRateLimit({ requestsPerSecond: 1 / 3_600, burst: 1 }), "");
+    admit({ id: "a" }, 0);
+    expect(admit({ id: "a" }, 0)?.headers).toMatchObject({
+      "retry-after": "600",
+      ratelimit: '"requests";r=0;t=3600',
+    });
+  });
 });

@@ -47,6 +47,11 @@ export const answer = {
     return { status: 202, body };
   },
 
+  /** The caller has the current representation, which `etag` names. */
+  notModified(etag: string): Answer {
+    return { status: 304, headers: { etag } };
+  },
+
   noContent(): Answer {
     return { status: 204 };
   },

@@ -9,6 +9,7 @@ import { requestDurations } from "./metrics.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
 import { recordRequests, recordUnmatched } from "./request-record.ts";
+import { pathAndQueryOf } from "./request-target.ts";
 
 export type App = FastifyInstance;
 
@@ -35,6 +36,9 @@ export type AppOptions = {
   isOutage?: IsOutage;
 };
 
+/** Keeps a browser from reading an answer as another type than its `Content-Type`. */
+const noSniffing = { "x-content-type-options": "nosniff" };
+
 /** A user context of 16 KiB in a header must fit, beside what a browser and proxies add. */
 const defaultMaxHeaderBytes = 32 * 1024;
 
@@ -60,8 +64,8 @@ export function createApp(options: AppOptions): App {
   const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const app: App = fastify({
     bodyLimit: options.bodyLimitBytes,
-    // A path has the methods of its contract and no others.
-    exposeHeadRoutes: false,
+    // `HEAD` answers what `GET` would, without the body. Routes with a contract register it themselves.
+    exposeHeadRoutes: true,
     http: {
       maxHeaderSize: options.maxHeaderBytes ?? defaultMaxHeaderBytes,
       // Node would answer a missing Host by itself and without a body; `onRequest` does it instead.
@@ -80,11 +84,12 @@ export function createApp(options: AppOptions): App {
       requestIdLogLabel: "request_id",
     }),
     genReqId: requestIds,
+    rewriteUrl: ({ url = "" }) => pathAndQueryOf(url),
     childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, requestIds),
     // A path that cannot be decoded, or with a part that is too long, names nothing.
     frameworkErrors: (_error, request, reply) => {
-      reply.header("x-request-id", request.id);
+      reply.header("x-request-id", request.id).headers(noSniffing);
       sendRefusal(reply, nothingHere);
     },
   });
@@ -97,7 +102,7 @@ export function createApp(options: AppOptions): App {
   };
   recordRequests(app, recording);
   app.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
+    reply.header("x-request-id", request.id).headers(noSniffing);
     if (settings.draining) reply.header("connection", "close");
     const refusal = refusalOfHeaders(request.raw);
     if (refusal !== undefined) {

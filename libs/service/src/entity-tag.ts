@@ -1,3 +1,5 @@
+import { type Refusal, refuse } from "./answer.ts";
+
 /**
  * Whether `If-None-Match` names a tag: the client has these values already. The comparison is weak, so
  * a tag that a proxy has marked with `W/` on the way counts.
@@ -8,4 +10,23 @@
  */
 export function namesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.includes(etag) || ifNoneMatch.trim() === "*";
+}
+
+/** Elements of a list, which commas separate unless they are between quotes. */
+const listElements = /(?:[^",]|"[^"]*"?)+/g;
+
+/** RFC 9110, section 8.8.3. Node decodes header fields as Latin-1. */
+const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/;
+
+const notEntityTags = refuse(
+  "VALIDATION_001",
+  'If-Match must be * or entity tags in double quotes, such as "7" or "6", "7".',
+);
+
+/** Reads the entity tags of `If-Match`; `*` stands alone. */
+export function readIfMatch(header: string): readonly string[] | Refusal {
+  const elements = header.match(listElements) ?? [];
+  const tags = elements.map((element) => element.trim()).filter((element) => element !== "");
+  if (tags.length === 1 && tags[0] === "*") return tags;
+  return tags.length > 0 && tags.every((tag) => entityTag.test(tag)) ? tags : notEntityTags;
 }

@@ -1,12 +1,12 @@
 import type { ServerResponse } from "node:http";
-import { errorBody, errorCodes } from "@halyard/contracts";
+import { errorBodyFor, errorCodes } from "@halyard/contracts";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type Refusal, refuse } from "./answer.ts";
 import { appSettings } from "./app-settings.ts";
 import { BodyEncodingError, BodySyntaxError, bodyTooLarge, notJson } from "./json-body.ts";
 import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
 
-/** Turns everything that can go wrong with a request into the one error shape. */
+/** Turns everything that can go wrong with a request into an error body of the shape that its path has. */
 export const jsonType = "application/json; charset=utf-8";
 
 export const nothingHere = refuse("NOT_FOUND_001", "There is nothing at this address");
@@ -23,7 +23,7 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
   return reply
     .code(errorCodes[refusal.refused].status)
     .headers(headersOf(refusal))
-    .send(JSON.stringify(errorBody(refusal.refused, refusal.message)));
+    .send(bodyOf(refusal, reply.request.raw.url));
 }
 
 /** The same for code that writes to the response itself. */
@@ -32,13 +32,17 @@ export function writeRefusal(
   refusal: Refusal,
   extraHeaders: Readonly<Record<string, string>> = {},
 ): void {
-  const body = Buffer.from(JSON.stringify(errorBody(refusal.refused, refusal.message)));
+  const body = Buffer.from(bodyOf(refusal, response.req.url));
   response.writeHead(errorCodes[refusal.refused].status, {
     ...extraHeaders,
     ...headersOf(refusal),
     "content-length": body.length,
   });
   response.end(body);
+}
+
+function bodyOf({ refused, message }: Refusal, target = ""): string {
+  return JSON.stringify(errorBodyFor(target, refused, message));
 }
 
 /** Errors of the framework that are the caller's doing. */

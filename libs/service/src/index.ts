@@ -3,6 +3,7 @@ export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.t
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { ConfigurationError } from "./configuration-error.ts";
+export { hasDuplicateMembers } from "./duplicate-members.ts";
 export { namesTag } from "./entity-tag.ts";
 export {
   type DocumentedVariable,
@@ -17,6 +18,7 @@ export type { Readiness, ReadReadiness } from "./health.ts";
 export { compileInputChecks, type InputChecks } from "./input-checks.ts";
 export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
+export { refusalOfHeaders } from "./malformed-http.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
 export { natsServers } from "./nats-servers.ts";
@@ -24,12 +26,14 @@ export { onceConnected } from "./once-connected.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
 export { periodically } from "./periodically.ts";
 export { isWellEncoded } from "./query-values.ts";
-export { type BodyReading, readJsonBody } from "./read-json-body.ts";
+export { announcesBody, type BodyReading, readJsonBody } from "./read-json-body.ts";
 export { releaseAll } from "./release.ts";
 export { createRequestIds } from "./request-id.ts";
+export { pathAndQueryOf } from "./request-target.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
 export {
+  burstVariable,
   commaSeparated,
   flagEventsMaxBytesVariable,
   hostVariable,
@@ -37,11 +41,14 @@ export {
   keyRate,
   keyRateVariables,
   type LogLevel,
+  limitVariable,
   listenHost,
   logLevelVariable,
   metricsPortVariable,
   modeVariable,
   natsVariables,
+  operatorTokenSha256Variable,
+  perSecondVariable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,

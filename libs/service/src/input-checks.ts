@@ -1,4 +1,4 @@
-import { compileCheck, type RouteContract } from "@halyard/contracts";
+import { compileCheck, type RouteContract, wholeDocument } from "@halyard/contracts";
 import { z } from "zod";
 import { type Refusal, refuse } from "./answer.ts";
 import { nothingHere } from "./error-answers.ts";
@@ -42,7 +42,10 @@ export function compileInputChecks<
       if (checkBody === undefined)
         return checkNothingSaid(body) ?? { value: undefined as z.infer<B> };
       if (body === undefined && contract.bodyOptional !== true)
-        return refuse("VALIDATION_001", "/ is required: the request needs a JSON body");
+        return refuse(
+          "VALIDATION_001",
+          `${wholeDocument} is required: the request needs a JSON body`,
+        );
       const checked = checkBody(body === undefined ? {} : body);
       return checked.ok
         ? { value: checked.value as z.infer<B> }
@@ -61,6 +64,6 @@ function checkNothingSaid(body: unknown): Refusal | undefined {
   const checked = checkEmpty(body === undefined ? {} : body);
   if (checked.ok) return undefined;
   const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
-  const problem = isObject ? checked.problem : "/ must be empty";
+  const problem = isObject ? checked.problem : `${wholeDocument} must be empty`;
   return refuse("VALIDATION_001", `${problem}: this request takes no body`);
 }

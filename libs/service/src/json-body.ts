@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { refuse } from "./answer.ts";
+import { hasDuplicateMembers } from "./duplicate-members.ts";
 
 /** The body is not JSON in UTF-8. The message is for the caller and repeats nothing of the body. */
 export class BodySyntaxError extends Error {
@@ -38,6 +39,12 @@ function decode(bytes: Buffer): string {
 }
 
 function parse(text: string): unknown {
+  const value = parseSyntax(text);
+  if (!hasDuplicateMembers(text, value)) return value;
+  throw new BodySyntaxError("The body has an object with two members of the same name");
+}
+
+function parseSyntax(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -74,8 +81,11 @@ export function acceptJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser(structuredSuffix, { parseAs: "buffer" }, readJson);
 }
 
-/** Media types that are JSON under another name, such as `application/merge-patch+json`. */
-const structuredSuffix = /^application\/[\w.-]+\+json(?:$|;)/;
+/**
+ * Media types that are JSON under another name, such as `application/merge-patch+json`, which has the
+ * meaning of our `PATCH`. A JSON Patch is a list of operations, which no route takes.
+ */
+const structuredSuffix = /^application\/(?!json-patch\+json)[\w.-]+\+json\s*(?:$|;)/i;
 
 function readJson(
   request: FastifyRequest,

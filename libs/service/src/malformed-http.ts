@@ -50,6 +50,7 @@ function writeToSocket(socket: SocketWithAnswer, refusal: Refusal, requestId: st
     "Content-Type: application/json; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
+    "X-Content-Type-Options: nosniff",
     ...readableAnywhere,
     "Connection: close",
   ].join("\r\n");
@@ -96,7 +97,10 @@ export function refusalOfHeaders({ headers, httpVersion }: IncomingMessage): Ref
 export function answerOddRequests(server: Server, requestId: MakeRequestId): void {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     const refusal = refuse("VALIDATION_001", "The header Expect must be 100-continue");
-    writeRefusal(response, refusal, { "X-Request-Id": requestId(request) });
+    writeRefusal(response, refusal, {
+      "X-Request-Id": requestId(request),
+      "X-Content-Type-Options": "nosniff",
+    });
   });
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     writeToSocket(socket, nothingHere, requestId({ headers: {} }));

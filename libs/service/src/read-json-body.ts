@@ -25,18 +25,28 @@ export function readJsonBody(
   limitBytes: number,
   done: (reading: BodyReading) => void,
 ): void {
-  const { headers } = request;
-  const length = headers["content-length"];
-  if (headers["transfer-encoding"] === undefined && (length === undefined || length === "0")) {
+  if (!announcesBody(request)) {
     done({ body: undefined });
     return;
   }
-  if (!isJsonType(headers["content-type"] ?? "")) done(notJson);
+  const { headers } = request;
+  const length = headers["content-length"];
+  const isJson = isJsonType(headers["content-type"] ?? "");
+  if (!isJson && length !== undefined) done(notJson);
+  // Only the end of chunks shows whether they are empty.
+  else if (!isJson)
+    collect(request, 0, (bytes) => done(bytes === undefined ? notJson : { body: undefined }));
   else if (length !== undefined && Number(length) > limitBytes) done(bodyTooLarge);
   else
     collect(request, limitBytes, (bytes) =>
       done(bytes === undefined ? bodyTooLarge : read(request, bytes)),
     );
+}
+
+/** Returns whether the headers announce a body, which may still be empty. */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined;
 }
 
 /** Undefined: there are more bytes than there may be. */

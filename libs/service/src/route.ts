@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
-import type { RouteContract } from "@halyard/contracts";
+import { defaultCacheHeadersOf, type RouteContract } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
 import { type Answer, isRefusal, type Refusal } from "./answer.ts";
 import { compileAnswerCheck } from "./answer-checks.ts";
 import type { App } from "./app.ts";
 import { appSettings } from "./app-settings.ts";
+import { readIfMatch } from "./entity-tag.ts";
 import { jsonType, sendRefusal } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 
@@ -15,8 +16,8 @@ export type RequestFacts = {
   id: string;
   ip: string;
   headers: IncomingHttpHeaders;
-  /** The value of `If-Match` as it was sent. */
-  ifMatch?: string;
+  /** The entity tags of `If-Match`, or `*` alone, where the route honours it. */
+  ifMatch?: readonly string[];
   /** The value of `Idempotency-Key` as it was sent. */
   idempotencyKey?: string;
 };
@@ -49,8 +50,9 @@ type AdmittedRequest = FastifyRequest & { [admissionKey]: Admission };
 
 /**
  * Registers a route as its contract describes it. In this order: who is asking (401, 403), whether
- * the path can name anything (404), whether the body can be read (413, 415, 400), whether query and
- * body fit (400), and then the handler, which gets typed input and answers with data.
+ * the path can name anything (404), whether the body can be read (413, 415, 400), whether `If-Match`,
+ * query and body fit (400), and then the handler, which gets typed input and answers with data.
+ * A `GET` route also takes `HEAD`: Node sends the same headers without the body.
  */
 export function registerRoute<
   P extends z.ZodObject,
@@ -65,8 +67,12 @@ export function registerRoute<
   if (!app.hasRequestDecorator(admissionKey)) app.decorateRequest(admissionKey, undefined);
   const methods: HTTPMethods[] = [contract.method];
   if (contract.alsoMethod !== undefined) methods.push(contract.alsoMethod);
+  if (contract.method === "GET") methods.push("HEAD");
+  // An answer's own headers take precedence.
+  const cacheHeaders = { ...defaultCacheHeadersOf(contract as unknown as RouteContract) };
 
   async function admit(request: FastifyRequest, reply: FastifyReply) {
+    reply.headers(cacheHeaders);
     const facts = factsOf(request);
     const principal = await options.authenticate(facts);
     if (isRefusal(principal)) return sendRefusal(reply, principal);
@@ -78,6 +84,12 @@ export function registerRoute<
 
   async function respond(request: FastifyRequest, reply: FastifyReply) {
     const { principal, params, facts } = (request as AdmittedRequest)[admissionKey];
+    const ifMatch = request.headers["if-match"];
+    if (contract.conditional === true && ifMatch !== undefined) {
+      const tags = readIfMatch(ifMatch);
+      if (isRefusal(tags)) return sendRefusal(reply, tags);
+      facts.ifMatch = tags;
+    }
     const query = checks.query(request.query as Record<string, unknown>, request.raw.url ?? "");
     if (isRefusal(query)) return sendRefusal(reply, query);
     const body = checks.body(request.body);
@@ -99,8 +111,6 @@ export function registerRoute<
 function factsOf(request: FastifyRequest): RequestFacts {
   const { id, ip, headers } = request;
   const facts: RequestFacts = { id, ip, headers };
-  const ifMatch = headers["if-match"];
-  if (ifMatch !== undefined) facts.ifMatch = ifMatch;
   const idempotencyKey = headers["idempotency-key"];
   if (typeof idempotencyKey === "string") facts.idempotencyKey = idempotencyKey;
   return facts;
@@ -113,9 +123,12 @@ function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
   reply.code(given.status);
   if (given.headers !== undefined) reply.headers(given.headers);
   if (given.parts !== undefined) {
+    reply.header("content-type", jsonType);
+    // The parts would be read from the database for nothing.
+    if (reply.request.method === "HEAD") return reply.send();
     // Without a callback the time-out destroys the connection.
     reply.raw.setTimeout(longestStallMs);
-    return reply.header("content-type", jsonType).send(Readable.from(given.parts));
+    return reply.send(Readable.from(given.parts));
   }
   const body = given.json ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   if (body === undefined) return reply.send();

@@ -70,6 +70,8 @@ async function errorOf(method: string, path: string, init: RequestInit = {}) {
   };
 }
 
+const twice = "The body has an object with two members of the same name";
+
 const brokenUtf8 = Buffer.concat([
   Buffer.from('{"key":"a","name":"'),
   Buffer.from([0xc3, 0x28]),
@@ -116,9 +118,12 @@ describe("given a request that cannot be served", () => {
   it.each([
     ["broken JSON", '{"key":', "The body is not valid JSON"],
     ["bad UTF-8", brokenUtf8, "The body is not valid UTF-8"],
-    ["no body", "", "/ is required: the request needs a JSON body"],
-    ["an array", "[]", "/ must be object"],
-    ["null", "null", "/ must be object"],
+    ["no body", "", '"" (the whole document) is required: the request needs a JSON body'],
+    ["an array", "[]", '"" (the whole document) must be object'],
+    ["null", "null", '"" (the whole document) must be object'],
+    ["a field twice", '{"key":"a","name":"b","key":"c"}', twice],
+    ["a field twice, once with an escape", '{"key":"a","name":"b","\\u006bey":"c"}', twice],
+    ["a field of a nested object twice", '{"key":"a","name":[{"a:":1,"a:":1}]}', twice],
     ["a missing field", '{"key":"a"}', "/name is required"],
     ["an unknown field", '{"key":"a","name":"b","nmae":"c"}', "/nmae is not a known field"],
     [
@@ -160,6 +165,8 @@ describe("given a request that cannot be served", () => {
     ["application/x-www-form-urlencoded", "key=a&name=b"],
     ["application/xml", "<flag/>"],
     ["nonsense", "{}"],
+    ["application/json-patch+json", '[{"op":"add","path":"/key","value":"a"}]'],
+    ["Application/JSON-Patch+JSON; charset=utf-8", "{}"],
     ["application/json; charset=iso-8859-1", '{"key":"a","name":"b"}'],
   ])("answers 415 to a body of the type %s", async (type, body) => {
     const headers = { ...key, "content-type": type };
@@ -187,9 +194,22 @@ describe("given a request that cannot be served", () => {
     expect(given.lines().filter((line) => line.level === "warn")).toEqual([]);
   });
 
-  it("answers 404 to a method that the path does not have, HEAD too", async () => {
-    const answered = await fetch(`${given.url}/api/v1/flags`, { method: "HEAD", headers: key });
-    expect(answered.status).toBe(404);
+  it.each(["7", "", " , ", '*, "7"', '"7', '"7" "8"', 'w/"7"', '"a b"'])(
+    "answers 400 to If-Match: %s",
+    async (ifMatch) => {
+      const headers = { ...key, "if-match": ifMatch };
+      const error = await errorOf("DELETE", `/api/v1/flags/${id}`, { headers });
+      expect(error).toMatchObject({ code: "VALIDATION_001", status: 400 });
+      expect(error.message).toContain("If-Match must be * or entity tags");
+    },
+  );
+
+  it.each(["*", '"7"', 'W/"7"', '"", "a,b" ,, W/"c"'])("accepts If-Match: %s", async (ifMatch) => {
+    const answered = await fetch(`${given.url}/api/v1/flags/${id}`, {
+      method: "DELETE",
+      headers: { ...key, "if-match": ifMatch },
+    });
+    expect(answered.status).toBe(204);
   });
 
   it("answers 413 to a body over the limit, also to one that goes on for megabytes", async () => {
@@ -256,6 +276,58 @@ describe("given a request that cannot be served", () => {
   });
 });
 
+describe("given a route that reads", () => {
+  it.each([
+    ["an answer", "/api/v1/flags", key, 200],
+    ["an error", "/api/v1/flags?limit=x", key, 400],
+    ["an unknown caller", "/api/v1/flags", {}, 401],
+    ["an unknown route", "/api/v1/nothing", key, 404],
+  ])("answers HEAD as GET, without the body: %s", async (_what, path, headers, status) => {
+    const [get, head] = await Promise.all(
+      ["GET", "HEAD"].map((method) => fetch(given.url + path, { method, headers })),
+    );
+    expect(head?.status).toBe(status);
+    // The client closes the connection after HEAD.
+    const own = ["connection", "date", "keep-alive", "x-request-id"];
+    const others = (answered?: Response) =>
+      [...(answered?.headers ?? [])].filter(([name]) => !own.includes(name));
+    expect(others(head)).toEqual(others(get));
+    expect(await head?.text()).toBe("");
+  });
+
+  it("answers 404 to HEAD where the path has no GET", async () => {
+    const path = `${given.url}/api/v1/projects/${id}/environments/${id}/keys/${"a".repeat(16)}/rotate`;
+    expect((await fetch(path, { method: "HEAD", headers: key })).status).toBe(404);
+  });
+
+  it("allows only private caches to store an answer, and no cache to store a key", async () => {
+    const read = await fetch(`${given.url}/api/v1/flags`, { headers: key });
+    expect(read.headers.get("cache-control")).toBe("private, no-cache");
+    expect(read.headers.get("vary")).toBe("Authorization");
+    const rotated = await errorOf(
+      "POST",
+      `/api/v1/projects/${id}/environments/${id}/keys/${"a".repeat(16)}/rotate`,
+      { headers: key },
+    );
+    expect(rotated.headers.get("cache-control")).toBe("no-store");
+  });
+
+  it.each([
+    ["a success", "/api/v1/flags", key],
+    ["an unknown route", "/api/v1/nothing", {}],
+    ["a path that cannot be decoded", "/api/v1/%ff", {}],
+  ])("forbids browsers to guess the type of %s", async (_what, path, headers) => {
+    const answered = await fetch(given.url + path, { headers });
+    expect(answered.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  it("forbids the same for a request that is not HTTP", async () => {
+    expect(await sendRaw(given.port, "NONSENSE\r\n\r\n")).toContain(
+      "\r\nX-Content-Type-Options: nosniff\r\n",
+    );
+  });
+});
+
 describe("given a route without a body, or with an optional one", () => {
   it("takes none, an empty one and an empty object where the route takes no body", async () => {
     const path = `${given.url}/api/v1/flags/${id}`;
@@ -273,10 +345,10 @@ describe("given a route without a body, or with an optional one", () => {
   it.each([
     ['{"to":"018f"}', "/to is not a known field: this request takes no body"],
     ['{"x":1,"y":2}', "/x is not a known field: this request takes no body"],
-    ["null", "/ must be empty: this request takes no body"],
-    ["[]", "/ must be empty: this request takes no body"],
-    ['"x"', "/ must be empty: this request takes no body"],
-    ["0", "/ must be empty: this request takes no body"],
+    ["null", '"" (the whole document) must be empty: this request takes no body'],
+    ["[]", '"" (the whole document) must be empty: this request takes no body'],
+    ['"x"', '"" (the whole document) must be empty: this request takes no body'],
+    ["0", '"" (the whole document) must be empty: this request takes no body'],
   ])("does not ignore %s where the route takes no body", async (body, message) => {
     const error = await errorOf("DELETE", `/api/v1/flags/${id}`, { headers: json, body });
     expect(error).toMatchObject({ code: "VALIDATION_001", status: 400, message });
@@ -295,7 +367,7 @@ describe("given a route without a body, or with an optional one", () => {
   });
 
   it("reads JSON under a name of its own", async () => {
-    const headers = { ...key, "content-type": "application/merge-patch+json; charset=utf-8" };
+    const headers = { ...key, "content-type": "application/Merge-Patch+json ; charset=utf-8" };
     const body = '{"key":"a","name":"b"}';
     expect(await errorOf("POST", "/api/v1/flags", { headers, body })).toMatchObject({
       code: "CONFLICT_001",

@@ -75,6 +75,11 @@ describe("the list of all flags", () => {
     expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(keysIn(body)).toEqual(numbered(1_201));
     expect(Object.keys(body)).toEqual(["flags"]);
+    const list = { key: project.serverKey, method: "HEAD" };
+    expect(await management.call("/api/v1/flags", list)).toMatchObject({
+      status: 200,
+      body: undefined,
+    });
     const page = await management.call("/api/v1/flags?limit=1000", { key: project.serverKey });
     expect(body.flags.slice(0, 1_000)).toEqual(page.body.flags);
   });

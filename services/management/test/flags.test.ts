@@ -80,6 +80,7 @@ describe("creating a flag", () => {
     });
     expect(again.status).toBe(409);
     expect(again.body.error.code).toBe("CONFLICT_001");
+    expect(again.headers.get("location")).toBe(`/api/v1/flags/${flag.id}`);
   });
 
   it.each([
@@ -173,6 +174,42 @@ describe("changing a flag", () => {
       { "if-match": '"7", "1"' },
     );
     expect(accepted.status).toBe(200);
+    const malformed = await flags.patch(`/api/v1/flags/${flag.id}`, {}, { "if-match": "2" });
+    expect(malformed).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_001" } } });
+  });
+
+  it("returns rules with their members in the order of the schema from every route", async () => {
+    const sent = {
+      rollout_percentage: 5,
+      value: true,
+      conditions: [{ value: ["a"], operator: "in", attribute: "plan" }],
+      name: "Plan",
+      id: "1",
+    };
+    const ordered = JSON.stringify([
+      {
+        id: "1",
+        name: "Plan",
+        conditions: [{ attribute: "plan", operator: "in", value: ["a"] }],
+        value: true,
+        rollout_percentage: 5,
+      },
+    ]);
+    const flag = await flags.createFlag({ targeting_rules: [sent] });
+    const path = `/api/v1/flags/${flag.id}`;
+    const statePath = `${path}/environments/${project.environmentId}`;
+    await flags.patch(path, { targeting_rules: [] });
+    const patched = await flags.patch(statePath, { targeting_rules: [sent] });
+    const read = async (at: string) => (await management.call(at, { key })).body;
+    const listed = await read(`/api/v1/flags?key=${flag.key}`);
+    const { history } = await read(`${statePath}/history`);
+    const { changes } = await read(
+      `/api/v1/projects/${project.projectId}/changes?flag_id=${flag.id}`,
+    );
+    const states = [flag, patched.body, await read(path), await read(statePath), listed.flags[0]];
+    states.push(history[0], history[2], changes[0].after, changes[1].before, changes[2].after);
+    states.push((await flags.eventsOf(flag.id)).at(-1)?.state);
+    for (const state of states) expect(JSON.stringify(state.targeting_rules)).toBe(ordered);
   });
 
   it("loses no change when many come at once", async () => {
@@ -201,6 +238,45 @@ describe("changing a flag", () => {
     expect(own.body).toMatchObject({ enabled: false, version: 2 });
     const [, toggled] = await flags.eventsOf(flag.id);
     expect(toggled).toMatchObject({ environment: { name: "staging" } });
+  });
+});
+
+describe("reading a flag", () => {
+  const read = (path: string, ifNoneMatch: string, reader = key) =>
+    management.call(path, { key: reader, headers: { "if-none-match": ifNoneMatch } });
+
+  it("answers 304 without a body to the ETag of the last read, and accepts it as If-Match", async () => {
+    const flag = await flags.createFlag();
+    const path = `/api/v1/flags/${flag.id}`;
+    const etag = (await management.call(path, { key })).headers.get("etag") as string;
+    expect(etag).toMatch(/^"1-/);
+    for (const ifNoneMatch of [etag, `"x", W/${etag}`, "*"]) {
+      const again = await read(path, ifNoneMatch);
+      expect(again).toMatchObject({ status: 304, body: undefined });
+      expect(again.headers.get("etag")).toBe(etag);
+      expect(again.headers.get("cache-control")).toBe("private, no-cache");
+      expect(again.headers.get("vary")).toBe("Authorization");
+    }
+    expect((await read(path, '"1"')).status).toBe(200);
+    expect((await flags.patch(path, { enabled: true }, { "if-match": etag })).status).toBe(200);
+    expect((await flags.patch(path, { enabled: false }, { "if-match": etag })).status).toBe(412);
+    expect((await read(path, etag)).status).toBe(200);
+  });
+
+  it("has another ETag in another environment and after an evaluation, at the same version", async () => {
+    const flag = await flags.createFlag();
+    const path = `/api/v1/flags/${flag.id}`;
+    const etag = (await management.call(path, { key })).headers.get("etag") as string;
+    const issued = await management.call(
+      `/api/v1/projects/${project.projectId}/environments/${project.otherEnvironmentId}/keys`,
+      { method: "POST", key, body: { kind: "server", name: "x", user_id: project.userId } },
+    );
+    expect(issued.headers.get("cache-control")).toBe("no-store");
+    expect((await read(path, etag, issued.body.key)).status).toBe(200);
+    await asOwner`
+      insert into management.flags_last_seen values (${flag.id}, ${project.environmentId}, now())`;
+    expect(await read(path, etag)).toMatchObject({ status: 200, body: { version: 1 } });
+    expect((await flags.patch(path, { enabled: true }, { "if-match": etag })).status).toBe(200);
   });
 });
 
@@ -285,6 +361,19 @@ describe("listing flags", () => {
     } while (cursor !== null);
     expect(paged).toEqual(all);
     expect(all).toEqual([...all].sort());
+  });
+
+  it("finds the flag with a key, on one page, and nothing for an unknown or impossible key", async () => {
+    const flag = await flags.createFlag();
+    const list = async (query: string) =>
+      (await management.call(`/api/v1/flags?${query}`, { key })).body;
+    expect(await list(`key=${flag.key}`)).toEqual({ flags: [flag] });
+    expect(await list(`key=${flag.key}&limit=1`)).toEqual({ flags: [flag], next_cursor: null });
+    const cursor = Buffer.from(flag.key).toString("base64url");
+    expect(await list(`key=${flag.key}&cursor=${cursor}`)).toEqual({ flags: [] });
+    for (const unknown of ["no-such-flag", "a%20b", "%00", "", "k".repeat(1_000)])
+      expect(await list(`key=${unknown}`)).toEqual({ flags: [] });
+    expect(await list("key=%00&limit=5")).toEqual({ flags: [], next_cursor: null });
   });
 
   it("refuses a cursor that it has not given", async () => {

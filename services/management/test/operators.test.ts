@@ -65,7 +65,7 @@ describe("given the list of operators", () => {
     for (const [key, status, code] of cases) {
       const refused = await ask(key);
       expect([refused.status, refused.body.error.code]).toEqual([status, code]);
-      expect(refused.headers.get("cache-control")).toBeNull();
+      expect(refused.headers.get("cache-control")).toBe("private, no-cache");
     }
   });
 

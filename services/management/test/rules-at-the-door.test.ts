@@ -120,6 +120,11 @@ describe("given rollout and rules that do not fit", () => {
       `${at}/negate is not a known field`,
     ],
     [
+      "a pattern of 501 characters",
+      { targeting_rules: ruleWith({ operator: "matches_regex", value: "a".repeat(501) }) },
+      `${at}/value must be a regular expression in RE2 syntax of at most 500 characters`,
+    ],
+    [
       "an unknown operator",
       { targeting_rules: ruleWith({ operator: "is" }) },
       `${at}/operator must be one of "equals", "not_equals", "contains"`,
@@ -139,15 +144,11 @@ describe("given rollout and rules that do not fit", () => {
       { targeting_rules: ruleWith({ attribute: "" }) },
       `${at}/attribute must NOT have fewer than 1`,
     ],
-    [
-      "null as value",
-      { targeting_rules: ruleWith({ value: null }) },
-      `${at}/value must be string, number, boolean or array`,
-    ],
+    ["null as value", { targeting_rules: ruleWith({ value: null }) }, `${at}/value ${texts}`],
     [
       "an object as value",
-      { targeting_rules: ruleWith({ value: { de: true } }) },
-      `${at}/value must be string, number, boolean or array`,
+      { targeting_rules: ruleWith({ operator: "in", value: { de: true } }) },
+      `${at}/value ${list}`,
     ],
     [
       "null in a list",
@@ -184,8 +185,12 @@ describe("given rollout and rules that do not fit", () => {
     ["with nothing to repeat", "*a"],
     ["that repeats too often", "a{1001}"],
     ["that is too large when its repetitions are written out", "((a{100}){100}){100}"],
-    ["of 501 characters", "a".repeat(501)],
   ];
+  wrong.push([
+    "a pattern that needs a longer text than it is searched in",
+    { targeting_rules: ruleWith({ operator: "matches_regex", value: "^a{400}$" }) },
+    `${at}/value must be a regular expression that can match; it matches only texts of at least 400`,
+  ]);
   const wrongPatterns = patterns.map(
     ([what, value]) =>
       [

@@ -194,7 +194,7 @@ describe("given a PostgreSQL that lets nobody in", () => {
 
 describe("given a message that is no due change", () => {
   it.each([
-    ["no JSON", () => "{", "/ must be object"],
+    ["no JSON", () => "{", '"" (the whole document) must be object'],
     ["an object of something else", () => '{"hello":"world"}', "/id is required"],
     [
       "an action that there is not",

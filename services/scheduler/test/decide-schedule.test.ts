@@ -61,8 +61,12 @@ describe("a schedule", () => {
   });
 
   it.each([
-    ["no time", {}, "/ must have enable_at, disable_at or both."],
-    ["nothing but null", { enable_at: null }, "/ must have enable_at, disable_at or both."],
+    ["no time", {}, '"" (the whole document) must have enable_at, disable_at or both.'],
+    [
+      "nothing but null",
+      { enable_at: null },
+      '"" (the whole document) must have enable_at, disable_at or both.',
+    ],
     [
       "two equal times",
       { enable_at: "2027-01-31T10:00:00Z", disable_at: "2027-01-31T11:00:00+01:00" },

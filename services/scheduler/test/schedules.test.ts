@@ -146,7 +146,7 @@ describe("a schedule that cannot be", () => {
   const noInstant =
     "/enable_at must be an ISO 8601 instant that exists, such as 2027-01-31T09:00:00Z or 2027-01-31T10:00:00+01:00";
   it.each([
-    [{}, "/ must have enable_at, disable_at or both"],
+    [{}, '"" (the whole document) must have enable_at, disable_at or both'],
     [{ at: "2030-01-01T00:00:00Z" }, "/at is not a known field"],
     [{ enable_at: "2030-02-30T00:00:00Z" }, noInstant],
     [{ enable_at: "2030-01-01T00:00:00" }, noInstant],

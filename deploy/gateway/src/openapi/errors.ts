@@ -1,14 +1,15 @@
 import {
   ErrorBody,
   type ErrorCode,
-  errorBody,
+  errorBodyFor,
   errorCodes,
+  errorSchemaFor,
   type RouteContract,
   tellsWhatIsLeft,
 } from "@halyard/contracts";
 import { answerableErrors } from "@halyard/service";
 import type { Components, JsonObject } from "./components.ts";
-import { headerRef, limitHeaders } from "./headers.ts";
+import { commonHeaders, headerRef, limitHeaders, optionalCacheHeaders } from "./headers.ts";
 
 /** When each error is answered, for people who meet it. */
 const explanations: Readonly<Record<ErrorCode, string>> = {
@@ -28,6 +29,7 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
 
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   AUTH_001: { "WWW-Authenticate": headerRef("WWW-Authenticate") },
+  CONFLICT_001: { Location: headerRef("Location") },
   CONFLICT_003: { ETag: headerRef("ETag") },
   RATE_001: { "Retry-After": headerRef("Retry-After") },
   SERVER_002: { "Retry-After": headerRef("Retry-After") },
@@ -43,10 +45,15 @@ export function errorResponses(
 ): JsonObject {
   const responses: JsonObject = {};
   for (const code of Object.keys(errorCodes) as ErrorCode[]) {
-    const answering = contracts.filter((contract) => answerableErrors(contract).includes(code));
+    const answering = contracts.filter(
+      (contract) => !hasOwnShape(contract) && answerableErrors(contract).includes(code),
+    );
     const ways = new Set(answering.map((contract) => tellsWhatIsLeft(contract, code)));
     for (const tellsLimits of [...ways].toSorted())
-      responses[nameOf(code, tellsLimits)] = response([code], tellsLimits, components);
+      responses[nameOf(code, tellsLimits)] = response([code], tellsLimits, {
+        components,
+        path: "/",
+      });
   }
   return responses;
 }
@@ -56,24 +63,35 @@ function nameOf(code: ErrorCode, tellsLimits: boolean): string {
   return tellsLimits && code !== "RATE_001" ? `${code}_with_limits` : code;
 }
 
+/** Error responses of OFREP are not shared with other paths. */
+function hasOwnShape({ path }: RouteContract): boolean {
+  return errorSchemaFor(path) !== ErrorBody;
+}
+
 function response(
   codes: readonly ErrorCode[],
   tellsLimits: boolean,
-  components: Components,
+  { components, path }: { components: Components; path: string },
 ): JsonObject {
   const headers = Object.assign({}, ...codes.map((code) => extraHeaders[code] ?? {}));
-  const examples = codes.map((code) => [code, { value: errorBody(code, explanations[code]) }]);
+  const target = path.replace(":key", "checkout");
+  const errors = codes.map((refused) => {
+    const explanation = explanations[refused];
+    const body = errorBodyFor(target, refused, explanation);
+    return { code: "errorCode" in body ? body.errorCode : refused, explanation, body };
+  });
   return {
-    description: codes.map((code) => `${code}: ${explanations[code]}`).join(". "),
+    description: errors.map(({ code, explanation }) => `${code}: ${explanation}`).join(". "),
     headers: {
-      "X-Request-Id": headerRef("X-Request-Id"),
+      ...commonHeaders,
+      ...optionalCacheHeaders,
       ...headers,
       ...(tellsLimits ? limitHeaders : {}),
     },
     content: {
       "application/json": {
-        schema: components.refer(ErrorBody),
-        examples: Object.fromEntries(examples),
+        schema: components.refer(errorSchemaFor(path)),
+        examples: Object.fromEntries(errors.map(({ code, body }) => [code, { value: body }])),
       },
     },
   };
@@ -87,9 +105,9 @@ export function errorsByStatus(contract: RouteContract, components: Components):
     const [first, ...others] = codes as [ErrorCode, ...ErrorCode[]];
     const tellsLimits = codes.some((code) => tellsWhatIsLeft(contract, code));
     responses[String(status)] =
-      others.length === 0
+      others.length === 0 && !hasOwnShape(contract)
         ? { $ref: `#/components/responses/${nameOf(first, tellsLimits)}` }
-        : response(codes, tellsLimits, components);
+        : response(codes, tellsLimits, { components, path: contract.path });
   }
   return responses;
 }
@@ -97,7 +115,7 @@ export function errorsByStatus(contract: RouteContract, components: Components):
 /** The error responses of an operation that have a shape of their own, by status. */
 export function ownErrorsOf(contract: RouteContract, components: Components): JsonObject {
   const headers = {
-    "X-Request-Id": headerRef("X-Request-Id"),
+    ...commonHeaders,
     ...(tellsWhatIsLeft(contract) ? limitHeaders : {}),
   };
   return Object.fromEntries(

@@ -1,3 +1,4 @@
+import { cacheHeadersOf, type RouteContract } from "@halyard/contracts";
 import type { JsonObject } from "./components.ts";
 
 /** Headers of answers, and headers that requests may have, each described once. */
@@ -6,13 +7,22 @@ const text = { type: "string" };
 export const answerHeaders: JsonObject = {
   "X-Request-Id": {
     description: "The request's id, as it was sent or as it was made; it is in the logs too",
+    required: true,
     schema: text,
   },
-  ETag: { description: "Names what was answered, for a conditional request", schema: text },
-  Location: { description: "Where the new resource is", schema: text },
+  ETag: {
+    description: "Names what was answered, for a conditional request",
+    required: true,
+    schema: text,
+  },
+  Location: {
+    description:
+      "Path of the new resource; on a 409 for a taken flag key, of the flag that has the key",
+    schema: text,
+  },
   "Retry-After": {
     description:
-      "Seconds after which to try again. Absent where time alone does not help, as when all streams of the plan are open or all its projects are there",
+      "Seconds after which to try again; on a 429 at most 600, even if `RateLimit` says more. Absent where time alone does not help, as when all streams of the plan are open or all its projects are there",
     schema: { type: "integer" },
   },
   "RateLimit-Policy": {
@@ -25,6 +35,9 @@ export const answerHeaders: JsonObject = {
       'Of each limit what remains, `r`, and the seconds `t` until it is whole again, or, when nothing remains, until there is more: `"monthly";r=2871045;t=1036800`. `sse` and `projects` have no `t`: nobody knows when a stream closes, or a project goes',
     schema: text,
   },
+  "Cache-Control": { description: "Who may store the answer", schema: text },
+  Vary: { description: "The request headers that the answer depends on", schema: text },
+  "X-Content-Type-Options": { description: "Always `nosniff`", required: true, schema: text },
   "WWW-Authenticate": { description: "Always `Bearer`", schema: text },
 };
 
@@ -55,14 +68,6 @@ export const requestHeaderParameters: JsonObject = {
   ),
 };
 
-/** The headers that say who the user is. */
-export const userHeaders = [
-  "X-User-Context",
-  "X-User-ID",
-  "X-User-Email",
-  "X-User-Attributes",
-] as const;
-
 function header(name: string, description: string, schema: JsonObject): JsonObject {
   return { name, in: "header", required: false, description, schema };
 }
@@ -72,6 +77,32 @@ export const limitHeaders: JsonObject = {
   "RateLimit-Policy": headerRef("RateLimit-Policy"),
   RateLimit: headerRef("RateLimit"),
 };
+
+/** Headers that any answer can have. */
+export const commonHeaders: JsonObject = {
+  "X-Request-Id": headerRef("X-Request-Id"),
+  "X-Content-Type-Options": headerRef("X-Content-Type-Options"),
+};
+
+/** Headers of the errors of reads, which say who may store them. */
+export const optionalCacheHeaders: JsonObject = {
+  "Cache-Control": headerRef("Cache-Control"),
+  Vary: headerRef("Vary"),
+};
+
+/** The cache headers of a route's successful answers, with their values. */
+export function cacheHeaders(contract: RouteContract): JsonObject {
+  return Object.fromEntries(
+    Object.entries(cacheHeadersOf(contract)).map(([name, value]) => [
+      name,
+      {
+        description: (answerHeaders[name] as { description: string }).description,
+        required: true,
+        schema: { type: "string", const: value },
+      },
+    ]),
+  );
+}
 
 export function headerRef(name: string): JsonObject {
   return { $ref: `#/components/headers/${name}` };

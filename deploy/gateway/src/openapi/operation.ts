@@ -1,8 +1,16 @@
-import { type Access, type RouteContract, tellsWhatIsLeft } from "@halyard/contracts";
+import { type Access, type RouteContract, tellsWhatIsLeft, userHeaders } from "@halyard/contracts";
 import type { z } from "zod";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
-import { headerRef, limitHeaders, parameterRef, userHeaders } from "./headers.ts";
+import { parameterExample } from "./examples.ts";
+import {
+  answerHeaders,
+  cacheHeaders,
+  commonHeaders,
+  headerRef,
+  limitHeaders,
+  parameterRef,
+} from "./headers.ts";
 
 /** Which credentials open a route; any one of them does. */
 const securityOf: Readonly<Record<Access, JsonObject[]>> = {
@@ -58,20 +66,25 @@ function fieldsOf(
     name,
     in: place,
     required: required.includes(name),
+    ...(required.includes(name) ? parameterExample(name) : {}),
     schema: field,
   }));
 }
 
-function requestBodyOf({ body, bodyOptional }: RouteContract, components: Components): JsonObject {
+function requestBodyOf(
+  { body, bodyOptional, example }: RouteContract,
+  components: Components,
+): JsonObject {
   if (body === undefined) return {};
-  const content = { "application/json": { schema: components.refer(body) } };
+  const content = { "application/json": { schema: components.refer(body), example } };
   return { requestBody: { required: bodyOptional !== true, content } };
 }
 
 function successOf(contract: RouteContract, components: Components): JsonObject {
   const { status, description, body, contentType = "application/json" } = contract.success;
-  const headers: JsonObject = { "X-Request-Id": headerRef("X-Request-Id") };
-  if (status === 201) headers.Location = headerRef("Location");
+  const headers: JsonObject = { ...commonHeaders, ...cacheHeaders(contract) };
+  if (status === 201)
+    headers.Location = { ...(answerHeaders.Location as JsonObject), required: true };
   if (tellsWhatIsLeft(contract)) Object.assign(headers, limitHeaders);
   if (isTagged(contract, components)) headers.ETag = headerRef("ETag");
   const schema = body === undefined ? { type: "string" } : components.refer(body);

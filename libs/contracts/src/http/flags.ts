@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RolloutPercentage, TargetingRules } from "../rules.ts";
+import { furtherRuleLimits, TargetingRulesInput } from "../rules-input.ts";
 import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -53,7 +54,7 @@ const stateSettings = {
   rollout_percentage: RolloutPercentage.optional().describe(
     "How many of the users get the flag: of all of them without rules, else of those of each rule that has no percentage of its own. Raising it takes nobody out",
   ),
-  targeting_rules: TargetingRules.optional().describe(
+  targeting_rules: TargetingRulesInput.optional().describe(
     "In order: the first rule whose conditions all hold decides, and a rule without conditions is for everyone. Without `value: false` its users get the flag, within its percentage; users whom no rule matches do not. `GET /api/v1/operators` says what conditions can ask. All rules together are at most 480 KiB as JSON",
   ),
 };
@@ -78,6 +79,18 @@ export type UpdateFlag = z.infer<typeof UpdateFlag>;
 export const UpdateFlagState = z.strictObject(stateSettings);
 export type UpdateFlagState = z.infer<typeof UpdateFlagState>;
 
+const rulesExample = [
+  {
+    name: "20 % of Germany, Austria and Switzerland",
+    conditions: [{ attribute: "country", operator: "in" as const, value: ["DE", "AT", "CH"] }],
+    rollout_percentage: 20,
+  },
+  {
+    name: "Staff",
+    conditions: [{ attribute: "email", operator: "ends_with" as const, value: "@example.com" }],
+  },
+];
+
 const flags = "/api/v1/flags";
 const flag = `${flags}/:id`;
 const state = `${flags}/:flagId/environments/:envId`;
@@ -91,9 +104,15 @@ export const createFlag = defineRoute({
   method: "POST",
   path: flags,
   summary: "Create a flag",
-  description:
-    "It exists in every environment of the project at once: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set it in the key's environment.",
+  description: `It exists in every environment of the project at once: disabled, rollout 100, no rules. \`enabled\`, \`rollout_percentage\` and \`targeting_rules\` set it in the key's environment. ${furtherRuleLimits}`,
   body: CreateFlag,
+  example: {
+    key: "new-checkout",
+    name: "New checkout",
+    description: "The checkout in one page",
+    enabled: true,
+    targeting_rules: rulesExample,
+  },
   idempotent: true,
   success: { status: 201, description: "The flag", body: Flag },
   errors: ["CONFLICT_001"],
@@ -108,6 +127,10 @@ export const listFlags = defineRoute({
   description:
     "Without `limit`, all flags are sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. A connection that closes before the end of the body means that the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags where their rules are very long; `next_cursor` says whether there is another page.",
   query: z.strictObject({
+    key: z
+      .string()
+      .optional()
+      .describe("Only the flag with this key. The list is empty without one"),
     limit: z.int().min(1).max(1000).optional(),
     cursor: z.string().max(400).optional(),
   }),
@@ -125,6 +148,9 @@ export const getFlag = defineRoute({
   path: flag,
   params: FlagParams,
   summary: "Read a flag",
+  description:
+    "The ETag depends on everything in the answer. `If-Match` compares its version alone, so the ETag of a read can be sent with a change.",
+  revalidated: true,
   success: { status: 200, description: "The flag", body: Flag },
 });
 
@@ -136,7 +162,9 @@ export const updateFlag = defineRoute({
   path: flag,
   params: FlagParams,
   summary: "Change a flag's settings, or its state in the key's environment",
+  description: furtherRuleLimits,
   body: UpdateFlag,
+  example: { enabled: true, rollout_percentage: 25 },
   conditional: true,
   success: { status: 200, description: "The flag as it is now", body: Flag },
   errors: ["CONFLICT_003"],
@@ -172,7 +200,9 @@ export const updateFlagState = defineRoute({
   path: state,
   params: StateParams,
   summary: "Change a flag's state in an environment",
+  description: furtherRuleLimits,
   body: UpdateFlagState,
+  example: { enabled: true, targeting_rules: rulesExample },
   conditional: true,
   success: { status: 200, description: "The state as it is now", body: FlagState },
   errors: ["CONFLICT_003"],

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { exampleIds } from "./example-ids.ts";
 import { Id, IdParam, InstantIn, InstantOut, KeyIdParam, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -65,7 +66,13 @@ export const issueKey = defineRoute({
   description:
     "The answer is the only one that ever carries `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.",
   body: IssueKey,
+  example: {
+    kind: "server",
+    name: "Deployment pipeline",
+    user_id: exampleIds.userId,
+  },
   idempotent: true,
+  carriesKey: true,
   success: { status: 201, description: "The key", body: IssuedApiKey },
 });
 
@@ -103,8 +110,10 @@ export const rotateKey = defineRoute({
   description:
     "The old key ends after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. A server key rotates only keys that expire no later than itself.",
   body: RotateKey,
+  example: { overlap_seconds: 3_600 },
   bodyOptional: true,
   idempotent: true,
+  carriesKey: true,
   success: { status: 201, description: "The new key", body: IssuedApiKey },
   errors: ["CONFLICT_001"],
 });

@@ -1,20 +1,13 @@
 import { z } from "zod";
 import { defineRoute } from "./route.ts";
+import { OfrepContext } from "./user-context.ts";
 
 /**
  * The OpenFeature Remote Evaluation Protocol, version 0.3: what the official OpenFeature providers
  * speak. Its paths, names and errors are OFREP's own.
  */
 export const OfrepRequest = z.looseObject({
-  context: z
-    .looseObject({
-      targetingKey: z
-        .union([z.string(), z.number()])
-        .optional()
-        .describe("The user's id: the attribute `id` of rules"),
-    })
-    .optional()
-    .describe("Who asks. Objects and nested arrays count as missing"),
+  context: OfrepContext.nullable().optional(),
 });
 
 export const OfrepEvaluation = z.strictObject({
@@ -43,41 +36,28 @@ const errorCode = z.enum(["PARSE_ERROR", "INVALID_CONTEXT", "FLAG_NOT_FOUND", "G
 export type OfrepErrorCode = z.infer<typeof errorCode>;
 
 export const OfrepError = z.strictObject({ errorCode, errorDetails: z.string() });
+export type OfrepError = z.infer<typeof OfrepError>;
+
 export const OfrepFlagError = z.strictObject({
   key: z.string(),
   ...OfrepError.shape,
 });
+export type OfrepFlagError = z.infer<typeof OfrepFlagError>;
 
 const shared = { service: "sdk-edge", tag: "OpenFeature" } as const;
 
-/** OFREP's own errors, by status. It has no shape for 401, 403, 429 and 503. */
-function ofrepErrors(body: z.ZodType, key: { key?: string }) {
-  const example = (code: OfrepErrorCode, errorDetails: string) => ({
-    ...key,
-    errorCode: code,
-    errorDetails,
-  });
+/** Errors whose codes say more than the status does. */
+function contextErrors(body: z.ZodType, key: { key?: string }) {
   return {
     400: {
       description:
-        "PARSE_ERROR: the body is not a JSON object. INVALID_CONTEXT: the context is none",
+        "PARSE_ERROR: the body is not a JSON object. INVALID_CONTEXT: the context is not an object, or an id has the wrong type",
       body,
-      example: example("INVALID_CONTEXT", "/context must be an object"),
-    },
-    413: {
-      description: "GENERAL: the body is over 64 KiB",
-      body,
-      example: example("GENERAL", "The body is too large"),
-    },
-    415: {
-      description: "PARSE_ERROR: the body is not said to be JSON",
-      body,
-      example: example("PARSE_ERROR", "The body must be JSON, with Content-Type: application/json"),
-    },
-    500: {
-      description: "GENERAL: a fault on our side",
-      body,
-      example: example("GENERAL", "Something went wrong on our side"),
+      example: {
+        ...key,
+        errorCode: "INVALID_CONTEXT",
+        errorDetails: "/context must be an object",
+      },
     },
   };
 }
@@ -93,14 +73,21 @@ export const ofrepEvaluateFlags = defineRoute({
       .string()
       .optional()
       .describe("The `etag` of the event that made the caller ask again"),
+    flagConfigLastModified: z
+      .string()
+      .optional()
+      .describe(
+        "OFREP's other name for the version of an event. Halyard's events have an `etag`, so it is ignored",
+      ),
   }),
   summary: "Evaluate all flags, by OFREP",
   description:
     "`eventStreams` says where to hear of changes: the address has a token in it that is good for a day and for nothing else.",
   body: OfrepRequest,
+  example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   revalidated: true,
   success: { status: 200, description: "The evaluations", body: OfrepBulkEvaluation },
-  ownErrors: ofrepErrors(OfrepError, {}),
+  ownErrors: contextErrors(OfrepError, {}),
 });
 
 export const ofrepEvaluateFlag = defineRoute({
@@ -112,9 +99,10 @@ export const ofrepEvaluateFlag = defineRoute({
   params: z.strictObject({ key: z.string() }),
   summary: "Evaluate one flag, by OFREP",
   body: OfrepRequest,
+  example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   success: { status: 200, description: "The value, and why it is that", body: OfrepEvaluation },
   ownErrors: {
-    ...ofrepErrors(OfrepFlagError, { key: "checkout" }),
+    ...contextErrors(OfrepFlagError, { key: "checkout" }),
     404: {
       description: "FLAG_NOT_FOUND: there is no flag with this key",
       body: OfrepFlagError,

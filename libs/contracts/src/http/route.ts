@@ -43,6 +43,8 @@ export type RouteContract<
   query: Q;
   /** Absent: the route takes no body. */
   body?: B;
+  /** A body that works when it is sent, for the OpenAPI document. */
+  example?: unknown;
   /** A body that may be left out altogether. */
   bodyOptional?: boolean;
   /** The user's context is read from the `X-User-…` headers. */
@@ -51,6 +53,10 @@ export type RouteContract<
   conditional?: boolean;
   /** `Idempotency-Key` is honoured. */
   idempotent?: boolean;
+  /** The value of `Cache-Control`, where it is not the one of the route's kind. */
+  cacheControl?: string;
+  /** A successful answer contains an API key, so that no cache may store it. */
+  carriesKey?: boolean;
   /** `If-None-Match` is honoured: who has the present answer gets 304 without a body. */
   revalidated?: boolean;
   success: {

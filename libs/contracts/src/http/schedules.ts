@@ -39,6 +39,23 @@ export const Schedule = z.strictObject({
 });
 export type Schedule = z.infer<typeof Schedule>;
 
+/** Far in the future, so that the example works for as long as this release is used. */
+const scheduleExample = {
+  enable_at: "2099-01-31T09:00:00Z",
+  disable_at: "2099-02-14T18:30:00+01:00",
+};
+
+const needsTime = "must have enable_at, disable_at or both";
+
+/** A time that is null is none. */
+const hasTime = {
+  anyOf: ["enable_at", "disable_at"].map((field) => ({
+    required: [field],
+    properties: { [field]: { not: { type: "null" } } },
+  })),
+  description: needsTime,
+};
+
 /** That each time lies ahead is checked against the clock, and that they differ with it. */
 export const SetSchedule = z
   .strictObject({
@@ -47,17 +64,21 @@ export const SetSchedule = z
       .meta({
         description:
           "When the flag is switched on: in the future, before the year 10000, and not at `disable_at`. Null, or absent, not at all",
-        examples: ["2027-01-31T09:00:00Z"],
+        examples: [scheduleExample.enable_at],
       }),
     disable_at: InstantIn.nullable()
       .optional()
       .meta({
         description:
           "When the flag is switched off, before or after `enable_at`. Null, or absent, not at all",
-        examples: ["2027-02-14T18:30:00+01:00"],
+        examples: [scheduleExample.disable_at],
       }),
   })
-  .meta({ minProperties: 1, description: "must have enable_at, disable_at or both" });
+  .meta({
+    minProperties: 1,
+    dependentSchemas: { enable_at: hasTime, disable_at: hasTime },
+    description: needsTime,
+  });
 export type SetSchedule = z.infer<typeof SetSchedule>;
 
 const schedule = "/api/v1/flags/:flagId/environments/:envId/schedule";
@@ -72,8 +93,9 @@ export const setSchedule = defineRoute({
   params: Params,
   summary: "Schedule changes of a flag in an environment",
   description:
-    "Give `enable_at`, `disable_at` or both, in either order: a window on, or a window off. It replaces the pending schedule of the flag in this environment; when this has answered, nothing of the earlier one will happen any more. A change that is just being made is waited for, 5 seconds at most.",
+    "Give `enable_at`, `disable_at` or both, in either order: a window on, or a window off. It replaces the pending schedule of the flag in this environment; when this has answered, nothing of the earlier one will happen any more. A change that is just being made is waited for, 5 seconds at most. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.",
   body: SetSchedule,
+  example: scheduleExample,
   idempotent: true,
   success: { status: 201, description: "The schedule", body: Schedule },
   errors: ["SERVER_002"],

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { RolloutPercentage } from "../rules.ts";
-import { FlagKey } from "./flags.ts";
 import { defineRoute } from "./route.ts";
+import { UserContext } from "./user-context.ts";
 
 /** What SDKs ask the edge for. A key's environment is the one whose values it gets. */
 export const FlagValues = z.strictObject({ flags: z.record(z.string(), z.boolean()) });
@@ -49,21 +49,6 @@ export const EvaluationResult = z.strictObject({
 });
 export type EvaluationResult = z.infer<typeof EvaluationResult>;
 
-const attributes =
-  "Attributes: text, numbers, booleans, or lists of these; `null` counts as missing";
-
-/** A context may hold any further attributes, so unknown fields are welcome here. */
-export const FlagsContext = z.looseObject({}).describe(attributes);
-export const EvaluateBody = z.looseObject({
-  user: z
-    .looseObject({
-      id: z.union([z.string(), z.number()]).optional(),
-      attributes: z.looseObject({}).optional(),
-    })
-    .optional()
-    .describe(attributes),
-});
-
 const shared = {
   service: "sdk-edge",
   access: "any_key",
@@ -74,7 +59,7 @@ const flagsPath = "/api/v1/sdk/flags";
 const evaluatePath = "/api/v1/sdk/evaluate";
 const UserQuery = z.looseObject({ user_id: z.string().optional() });
 export const EvaluateQuery = z.looseObject({
-  key: FlagKey,
+  key: z.string().describe("Key of the flag"),
   user_id: z.string().optional(),
   explain: z.boolean().optional(),
 });
@@ -85,6 +70,9 @@ const flagsAnswer = {
   body: FlagValues,
 } as const;
 
+const bodyOnGet =
+  "A body is read as on `POST`; prefer `POST`, because proxies can drop the body of a `GET`.";
+
 export const sdkGetFlags = defineRoute({
   ...shared,
   operationId: "sdkGetFlags",
@@ -92,8 +80,10 @@ export const sdkGetFlags = defineRoute({
   path: flagsPath,
   query: UserQuery,
   summary: "The values of all flags",
+  description: bodyOnGet,
   revalidated: true,
   success: flagsAnswer,
+  errors: ["VALIDATION_003"],
 });
 
 export const sdkPostFlags = defineRoute({
@@ -103,7 +93,8 @@ export const sdkPostFlags = defineRoute({
   path: flagsPath,
   query: UserQuery,
   summary: "The values of all flags, with the user's context in the body",
-  body: FlagsContext,
+  body: UserContext,
+  example: { user_id: "user-42", country: "DE", plan: "pro" },
   bodyOptional: true,
   revalidated: true,
   success: flagsAnswer,
@@ -125,9 +116,9 @@ export const sdkGetEvaluate = defineRoute({
   path: evaluatePath,
   query: EvaluateQuery,
   summary: "Evaluate one flag",
-  description: explaining,
+  description: `${explaining} ${bodyOnGet}`,
   success: evaluateAnswer,
-  errors: ["AUTH_002"],
+  errors: ["AUTH_002", "VALIDATION_003"],
 });
 
 export const sdkPostEvaluate = defineRoute({
@@ -138,7 +129,8 @@ export const sdkPostEvaluate = defineRoute({
   query: EvaluateQuery,
   summary: "Evaluate one flag, with the user's context in the body",
   description: explaining,
-  body: EvaluateBody,
+  body: UserContext,
+  example: { user: { id: "user-42", attributes: { country: "DE", plan: "pro" } } },
   bodyOptional: true,
   success: evaluateAnswer,
   errors: ["AUTH_002"],

@@ -74,6 +74,7 @@ export const createOrganization = defineRoute({
   path: organizations,
   summary: "Create an organization",
   body: CreateOrganization,
+  example: { name: "Example Ltd", plan: "pro" },
   idempotent: true,
   success: { status: 201, description: "The organization", body: Organization },
 });
@@ -110,6 +111,7 @@ export const updateOrganization = defineRoute({
   params: OrganizationParams,
   summary: "Rename an organization or move it to another plan",
   body: UpdateOrganization,
+  example: { plan: "growth" },
   success: { status: 200, description: "The organization", body: Organization },
 });
 
@@ -121,6 +123,7 @@ export const createUser = defineRoute({
   params: OrganizationParams,
   summary: "Create a user, to whom changes are attributed",
   body: CreateUser,
+  example: { email: "ada@example.com", name: "Ada" },
   idempotent: true,
   success: { status: 201, description: "The user", body: User },
 });
@@ -159,6 +162,7 @@ export const createProject = defineRoute({
   description:
     "Without `environments` the project gets `development`, `staging` and `production`. The plan limits how many projects an organization has; over it the answer is 429.",
   body: CreateProject,
+  example: { name: "Web shop", environments: ["development", "production"] },
   idempotent: true,
   success: { status: 201, description: "The project", body: Project },
   errors: ["CONFLICT_001", "RATE_001"],
@@ -204,6 +208,7 @@ export const createEnvironment = defineRoute({
   description:
     "Every flag of the project has a state in the new environment: disabled, rollout 100, no rules. The SDK endpoints return 200 flags immediately, and up to 1,000 more each second. A project has at most 50 environments.",
   body: CreateEnvironment,
+  example: { name: "preview" },
   idempotent: true,
   success: { status: 201, description: "The environment", body: Environment },
   errors: ["CONFLICT_001"],

@@ -18,8 +18,13 @@ const Events = z
   .min(1)
   .meta({ uniqueItems: true })
   .describe("The kinds of events to be told of, each once");
+/** As many characters as the bytes that are allowed; the dispatcher counts the bytes. */
+const longestSecret = 256;
 const Secret = z
   .string()
+  .min(1)
+  .max(longestSecret)
+  .regex(/^\P{Cs}*$/u)
   .describe(
     "1 to 256 bytes of UTF-8 with which deliveries are signed. It never comes back in an answer",
   );
@@ -46,21 +51,33 @@ export const CreateWebhook = z.strictObject({
 });
 export type CreateWebhook = z.infer<typeof CreateWebhook>;
 
-export const UpdateWebhook = z.strictObject({
-  name: Name.optional(),
-  url: Url.optional(),
-  events: Events.optional(),
-  secret: Secret.nullable().optional().describe("Another secret, or null for none"),
-  secret_overlap_seconds: z
-    .int()
-    .min(0)
-    .max(longestOverlapSeconds)
-    .optional()
-    .describe(
-      "How long the Standard Webhooks signatures are made with the secret before as well; only together with another `secret`",
-    ),
-  enabled: z.boolean().optional(),
-});
+export const UpdateWebhook = z
+  .strictObject({
+    name: Name.optional(),
+    url: Url.optional(),
+    events: Events.optional(),
+    secret: Secret.nullable().optional().describe("Another secret, or null for none"),
+    secret_overlap_seconds: z
+      .int()
+      .min(0)
+      .max(longestOverlapSeconds)
+      .optional()
+      .describe(
+        "How long the Standard Webhooks signatures are made with the secret before as well; only together with another `secret`",
+      ),
+    enabled: z.boolean().optional(),
+  })
+  .meta({
+    if: { required: ["secret"], properties: { secret: { type: "string" } } },
+    else: {
+      properties: {
+        secret_overlap_seconds: {
+          not: {},
+          description: "must come together with another /secret, which it overlaps",
+        },
+      },
+    },
+  });
 export type UpdateWebhook = z.infer<typeof UpdateWebhook>;
 
 export const WebhookTestResult = z.strictObject({
@@ -147,6 +164,12 @@ export const createWebhook = defineRoute({
   description:
     "A webhook hears of all environments of the project; so a key made with `environment_only` cannot use it. A project can have 100 webhooks; more are refused with 429.",
   body: CreateWebhook,
+  example: {
+    name: "Deployments channel",
+    url: "https://example.com/hooks/halyard",
+    events: ["flag.toggled", "flag_state.updated"],
+    secret: "a secret of your own",
+  },
   idempotent: true,
   success: { status: 201, description: "The webhook", body: Webhook },
   errors: ["CONFLICT_001"],
@@ -187,6 +210,7 @@ export const updateWebhook = defineRoute({
   description:
     "Switching it off cancels what has not been delivered. With another `secret` and `secret_overlap_seconds` the Standard Webhooks signatures are made with both for that time. Without an overlap the one before ends at once. A request whose answer was lost can be repeated.",
   body: UpdateWebhook,
+  example: { enabled: false },
   success: { status: 200, description: "The webhook as it is now", body: Webhook },
   errors: ["CONFLICT_001"],
 });

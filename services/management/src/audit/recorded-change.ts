@@ -1,4 +1,4 @@
-import type { AuditedChange } from "@halyard/contracts";
+import { type AuditedChange, inSchemaOrder, type TargetingRule } from "@halyard/contracts";
 import type { Actor, Cause } from "../flags/occasion.ts";
 
 /** An entry of a project's audit log as stored. */
@@ -33,8 +33,13 @@ export function changeResource(change: RecordedChange): AuditedChange {
     environment_id: change.environmentId,
     actor: change.actor,
     api_key_id: change.apiKeyId,
-    before: change.before,
-    after: change.after,
+    before: withOrderedRules(change.before),
+    after: withOrderedRules(change.after),
     changed_at: change.changedAt.toISOString(),
   };
+}
+
+function withOrderedRules(state: Record<string, unknown> | null): Record<string, unknown> | null {
+  if (state === null || !Array.isArray(state.targeting_rules)) return state;
+  return { ...state, targeting_rules: inSchemaOrder(state.targeting_rules as TargetingRule[]) };
 }

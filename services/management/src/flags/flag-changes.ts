@@ -9,10 +9,12 @@ import { decideCreate } from "./decide-create.ts";
 import { decideDelete } from "./decide-delete.ts";
 import type { Decision } from "./decision.ts";
 import type { Flag, FlagState } from "./flag.ts";
+import { pathOf } from "./flag-resource.ts";
 import {
   deleteFlag,
   type FlagInEnvironment,
   type FlagPlace,
+  findFlagId,
   insertFlag,
   lockFlag,
   readStates,
@@ -83,11 +85,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       if (environment === undefined) return noSuchFlag();
       const occasion = await occasionOf(write, author, "manual");
       const decision = decideCreate({ ...place, environments, environment }, request, occasion);
-      if (!(await insertFlag(write.tx, decision)))
-        return refuse(
-          "CONFLICT_001",
-          `The project already has a flag with the key ${request.key}.`,
-        );
+      if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
       write.publish(decision.messages);
       return decision;
     },
@@ -136,6 +134,16 @@ async function carryOut(write: Write, decision: Decision): Promise<void> {
   const updated = updateFlag(write.tx, decision);
   write.publish(decision.messages);
   await updated;
+}
+
+/** The flag with the key can be deleted before its id is read; then the refusal has no `Location`. */
+async function keyTaken(write: Write, flag: Flag): Promise<Refusal> {
+  const id = await findFlagId(write.tx, flag);
+  return refuse(
+    "CONFLICT_001",
+    `The project already has a flag with the key ${flag.key}.`,
+    id === undefined ? undefined : { location: pathOf({ id }) },
+  );
 }
 
 export function noSuchFlag(): Refusal {

@@ -1,4 +1,9 @@
-import type { EventName, FlagEvent, StateInEvent } from "@halyard/contracts";
+import {
+  type EventName,
+  type FlagEvent,
+  inSchemaOrder,
+  type StateInEvent,
+} from "@halyard/contracts";
 import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
 import type { Occasion } from "./occasion.ts";
 
@@ -43,6 +48,6 @@ export function stateInEvent(state: FlagState): StateInEvent {
   return {
     enabled: state.enabled,
     rollout_percentage: state.rolloutPercentage,
-    targeting_rules: [...state.targetingRules],
+    targeting_rules: inSchemaOrder(state.targetingRules),
   };
 }

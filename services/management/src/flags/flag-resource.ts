@@ -1,4 +1,9 @@
-import type { Flag as FlagResource, FlagState as FlagStateResource } from "@halyard/contracts";
+import { createHash } from "node:crypto";
+import {
+  type Flag as FlagResource,
+  type FlagState as FlagStateResource,
+  inSchemaOrder,
+} from "@halyard/contracts";
 import type { Flag, FlagState } from "./flag.ts";
 import type { FlagInEnvironment } from "./flag-store.ts";
 
@@ -20,7 +25,7 @@ export function flagResource(
     type: flag.type,
     enabled: state.enabled,
     rollout_percentage: state.rolloutPercentage,
-    targeting_rules: [...state.targetingRules],
+    targeting_rules: inSchemaOrder(state.targetingRules),
     environment_id: state.environmentId,
     version: flag.version,
     created_at: flag.createdAt.toISOString(),
@@ -39,7 +44,7 @@ export function flagStateResource(state: FlagState): FlagStateResource {
     environment_id: state.environmentId,
     enabled: state.enabled,
     rollout_percentage: state.rolloutPercentage,
-    targeting_rules: [...state.targetingRules],
+    targeting_rules: inSchemaOrder(state.targetingRules),
     version: state.version,
     updated_at: state.updatedAt.toISOString(),
   };
@@ -53,7 +58,21 @@ export function pathOfState(state: Pick<FlagState, "flagId" | "environmentId">):
   return `/api/v1/flags/${state.flagId}/environments/${state.environmentId}`;
 }
 
-/** The entity tag of a flag or state: its version, in quotes. */
+/** The entity tag of a flag or state after a change: its version, in quotes. */
 export function etagOf({ version }: { version: number }): string {
   return `"${version}"`;
+}
+
+/**
+ * The entity tag of a flag that is read, for `If-None-Match`: the version and a hash of the whole resource.
+ * The resource also depends on the key's environment and on evaluations, which raise no version.
+ */
+export function readTagOf(resource: FlagResource): string {
+  const hash = createHash("sha256").update(JSON.stringify(resource)).digest("base64url");
+  return `"${resource.version}-${hash}"`;
+}
+
+/** Returns the tag of the version alone, so that `If-Match` accepts both kinds of tags. */
+export function versionTagOf(tag: string): string {
+  return tag.replace(/^("\d+)-[\w-]+"$/, '$1"');
 }

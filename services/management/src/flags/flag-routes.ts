@@ -6,6 +6,7 @@ import {
   answer,
   cursorOf,
   isRefusal,
+  namesTag,
   noSuchCursor,
   type Refusal,
   readCursor,
@@ -20,7 +21,7 @@ import { answerAllFlags, type ReadFlagPage } from "./all-flags.ts";
 import { checkRules } from "./check-rules.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
 import { checkMayChangeSettings, checkMayDelete } from "./flag-permission.ts";
-import { etagOf, flagResource, pathOf, resourceOf } from "./flag-resource.ts";
+import { etagOf, flagResource, pathOf, readTagOf, resourceOf } from "./flag-resource.ts";
 import { findFlag, listFlags } from "./flag-store.ts";
 import { checkIfMatch } from "./precondition.ts";
 
@@ -60,7 +61,10 @@ export function registerFlagRoutes(
       const { cursor, limit } = query;
       const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
       if (afterKey === undefined) return noSuchCursor;
-      const readPage: ReadFlagPage = (page) => listFlags(sql, key, page);
+      const { key: flagKey } = query;
+      const isPossible = flagKey === undefined || isFlagKey(flagKey);
+      const readPage: ReadFlagPage = async (page) =>
+        isPossible ? listFlags(sql, { ...key, flagKey }, page) : { flags: [], more: false };
       if (limit === undefined) return answerAllFlags(readPage, afterKey);
       const { flags, more } = await readPage({ afterKey, limit, longestBytes: longestPageBytes });
       const last = more ? flags.at(-1) : undefined;
@@ -73,10 +77,14 @@ export function registerFlagRoutes(
 
   registerRoute(app, contract.getFlag, {
     authenticate,
-    handle: async ({ params }, { key }) => {
+    handle: async ({ params, request }, { key }) => {
       const found = await findFlag(sql, { ...key, flagId: params.id });
       if (found === undefined) return noSuchFlag();
-      return answer.ok(resourceOf(found), { etag: etagOf(found.flag) });
+      const resource = resourceOf(found);
+      const etag = readTagOf(resource);
+      const ifNoneMatch = request.headers["if-none-match"];
+      if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, etag)) return answer.notModified(etag);
+      return answer.ok(resource, { etag });
     },
   });
 

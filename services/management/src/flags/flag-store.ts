@@ -124,13 +124,14 @@ export type FlagPage = { flags: FlagInEnvironment[]; more: boolean };
 
 /**
  * Reads the flags after a key: at most `limit`, and fewer where their rules together are longer than
- * `longestBytes`.
+ * `longestBytes`. With `flagKey`, only the flag with that key.
  */
 export async function listFlags(
   sql: Sql,
-  place: { projectId: string; environmentId: string },
+  place: { projectId: string; environmentId: string; flagKey?: string | undefined },
   page: { afterKey: string; limit: number; longestBytes: number },
 ): Promise<FlagPage> {
+  const withKey = place.flagKey === undefined ? sql`` : sql`and flag.key = ${place.flagKey}`;
   const rows = await sql<(Row & { available: number; bytesBefore: number })[]>`
     select *
     from (
@@ -148,6 +149,7 @@ export async function listFlags(
         where flag.project_id = ${place.projectId}
           and state.environment_id = ${place.environmentId}
           and flag.key > ${page.afterKey}
+          ${withKey}
         order by flag.key
         limit ${page.limit + 1}
       ) as found
@@ -158,6 +160,15 @@ export async function listFlags(
     .slice(0, page.limit)
     .map(({ available: _, bytesBefore: __, ...row }) => fromRow(row));
   return { flags, more: (rows[0]?.available ?? 0) > flags.length };
+}
+
+export async function findFlagId(
+  tx: Transaction,
+  { projectId, key }: { projectId: string; key: string },
+): Promise<string | undefined> {
+  const [found] = await tx<{ id: string }[]>`
+    select id from flags where project_id = ${projectId} and key = ${key}`;
+  return found?.id;
 }
 
 /** Writes a new flag. False when its key is taken in the project. */

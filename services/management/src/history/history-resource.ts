@@ -1,4 +1,4 @@
-import type { HistoryEntry as HistoryEntryResource } from "@halyard/contracts";
+import { type HistoryEntry as HistoryEntryResource, inSchemaOrder } from "@halyard/contracts";
 import type { HistoryEntry } from "../flags/decision.ts";
 
 /** An entry of the history as the API shows it. */
@@ -7,7 +7,7 @@ export function historyEntryResource(entry: HistoryEntry): HistoryEntryResource 
     id: entry.id,
     enabled: entry.enabled,
     rollout_percentage: entry.rolloutPercentage,
-    targeting_rules: [...entry.targetingRules],
+    targeting_rules: inSchemaOrder(entry.targetingRules),
     changed_at: entry.changedAt.toISOString(),
     changed_by: entry.changedBy,
     change_type: entry.changeType,

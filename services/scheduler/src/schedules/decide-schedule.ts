@@ -1,4 +1,9 @@
-import { parseInstant, type ScheduleAction, type SetSchedule } from "@halyard/contracts";
+import {
+  parseInstant,
+  type ScheduleAction,
+  type SetSchedule,
+  wholeDocument,
+} from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Schedule, ScheduledChange, SchedulePlace } from "./schedule.ts";
 
@@ -24,7 +29,7 @@ export function decideSchedule(
   }
   const [first, second] = times.sort((one, other) => one.at.getTime() - other.at.getTime());
   if (first === undefined)
-    return refuse("VALIDATION_001", "/ must have enable_at, disable_at or both.");
+    return refuse("VALIDATION_001", `${wholeDocument} must have enable_at, disable_at or both.`);
   if (first.at.getTime() === second?.at.getTime())
     return refuse("VALIDATION_001", "/disable_at must differ from /enable_at.");
 

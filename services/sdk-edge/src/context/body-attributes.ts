@@ -1,3 +1,4 @@
+import { wholeDocument } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import {
   type AttributeMap,
@@ -14,11 +15,11 @@ import {
  *
  * Objects are taken apart by rest patterns, which make own properties of all names, `__proto__` too.
  */
-const wholeBody: Place = { name: "/", fields: "/" };
+const wholeBody: Place = { name: wholeDocument, fields: "/" };
 const user: Place = { name: "/user", fields: "/user/" };
 const userAttributes: Place = { name: "/user/attributes", fields: "/user/attributes/" };
 
-const bodyIsNoObject = refuse("VALIDATION_001", "/ must be an object");
+const bodyIsNoObject = refuse("VALIDATION_001", `${wholeDocument} must be an object`);
 const attributesAreNoObject = refuse("VALIDATION_001", "/user/attributes must be an object");
 
 export function readBodyAttributes(body: unknown): AttributeMap | Refusal {

@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "@halyard/service";
+import { hasDuplicateMembers, type Refusal, refuse } from "@halyard/service";
 import {
   type AttributeMap,
   isJsonObject,
@@ -15,11 +15,17 @@ const notAnObject = refuse(
   "X-User-Context must be a JSON object in UTF-8, as it is or in base64 or base64url",
 );
 
+const duplicateMember = refuse(
+  "VALIDATION_001",
+  "X-User-Context has an object with two members of the same name",
+);
+
 export function readContextHeader(value: string): AttributeMap | Refusal {
   const json = beginsWithBrace(value) ? readHeaderText(place.name, value) : decodeBase64(value);
   if (json === undefined) return notAnObject;
   if (typeof json !== "string") return json;
   const context = parseJson(json);
+  if (context !== undefined && hasDuplicateMembers(json, context)) return duplicateMember;
   return isJsonObject(context) ? readAttributeObject(context, place) : notAnObject;
 }
 

@@ -18,37 +18,47 @@ const bodyIsNoObject: OfrepContextProblem = {
 };
 
 const contextIsNoObject = invalid("/context must be an object");
-const unfitTargetingKey = invalid("/context/targetingKey must be a string or a number");
-const unfitId = invalid("/context/id must be a string or a number");
+const unfitTargetingKey = unfitIdentifier("targetingKey");
+
+function unfitIdentifier(name: string): OfrepContextProblem {
+  return invalid(`/context/${name} must be a string or a number`);
+}
 
 function invalid(errorDetails: string): OfrepContextProblem {
   return { errorCode: "INVALID_CONTEXT", errorDetails };
 }
 
 /**
- * Who asks, from the body of an OFREP request: `{ context: { targetingKey, … } }`. The targeting key
- * is the user's id, before an attribute of that name. OpenFeature lets contexts hold objects and dates;
- * what no rule can ask about counts as missing.
+ * Reads the context of an OFREP request: `{ context: { targetingKey, … } }`. A targeting key is the user's id; `id` and
+ * `user_id` beside it are ignored, even if they are invalid. OpenFeature contexts can contain objects and dates; values that
+ * no rule can read count as missing.
  */
 export function readOfrepContext(body: unknown): EvaluationContext | OfrepContextProblem {
   if (!isJsonObject(body)) return bodyIsNoObject;
   const { context } = body;
   if (context === undefined || context === null) return emptyContext;
   if (!isJsonObject(context)) return contextIsNoObject;
-  const { targetingKey } = context;
+  const { targetingKey, ...others } = context;
   if (!isTargetingKey(targetingKey)) return unfitTargetingKey;
-
-  const read = readAttributes(context, "ignore");
-  if (!read.ok) return unfitId;
+  const id = idOf(targetingKey);
+  if (id !== undefined) {
+    delete others.id;
+    delete others.user_id;
+  }
+  const read = readAttributes(others, "ignore");
+  if (!read.ok) return unfitIdentifier(read.problem.attribute);
   const { attributes } = read;
-  attributes.delete("targetingKey");
-  // An empty one is none, as every empty id.
-  if (typeof targetingKey === "string" && targetingKey !== "") attributes.set("id", targetingKey);
-  else if (typeof targetingKey === "number") attributes.set("id", JSON.stringify(targetingKey));
+  if (id !== undefined) attributes.set("id", id);
   return attributes.size === 0 ? emptyContext : createContext(attributes);
 }
 
 function isTargetingKey(value: unknown): value is string | number | null | undefined {
   if (typeof value === "number") return Number.isFinite(value);
   return typeof value === "string" || value === undefined || value === null;
+}
+
+/** Returns undefined for an empty targeting key, which counts as missing like every empty id. */
+function idOf(targetingKey: string | number | null | undefined): string | undefined {
+  if (typeof targetingKey === "number") return JSON.stringify(targetingKey);
+  return targetingKey === null || targetingKey === "" ? undefined : targetingKey;
 }

@@ -4,14 +4,14 @@ import { namesTag, type Refusal } from "@halyard/service";
 import { readOfrepContext } from "../context/ofrep-context.ts";
 import { mayBeNews, parseConfigurationTag } from "../environment/configuration-tag.ts";
 import { unknownKey } from "../sdk/by-bearer.ts";
-import { corsHeaders } from "../sdk/cors.ts";
-import type { Endpoint, Exchange } from "../sdk/endpoint.ts";
+import { commonHeaders } from "../sdk/common-headers.ts";
+import { answerRefusal, type Endpoint, type Exchange } from "../sdk/endpoint.ts";
 import { taggedHeads } from "../sdk/tagged-heads.ts";
+import { answerProblem } from "./answer-problem.ts";
 import { type BulkWriter, bulkWriterOf, type StreamOffer } from "./bulk-writer.ts";
 import { byEitherHeader } from "./by-either-header.ts";
 import { ofrepHeaders } from "./ofrep-headers.ts";
 import type { OfrepParts } from "./ofrep-parts.ts";
-import { answerBulkProblem, refuseBulk } from "./refusals.ts";
 import { hourOf } from "./stream-tokens.ts";
 
 /** The evaluations of all flags, as the web providers ask for them. */
@@ -22,7 +22,6 @@ export function bulkEndpoint(parts: OfrepParts): Endpoint {
     name,
     authenticate: byEitherHeader(parts),
     respond: (exchange) => respond(parts, exchange),
-    refuse: refuseBulk,
   };
 }
 
@@ -31,7 +30,7 @@ const name = "ofrep_flags";
 function respond(parts: OfrepParts, exchange: Exchange): void {
   const context = readOfrepContext(exchange.body);
   if ("errorCode" in context) {
-    answerBulkProblem(exchange, 400, context);
+    answerProblem(exchange, 400, context);
     parts.counts.count(name, 400);
     return;
   }
@@ -65,7 +64,7 @@ function answerWhenKnown(parts: OfrepParts, exchange: Exchange, context: Evaluat
           answer(parts, exchange, context);
           return;
         }
-        refuseBulk(exchange, unknownKey);
+        answerRefusal(exchange, unknownKey);
         counts.count(name, response.statusCode);
       }),
   });
@@ -76,7 +75,7 @@ function answerWhenKnown(parts: OfrepParts, exchange: Exchange, context: Evaluat
 function answer(parts: OfrepParts, exchange: Exchange, context: EvaluationContext): void {
   const view = parts.views.of(exchange.key.environmentId);
   const refuse = (refusal: Refusal) => {
-    refuseBulk(exchange, refusal);
+    answerRefusal(exchange, refusal);
     parts.counts.count(name, exchange.response.statusCode);
   };
   parts.evaluation.all({ exchange, context, view, refuse }, (outcomeNumbers) => {
@@ -104,7 +103,7 @@ function answerFrom(writer: BulkWriter, parts: OfrepParts, exchange: Exchange): 
   parts.counts.count(name, 200);
 }
 
-const heads = taggedHeads([...ofrepHeaders, ...corsHeaders]);
+const heads = taggedHeads([...ofrepHeaders, ...commonHeaders]);
 
 /**
  * Where the caller hears of changes. The address has no origin, which for a client means the one that

@@ -4,16 +4,17 @@ import { unknownKey } from "../sdk/by-bearer.ts";
 import type { Asked } from "../sdk/endpoint.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 
-/** Who is asking, by the key in `Authorization: Bearer` or, without that header, in `X-API-Key`. */
+/**
+ * Finds the API key in `Authorization: Bearer`, or else in `X-API-Key`. Another scheme in `Authorization` belongs to a
+ * proxy between the client and Halyard.
+ */
 export function byEitherHeader({
   directory,
-}: Pick<SdkParts, "directory">): (asked: Asked) => DirectoryKey | Refusal {
+  rejectToken,
+}: Pick<SdkParts, "directory" | "rejectToken">): (asked: Asked) => DirectoryKey | Refusal {
   return ({ request: { headers }, nowMs }) => {
-    const text =
-      headers.authorization === undefined
-        ? headers["x-api-key"]
-        : bearerToken(headers.authorization);
+    const text = bearerToken(headers.authorization) ?? headers["x-api-key"];
     if (typeof text !== "string") return unknownKey;
-    return directory.verify(text, nowMs) ?? unknownKey;
+    return directory.verify(text, nowMs) ?? rejectToken(text);
   };
 }

@@ -1,8 +1,9 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import { ofrepStream } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { beginStream, elsewhere } from "../sdk/begin-stream.ts";
-import { type Asked, type Endpoint, type Exchange, refuseInOneShape } from "../sdk/endpoint.ts";
+import { type Asked, answerRefusal, type Endpoint, type Exchange } from "../sdk/endpoint.ts";
+import { readQuery } from "../sdk/query-parameters.ts";
 import { takeSlot } from "../slots/take-slot.ts";
 import type { OfrepParts } from "./ofrep-parts.ts";
 
@@ -13,9 +14,9 @@ export function refetchStreamEndpoint(parts: OfrepParts): Endpoint {
     path: ofrepStream.path,
     name,
     countsItself: true,
+    isStream: true,
     authenticate: (asked) => (parts.isDraining() ? elsewhere : byToken(parts, asked)),
     respond: (exchange) => respond(parts, exchange),
-    refuse: refuseInOneShape,
   };
 }
 
@@ -27,8 +28,10 @@ const unknownToken = refuse(
 );
 
 function byToken({ tokens, directory, now }: OfrepParts, { query }: Asked): DirectoryKey | Refusal {
-  const token = new URLSearchParams(query).get("token");
-  if (tokens === undefined || token === null) return unknownToken;
+  const parameters = readQuery(query, ["token"]);
+  if (isRefusal(parameters)) return parameters;
+  const token = parameters.get("token");
+  if (tokens === undefined || token === undefined) return unknownToken;
   const nowMs = now();
   const keyId = tokens.keyIdOf(token, nowMs);
   if (keyId === undefined) return unknownToken;
@@ -40,7 +43,7 @@ function respond(parts: OfrepParts, exchange: Exchange): void {
   const { request, response, key, nowMs } = exchange;
   takeSlot(exchange, parts, {
     refuse(refusal) {
-      refuseInOneShape(exchange, refusal);
+      answerRefusal(exchange, refusal);
       counts.count(name, response.statusCode);
     },
     given: (open) =>

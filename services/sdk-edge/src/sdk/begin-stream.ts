@@ -1,5 +1,6 @@
+import { cacheHeadersOf, sdkStream } from "@halyard/contracts";
 import { refuse } from "@halyard/service";
-import { corsHeaders } from "./cors.ts";
+import { commonHeaders } from "./common-headers.ts";
 import type { Exchange } from "./endpoint.ts";
 
 /**
@@ -20,11 +21,10 @@ export function beginStream({ response, id, rateLimit }: Exchange): void {
 const streamHeaders: readonly string[] = [
   "Content-Type",
   "text/event-stream",
-  "Cache-Control",
-  "no-store",
+  ...Object.entries(cacheHeadersOf(sdkStream)).flat(),
   "X-Accel-Buffering",
   "no",
   "Connection",
   "close",
-  ...corsHeaders,
+  ...commonHeaders,
 ];

@@ -9,13 +9,13 @@ export function isLargeContext(request: IncomingMessage, query: string): boolean
 }
 
 /** How many bytes of a request may be about its user, at most. */
-function contextBytes({ headers, method }: IncomingMessage, query: string): number {
+function contextBytes({ headers }: IncomingMessage, query: string): number {
   const inHeaders =
     lengthOf(headers["x-user-context"]) +
     lengthOf(headers["x-user-id"]) +
     lengthOf(headers["x-user-email"]) +
     lengthOf(headers["x-user-attributes"]);
-  return query.length + inHeaders + (method === "POST" ? bodyBytes(headers) : 0);
+  return query.length + inHeaders + bodyBytes(headers);
 }
 
 function lengthOf(header: string | string[] | undefined): number {

@@ -3,7 +3,7 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import type { UsageEndpoint } from "@halyard/contracts";
 import { type Refusal, writeRefusal } from "@halyard/service";
 import { nameFurtherLimits } from "../limits/name-further-limits.ts";
-import { corsHeaders } from "./cors.ts";
+import { commonHeaders } from "./common-headers.ts";
 
 /**
  * What SDKs may ask for. An endpoint is answered straight on `node:http`, without the framework: that
@@ -13,7 +13,7 @@ import { corsHeaders } from "./cors.ts";
  */
 export type Endpoint = {
   readonly method: "GET" | "POST";
-  /** As in the contract. A path may end in one parameter: `/ofrep/v1/evaluate/flags/:key`. */
+  /** As in the contract. A path may end in one parameter, which can contain slashes: `/ofrep/v1/evaluate/flags/:key`. */
   readonly path: string;
   /** Names the endpoint in metrics and in what is counted. */
   readonly name: UsageEndpoint;
@@ -22,10 +22,11 @@ export type Endpoint = {
    * of its own. The others' are counted by the front, as soon as it has admitted them.
    */
   readonly countsItself?: true;
+  /** The answer has no end. A body of the request is ignored. */
+  readonly isStream?: true;
   /** Says who is asking; there is a snapshot to look the key up in. */
   readonly authenticate: (asked: Asked) => DirectoryKey | Refusal;
   readonly respond: (exchange: Exchange) => void;
-  readonly refuse: (exchange: Asked, refusal: Refusal) => void;
 };
 
 /** A request that may yet be refused. */
@@ -36,8 +37,6 @@ export type Asked = {
   readonly id: string;
   /** The query string as it came, without the question mark. */
   readonly query: string;
-  /** What stands in the place of the path's parameter, decoded; otherwise empty. */
-  readonly parameter: string;
   /** When it came. The clock is read once for each request. */
   readonly nowMs: number;
   /** How much of its limits the caller has left: header names and values. None until its key is known. */
@@ -66,15 +65,15 @@ export function answerJson(
     "Content-Length",
     String(Buffer.byteLength(answer.body)),
     ...answer.headers,
-    ...corsHeaders,
+    ...commonHeaders,
     ...rateLimit,
   ]);
   response.end(answer.body);
 }
 
-/** Refuses in the one error shape, so that pages of any origin may read why. */
-export function refuseInOneShape({ response, id, rateLimit }: Asked, refusal: Refusal): void {
-  const named = { "X-Request-Id": id, ...corsHeadersByName };
+/** Sends an error that pages of any origin may read. */
+export function answerRefusal({ response, id, rateLimit }: Asked, refusal: Refusal): void {
+  const named = { "X-Request-Id": id, ...commonHeadersByName };
   // What is refused by a limit says itself which one that is; the caller's others stand beside it.
   if (refusal.refused === "RATE_001")
     writeRefusal(response, nameFurtherLimits(refusal, rateLimit), named);
@@ -88,4 +87,4 @@ function byName(headers: readonly string[]): Record<string, string> {
   return named;
 }
 
-const corsHeadersByName = byName(corsHeaders);
+const commonHeadersByName = byName(commonHeaders);

@@ -10,7 +10,7 @@ import type { EvaluationContext, Explanation } from "@halyard/evaluation";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
 import { byBearer } from "./by-bearer.ts";
-import { answerJson, type Endpoint, type Exchange, refuseInOneShape } from "./endpoint.ts";
+import { answerJson, answerRefusal, type Endpoint, type Exchange } from "./endpoint.ts";
 import { sdkHeaders } from "./flags-answer.ts";
 import { readQuery } from "./query-parameters.ts";
 import type { SdkParts } from "./sdk-parts.ts";
@@ -21,7 +21,6 @@ export function evaluateEndpoints(parts: SdkParts): Endpoint[] {
     name: "evaluate" as const,
     authenticate: byBearer(parts),
     respond: (exchange: Exchange) => respond(parts, exchange),
-    refuse: refuseInOneShape,
   };
   return [sdkGetEvaluate, sdkPostEvaluate].map(({ method, path }) => ({
     ...shared,
@@ -32,7 +31,7 @@ export function evaluateEndpoints(parts: SdkParts): Endpoint[] {
 
 function respond(parts: SdkParts, exchange: Exchange): void {
   const answer = (result: EvaluationResult | Refusal) => {
-    if (isRefusal(result)) refuseInOneShape(exchange, result);
+    if (isRefusal(result)) answerRefusal(exchange, result);
     else answerJson(exchange, 200, { body: JSON.stringify(result), headers: sdkHeaders });
     parts.counts.count("evaluate", exchange.response.statusCode);
   };

@@ -1,16 +1,12 @@
+import { cacheHeadersOf, sdkGetFlags } from "@halyard/contracts";
 import { namesTag } from "@halyard/service";
 import type { FlagValues } from "../environment/flag-values.ts";
-import { corsHeaders } from "./cors.ts";
+import { commonHeaders } from "./common-headers.ts";
 import type { Asked } from "./endpoint.ts";
 import { taggedHeads } from "./tagged-heads.ts";
 
 /** What an answer about flags depends on beside its address, and who may keep it: its reader alone. */
-export const sdkHeaders: readonly string[] = [
-  "Cache-Control",
-  "private, no-cache",
-  "Vary",
-  "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes",
-];
+export const sdkHeaders: readonly string[] = Object.entries(cacheHeadersOf(sdkGetFlags)).flat();
 
 /** Answers 200 with the values, or 304 to a client that has them. Answers which of the two it was. */
 export function answerFlags(asked: Asked, { body, etag }: FlagValues): 200 | 304 {
@@ -26,4 +22,4 @@ export function answerFlags(asked: Asked, { body, etag }: FlagValues): 200 | 304
   return 200;
 }
 
-const heads = taggedHeads([...sdkHeaders, ...corsHeaders]);
+const heads = taggedHeads([...sdkHeaders, ...commonHeaders]);

@@ -4,7 +4,7 @@ import { isRefusal, type Refusal } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 import { byBearer } from "./by-bearer.ts";
-import { type Endpoint, type Exchange, refuseInOneShape } from "./endpoint.ts";
+import { answerRefusal, type Endpoint, type Exchange } from "./endpoint.ts";
 import { answerFlags } from "./flags-answer.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 
@@ -14,7 +14,6 @@ export function flagsEndpoints(parts: SdkParts): Endpoint[] {
     name: "flags" as const,
     authenticate: byBearer(parts),
     respond: (exchange: Exchange) => respond(parts, exchange),
-    refuse: refuseInOneShape,
   };
   return [sdkGetFlags, sdkPostFlags].map(({ method, path }) => ({
     ...shared,
@@ -26,7 +25,7 @@ export function flagsEndpoints(parts: SdkParts): Endpoint[] {
 function respond({ views, counts, evaluation, usage }: SdkParts, exchange: Exchange): void {
   const { request, response, key, query, body, nowMs } = exchange;
   const refuse = (refusal: Refusal) => {
-    refuseInOneShape(exchange, refusal);
+    answerRefusal(exchange, refusal);
     counts.count("flags", response.statusCode);
   };
   const context = readUserContext({ headers: request.headers, query, body });

@@ -1,15 +1,18 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import {
   type App,
+  announcesBody,
   createRequestIds,
   isRefusal,
   type Logger,
+  pathAndQueryOf,
   type Refusal,
   readJsonBody,
+  refusalOfHeaders,
   refuse,
 } from "@halyard/service";
 import { answerPreflight, isOpenToAllOrigins, isPreflight, setCorsHeaders } from "./cors.ts";
-import type { Asked, Endpoint } from "./endpoint.ts";
+import { type Asked, answerRefusal, type Endpoint } from "./endpoint.ts";
 import { createEndpointTable } from "./endpoint-table.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 
@@ -40,17 +43,18 @@ function createFront(
   const find = createEndpointTable(endpoints);
   const requestId = createRequestIds();
   return (request, response) => {
+    request.url = pathAndQueryOf(request.url ?? "");
     const found = find(request);
-    // What lacks a Host is refused by the framework, whatever it asks for.
-    if (found === undefined || request.headers.host === undefined) {
+    // The framework answers requests without an endpoint, and those with headers that it rejects.
+    if (found === undefined || refusalOfHeaders(request) !== undefined) {
       passOn(request, response, onward, parts);
       return;
     }
     if (parts.isDraining()) response.setHeader("Connection", "close");
-    const { endpoint, query, parameter } = found;
+    const { endpoint, query } = found;
     const id = requestId(request);
     const nowMs = parts.now();
-    admit(endpoint, { request, response, id, query, parameter, nowMs, rateLimit: none }, parts);
+    admit(endpoint, { request, response, id, query, nowMs, rateLimit: none }, parts);
   };
 }
 
@@ -77,7 +81,7 @@ type Unknown = Asked & { rateLimit: readonly string[] };
 
 function admit(endpoint: Endpoint, asked: Unknown, parts: SdkParts): void {
   const refused = (refusal: Refusal) => {
-    endpoint.refuse(asked, refusal);
+    answerRefusal(asked, refusal);
     parts.counts.count(endpoint.name, asked.response.statusCode);
   };
   const isStarting = parts.holder.snapshot === undefined;
@@ -107,7 +111,7 @@ function admit(endpoint: Endpoint, asked: Unknown, parts: SdkParts): void {
   };
   const respond = (body: unknown) =>
     guarded(() => endpoint.respond({ ...asked, key, body, guarded }));
-  if (endpoint.method === "GET") {
+  if (endpoint.isStream === true || !announcesBody(asked.request)) {
     respond(undefined);
     return;
   }

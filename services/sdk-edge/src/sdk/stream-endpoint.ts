@@ -8,7 +8,7 @@ import type { Listener } from "../streams/stream-hub.ts";
 import { beginStream, elsewhere } from "./begin-stream.ts";
 import { byBearer } from "./by-bearer.ts";
 import { isLargeContext } from "./context-bytes.ts";
-import { type Endpoint, type Exchange, refuseInOneShape } from "./endpoint.ts";
+import { answerRefusal, type Endpoint, type Exchange } from "./endpoint.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 
 /** The values as they change. */
@@ -19,9 +19,9 @@ export function streamEndpoint(parts: SdkParts): Endpoint {
     path: sdkStream.path,
     name,
     countsItself: true,
+    isStream: true,
     authenticate: (asked) => (parts.isDraining() ? elsewhere : authenticate(asked)),
     respond: (exchange) => respond(parts, exchange),
-    refuse: refuseInOneShape,
   };
 }
 
@@ -31,7 +31,7 @@ function respond(parts: SdkParts, exchange: Exchange): void {
   const { views, counts, usage, evaluation } = parts;
   const { request, response, key, query, nowMs } = exchange;
   const refuse = (refusal: Refusal) => {
-    refuseInOneShape(exchange, refusal);
+    answerRefusal(exchange, refusal);
     counts.count(name, response.statusCode);
   };
   const context = readUserContext({ headers: request.headers, query, body: undefined });

@@ -1,3 +1,5 @@
+import { raisedByPlan } from "@halyard/contracts";
+import { retryAfter } from "@halyard/rate-limit";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Month } from "./month.ts";
 
@@ -19,17 +21,16 @@ export function monthFields(standing: MonthStanding): readonly string[] {
 export function monthRefusal(standing: MonthStanding): Refusal {
   const seconds = secondsLeft(standing);
   return refuse("RATE_001", messageOf(standing), {
-    "retry-after": String(seconds),
+    "retry-after": retryAfter(seconds),
     "ratelimit-policy": policyOf(standing),
     ratelimit: `"monthly";r=0;t=${seconds}`,
   });
 }
 
 function messageOf({ limit, month }: MonthStanding): string {
-  if (limit === 0)
-    return "The plan allows no requests; with a larger plan they are answered at once";
+  if (limit === 0) return `The organization's plan allows no requests. ${raisedByPlan}`;
   const next = new Date(month.endsMs).toISOString().replace(".000Z", "Z");
-  return `All ${grouped.format(limit)} requests that the plan has for this month are used; more are answered from ${next} on, or at once with a larger plan`;
+  return `All ${grouped.format(limit)} requests that the organization's plan allows in a month are used until ${next}. ${raisedByPlan}`;
 }
 
 /** `500,000`, as plans are written. */

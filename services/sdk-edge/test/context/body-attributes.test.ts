@@ -110,10 +110,10 @@ describe("given a body", () => {
 
 describe("given a body that does not fit", () => {
   it.each([
-    ["null", "null", "/ must be an object"],
-    ["a list", '["marked"]', "/ must be an object"],
-    ["text", '"marked"', "/ must be an object"],
-    ["a number", "5", "/ must be an object"],
+    ["null", "null", '"" (the whole document) must be an object'],
+    ["a list", '["marked"]', '"" (the whole document) must be an object'],
+    ["text", '"marked"', '"" (the whole document) must be an object'],
+    ["a number", "5", '"" (the whole document) must be an object'],
     [
       "user.attributes that is text",
       '{"user":{"attributes":"marked"}}',
@@ -124,14 +124,26 @@ describe("given a body that does not fit", () => {
       '{"user":{"attributes":["marked"]}}',
       "/user/attributes must be an object",
     ],
-    ["an object", '{"marked":{}}', /^\/ has an attribute that is not /],
-    ["an array in an array", '{"marked":[["marked"]]}', /^\/ has an attribute that is not /],
-    ["null in an array", '{"marked":[null]}', /^\/ has an attribute that is not /],
-    ["a number beyond a double", '{"marked":-1e400}', /^\/ has an attribute that is not /],
+    ["an object", '{"marked":{}}', /^"" \(the whole document\) has an attribute that is not /],
+    [
+      "an array in an array",
+      '{"marked":[["marked"]]}',
+      /^"" \(the whole document\) has an attribute that is not /,
+    ],
+    [
+      "null in an array",
+      '{"marked":[null]}',
+      /^"" \(the whole document\) has an attribute that is not /,
+    ],
+    [
+      "a number beyond a double",
+      '{"marked":-1e400}',
+      /^"" \(the whole document\) has an attribute that is not /,
+    ],
     [
       "a number beyond a double in an array",
       '{"marked":[1e400]}',
-      /^\/ has an attribute that is not /,
+      /^"" \(the whole document\) has an attribute that is not /,
     ],
     ["an object in user", '{"user":{"marked":{}}}', /^\/user has an attribute that is not /],
     [

@@ -16,6 +16,8 @@ afterAll(() => edge.stop());
 const isFlagError = compileCheck(OfrepFlagError);
 const isBulkError = compileCheck(OfrepError);
 const isOurError = compileCheck(ErrorBody);
+const isOfrepError = (body: unknown) =>
+  "key" in (body as object) ? isFlagError(body) : isBulkError(body);
 
 async function send(path: string, options: { body?: string; headers?: Record<string, string> }) {
   const response = await fetch(`${edge.url}/ofrep/v1/evaluate/${path}`, {
@@ -84,42 +86,95 @@ describe("given a request about one flag that is wrong", () => {
     },
   );
 
-  it.each(["unknown", "__proto__", "a%2Fb", "%C3%BC", "constructor"])(
-    "answers that there is no flag %s",
-    async (flagKey) => {
-      const { status, body } = await askOne(edge, key.text, flagKey);
-      expect(status).toBe(404);
-      expect(body).toEqual({
-        key: decodeURIComponent(flagKey),
-        errorCode: "FLAG_NOT_FOUND",
-        errorDetails: "There is no flag with this key",
-      });
-      expect(isFlagError(body)).toMatchObject({ ok: true });
-    },
-  );
+  it.each([
+    ["unknown", "unknown"],
+    ["__proto__", "__proto__"],
+    ["a%2Fb", "a/b"],
+    ["a/b", "a/b"],
+    ["a/", "a/"],
+    ["", ""],
+    ["?explain=true", ""],
+    ["%C3%BC", "\u00fc"],
+    ["%ff", "%ff"],
+    ["constructor", "constructor"],
+  ])("answers that there is no flag %s", async (path, flagKey) => {
+    const { status, body } = await askOne(edge, key.text, path);
+    expect(status).toBe(404);
+    expect(body).toEqual({
+      key: flagKey,
+      errorCode: "FLAG_NOT_FOUND",
+      errorDetails: "There is no flag with this key",
+    });
+    expect(isFlagError(body)).toMatchObject({ ok: true });
+  });
+});
+
+describe("given a path below /ofrep/v1/ without an endpoint", () => {
+  it.each([
+    ["POST", "nothing", {}],
+    ["GET", "evaluate/flags", {}],
+    ["GET", "evaluate/flags/a/b", { key: "a/b" }],
+    ["DELETE", "evaluate/flags/checkout", { key: "checkout" }],
+    ["POST", "stream", {}],
+    ["OPTIONS", "", {}],
+  ])("answers 404 in OFREP's shape (%s %s)", async (method, path, about) => {
+    const { status, body, headers } = await call(`${edge.url}/ofrep/v1/${path}`, { method });
+    expect(status).toBe(404);
+    expect(body).toEqual({ ...about, errorCode: "GENERAL", errorDetails: expect.any(String) });
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+  });
+
+  it("answers other paths below /ofrep/ in the shape of the API", async () => {
+    for (const path of ["/ofrep/v2/evaluate/flags", "/ofrep/v1"])
+      expect((await call(edge.url + path)).body.error.code).toBe("NOT_FOUND_001");
+  });
 });
 
 describe("given a key that does not work", () => {
-  it.each(["flags", "flags/checkout"])("answers 401 in our shape (%s)", async (path) => {
+  it.each(["flags", "flags/checkout"])("answers 401 in OFREP's shape (%s)", async (path) => {
     for (const headers of [
       { authorization: `Bearer ${apiKey().text}` },
-      { authorization: "Basic abc", "x-api-key": key.text },
+      { authorization: `Bearer ${apiKey().text}`, "x-api-key": key.text },
+      { authorization: "Basic abc", "x-api-key": apiKey().text },
       { authorization: "", "x-api-key": apiKey().text },
     ]) {
       const answer = await send(path, { body: "{}", headers });
       expect(answer.status).toBe(401);
-      expect(isOurError(answer.body)).toMatchObject({ ok: true });
+      expect(answer.body).toMatchObject({ errorCode: "GENERAL" });
+      const isError = path === "flags" ? isBulkError : isFlagError;
+      expect(isError(answer.body)).toMatchObject({ ok: true });
       expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+    }
+  });
+
+  it("ignores another scheme beside a valid X-API-Key", async () => {
+    for (const authorization of ["Basic dTpw", "Digest username=u", ""]) {
+      const headers = { authorization, "x-api-key": key.text };
+      expect((await send("flags", { body: "{}", headers })).status).toBe(200);
+    }
+  });
+});
+
+describe("given a stream's address", () => {
+  it("answers 400 to a repeated token, and 401 to an unknown one, in OFREP's shape", async () => {
+    for (const [query, status, errorCode] of [
+      ["token=a&token=a", 400, "PARSE_ERROR"],
+      ["token=a", 401, "GENERAL"],
+      ["", 401, "GENERAL"],
+    ] as const) {
+      const answered = await call(`${edge.url}/ofrep/v1/stream?${query}`);
+      expect(answered.status).toBe(status);
+      expect(answered.body).toEqual({ errorCode, errorDetails: expect.any(String) });
     }
   });
 });
 
 describe("given an edge that has not received the flags yet", () => {
-  it("answers 503 in our shape", async () => {
+  it("answers 503 in OFREP's shape", async () => {
     const empty = await startEdgeServer();
     const answer = await askAll(empty, key.text);
     expect(answer.status).toBe(503);
-    expect(isOurError(answer.body)).toMatchObject({ ok: true });
+    expect(isBulkError(answer.body)).toMatchObject({ ok: true });
     expect(answer.headers.get("retry-after")).toBe("1");
     await empty.stop();
   });
@@ -146,7 +201,11 @@ describe("given a key that asks too often", () => {
     for (const path of paths) {
       const { status, headers, body } = await ask(path);
       expect([path[1], status]).toEqual([path[1], 429]);
-      expect(isOurError(body)).toMatchObject({ ok: true });
+      const isError = path[1].startsWith("/api/") ? isOurError : isOfrepError;
+      expect(isError(body)).toMatchObject({ ok: true });
+      expect(JSON.stringify(body)).toContain(
+        "Too many requests with this key. The limit of a key is 2 requests a second, with bursts of 2, on each edge. The operator raises it with SDK_REQUESTS_PER_SECOND.",
+      );
       expect(headers.get("retry-after")).toBe("1");
       expect(headers.get("ratelimit-policy")).toBe('"requests";q=2;w=1');
       expect(headers.get("ratelimit")).toBe('"requests";r=0;t=1');

@@ -74,6 +74,33 @@ describe("given a stream", () => {
   });
 });
 
+describe("given a request target that is not a plain path", () => {
+  it.each([
+    ["an absolute one", "http://edge:80/api/v1/sdk/flags"],
+    ["an absolute one in capitals", "HTTP://EDGE/api/v1/sdk/flags?user_id=u1"],
+    ["one with repeated slashes at the start", "//api/v1/sdk/flags"],
+    ["an absolute one with repeated slashes", "http://edge///api/v1/sdk/flags"],
+  ])("answers %s like the path", async (_form, target) => {
+    const connection = open();
+    connection.send(get("flags").replace("/api/v1/sdk/flags", target));
+    await eventually(() => connection.text().includes('{"flags":'));
+    expect(connection.text()).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it.each([
+    "http://edge",
+    "http://edge?key=1",
+    "/api//v1/sdk/flags",
+    "/api/v1/sdk//flags",
+    "ftp://x",
+  ])("answers 404 to %s", async (target) => {
+    const connection = open();
+    connection.send(get("flags").replace("/api/v1/sdk/flags", target));
+    await eventually(() => connection.text().includes("NOT_FOUND_001"));
+    expect(connection.text()).toMatch(/^HTTP\/1\.1 404 /);
+  });
+});
+
 describe("given a request that leaves out what it must have", () => {
   it("is refused in the one error shape when it names no host", async () => {
     const connection = open();

@@ -43,6 +43,7 @@ describe.each(ways)("given a request for all flags by $way", ({ path, options })
     expect(headers.get("vary")).toContain("Authorization");
     expect(headers.get("etag")).toMatch(/^"[^"]+"$/);
     expect(headers.get("access-control-allow-origin")).toBe("*");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("x-request-id")).toBeTruthy();
   });
 
@@ -84,6 +85,43 @@ describe.each(ways)("given a request for all flags by $way", ({ path, options })
     expect(headers.get("www-authenticate")).toBe("Bearer");
     expect(headers.get("access-control-allow-origin")).toBe("*");
     expect(headers.get("access-control-expose-headers")).toContain("X-Request-Id");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+  });
+});
+
+describe("given HEAD", () => {
+  const ask = async (method: string, path: string, options: { key?: string; etag?: string } = {}) =>
+    fetch(edge.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${options.key ?? client.text}`,
+        "x-request-id": "same",
+        ...(options.etag === undefined ? {} : { "if-none-match": options.etag }),
+      },
+    });
+
+  it.each([
+    ["all flags", "/api/v1/sdk/flags", {}, 200],
+    ["all flags that have not changed", "/api/v1/sdk/flags", { etag: "*" }, 304],
+    ["one flag", "/api/v1/sdk/evaluate?key=alpha&user_id=u1", {}, 200],
+    ["an unknown flag", "/api/v1/sdk/evaluate?key=gamma", {}, 404],
+    ["an invalid query", "/api/v1/sdk/evaluate", {}, 400],
+    ["an unknown key", "/api/v1/sdk/flags", { key: nobody.text }, 401],
+  ])("answers %s with the headers of GET and no body", async (_name, path, options, status) => {
+    const got = await ask("GET", path, options);
+    const answered = await ask("HEAD", path, options);
+    const comparable = ({ headers }: Response) =>
+      [...headers].filter(([name]) => !/^(?:date|connection|keep-alive)$/.test(name));
+    expect(answered.status).toBe(status);
+    expect(got.status).toBe(status);
+    expect(comparable(answered)).toEqual(comparable(got));
+    expect(answered.headers.has("content-length")).toBe(status !== 304);
+    expect(await answered.text()).toBe("");
+  });
+
+  it("answers 404 for a stream", async () => {
+    for (const path of ["/api/v1/sdk/stream", "/ofrep/v1/stream"])
+      expect((await ask("HEAD", path)).status).toBe(404);
   });
 });
 

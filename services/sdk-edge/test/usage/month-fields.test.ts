@@ -35,13 +35,13 @@ describe("given how much of a month is used", () => {
     expect(monthFields({ ...standing, used: 600_000 }).at(-1)).toBe('"monthly";r=0;t=3600');
   });
 
-  it("refuses with the time to the month's end, in whole seconds that are not too few", () => {
+  it("asks clients to retry after 10 minutes, and tells the whole seconds to the month's end", () => {
     expect(monthRefusal({ ...standing, used: 500_000 })).toEqual({
       refused: "RATE_001",
       message:
-        "All 500,000 requests that the plan has for this month are used; more are answered from 2027-02-01T00:00:00Z on, or at once with a larger plan",
+        "All 500,000 requests that the organization's plan allows in a month are used until 2027-02-01T00:00:00Z. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
       headers: {
-        "retry-after": "3600",
+        "retry-after": "600",
         "ratelimit-policy": '"monthly";q=500000;w=2678400',
         ratelimit: '"monthly";r=0;t=3600',
       },
@@ -50,12 +50,15 @@ describe("given how much of a month is used", () => {
 
   it("promises nothing for the next month to whose plan has no requests at all", () => {
     expect(monthRefusal({ ...standing, limit: 0 }).message).toBe(
-      "The plan allows no requests; with a larger plan they are answered at once",
+      "The organization's plan allows no requests. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
     );
   });
 
   it("never says zero seconds", () => {
     const last = instant("2027-01-31T23:59:59.999Z");
-    expect(monthRefusal({ ...standing, nowMs: last }).headers?.["retry-after"]).toBe("1");
+    expect(monthRefusal({ ...standing, nowMs: last }).headers).toMatchObject({
+      "retry-after": "1",
+      ratelimit: '"monthly";r=0;t=1',
+    });
   });
 });

@@ -43,8 +43,7 @@ export function decideUpdate(
   const { name = webhook.name, url = webhook.url, enabled = webhook.enabled } = request;
   const refusal =
     (request.url === undefined ? undefined : checkUrl(url, occasion.rules)) ??
-    checkSecret(request.secret) ??
-    checkOverlap(request);
+    checkSecret(request.secret);
   if (refusal !== undefined) return refusal;
   const events = sameEvents(webhook, request) ? webhook.events : (request.events ?? webhook.events);
   const next = {
@@ -108,14 +107,5 @@ function checkSecret(secret: string | null | undefined): Refusal | undefined {
   return refuse(
     "VALIDATION_001",
     `/secret must be 1 to ${longestSecretBytes} bytes of UTF-8, or null for none; it has ${bytes} bytes.`,
-  );
-}
-
-function checkOverlap(request: UpdateWebhook): Refusal | undefined {
-  if (request.secret_overlap_seconds === undefined || typeof request.secret === "string")
-    return undefined;
-  return refuse(
-    "VALIDATION_001",
-    "/secret_overlap_seconds must come together with another /secret, which the one before overlaps.",
   );
 }

@@ -26,6 +26,7 @@ export type WebhookRoutesOptions = {
   secrets: SecretBox;
   rules: TargetRules;
   tests: WebhookTests;
+  webhooksPerProject: number;
   newId: () => string;
   now: () => Date;
   answerOnce: AnswerOnce;
@@ -66,6 +67,7 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
 function registerCreate(app: App, options: WebhookRoutesOptions): void {
   const { sql, secrets, rules, newId, now, answerOnce, authenticate } = options;
   const auditOf = auditContext(options);
+  const mostInProject = options.webhooksPerProject;
 
   registerRoute(app, contract.createWebhook, {
     authenticate,
@@ -87,7 +89,7 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
           const decided = decideCreate(place, body, { rules, secrets, now: now() });
           const webhook = isRefusal(decided)
             ? decided
-            : await insertWebhook(tx, decided, auditOf(key));
+            : await insertWebhook(tx, decided, { mostInProject, audit: auditOf(key) });
           if (isRefusal(webhook)) return webhook;
           const location = `/api/v1/projects/${projectId}/webhooks/${webhook.id}`;
           return answer.created(location, webhookResource(webhook));

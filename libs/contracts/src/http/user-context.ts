@@ -1,0 +1,69 @@
+import { z } from "zod";
+
+/**
+ * Schemas of the user's context in bodies. The edge does not run them, because its readers also convert the values
+ * (`services/sdk-edge/src/context`). `body-schemas.test.ts` there compares every verdict of the readers with these
+ * schemas, so a change of either fails without a change of the other.
+ */
+const Scalar = z.union([z.string(), z.number(), z.boolean()]);
+
+export const AttributeValue = z
+  .union([Scalar, z.array(Scalar), z.null()])
+  .describe("A string, a number, a boolean, or an array of these. `null` counts as missing");
+
+const userId = z
+  .union([z.string(), z.number()])
+  .nullable()
+  .optional()
+  .describe("The user's id. A number counts by its JSON text; an empty string counts as missing");
+
+const ids = {
+  id: userId,
+  user_id: userId.describe("The same as `id`, which wins where both are given"),
+};
+
+export const UserAttributes = z.object(ids).catchall(AttributeValue);
+
+export const ContextUser = z
+  .object({ ...ids, attributes: UserAttributes.nullable().optional() })
+  .catchall(AttributeValue);
+
+/** The body of the SDK endpoints. */
+export const UserContext = z
+  .object({
+    ...ids,
+    user: z
+      .union([ContextUser, AttributeValue])
+      .optional()
+      .describe(
+        "The user as an object. Its `id` wins over its `attributes`, these win over its other members, and these over the members beside `user`. Anything other than an object is an attribute named `user`",
+      ),
+  })
+  .catchall(AttributeValue)
+  .describe("Attributes of the user, side by side or below `user`");
+
+/** OpenFeature contexts can contain anything; objects count as missing. */
+const ofrepId = z
+  .union([z.string(), z.number(), z.null(), z.looseObject({})])
+  .optional()
+  .describe("The user's id, in the absence of a `targetingKey`");
+
+const contextWithTargetingKey = z.looseObject({
+  targetingKey: z
+    .union([z.string().min(1), z.number()])
+    .describe(
+      "The user's id: the attribute `id` of rules. `id` and `user_id` beside it are ignored",
+    ),
+});
+
+const contextWithoutTargetingKey = z.looseObject({
+  targetingKey: z.literal("").nullable().optional(),
+  id: ofrepId,
+  user_id: ofrepId,
+});
+
+export const OfrepContext = z
+  .union([contextWithTargetingKey, contextWithoutTargetingKey])
+  .describe(
+    "The user. Attributes are strings, numbers, booleans, or arrays of these. Objects, and elements of arrays that are not strings, numbers or booleans, count as missing",
+  );

@@ -1,0 +1,64 @@
+import {
+  categoryOf,
+  expectedValues,
+  longestPattern,
+  numberPattern,
+  type OperatorCategory,
+  operatorNames,
+  semverPattern,
+} from "@halyard/evaluation";
+import { z } from "zod";
+import { Condition, TargetingRule } from "./rules.ts";
+
+/**
+ * Rules as requests write them: each condition has a value that its operator compares with. Answers and messages use
+ * `TargetingRules`, because rules that an earlier release stored can be read.
+ */
+export const ConditionInput = Condition.meta({ allOf: valuesByOperator() });
+
+export const TargetingRuleInput = TargetingRule.extend({
+  conditions: z.array(ConditionInput).max(50),
+});
+
+export const TargetingRulesInput = z.array(TargetingRuleInput).max(100);
+
+/** What JSON Schema cannot say about rules, for the descriptions of the operations that write them. */
+export const furtherRuleLimits =
+  "Beyond the schema, rules are refused with 400 when a `matches_regex` pattern is not RE2 syntax or compiles to too large a program, when all patterns of the flag together are too large, when a number in a text is larger than a double can hold, and when all rules together are over 480 KiB as JSON.";
+
+/** One conditional subschema for each kind of value. The descriptions are error messages too. */
+function valuesByOperator(): object[] {
+  const text = { type: "string" };
+  const number = { type: "number" };
+  const boolean = { type: "boolean" };
+  const operatorsOf = (category: OperatorCategory) =>
+    operatorNames.filter((name) => categoryOf(name) === category && name !== "matches_regex");
+  const byCategory: Record<OperatorCategory, object[]> = {
+    string: [text, number, boolean],
+    list: [text, { type: "array" }],
+    number: [number, { ...text, pattern: numberPattern }, { ...text, format: "date-time" }],
+    semver: [{ ...text, pattern: semverPattern }],
+  };
+  return [
+    ...Object.entries(byCategory).map(([category, values]) =>
+      valueFor(
+        operatorsOf(category as OperatorCategory),
+        values,
+        expectedValues[category as OperatorCategory],
+      ),
+    ),
+    valueFor(
+      ["matches_regex"],
+      [{ ...text, maxLength: longestPattern }, number, boolean],
+      `a regular expression in RE2 syntax of at most ${longestPattern} characters`,
+    ),
+  ];
+}
+
+function valueFor(operators: readonly string[], anyOf: object[], expected: string): object {
+  return {
+    if: { properties: { operator: { enum: operators } }, required: ["operator"] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { properties: { value: { description: `must be ${expected}`, anyOf } } },
+  };
+}

@@ -1,0 +1,127 @@
+import { compileCheck, OfrepRequest, UserContext } from "@halyard/contracts";
+import { isRefusal } from "@halyard/service";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { readBodyAttributes } from "../../src/context/body-attributes.ts";
+import { readOfrepContext } from "../../src/context/ofrep-context.ts";
+
+/**
+ * The OpenAPI document shows these schemas, and the edge reads bodies with code of its own. Both have the same verdict
+ * on every body: on those built from the names and values that mean something, in every combination of two members.
+ */
+const scalars = ["", "text", 0, 1.5, true, false, null];
+const lists = [[], ["a", 1, true], [null], [{}], [["a"]]];
+const values = [...scalars, ...lists, {}, { a: {} }, { id: true }];
+const names = [
+  "id",
+  "user_id",
+  "targetingKey",
+  "user",
+  "attributes",
+  "context",
+  "country",
+  "__proto__",
+];
+
+/** `JSON.parse` makes an own member of every name, as it does for the bodies of requests. */
+const object = (members: [name: string, value: unknown][]): unknown =>
+  JSON.parse(
+    `{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join()}}`,
+  );
+
+function* objectsOf(among: readonly unknown[]): Generator<unknown> {
+  yield {};
+  for (const first of names)
+    for (const value of among) {
+      yield object([[first, value]]);
+      for (const second of names.filter((name) => name !== first))
+        for (const other of values)
+          yield object([
+            [first, value],
+            [second, other],
+          ]);
+    }
+}
+
+const flat = [...objectsOf(values)];
+const noObjects: unknown[] = [null, true, 1, "text", [], [{}]];
+
+/** Members of known names more often than others, down to four levels. */
+const anyBody = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, depthSize: "small" },
+    fc.constantFrom(...values),
+    fc.jsonValue({ maxDepth: 1 }),
+    fc.array(tie("value"), { maxLength: 3 }),
+    tie("object"),
+  ),
+  object: fc
+    .array(fc.tuple(fc.oneof(fc.constantFrom(...names), fc.string()), tie("value")), {
+      maxLength: 4,
+    })
+    .map((members) => object(members)),
+})).object;
+
+const isUserContext = compileCheck(UserContext);
+const isOfrepRequest = compileCheck(OfrepRequest);
+
+const sdkVerdicts = (body: unknown) => ({
+  reader: !isRefusal(readBodyAttributes(body) as object),
+  schema: isUserContext(body).ok,
+});
+const ofrepVerdicts = (body: unknown) => ({
+  reader: !("errorCode" in readOfrepContext(body)),
+  schema: isOfrepRequest(body).ok,
+});
+
+function expectAgreement(
+  bodies: Iterable<unknown>,
+  verdicts: (body: unknown) => { reader: boolean; schema: boolean },
+): void {
+  const counts = { accepted: 0, refused: 0 };
+  const differing: string[] = [];
+  for (const body of bodies) {
+    const { reader, schema } = verdicts(body);
+    counts[reader ? "accepted" : "refused"] += 1;
+    if (reader !== schema) differing.push(`${JSON.stringify(body)}: reader ${reader}`);
+  }
+  expect(differing.slice(0, 10)).toEqual([]);
+  expect(Math.min(counts.accepted, counts.refused)).toBeGreaterThan(0);
+}
+
+describe("given the schema of SDK bodies", () => {
+  it("has the reader's verdict on every combination of known members", () => {
+    expectAgreement([...flat, ...noObjects], sdkVerdicts);
+    expectAgreement(
+      flat.map((user) => ({ user })),
+      sdkVerdicts,
+    );
+    expectAgreement(
+      flat.map((attributes) => ({ user: { attributes } })),
+      sdkVerdicts,
+    );
+  });
+
+  it("has the reader's verdict on generated bodies", () => {
+    expectAgreement(fc.sample(anyBody, { seed: 16, numRuns: 5_000 }), sdkVerdicts);
+  });
+});
+
+describe("given the schema of OFREP bodies", () => {
+  it("has the reader's verdict on every combination of known members", () => {
+    expectAgreement([...flat, ...noObjects], ofrepVerdicts);
+    expectAgreement(
+      flat.map((context) => ({ context })),
+      ofrepVerdicts,
+    );
+  });
+
+  it("has the reader's verdict on generated bodies", () => {
+    const requests = fc.sample(anyBody, { seed: 17, numRuns: 5_000 });
+    expectAgreement(requests, ofrepVerdicts);
+    expectAgreement(
+      requests.map((context) => ({ context })),
+      ofrepVerdicts,
+    );
+  });
+});
