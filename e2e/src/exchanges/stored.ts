@@ -23,6 +23,21 @@ async function awaitCounted(natsUrl: string): Promise<void> {
   });
 }
 
+/** Waits until management knows when keys and flags were last seen: three of each in this story. */
+async function awaitLastSeen(sql: postgres.Sql): Promise<void> {
+  const seen = async () => {
+    const [row] = await sql<{ keys: number; flags: number }[]>`
+      select (select count(*)::integer from management.keys_last_seen) as keys,
+        (select count(*)::integer from management.flags_last_seen) as flags`;
+    return row;
+  };
+  await eventually(seen, {
+    until: (row) => row?.keys === 3 && row.flags === 3,
+    because: "management knows what was last seen",
+    withinMs: 20_000,
+  });
+}
+
 /** Waits until webhook-dispatcher has read every event. A webhook that is created afterwards is not told of them. */
 export async function awaitEventsRead(connection: NatsConnection): Promise<void> {
   const manager = await jetstreamManager(connection);
@@ -44,6 +59,7 @@ export async function recordStored(
   { sql, natsUrl, mask }: { sql: postgres.Sql; natsUrl: string; mask: Mask },
 ): Promise<void> {
   await awaitCounted(natsUrl);
+  await awaitLastSeen(sql);
   const events = await readAll(natsUrl, flagEventsStream.name);
   note(
     "the log of events",
