@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +20,8 @@ import "./patience.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
 import { plansText } from "./plans.ts";
 import { operatorToken } from "./tenancy.ts";
+
+const operatorTokenSha256 = createHash("sha256").update(operatorToken).digest("hex");
 
 /**
  * A whole system of real processes: PostgreSQL, NATS, as many management processes, schedulers, webhook
@@ -153,6 +156,7 @@ export async function startSystem(options: {
         POSTGRES_URL: store.runtimeUrls[schemaOf[service]],
         POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
         NATS_URL: gate.url,
+        OPERATOR_TOKEN_SHA256: operatorTokenSha256,
         ...variables,
         ...asOftenAsTheyLike,
         ...settings[service],
@@ -179,6 +183,7 @@ export async function startSystem(options: {
   async function startEdge(name: string): Promise<void> {
     const edge = await createEdge(name, join(directory, `${name}.cache`), {
       NATS_URL: nats.url,
+      OPERATOR_TOKEN_SHA256: operatorTokenSha256,
       ...settings["sdk-edge"],
     });
     edges.push(edge);

@@ -71,7 +71,7 @@ describe("given the OpenAPI document", () => {
       { clientKey: [] },
       { serverKey: [] },
     ]);
-    expect(operation("get", "/api/v1/sdk/flags").responses["403"]).toBeUndefined();
+    expect(operation("get", "/ofrep/v1/stream").responses["403"]).toBeUndefined();
     expect(operation("post", "/api/v1/flags").security).toEqual([{ serverKey: [] }]);
     expect(operation("post", "/api/v1/flags").responses["403"]).toEqual({
       $ref: "#/components/responses/AUTH_002",

@@ -46,6 +46,12 @@ Environment
   KEY_REQUESTS_PER_SECOND, KEY_REQUESTS_BURST
                    how many requests a second each server key may send to the other
                    services, and how many at once (default 100 and 1000)
+  INVALID_KEYS_PER_SECOND, INVALID_KEYS_BURST
+                   how many requests with invalid keys each address may send to the
+                   edge a second, and at once (default 100 and 1000)
+  WEBHOOKS_PER_PROJECT, WEBHOOK_TESTS_PER_ORGANIZATION
+                   most webhooks of a project, and most concurrent webhook tests of
+                   an organization (default 100 and 5)
   WEBHOOK_RETRY_DELAYS
                    how long after each failed attempt of a delivery the next one is
                    made (default 1m,5m,30m,2h,12h)

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { NatsUser } from "@halyard/contracts";
 import type { Settings } from "./config.ts";
@@ -13,7 +14,7 @@ const TRUSTED_PROXIES = "127.0.0.1";
 
 /**
  * Each service gets only what it needs: only those that have a schema know the database, each as a role
- * of its own; only management knows the operator, only edges know what their streams' tokens are signed
+ * of its own; only management has the operator's token, the others have its digest; only edges know what their streams' tokens are signed
  * with, only the dispatcher knows what the secrets of webhooks are encrypted with. Management comes first.
  */
 export function planServices(options: {
@@ -34,6 +35,7 @@ export function planServices(options: {
     NATS_URL: natsUrl,
     TRUSTED_PROXIES,
     ...signing.readers,
+    OPERATOR_TOKEN_SHA256: createHash("sha256").update(options.operatorToken).digest("hex"),
   };
   /** For an external NATS server, the login comes from the environment. */
   const login = (user: NatsUser) =>

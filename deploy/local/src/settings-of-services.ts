@@ -9,9 +9,15 @@ const keyLimits = ["KEY_REQUESTS_PER_SECOND", "KEY_REQUESTS_BURST"];
 const handedOn: Readonly<Record<string, readonly string[]>> = {
   management: ["PLANS", "AUDIT_RETENTION_DAYS", "ENDED_KEY_RETENTION_DAYS", ...keyLimits],
   scheduler: keyLimits,
-  "sdk-edge": ["SDK_REQUESTS_PER_SECOND"],
+  "sdk-edge": ["SDK_REQUESTS_PER_SECOND", "INVALID_KEYS_PER_SECOND", "INVALID_KEYS_BURST"],
   "usage-metering": ["USAGE_RETENTION_DAYS", ...keyLimits],
-  "webhook-dispatcher": ["WEBHOOK_RETRY_DELAYS", "WEBHOOK_DELIVERY_RETENTION_DAYS", ...keyLimits],
+  "webhook-dispatcher": [
+    "WEBHOOKS_PER_PROJECT",
+    "WEBHOOK_TESTS_PER_ORGANIZATION",
+    "WEBHOOK_RETRY_DELAYS",
+    "WEBHOOK_DELIVERY_RETENTION_DAYS",
+    ...keyLimits,
+  ],
 };
 
 export function readSettingsOfServices(

@@ -100,6 +100,10 @@ describe("given settings of single services", () => {
     KEY_REQUESTS_PER_SECOND: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
     KEY_REQUESTS_BURST: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
     SDK_REQUESTS_PER_SECOND: ["sdk-edge"],
+    INVALID_KEYS_PER_SECOND: ["sdk-edge"],
+    INVALID_KEYS_BURST: ["sdk-edge"],
+    WEBHOOKS_PER_PROJECT: ["webhook-dispatcher"],
+    WEBHOOK_TESTS_PER_ORGANIZATION: ["webhook-dispatcher"],
     WEBHOOK_RETRY_DELAYS: ["webhook-dispatcher"],
     WEBHOOK_DELIVERY_RETENTION_DAYS: ["webhook-dispatcher"],
   };

@@ -4,10 +4,11 @@ import type { DirectoryKey } from "./key-directory.ts";
 import type { KeyLimits } from "./key-limits.ts";
 import { keyRefusals } from "./key-refusals.ts";
 import type { LastUsed } from "./last-used.ts";
+import { createIsOperatorToken } from "./operator-token.ts";
 
 /**
- * The check before a route that needs a server key. Who cannot be recognized gets 401; a client key,
- * whose holder is known but may not, 403; who asks too often, 429 in place of either.
+ * The check before a route that needs a server key. An unknown token gets 401, a client key or the
+ * operator's token 403. Beyond a rate limit, a key or an unknown token gets 429 instead.
  */
 export type AuthenticateServerKey = (request: RequestFacts) => DirectoryKey | Refusal;
 
@@ -15,15 +16,18 @@ export function createServerKeyAuthentication(options: {
   verify: (text: string, nowMs: number) => DirectoryKey | undefined;
   limits: KeyLimits;
   lastUsed: LastUsed;
+  operatorTokenSha256?: string | undefined;
   nowMs: () => number;
 }): AuthenticateServerKey {
   const { limits, lastUsed } = options;
+  const isOperatorToken = createIsOperatorToken(options.operatorTokenSha256);
   return ({ headers, ip }) => {
     const token = bearerToken(headers.authorization);
     if (token === undefined) return keyRefusals.missing;
     const nowMs = options.nowMs();
     const key = options.verify(token, nowMs);
-    if (key === undefined) return limits.refuseWrongKey(ip, nowMs);
+    if (key === undefined)
+      return isOperatorToken(token) ? keyRefusals.operator : limits.refuseWrongKey(ip, nowMs);
     // Also when it is refused: whoever still has it in use must not find it revoked as unneeded.
     lastUsed.note(key.id, nowMs);
     const refusal = limits.checkKey(key, nowMs);

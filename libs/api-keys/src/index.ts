@@ -8,4 +8,5 @@ export * from "./key-refusals.ts";
 export * from "./key-signatures.ts";
 export { haveEqualContent } from "./key-verification.ts";
 export * from "./last-used.ts";
+export * from "./operator-token.ts";
 export * from "./tell-last-used.ts";

@@ -1,10 +1,16 @@
-import { addressBlock, createAdmission, createRateLimit, type Rate } from "@halyard/rate-limit";
+import {
+  addressBlock,
+  createAdmission,
+  createRateLimit,
+  describeRate,
+  type Rate,
+} from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
 import { keyRefusals } from "./key-refusals.ts";
 
 /**
- * How often one process lets a key ask, and an address that comes with keys that are none. Nothing is
- * shared between processes: with several replicas, each lets as much through.
+ * Rate limits per API key, and per address for invalid keys. Each process counts for itself, so several
+ * replicas together admit more.
  */
 export type KeyLimits = {
   /** Refuses a key that works but asks too often. */
@@ -23,14 +29,15 @@ export type KeyLimits = {
 };
 
 export function createKeyLimits(rate: Rate): KeyLimits {
+  const limit = `is ${describeRate(rate)}, in each process. The operator raises it with KEY_REQUESTS_PER_SECOND and KEY_REQUESTS_BURST.`;
   const admitKey = createAdmission(
     createRateLimit(rate),
-    "Too many requests with this key; try again later.",
+    `Too many requests with this key. The limit of a key ${limit}`,
   );
   const addresses = createRateLimit(rate);
   const admitAddress = createAdmission(
     addresses,
-    "Too many requests from this address with keys that are not valid; try again later.",
+    `Too many invalid keys from this address. The limit of an address ${limit}`,
   );
   return {
     checkKey: admitKey,

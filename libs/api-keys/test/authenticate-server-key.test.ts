@@ -3,6 +3,7 @@ import {
   createLastUsed,
   createServerKeyAuthentication,
   type DirectoryKey,
+  sha256OfToken,
 } from "@halyard/api-keys";
 import { describe, expect, it } from "@jest/globals";
 
@@ -30,6 +31,7 @@ function givenAuthentication() {
     verify: (text) => keys[text] as DirectoryKey | undefined,
     limits: createKeyLimits(rate),
     lastUsed,
+    operatorTokenSha256: sha256OfToken("the operator"),
     nowMs: () => clock.nowMs,
   });
   const ask = (token: string | undefined, ip = "192.0.2.1") =>
@@ -98,6 +100,15 @@ describe("given an address that sends keys which are not valid", () => {
     for (let index = 0; index < 5; index += 1)
       expect(ask(undefined)).toMatchObject({ refused: "AUTH_001" });
     expect(ask("wrong")).toMatchObject({ refused: "AUTH_001" });
+  });
+});
+
+describe("given the operator's token", () => {
+  it("gets 403, however often it is sent", () => {
+    const { ask } = givenAuthentication();
+    for (let index = 0; index < 5; index += 1)
+      expect(ask("the operator")).toMatchObject({ refused: "AUTH_002" });
+    expect(ask("the operator's")).toMatchObject({ refused: "AUTH_001" });
   });
 });
 

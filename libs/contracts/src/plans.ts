@@ -8,6 +8,10 @@ export const PlanLimits = z.strictObject({
 });
 export type PlanLimits = z.infer<typeof PlanLimits>;
 
+/** Ends a message about a limit of a plan. */
+export const raisedByPlan =
+  "The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.";
+
 /** The plans that a Halyard offers when nothing else is configured. */
 export const defaultPlans: Readonly<Record<string, PlanLimits>> = {
   free: { requests_per_month: 500_000, sse_connections: 1, projects: 3 },

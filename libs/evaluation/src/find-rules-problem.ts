@@ -64,7 +64,18 @@ function checkRegex(pattern: string, left: number): Checked {
   if (!regex.ok) {
     return { at: "value", problem: `a regular expression in RE2 syntax; ${regex.problem}` };
   }
+  const unmatchable = describeUnmatchable(regex.shortestMatch(), regex.longestText);
+  if (unmatchable !== undefined) {
+    return { at: "value", problem: `a regular expression that can match; ${unmatchable}` };
+  }
   return regex.countsAs > left ? tooMuchTogether : { countsAs: regex.countsAs };
+}
+
+/** Stored expressions are not checked again: an earlier release accepted those that never match. */
+function describeUnmatchable(shortest: number, longest: number): string | undefined {
+  if (shortest <= longest) return undefined;
+  if (shortest === Number.POSITIVE_INFINITY) return "no text matches it";
+  return `it matches only texts of at least ${shortest} characters, and texts longer than ${longest} are not searched for an expression of its size`;
 }
 
 const tooMuchTogether: Checked = {

@@ -19,6 +19,10 @@ describe("given rules that mean something", () => {
     condition("a", "matches_regex", "a?".repeat(250)),
     condition("a", "matches_regex", "(?:a|b)".repeat(71)),
     condition("a", "matches_regex", "\\x{1000}\\p{Greek}[{900}]\\Qa{900}\\E"),
+    condition("a", "matches_regex", "x{386}"),
+    condition("a", "matches_regex", "x".repeat(500)),
+    condition("a", "matches_regex", "(?:x{900})?"),
+    condition("a", "matches_regex", "^(?:x{400}|\\b)$"),
   ])("has nothing to say of $operator $value", (fine) => {
     expect(problemOf(fine)).toBeUndefined();
   });
@@ -49,6 +53,14 @@ describe("given a condition that cannot mean anything", () => {
     [condition("a", "matches_regex", "(?:a{900}b{900})"), "value", "too large"],
     [condition("a", "matches_regex", "\\pL{500}"), "value", "too large"],
     [
+      condition("a", "matches_regex", "x{387}"),
+      "value",
+      "at least 387 characters, and texts longer than 385 are not searched",
+    ],
+    [condition("a", "matches_regex", "\\x{1F600}{300}"), "value", "at least 600 characters"],
+    [condition("a", "matches_regex", "(?:a{200}|b{201}c*){2}"), "value", "at least 400 characters"],
+    [condition("a", "matches_regex", "a[^\\x{0}-\\x{10FFFF}]"), "value", "no text matches it"],
+    [
       condition("a", "matches_regex", `(?i)[${"ɐ-\u{10ffff}".repeat(9)}]`),
       "value",
       "narrower ranges",
@@ -67,7 +79,7 @@ describe("given a condition that cannot mean anything", () => {
 
 describe("given expressions that are only together too large", () => {
   it("names the first that is too much", () => {
-    const large = condition("a", "matches_regex", "[a-z]{900}");
+    const large = condition("a", "matches_regex", "[a-z]{1,450}");
     expect(problemOf(large, large, large, large, large)).toBeUndefined();
     expect(problemOf(...Array(6).fill(large))?.pointer).toBe("/1/conditions/5/value");
   });

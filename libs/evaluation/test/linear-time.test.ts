@@ -204,6 +204,7 @@ describe("given expressions made to take long", () => {
 
   it.each([
     ["b$", 4_096],
+    [`${"a".repeat(499)}b`, 4_096],
     ["(a?){120}a{120}b$", 248],
     ["((a?){15}){15}b$", 160],
   ])("searches %s in texts of at most %i characters", (pattern, longest) => {

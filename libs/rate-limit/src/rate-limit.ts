@@ -13,6 +13,7 @@ export type RateLimit = {
   take(askerId: string, nowMs: number): Taken;
   /** How many requests may come at once now, and how long it takes until it is the whole burst again. */
   left(askerId: string, nowMs: number): { requests: number; wholeInMs: number };
+  readonly requestsPerSecond: number;
   /** How many requests may come at once after a pause. */
   readonly burst: number;
   /** In how many seconds a used burst is there again. */
@@ -26,6 +27,13 @@ export type Rate = {
   /** A whole number from 1. */
   burst: number;
 };
+
+const grouped = new Intl.NumberFormat("en-US");
+
+/** Describes a rate for messages: `100 requests a second, with bursts of 1,000`. */
+export function describeRate({ requestsPerSecond, burst }: Rate): string {
+  return `${grouped.format(requestsPerSecond)} requests a second, with bursts of ${grouped.format(burst)}`;
+}
 
 /** A few megabytes. Who is forgotten while it asks may ask a little more. */
 const mostRemembered = 50_000;
@@ -68,6 +76,7 @@ export function createRateLimit(
   }
 
   return {
+    requestsPerSecond,
     burst,
     windowSeconds: Math.max(1, Math.ceil(reachMs / 1_000)),
     take(askerId, nowMs) {

@@ -1,4 +1,4 @@
-import { type Access, compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
+import { compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
 import { type Answer, isRefusal, type Refusal } from "./answer.ts";
 
 /** A handler answered what its route's contract does not say: a fault of the program. */
@@ -10,7 +10,7 @@ export class AnswerMismatchError extends Error {
 /** Error codes that a route may answer: those that it names, and those that its kind brings along. */
 export function answerableErrors(contract: RouteContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(["AUTH_001"]);
-  if (!opensForEveryKey.has(contract.access)) codes.add("AUTH_002");
+  if (contract.access !== "stream_token") codes.add("AUTH_002");
   codes.add("NOT_FOUND_001").add("VALIDATION_001").add("VALIDATION_002");
   if (contract.method !== "GET") codes.add("VALIDATION_003");
   if (contract.idempotent === true) codes.add("CONFLICT_001");
@@ -18,12 +18,6 @@ export function answerableErrors(contract: RouteContract): ErrorCode[] {
   for (const code of contract.errors) codes.add(code as ErrorCode);
   return [...codes.add("RATE_001").add("SERVER_001").add("SERVER_002")];
 }
-
-const opensForEveryKey: ReadonlySet<Access> = new Set<Access>([
-  "any_key",
-  "any_key_in_either_header",
-  "stream_token",
-]);
 
 /** Compiles, once per route, what its contract says about answers. */
 export function compileAnswerCheck(contract: RouteContract): (given: Answer | Refusal) => void {

@@ -33,6 +33,7 @@ export { pathAndQueryOf } from "./request-target.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
 export {
+  burstVariable,
   commaSeparated,
   flagEventsMaxBytesVariable,
   hostVariable,
@@ -40,11 +41,14 @@ export {
   keyRate,
   keyRateVariables,
   type LogLevel,
+  limitVariable,
   listenHost,
   logLevelVariable,
   metricsPortVariable,
   modeVariable,
   natsVariables,
+  operatorTokenSha256Variable,
+  perSecondVariable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,

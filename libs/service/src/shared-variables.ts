@@ -208,33 +208,65 @@ export const flagEventsMaxBytesVariable = variable(
   },
 );
 
-/** For services that API keys manage something with. */
-export const keyRateVariables = {
-  KEY_REQUESTS_PER_SECOND: variable(
+/** For services that take API keys and do not know the operator's token. */
+export const operatorTokenSha256Variable = variable(
+  z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i)
+    .optional(),
+  {
+    description:
+      "SHA-256 of management's `OPERATOR_TOKEN`. With it, a request with the operator's token is answered 403 instead of 401.",
+    expects: "a SHA-256 in hex: 64 digits",
+  },
+);
+
+/** A number of requests a second, on average. */
+export function perSecondVariable(description: string) {
+  return variable(
     z
       .string()
       .regex(/^\d{1,7}(?:\.\d{1,3})?$/)
       .transform(Number)
       .refine((perSecond) => perSecond > 0)
       .default(100),
-    {
-      description:
-        "How many requests a second each API key may send to this process on average; more are answered 429. The same holds for each address that sends keys which are not valid.",
-      expects: "a number above 0, such as 100 or 0.5",
-    },
-  ),
-  KEY_REQUESTS_BURST: variable(
+    { description, expects: "a number above 0, such as 100 or 0.5" },
+  );
+}
+
+/** Maximum number of requests in a burst. */
+export const burstVariable = variable(
+  z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .transform(Number)
+    .pipe(z.int().min(1))
+    .default(1_000),
+  {
+    description: "Maximum number of these requests in a burst, after a pause.",
+    expects: "a whole number from 1",
+  },
+);
+
+/** A limit that belongs to the product: a whole number from 1. */
+export function limitVariable(limit: { default: number; most: number; description: string }) {
+  return variable(
     z
       .string()
       .regex(/^\d{1,9}$/)
       .transform(Number)
-      .pipe(z.int().min(1))
-      .default(1_000),
-    {
-      description: "How many of these may come at once after a pause.",
-      expects: "a whole number from 1",
-    },
+      .pipe(z.int().min(1).max(limit.most))
+      .default(limit.default),
+    { description: limit.description, expects: `a number from 1 to ${limit.most}` },
+  );
+}
+
+/** For services that API keys manage something with. */
+export const keyRateVariables = {
+  KEY_REQUESTS_PER_SECOND: perSecondVariable(
+    "Maximum rate of each API key at this process, in requests per second, and of each address that sends invalid keys. Beyond it, requests get 429.",
   ),
+  KEY_REQUESTS_BURST: burstVariable,
 };
 
 /** How often a key may ask, from its two variables. */

@@ -300,7 +300,7 @@ describe("given a route that reads", () => {
     expect((await fetch(path, { method: "HEAD", headers: key })).status).toBe(404);
   });
 
-  it("lets nobody but the caller store its answer, and keys not even there", async () => {
+  it("allows only private caches to store an answer, and no cache to store a key", async () => {
     const read = await fetch(`${given.url}/api/v1/flags`, { headers: key });
     expect(read.headers.get("cache-control")).toBe("private, no-cache");
     expect(read.headers.get("vary")).toBe("Authorization");

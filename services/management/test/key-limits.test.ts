@@ -40,7 +40,9 @@ describe("given a key that asks too often", () => {
       error: {
         code: "RATE_001",
         category: "RATE",
-        message: expect.stringContaining("Too many requests with this key"),
+        message: expect.stringMatching(
+          /^Too many requests with this key. The limit of a key is .* The operator raises it with KEY_REQUESTS_PER_SECOND and KEY_REQUESTS_BURST.$/,
+        ),
         status: 429,
       },
     });
@@ -70,6 +72,9 @@ describe("given an address that sends wrong tokens", () => {
     const seen: number[] = [];
     for (let index = 0; index < 5; index += 1) seen.push((await wrong(index)).status);
     expect(seen).toEqual([401, 401, 401, 429, 429]);
+    expect((await wrong(6)).body.error.message).toMatch(
+      /^Too many invalid keys from this address. The limit of an address is .* KEY_REQUESTS_BURST.$/,
+    );
     expect(await statuses(1, serverKey)).toEqual([200]);
   });
 });

@@ -118,7 +118,8 @@ describe("the plan's limit of projects", () => {
     expect(refused.status).toBe(429);
     expect(refused.body.error).toMatchObject({
       code: "RATE_001",
-      message: 'The plan "free" allows 3 projects, and the organization has 3.',
+      message:
+        'The organization\'s plan "free" allows 3 projects, and the organization has 3. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.',
     });
     expect(refused.headers.get("retry-after")).toBeNull();
     expect(refused.headers.get("ratelimit-policy")).toBe('"projects";q=3');

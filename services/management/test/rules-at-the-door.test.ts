@@ -186,6 +186,11 @@ describe("given rollout and rules that do not fit", () => {
     ["that repeats too often", "a{1001}"],
     ["that is too large when its repetitions are written out", "((a{100}){100}){100}"],
   ];
+  wrong.push([
+    "a pattern that needs a longer text than it is searched in",
+    { targeting_rules: ruleWith({ operator: "matches_regex", value: "^a{400}$" }) },
+    `${at}/value must be a regular expression that can match; it matches only texts of at least 400`,
+  ]);
   const wrongPatterns = patterns.map(
     ([what, value]) =>
       [

@@ -26,6 +26,7 @@ export function createSchedulerApp(options: {
   verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
   keyLimits: KeyLimits;
   lastUsed: LastUsed;
+  operatorTokenSha256?: string | undefined;
   now: () => number;
   trustedProxies: readonly string[];
   checkAnswers: boolean;
@@ -40,6 +41,7 @@ export function createSchedulerApp(options: {
       verify: options.verifyKey,
       limits: options.keyLimits,
       lastUsed: options.lastUsed,
+      operatorTokenSha256: options.operatorTokenSha256,
       nowMs: options.now,
     }),
   });

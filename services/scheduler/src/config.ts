@@ -1,5 +1,6 @@
 import {
   keyRateVariables,
+  operatorTokenSha256Variable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
@@ -18,6 +19,7 @@ export const configSchema = z.object({
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
+  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
 });
 
 export type Config = z.output<typeof configSchema>;

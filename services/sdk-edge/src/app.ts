@@ -1,13 +1,15 @@
-import { createKeyDirectory, type KeySignatures } from "@halyard/api-keys";
+import { createIsOperatorToken, createKeyDirectory, type KeySignatures } from "@halyard/api-keys";
+import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
 import { createKeyRate, createLimits } from "./limits/limits.ts";
-import { createWrongKeys } from "./limits/wrong-keys.ts";
+import { createWrongKeys, usualInvalidKeyRate } from "./limits/wrong-keys.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
 import { createPublisher } from "./publish-changes.ts";
 import { createAnswerCounts } from "./sdk/answer-counts.ts";
+import { createRejectToken } from "./sdk/by-bearer.ts";
 import { evaluateEndpoints } from "./sdk/evaluate-endpoints.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsEndpoints } from "./sdk/flags-endpoints.ts";
@@ -42,6 +44,9 @@ export type EdgeOptions = {
   rejectedEntries: () => number;
   /** What the tokens of OFREP streams are signed with; undefined: there are no such streams. */
   streamTokenSecret?: string | undefined;
+  operatorTokenSha256?: string | undefined;
+  /** Rate limit of one address that sends invalid keys. */
+  invalidKeyRate?: Rate;
   /** How often each key may ask; undefined: as often as it likes. */
   requestsPerSecond?: number | undefined;
   /** Undefined: nothing is counted, and nothing is limited by plan. */
@@ -85,7 +90,11 @@ export function createEdge(options: EdgeOptions): Edge {
     evaluation: createEvaluation({ slicing, isKeyLive, now }),
     isDraining: () => draining,
     limits: createLimits({ keyRate: createKeyRate(options.requestsPerSecond), usage }),
-    wrongKeys: createWrongKeys(options.trustedProxies),
+    wrongKeys: createWrongKeys(
+      options.trustedProxies,
+      options.invalidKeyRate ?? usualInvalidKeyRate,
+    ),
+    rejectToken: createRejectToken(createIsOperatorToken(options.operatorTokenSha256)),
     usage,
     slots: options.slots,
     logger: options.logger,

@@ -1,4 +1,7 @@
 import {
+  burstVariable,
+  operatorTokenSha256Variable,
+  perSecondVariable,
   readEnvironment,
   requireInProduction,
   sharedVariables,
@@ -11,6 +14,11 @@ import { z } from "zod";
 export const configSchema = z.object({
   ...sharedVariables,
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
+  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
+  INVALID_KEYS_PER_SECOND: perSecondVariable(
+    "Maximum rate of each address that sends invalid API keys to this edge, in requests per second. Beyond it, these requests get 429; requests with valid keys do not.",
+  ),
+  INVALID_KEYS_BURST: burstVariable,
   SNAPSHOT_CACHE_FILE: variable(z.string().optional(), {
     description:
       "A file of this edge alone, in which it keeps a copy of the flags to start from while NATS is away.",

@@ -65,6 +65,11 @@ await startOrExit(async () => {
     trustedProxies: config.TRUSTED_PROXIES,
     rejectedEntries: nats.rejectedEntries,
     streamTokenSecret: config.STREAM_TOKEN_SECRET,
+    operatorTokenSha256: config.OPERATOR_TOKEN_SHA256,
+    invalidKeyRate: {
+      requestsPerSecond: config.INVALID_KEYS_PER_SECOND,
+      burst: config.INVALID_KEYS_BURST,
+    },
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
     usage: usage.usage,
     slots,

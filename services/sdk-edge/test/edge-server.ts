@@ -34,7 +34,15 @@ export async function startEdgeServer(
     countsUsage = false,
     ...settings
   }: Partial<
-    Pick<EdgeOptions, "streamTokenSecret" | "requestsPerSecond" | "slots" | "trustedProxies">
+    Pick<
+      EdgeOptions,
+      | "streamTokenSecret"
+      | "requestsPerSecond"
+      | "invalidKeyRate"
+      | "operatorTokenSha256"
+      | "slots"
+      | "trustedProxies"
+    >
   > & {
     countsUsage?: boolean;
   } = {},

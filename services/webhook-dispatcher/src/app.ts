@@ -25,12 +25,14 @@ export function createWebhookApp(options: {
   secrets: SecretBox;
   rules: TargetRules;
   tests: WebhookTests;
+  webhooksPerProject: number;
   /** Told when an attempt is due at once. */
   onDue: () => void;
   /** Throws an `UnavailableError` while the keys are not known. */
   verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
   keyLimits: KeyLimits;
   lastUsed: LastUsed;
+  operatorTokenSha256?: string | undefined;
   newId: () => string;
   now: () => Date;
   trustedProxies: readonly string[];
@@ -47,6 +49,7 @@ export function createWebhookApp(options: {
       verify: options.verifyKey,
       limits: options.keyLimits,
       lastUsed: options.lastUsed,
+      operatorTokenSha256: options.operatorTokenSha256,
       nowMs,
     }),
   };

@@ -1,6 +1,8 @@
 import {
   commaSeparated,
   keyRateVariables,
+  limitVariable,
+  operatorTokenSha256Variable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
@@ -37,6 +39,7 @@ export const configSchema = z.object({
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
+  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:
       "Keys with which the secrets of webhooks are encrypted in the database. The first encrypts, all decrypt: to change it, add the new one at the end in all dispatchers, then move it to the front in all of them, and take the old one away when no secret needs it any more.",
@@ -55,6 +58,18 @@ export const configSchema = z.object({
       expects: "true or false",
     },
   ),
+  WEBHOOKS_PER_PROJECT: limitVariable({
+    default: 100,
+    most: 1_000,
+    description:
+      "Maximum number of webhooks in a project. Each event makes a delivery for each of them, in one transaction.",
+  }),
+  WEBHOOK_TESTS_PER_ORGANIZATION: limitVariable({
+    default: 5,
+    most: 100,
+    description:
+      "Maximum number of concurrent webhook tests of an organization in this process. Each holds a request until the target responds.",
+  }),
   WEBHOOK_RETRY_DELAYS: variable(
     commaSeparated
       .refine((items) => items.length > 0 && items.every((item) => duration.test(item)))

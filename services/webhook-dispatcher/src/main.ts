@@ -64,24 +64,24 @@ await startOrExit(async () => {
     lastUsed,
     onDeliveries: dispatch.wake,
   });
-  const cleanUp = startCleanUp({
-    sql,
-    keptDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS,
-    logger,
-  });
+  const keptDays = config.WEBHOOK_DELIVERY_RETENTION_DAYS;
+  const cleanUp = startCleanUp({ sql, keptDays, logger });
   const keeping = startKeepingSecrets(shared);
   const cancelling = startCancellingLeftovers(shared);
-  const tests = createWebhookTests(shared);
+  const mostPerOrganization = config.WEBHOOK_TESTS_PER_ORGANIZATION;
+  const tests = createWebhookTests({ ...shared, mostPerOrganization });
   const app = createWebhookApp({
     ...shared,
     rules,
     tests,
+    webhooksPerProject: config.WEBHOOKS_PER_PROJECT,
     onDue: dispatch.wake,
     verifyKey: (text, nowMs) => {
       if (broker.knowsKeys()) return keys.verify(text, nowMs);
       throw new UnavailableError("The webhook dispatcher has not heard of keys yet.");
     },
     keyLimits: createKeyLimits(keyRate(config)),
+    operatorTokenSha256: config.OPERATOR_TOKEN_SHA256,
     lastUsed,
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: !isProduction,

@@ -33,6 +33,10 @@ import { createWebhookTests } from "../src/webhooks/webhook-tests.ts";
 /** As on one's own machine: the receiver of the tests is on loopback. */
 const privateTargets: TargetRules = { httpsOnly: false, allowPrivate: true };
 
+/** Other numbers than the defaults. */
+export const webhooksPerProject = 90;
+export const testsPerOrganization = 4;
+
 type ReplicaOptions = {
   rules?: TargetRules;
   /** As in `WEBHOOK_SECRET_KEYS`. */
@@ -108,12 +112,13 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     lastUsed,
     onDeliveries: () => undefined,
   });
-  const tests = createWebhookTests(shared);
+  const tests = createWebhookTests({ ...shared, mostPerOrganization: testsPerOrganization });
   let wokenTimes = 0;
   const app = createWebhookApp({
     ...shared,
     rules,
     tests,
+    webhooksPerProject,
     onDue: () => {
       wokenTimes += 1;
     },

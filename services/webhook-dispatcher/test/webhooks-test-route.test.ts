@@ -4,12 +4,12 @@ import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { v7 as uuidv7 } from "uuid";
-import { testsAtOncePerOrganization } from "../src/webhooks/webhook-tests.ts";
 import {
   type Dispatcher,
   openDispatcher,
   type Replica,
   type Tenant,
+  testsPerOrganization,
 } from "./dispatcher-fixture.ts";
 
 /** Test payloads, really sent to a receiver that answers in every way. */
@@ -186,12 +186,13 @@ describe("tests that hang", () => {
       answerNow = resolve;
     });
     dispatcher.receiver.answer({ kind: "answer", status: 200, after: answered }, "/silent");
-    const held = Array.from({ length: testsAtOncePerOrganization }, () =>
-      test(silent, mine.serverKey),
-    );
-    await eventually(() => dispatcher.receiver.requests.length === testsAtOncePerOrganization);
+    const held = Array.from({ length: testsPerOrganization }, () => test(silent, mine.serverKey));
+    await eventually(() => dispatcher.receiver.requests.length === testsPerOrganization);
     const refused = await test(silent, mine.serverKey);
     expect(refused).toMatchObject({ status: 429, body: { error: { code: "RATE_001" } } });
+    expect(refused.body.error.message).toBe(
+      "The limit of an organization is 4 concurrent webhook tests. Wait until one ends, or have the operator raise WEBHOOK_TESTS_PER_ORGANIZATION.",
+    );
     expect(refused.headers.get("retry-after")).toBe("1");
     expect((await test(await newWebhook())).body.success).toBe(true);
     answerNow();

@@ -6,7 +6,6 @@ import {
   cancelledAtOnce,
   cancelledInARequest,
 } from "../src/deliveries/cancel-deliveries.ts";
-import { webhooksPerProject } from "../src/webhooks/webhook-store.ts";
 import {
   type Dispatcher,
   makeDelivery,
@@ -14,6 +13,7 @@ import {
   type Replica,
   type Tenant,
   waitsForLock,
+  webhooksPerProject,
 } from "./dispatcher-fixture.ts";
 
 /** Webhooks as people make, read, change and delete them. Nothing is sent here. */
@@ -115,7 +115,7 @@ describe("creating a webhook", () => {
     expect(refused).toHaveLength(5);
     expect(refused[0]?.body.error).toMatchObject({
       code: "RATE_001",
-      message: expect.stringContaining(`${webhooksPerProject}`),
+      message: `The limit of a project is ${webhooksPerProject} webhooks, and this one has ${webhooksPerProject}. Delete one, or have the operator raise WEBHOOKS_PER_PROJECT.`,
     });
     expect(refused[0]?.headers.get("retry-after")).toBeNull();
     expect(refused[0]?.headers.get("ratelimit")).toBe('"webhooks";r=0');

@@ -29,6 +29,4 @@ export const listOperators = defineRoute({
     description: "All operators, in the order of their categories",
     body: z.strictObject({ operators: z.array(Operator) }),
   },
-  // The operator's token is known here, and is no API key.
-  errors: ["AUTH_002"],
 });

@@ -1,4 +1,3 @@
-import { longestTextFor } from "../regex/bounds.ts";
 import { compileRegex } from "../regex/compile-regex.ts";
 import type { Comparison } from "./operator.ts";
 
@@ -6,8 +5,7 @@ import type { Comparison } from "./operator.ts";
 export function compileMatchesRegex(pattern: string): Comparison | undefined {
   const regex = compileRegex(pattern);
   if (!regex.ok) return undefined;
-  const { test } = regex;
-  const longest = longestTextFor(regex.programSize);
+  const { test, longestText: longest } = regex;
   return {
     holds: ({ text }) => text.length <= longest && test(text),
     negated: false,

@@ -4,14 +4,25 @@ import {
   largestProgram,
   largestTogether,
   longestPattern,
+  longestText,
+  longestTextFor,
   searchMemoryBytes,
 } from "./bounds.ts";
 import { estimateClassWork } from "./estimate-class-work.ts";
 import { estimateSize } from "./estimate-size.ts";
 import { createSearchMemory } from "./search-memory.ts";
+import { type Program, shortestMatch } from "./shortest-match.ts";
 
 export type CompiledRegex =
-  | { ok: true; test: (text: string) => boolean; programSize: number; countsAs: number }
+  | {
+      ok: true;
+      test: (text: string) => boolean;
+      /** Texts that are longer are not searched. */
+      longestText: number;
+      countsAs: number;
+      /** Length of the shortest text that could match. */
+      shortestMatch: () => number;
+    }
   /** What is wrong, without the expression itself. */
   | { ok: false; problem: string };
 
@@ -23,6 +34,9 @@ const tooLarge: CompiledRegex = {
     "it is too large: a repetition such as {1,63} counts as often as it may repeat, and one within another multiplies; write + or * for one of them, or fewer classes such as \\pL and, under (?i), fewer or narrower ranges",
 };
 
+/** An expression of such characters alone matches itself, which a search for text finds without the engine. */
+const plainText = /^[\w !"#%&',/:;<=>@~-]*$/;
+
 /** An expression in RE2 syntax, to be searched for anywhere in a text, in linear time. */
 export function compileRegex(pattern: string): CompiledRegex {
   if (pattern.length > longestPattern) {
@@ -33,10 +47,18 @@ export function compileRegex(pattern: string): CompiledRegex {
   if (countExpression(0, classWork) > largestTogether) return tooLarge;
   try {
     const regex = RE2JS.compile(pattern);
-    const programSize = weigh(regex);
+    const program: Program = regex.re2().prog;
+    const programSize = weigh(program);
     if (programSize > largestProgram) return tooLarge;
     const countsAs = countExpression(programSize, classWork);
-    return { ok: true, test: memory.searchIn(regex), programSize, countsAs };
+    const isPlain = plainText.test(pattern);
+    return {
+      ok: true,
+      test: isPlain ? (text) => text.includes(pattern) : memory.searchIn(regex),
+      longestText: isPlain ? longestText : longestTextFor(programSize),
+      countsAs,
+      shortestMatch: () => shortestMatch(program),
+    };
   } catch (error) {
     if (error instanceof RE2JSSyntaxException) return { ok: false, problem: error.error };
     if (error instanceof RE2JSException) return { ok: false, problem: "it does not compile" };
@@ -53,11 +75,8 @@ export function countUncompiled(pattern: string): number {
  * The instructions of an expression, each as often as it is costlier than comparing one character: a
  * class of many ranges, such as all letters of Unicode, is looked through by halves.
  */
-function weigh(regex: RE2JS): number {
-  const instructions: readonly { runes?: ArrayLike<number> }[] = regex.re2().prog.inst;
+function weigh({ inst }: Program): number {
   let size = 0;
-  for (const { runes } of instructions) {
-    size += 1 + Math.floor(Math.log2(Math.max(1, (runes?.length ?? 0) / 2)));
-  }
+  for (const { runes } of inst) size += 1 + Math.floor(Math.log2(Math.max(1, runes.length / 2)));
   return size;
 }

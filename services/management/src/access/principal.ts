@@ -1,10 +1,11 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import {
   bearerToken,
+  createIsOperatorToken,
   type DirectoryKey,
   type KeyLimits,
   keyRefusals,
   type LastUsed,
+  sha256OfToken,
 } from "@halyard/api-keys";
 import type { Access } from "@halyard/contracts";
 import { isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
@@ -47,15 +48,14 @@ export function createAuthentication(options: {
   nowMs: () => number;
 }): (access: BearerAccess) => Authenticate {
   const { limits, lastUsed } = options;
-  const operatorDigest = digest(options.operatorToken);
+  const isOperatorToken = createIsOperatorToken(sha256OfToken(options.operatorToken));
 
   async function identify(
     token: string,
     address: string,
     nowMs: number,
   ): Promise<Principal | Refusal> {
-    // Digests have one length, so the comparison takes one time, whatever was presented.
-    if (timingSafeEqual(digest(token), operatorDigest)) return { kind: "operator" };
+    if (isOperatorToken(token)) return { kind: "operator" };
     const key = await options.findKey(token, nowMs, () => limits.checkAddress(address, nowMs));
     if (key === undefined) return limits.refuseWrongKey(address, nowMs);
     return isRefusal(key) ? key : { kind: "key", key };
@@ -91,14 +91,9 @@ function permitted(principal: Principal, access: BearerAccess): Refusal | undefi
       if (principal.kind === "operator" || principal.key.kind === "server") return undefined;
       return refuse("AUTH_002", "This needs a server key or the operator's token.");
     case "server_key":
-      if (principal.kind === "key" && principal.key.kind === "server") return undefined;
-      return keyRefusals.notServer;
+      if (principal.kind === "operator") return keyRefusals.operator;
+      return principal.key.kind === "server" ? undefined : keyRefusals.notServer;
     case "any_key":
-      if (principal.kind === "key") return undefined;
-      return refuse("AUTH_002", "This needs an API key.");
+      return principal.kind === "key" ? undefined : keyRefusals.operator;
   }
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

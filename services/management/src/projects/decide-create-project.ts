@@ -1,4 +1,4 @@
-import type { PlanLimits } from "@halyard/contracts";
+import { type PlanLimits, raisedByPlan } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { AuditEntry } from "../audit/audit-entry.ts";
 import { environmentCreated, newEnvironment } from "../environments/decide-create-environment.ts";
@@ -75,7 +75,7 @@ function checkLimit(
   if (limit === null || current.projectCount < limit) return undefined;
   return refuse(
     "RATE_001",
-    `The plan ${JSON.stringify(plan)} allows ${limit} projects, and the organization has ${current.projectCount}.`,
+    `The organization's plan ${JSON.stringify(plan)} allows ${limit} projects, and the organization has ${current.projectCount}. ${raisedByPlan}`,
     { "ratelimit-policy": `"projects";q=${limit}`, ratelimit: '"projects";r=0' },
   );
 }

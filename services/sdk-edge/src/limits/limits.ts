@@ -1,5 +1,11 @@
 import type { DirectoryKey } from "@halyard/api-keys";
-import { createAdmission, createRateLimit, policyOf, type RateLimit } from "@halyard/rate-limit";
+import {
+  createAdmission,
+  createRateLimit,
+  describeRate,
+  policyOf,
+  type RateLimit,
+} from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
 import type { Usage } from "../usage/usage.ts";
 import { nameFurtherLimits } from "./name-further-limits.ts";
@@ -31,7 +37,10 @@ export function createLimits(options: {
   if (keyRate === undefined)
     return { check: (key, nowMs) => usage?.check(key, nowMs), fields: monthly };
 
-  const admit = createAdmission(keyRate, "Too many requests with this key; try again later");
+  const admit = createAdmission(
+    keyRate,
+    `Too many requests with this key. The limit of a key is ${describeRate(keyRate)}, on each edge. The operator raises it with SDK_REQUESTS_PER_SECOND.`,
+  );
   const fieldsOf = createJointFields(keyRate);
   return {
     check(key, nowMs) {

@@ -1,6 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import proxyAddr from "@fastify/proxy-addr";
-import { addressBlock, createAdmission, createRateLimit } from "@halyard/rate-limit";
+import {
+  addressBlock,
+  createAdmission,
+  createRateLimit,
+  describeRate,
+  type Rate,
+} from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
 
 /**
@@ -13,15 +19,15 @@ export type WrongKeys = {
   refuse(request: IncomingMessage, nowMs: number): Refusal | undefined;
 };
 
-/** The same as the other services let through unless they are told otherwise. */
-const rate = { requestsPerSecond: 100, burst: 1_000 };
+/** The rate of an edge without a configured one. */
+export const usualInvalidKeyRate: Rate = { requestsPerSecond: 100, burst: 1_000 };
 
 /** What a proxy says of who sent a request is believed of those in `trustedProxies` alone. */
-export function createWrongKeys(trustedProxies: readonly string[]): WrongKeys {
+export function createWrongKeys(trustedProxies: readonly string[], rate: Rate): WrongKeys {
   const isTrusted = proxyAddr.compile([...trustedProxies]);
   const admit = createAdmission(
     createRateLimit(rate),
-    "Too many requests from this address with keys that are not valid; try again later",
+    `Too many invalid keys from this address. The limit of an address is ${describeRate(rate)}, on each edge. The operator raises it with INVALID_KEYS_PER_SECOND and INVALID_KEYS_BURST.`,
   );
   return {
     refuse: (request, nowMs) => admit({ id: addressBlock(proxyAddr(request, isTrusted)) }, nowMs),

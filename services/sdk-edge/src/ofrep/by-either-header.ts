@@ -10,10 +10,11 @@ import type { SdkParts } from "../sdk/sdk-parts.ts";
  */
 export function byEitherHeader({
   directory,
-}: Pick<SdkParts, "directory">): (asked: Asked) => DirectoryKey | Refusal {
+  rejectToken,
+}: Pick<SdkParts, "directory" | "rejectToken">): (asked: Asked) => DirectoryKey | Refusal {
   return ({ request: { headers }, nowMs }) => {
     const text = bearerToken(headers.authorization) ?? headers["x-api-key"];
     if (typeof text !== "string") return unknownKey;
-    return directory.verify(text, nowMs) ?? unknownKey;
+    return directory.verify(text, nowMs) ?? rejectToken(text);
   };
 }

@@ -8,6 +8,7 @@ import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
 import type { StreamHub } from "../streams/stream-hub.ts";
 import type { Usage } from "../usage/usage.ts";
 import type { AnswerCounts } from "./answer-counts.ts";
+import type { RejectToken } from "./by-bearer.ts";
 import type { Evaluation } from "./evaluation.ts";
 
 /** What it takes to answer SDKs. */
@@ -21,6 +22,7 @@ export type SdkParts = {
   isDraining: () => boolean;
   limits: Limits;
   wrongKeys: WrongKeys;
+  rejectToken: RejectToken;
   /** Undefined: nothing is counted, and nothing is limited by plan. */
   usage: Usage | undefined;
   /** Undefined: streams are not limited by plan. */

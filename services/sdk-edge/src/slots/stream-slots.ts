@@ -1,3 +1,4 @@
+import { raisedByPlan } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 
 /** The open streams that an organization's plan allows, over all edges together. */
@@ -18,7 +19,7 @@ export function noSlotFree(limit: number): Refusal {
     "ratelimit-policy": `"sse";q=${limit};qu="concurrent-requests"`,
     ratelimit: `"sse";r=0`,
   };
-  const problem = `All ${limit} streams of the plan are open; close one or retry later.`;
+  const problem = `All ${limit} streams that the organization's plan allows are open. Close one, or retry later. ${raisedByPlan}`;
   return refuse("RATE_001", problem, headers);
 }
 

@@ -1,3 +1,4 @@
+import { raisedByPlan } from "@halyard/contracts";
 import { retryAfter } from "@halyard/rate-limit";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Month } from "./month.ts";
@@ -27,10 +28,9 @@ export function monthRefusal(standing: MonthStanding): Refusal {
 }
 
 function messageOf({ limit, month }: MonthStanding): string {
-  if (limit === 0)
-    return "The plan allows no requests; with a larger plan they are answered at once";
+  if (limit === 0) return `The organization's plan allows no requests. ${raisedByPlan}`;
   const next = new Date(month.endsMs).toISOString().replace(".000Z", "Z");
-  return `All ${grouped.format(limit)} requests that the plan has for this month are used; more are answered from ${next} on, or at once with a larger plan`;
+  return `All ${grouped.format(limit)} requests that the organization's plan allows in a month are used until ${next}. ${raisedByPlan}`;
 }
 
 /** `500,000`, as plans are written. */

@@ -1,4 +1,5 @@
 import { type IncomingMessage, request } from "node:http";
+import { sha256OfToken } from "@halyard/api-keys";
 import { call } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { apiKey, flagEntry } from "../builders.ts";
@@ -48,6 +49,41 @@ describe("given a flood that a proxy passes on", () => {
     let sent = 0;
     await askUntilRefused({ ...asked, from: () => `192.0.2.${(sent++ % 200) + 1}` });
     expect(sent).toBeGreaterThan(1_000);
+  });
+});
+
+describe("given an edge with a configured rate and the digest of the operator's token", () => {
+  beforeEach(async () => {
+    edge = await startEdgeServer([key.entry, flagEntry()], {
+      invalidKeyRate: { requestsPerSecond: 0.5, burst: 2 },
+      operatorTokenSha256: sha256OfToken("the operator"),
+    });
+  });
+
+  it("names the limit of the address, and the variables that raise it", async () => {
+    const poll = () => call(`${edge.url}/api/v1/sdk/flags`, { key: wrong.text });
+    expect([(await poll()).status, (await poll()).status]).toEqual([401, 401]);
+    expect((await poll()).body.error).toMatchObject({
+      code: "RATE_001",
+      message:
+        "Too many invalid keys from this address. The limit of an address is 0.5 requests a second, with bursts of 2, on each edge. The operator raises it with INVALID_KEYS_PER_SECOND and INVALID_KEYS_BURST.",
+    });
+  });
+
+  it.each([
+    ["/api/v1/sdk/flags", "Authorization"],
+    ["/api/v1/sdk/evaluate?key=a", "Authorization"],
+    ["/api/v1/sdk/stream", "Authorization"],
+    ["/ofrep/v1/evaluate/flags", "Authorization"],
+    ["/ofrep/v1/evaluate/flags/a", "X-API-Key"],
+  ])("answers %s 403 to the operator's token in %s, however often", async (path, header) => {
+    const method = path.startsWith("/ofrep") ? "POST" : "GET";
+    const headers = {
+      [header]: header === "X-API-Key" ? "the operator" : "Bearer the operator",
+      "content-type": "application/json",
+    };
+    for (let time = 0; time < 4; time += 1)
+      expect((await call(edge.url + path, { method, headers })).status).toBe(403);
   });
 });
 

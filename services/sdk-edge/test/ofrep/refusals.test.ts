@@ -203,6 +203,9 @@ describe("given a key that asks too often", () => {
       expect([path[1], status]).toEqual([path[1], 429]);
       const isError = path[1].startsWith("/api/") ? isOurError : isOfrepError;
       expect(isError(body)).toMatchObject({ ok: true });
+      expect(JSON.stringify(body)).toContain(
+        "Too many requests with this key. The limit of a key is 2 requests a second, with bursts of 2, on each edge. The operator raises it with SDK_REQUESTS_PER_SECOND.",
+      );
       expect(headers.get("retry-after")).toBe("1");
       expect(headers.get("ratelimit-policy")).toBe('"requests";q=2;w=1');
       expect(headers.get("ratelimit")).toBe('"requests";r=0;t=1');

@@ -61,7 +61,11 @@ describe.each([
     slots.taken = 2;
     const refused = await call(await address(), { key: key.text });
     expect(refused.status).toBe(429);
-    expect(refused.body.error?.code ?? refused.body.errorCode).toMatch(/^(RATE_001|GENERAL)$/);
+    const { error = {}, errorCode = error.code, errorDetails = error.message } = refused.body;
+    expect(errorCode).toMatch(/^(RATE_001|GENERAL)$/);
+    expect(errorDetails).toBe(
+      "All 2 streams that the organization's plan allows are open. Close one, or retry later. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
+    );
     expect(refused.headers.get("ratelimit-policy")).toMatch(/^"sse";q=2;qu="concurrent-requests"/);
     expect(refused.headers.get("ratelimit")).toMatch(/^"sse";r=0/);
     expect(refused.headers.get("retry-after")).toBeNull();

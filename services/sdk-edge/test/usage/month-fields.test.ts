@@ -39,7 +39,7 @@ describe("given how much of a month is used", () => {
     expect(monthRefusal({ ...standing, used: 500_000 })).toEqual({
       refused: "RATE_001",
       message:
-        "All 500,000 requests that the plan has for this month are used; more are answered from 2027-02-01T00:00:00Z on, or at once with a larger plan",
+        "All 500,000 requests that the organization's plan allows in a month are used until 2027-02-01T00:00:00Z. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
       headers: {
         "retry-after": "600",
         "ratelimit-policy": '"monthly";q=500000;w=2678400',
@@ -50,7 +50,7 @@ describe("given how much of a month is used", () => {
 
   it("promises nothing for the next month to whose plan has no requests at all", () => {
     expect(monthRefusal({ ...standing, limit: 0 }).message).toBe(
-      "The plan allows no requests; with a larger plan they are answered at once",
+      "The organization's plan allows no requests. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
     );
   });
 

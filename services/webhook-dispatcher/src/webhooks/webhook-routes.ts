@@ -25,6 +25,7 @@ export type WebhookRoutesOptions = {
   secrets: SecretBox;
   rules: TargetRules;
   tests: WebhookTests;
+  webhooksPerProject: number;
   newId: () => string;
   now: () => Date;
   answerOnce: AnswerOnce;
@@ -64,6 +65,7 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
 
 function registerCreate(app: App, options: WebhookRoutesOptions): void {
   const { sql, secrets, rules, newId, now, answerOnce, authenticate } = options;
+  const mostInProject = options.webhooksPerProject;
 
   registerRoute(app, contract.createWebhook, {
     authenticate,
@@ -83,7 +85,9 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
         answerOnce(tx, asked, async () => {
           const place = { id: newId(), organizationId, projectId };
           const decided = decideCreate(place, body, { rules, secrets, now: now() });
-          const webhook = isRefusal(decided) ? decided : await insertWebhook(tx, decided);
+          const webhook = isRefusal(decided)
+            ? decided
+            : await insertWebhook(tx, decided, { mostInProject });
           if (isRefusal(webhook)) return webhook;
           const location = `/api/v1/projects/${projectId}/webhooks/${webhook.id}`;
           return answer.created(location, webhookResource(webhook));

@@ -8,17 +8,16 @@ import type { Webhook } from "./webhook.ts";
  * its deliveries; whoever makes deliveries holds the row while it does. So no delivery slips through.
  */
 
-/**
- * Each event costs a delivery for each of them. Nobody's project has so many receivers; more than that
- * are made by a program that has run wild.
- */
-export const webhooksPerProject = 100;
-
 type Place = { projectId: string; webhookId: string };
 
-export async function insertWebhook(tx: Transaction, webhook: Webhook): Promise<Webhook | Refusal> {
+/** `mostInProject` bounds the deliveries that one event costs. */
+export async function insertWebhook(
+  tx: Transaction,
+  webhook: Webhook,
+  { mostInProject }: { mostInProject: number },
+): Promise<Webhook | Refusal> {
   await lockNames(tx, webhook.projectId);
-  const refusal = (await checkCount(tx, webhook)) ?? (await checkName(tx, webhook));
+  const refusal = (await checkCount(tx, webhook, mostInProject)) ?? (await checkName(tx, webhook));
   if (refusal !== undefined) return refusal;
   const { secret, previousSecret } = webhook;
   await tx`
@@ -165,14 +164,18 @@ async function checkName(tx: Transaction, webhook: Webhook): Promise<Refusal | u
 }
 
 /** Time does not help against this limit, so the answer says no time to try again. */
-async function checkCount(tx: Transaction, webhook: Webhook): Promise<Refusal | undefined> {
+async function checkCount(
+  tx: Transaction,
+  webhook: Webhook,
+  most: number,
+): Promise<Refusal | undefined> {
   const [{ count }] = await tx<[{ count: number }]>`
     select count(*)::integer as count from webhooks where project_id = ${webhook.projectId}`;
-  if (count < webhooksPerProject) return undefined;
+  if (count < most) return undefined;
   return refuse(
     "RATE_001",
-    `A project can have ${webhooksPerProject} webhooks, and this one has ${count}. Delete one that is not needed any more.`,
-    { "ratelimit-policy": `"webhooks";q=${webhooksPerProject}`, ratelimit: '"webhooks";r=0' },
+    `The limit of a project is ${most} webhooks, and this one has ${count}. Delete one, or have the operator raise WEBHOOKS_PER_PROJECT.`,
+    { "ratelimit-policy": `"webhooks";q=${most}`, ratelimit: '"webhooks";r=0' },
   );
 }
 

@@ -19,30 +19,27 @@ export type WebhookTests = {
   stop(): Promise<void>;
 };
 
-/**
- * People try one webhook after another; a few colleagues may do so at the same time. Of each process: it
- * keeps one caller from holding many requests open, and needs no more precision.
- */
-export const testsAtOncePerOrganization = 5;
-
-const tooMany = refuse(
-  "RATE_001",
-  `An organization can run ${testsAtOncePerOrganization} webhook tests at once. Wait for one to end.`,
-  {
-    "retry-after": "1",
-    "ratelimit-policy": `"webhook-tests";q=${testsAtOncePerOrganization};qu="concurrent-requests"`,
-    ratelimit: '"webhook-tests";r=0',
-  },
-);
+const tooMany = (most: number) =>
+  refuse(
+    "RATE_001",
+    `The limit of an organization is ${most} concurrent webhook tests. Wait until one ends, or have the operator raise WEBHOOK_TESTS_PER_ORGANIZATION.`,
+    {
+      "retry-after": "1",
+      "ratelimit-policy": `"webhook-tests";q=${most};qu="concurrent-requests"`,
+      ratelimit: '"webhook-tests";r=0',
+    },
+  );
 
 export function createWebhookTests(options: {
+  /** Of each process: it keeps one organization from holding many requests open. */
+  mostPerOrganization: number;
   send: Send;
   secrets: SecretBox;
   newId: () => string;
   now: () => Date;
   logger: Logger;
 }): WebhookTests {
-  const { send, secrets, newId, now, logger } = options;
+  const { send, secrets, newId, now, logger, mostPerOrganization } = options;
   const stopping = new AbortController();
   const runningByOrganization = new Map<string, number>();
 
@@ -74,8 +71,8 @@ export function createWebhookTests(options: {
   return {
     async run(webhook, userId) {
       const { organizationId } = webhook;
-      if ((runningByOrganization.get(organizationId) ?? 0) >= testsAtOncePerOrganization)
-        return tooMany;
+      if ((runningByOrganization.get(organizationId) ?? 0) >= mostPerOrganization)
+        return tooMany(mostPerOrganization);
       count(organizationId, 1);
       try {
         return await sendTest(webhook, userId);
