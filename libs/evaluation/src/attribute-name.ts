@@ -10,13 +10,11 @@ const numbers = new Map<string, number>();
 const mostNames = 10_000;
 let nextNumber = 0;
 
-/** Names of the attribute `id` in rules. OpenFeature calls it the targeting key. */
-const namesOfId = new Set(["user_id", "targetingKey"]);
-
 export type AttributeName = { readonly text: string; readonly number: number };
 
 export function attributeName(name: string): AttributeName {
-  const text = namesOfId.has(name) ? "id" : name;
+  // Two names of one attribute.
+  const text = name === "user_id" ? "id" : name;
   const number = numbers.get(text) ?? nextNumber++;
   if (numbers.size >= mostNames) numbers.clear();
   numbers.set(text, number);

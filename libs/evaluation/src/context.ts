@@ -1,4 +1,4 @@
-import type { Attributes } from "./attributes.ts";
+import type { Attributes, AttributeValue } from "./attributes.ts";
 import { Elements } from "./elements.ts";
 import { Subject, textOf } from "./subject.ts";
 import { HashedUser } from "./user-hash.ts";
@@ -60,10 +60,16 @@ export class EvaluationContext {
   }
 
   #prepare(name: string): Subject | undefined {
-    const value = this.#attributes.get(name);
+    const value = this.#valueOf(name);
     if (value === undefined) return undefined;
     if (typeof value !== "object") return new Subject(value, undefined);
     return new Subject("", new Elements(value.map((element) => new Subject(element, undefined))));
+  }
+
+  /** OpenFeature's name of the id. An attribute of that name counts only without an id. */
+  #valueOf(name: string): AttributeValue | undefined {
+    const id = name === "targetingKey" ? this.#attributes.get("id") : undefined;
+    return id ?? this.#attributes.get(name);
   }
 
   #prepareUser(): HashedUser | undefined {

@@ -161,7 +161,7 @@ export const contexts: fc.Arbitrary<Attributes> = fc
     ),
   })
   .map(({ id, others }) => {
-    const given = others.filter(([name]) => !namesOfId.includes(name));
+    const given = others.filter(([name]) => name !== "id" && name !== "user_id");
     const attributes = new Map<string, AttributeValue>(given);
     if (id !== undefined) attributes.set("id", id);
     return attributes;

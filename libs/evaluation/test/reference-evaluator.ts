@@ -40,7 +40,8 @@ const positives: Record<string, string> = {
 };
 
 function holds({ attribute, operator, value }: Condition, attributes: Attributes): boolean {
-  const given = attributes.get(namesOfId.includes(attribute) ? "id" : attribute);
+  const id = namesOfId.includes(attribute) ? attributes.get("id") : undefined;
+  const given = id ?? attributes.get(attribute);
   if (given === undefined) return false;
   const elements = (Array.isArray(given) ? given : [given]) as readonly Scalar[];
   if (elements.length === 0) return false;

@@ -22,7 +22,7 @@ export const answerHeaders: JsonObject = {
   },
   "Retry-After": {
     description:
-      "Seconds after which to try again. Absent where time alone does not help, as when all streams of the plan are open or all its projects are there",
+      "Seconds after which to try again; on a 429 at most 600, even if `RateLimit` says more. Absent where time alone does not help, as when all streams of the plan are open or all its projects are there",
     schema: { type: "integer" },
   },
   "RateLimit-Policy": {

@@ -29,8 +29,8 @@ function invalid(errorDetails: string): OfrepContextProblem {
 }
 
 /**
- * Reads the context of an OFREP request: `{ context: { targetingKey, … } }`. A targeting key is the user's id, and then
- * `id` and `user_id` are ignored, whatever their values. OpenFeature contexts can contain objects and dates; values that
+ * Reads the context of an OFREP request: `{ context: { targetingKey, … } }`. A targeting key is the user's id; `id` and
+ * `user_id` beside it are ignored, even if they are invalid. OpenFeature contexts can contain objects and dates; values that
  * no rule can read count as missing.
  */
 export function readOfrepContext(body: unknown): EvaluationContext | OfrepContextProblem {

@@ -61,6 +61,7 @@ export function answerPreflight(request: IncomingMessage, response: ServerRespon
     "Access-Control-Allow-Headers": allowedFor(request).join(", "),
     "Access-Control-Max-Age": preflightMaxAgeSeconds,
     Vary: "Access-Control-Request-Headers",
+    "X-Content-Type-Options": "nosniff",
   });
   response.end();
 }

@@ -71,7 +71,7 @@ export function answerJson(
   response.end(answer.body);
 }
 
-/** Answers an error, which pages of any origin may read. */
+/** Sends an error that pages of any origin may read. */
 export function answerRefusal({ response, id, rateLimit }: Asked, refusal: Refusal): void {
   const named = { "X-Request-Id": id, ...commonHeadersByName };
   // What is refused by a limit says itself which one that is; the caller's others stand beside it.

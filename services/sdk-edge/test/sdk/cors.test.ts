@@ -26,6 +26,7 @@ describe.each(["flags", "evaluate", "stream"])("given a preflight for /api/v1/sd
     expect(status).toBe(204);
     expect(headers.get("access-control-allow-origin")).toBe("*");
     expect(headers.get("access-control-allow-methods")).toBe("GET, POST");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(Number(headers.get("access-control-max-age"))).toBeGreaterThanOrEqual(7_200);
     const allowed = headers.get("access-control-allow-headers")?.split(", ");
     for (const header of ["Authorization", "X-API-Key", "Content-Type", "If-None-Match"])
@@ -53,6 +54,7 @@ describe("given an error", () => {
     const answered = await fetch(edge.url + path, { ...options, headers: { origin } });
     expect(answered.status).toBe(status);
     expect(answered.headers.get("access-control-allow-origin")).toBe("*");
+    expect(answered.headers.get("x-content-type-options")).toBe("nosniff");
     expect(answered.headers.get("access-control-expose-headers")).toBe(
       "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id",
     );

@@ -61,9 +61,8 @@ describe.each([
     slots.taken = 2;
     const refused = await call(await address(), { key: key.text });
     expect(refused.status).toBe(429);
-    const { error = {}, errorCode = error.code, errorDetails = error.message } = refused.body;
-    expect(errorCode).toMatch(/^(RATE_001|GENERAL)$/);
-    expect(errorDetails).toBe(
+    expect(refused.body.error?.code ?? refused.body.errorCode).toMatch(/^(RATE_001|GENERAL)$/);
+    expect(refused.body.error?.message ?? refused.body.errorDetails).toBe(
       "All 2 streams that the organization's plan allows are open. Close one, or retry later. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
     );
     expect(refused.headers.get("ratelimit-policy")).toMatch(/^"sse";q=2;qu="concurrent-requests"/);
