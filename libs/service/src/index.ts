@@ -45,7 +45,7 @@ export {
   metricsPortVariable,
   modeVariable,
   natsVariables,
-  operatorTokenSha256Variable,
+  operatorTokenDigestVariable,
   perSecondVariable,
   portVariable,
   postgresMaxConnectionsVariable,
