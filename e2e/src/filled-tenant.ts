@@ -83,6 +83,10 @@ export function pathOf(operation: Operation, ids: Record<string, string>): strin
   };
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idOf(name));
   const required = operation.queryParameters.filter((parameter) => parameter.required);
-  const query = required.map(({ name }) => `${name}=${idOf(name)}`).join("&");
+  // A deletion is confirmed with the id of what it deletes.
+  const confirmed = operation.pathParameters.at(-1) ?? "";
+  const query = required
+    .map(({ name }) => `${name}=${idOf(name === "confirm" ? confirmed : name)}`)
+    .join("&");
   return query === "" ? path : `${path}?${query}`;
 }

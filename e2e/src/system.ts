@@ -21,7 +21,7 @@ import { type NatsGate, openNatsGate } from "./nats-gate.ts";
 import { plansText } from "./plans.ts";
 import { operatorToken } from "./tenancy.ts";
 
-const operatorTokenSha256 = createHash("sha256").update(operatorToken).digest("hex");
+const operatorTokenDigest = createHash("sha256").update(operatorToken).digest("hex");
 
 /**
  * A whole system of real processes: PostgreSQL, NATS, as many management processes, schedulers, webhook
@@ -156,7 +156,7 @@ export async function startSystem(options: {
         POSTGRES_URL: store.runtimeUrls[schemaOf[service]],
         POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
         NATS_URL: gate.url,
-        OPERATOR_TOKEN_SHA256: operatorTokenSha256,
+        OPERATOR_TOKEN_DIGEST: operatorTokenDigest,
         ...variables,
         ...asOftenAsTheyLike,
         ...settings[service],
@@ -183,7 +183,7 @@ export async function startSystem(options: {
   async function startEdge(name: string): Promise<void> {
     const edge = await createEdge(name, join(directory, `${name}.cache`), {
       NATS_URL: nats.url,
-      OPERATOR_TOKEN_SHA256: operatorTokenSha256,
+      OPERATOR_TOKEN_DIGEST: operatorTokenDigest,
       ...settings["sdk-edge"],
     });
     edges.push(edge);

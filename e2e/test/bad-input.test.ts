@@ -743,7 +743,7 @@ describe("given requests that are wrong", () => {
       streamPath = JSON.parse(bulk.text).eventStreams[0].endpoint.requestUri;
     });
 
-    /** What JSON Schema cannot say: ids of others, times ahead, hosts, plans, and the syntax of patterns. */
+    /** Fields with requirements beyond JSON Schema: existing users and plans, future times, hosts, and the syntax of patterns. */
     const mend: Mend = (field, value) => {
       if (typeof value !== "string") return value;
       const isTime = parseInstant(value) !== undefined;

@@ -35,7 +35,7 @@ export function planServices(options: {
     NATS_URL: natsUrl,
     TRUSTED_PROXIES,
     ...signing.readers,
-    OPERATOR_TOKEN_SHA256: createHash("sha256").update(options.operatorToken).digest("hex"),
+    OPERATOR_TOKEN_DIGEST: createHash("sha256").update(options.operatorToken).digest("hex"),
   };
   /** For an external NATS server, the login comes from the environment. */
   const login = (user: NatsUser) =>

@@ -16,11 +16,11 @@ export function createServerKeyAuthentication(options: {
   verify: (text: string, nowMs: number) => DirectoryKey | undefined;
   limits: KeyLimits;
   lastUsed: LastUsed;
-  operatorTokenSha256?: string | undefined;
+  operatorTokenDigest?: string | undefined;
   nowMs: () => number;
 }): AuthenticateServerKey {
   const { limits, lastUsed } = options;
-  const isOperatorToken = createIsOperatorToken(options.operatorTokenSha256);
+  const isOperatorToken = createIsOperatorToken(options.operatorTokenDigest);
   return ({ headers, ip }) => {
     const token = bearerToken(headers.authorization);
     if (token === undefined) return keyRefusals.missing;

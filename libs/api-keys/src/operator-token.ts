@@ -13,6 +13,6 @@ export function createIsOperatorToken(sha256: string | undefined): IsOperatorTok
   return (token) => timingSafeEqual(createHash("sha256").update(token).digest(), expected);
 }
 
-export function sha256OfToken(token: string): string {
+export function digestOfToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }

@@ -3,7 +3,7 @@ import {
   createLastUsed,
   createServerKeyAuthentication,
   type DirectoryKey,
-  sha256OfToken,
+  digestOfToken,
 } from "@halyard/api-keys";
 import { describe, expect, it } from "@jest/globals";
 
@@ -31,7 +31,7 @@ function givenAuthentication() {
     verify: (text) => keys[text] as DirectoryKey | undefined,
     limits: createKeyLimits(rate),
     lastUsed,
-    operatorTokenSha256: sha256OfToken("the operator"),
+    operatorTokenDigest: digestOfToken("the operator"),
     nowMs: () => clock.nowMs,
   });
   const ask = (token: string | undefined, ip = "192.0.2.1") =>

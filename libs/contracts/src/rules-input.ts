@@ -22,7 +22,7 @@ export const TargetingRuleInput = TargetingRule.extend({
 
 export const TargetingRulesInput = z.array(TargetingRuleInput).max(100);
 
-/** What JSON Schema cannot say about rules, for the descriptions of the operations that write them. */
+/** Requirements on rules beyond JSON Schema, for the descriptions of the operations that write rules. */
 export const furtherRuleLimits =
   "Beyond the schema, rules are refused with 400 when a `matches_regex` pattern is not RE2 syntax or compiles to too large a program, when all patterns of the flag together are too large, when a number in a text is larger than a double can hold, and when all rules together are over 480 KiB as JSON.";
 

@@ -47,7 +47,7 @@ export {
   metricsPortVariable,
   modeVariable,
   natsVariables,
-  operatorTokenSha256Variable,
+  operatorTokenDigestVariable,
   perSecondVariable,
   portVariable,
   postgresMaxConnectionsVariable,

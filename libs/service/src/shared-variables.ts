@@ -209,7 +209,7 @@ export const flagEventsMaxBytesVariable = variable(
 );
 
 /** For services that take API keys and do not know the operator's token. */
-export const operatorTokenSha256Variable = variable(
+export const operatorTokenDigestVariable = variable(
   z
     .string()
     .regex(/^[0-9a-f]{64}$/i)
@@ -218,6 +218,8 @@ export const operatorTokenSha256Variable = variable(
     description:
       "SHA-256 of management's `OPERATOR_TOKEN`. With it, a request with the operator's token is answered 403 instead of 401.",
     expects: "a SHA-256 in hex: 64 digits",
+    // Whoever has it can test guesses of the token offline.
+    secret: true,
   },
 );
 

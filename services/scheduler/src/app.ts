@@ -26,7 +26,7 @@ export function createSchedulerApp(options: {
   verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
   keyLimits: KeyLimits;
   lastUsed: LastUsed;
-  operatorTokenSha256?: string | undefined;
+  operatorTokenDigest?: string | undefined;
   now: () => number;
   trustedProxies: readonly string[];
   checkAnswers: boolean;
@@ -41,7 +41,7 @@ export function createSchedulerApp(options: {
       verify: options.verifyKey,
       limits: options.keyLimits,
       lastUsed: options.lastUsed,
-      operatorTokenSha256: options.operatorTokenSha256,
+      operatorTokenDigest: options.operatorTokenDigest,
       nowMs: options.now,
     }),
   });

@@ -1,6 +1,6 @@
 import {
   keyRateVariables,
-  operatorTokenSha256Variable,
+  operatorTokenDigestVariable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
@@ -19,7 +19,7 @@ export const configSchema = z.object({
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
-  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
+  OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
 });
 
 export type Config = z.output<typeof configSchema>;

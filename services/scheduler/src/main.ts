@@ -63,7 +63,7 @@ await startOrExit(async () => {
       throw new UnavailableError("The scheduler has not heard of keys and flags yet.");
     },
     keyLimits: createKeyLimits(keyRate(config)),
-    operatorTokenSha256: config.OPERATOR_TOKEN_SHA256,
+    operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
     lastUsed,
     now: Date.now,
     trustedProxies: config.TRUSTED_PROXIES,

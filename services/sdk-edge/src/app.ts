@@ -44,7 +44,7 @@ export type EdgeOptions = {
   rejectedEntries: () => number;
   /** What the tokens of OFREP streams are signed with; undefined: there are no such streams. */
   streamTokenSecret?: string | undefined;
-  operatorTokenSha256?: string | undefined;
+  operatorTokenDigest?: string | undefined;
   /** Rate limit of one address that sends invalid keys. */
   invalidKeyRate?: Rate;
   /** How often each key may ask; undefined: as often as it likes. */
@@ -94,7 +94,7 @@ export function createEdge(options: EdgeOptions): Edge {
       options.trustedProxies,
       options.invalidKeyRate ?? usualInvalidKeyRate,
     ),
-    rejectToken: createRejectToken(createIsOperatorToken(options.operatorTokenSha256)),
+    rejectToken: createRejectToken(createIsOperatorToken(options.operatorTokenDigest)),
     usage,
     slots: options.slots,
     logger: options.logger,

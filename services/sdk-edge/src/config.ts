@@ -1,6 +1,6 @@
 import {
   burstVariable,
-  operatorTokenSha256Variable,
+  operatorTokenDigestVariable,
   perSecondVariable,
   readEnvironment,
   requireInProduction,
@@ -14,7 +14,7 @@ import { z } from "zod";
 export const configSchema = z.object({
   ...sharedVariables,
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
-  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
+  OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
   INVALID_KEYS_PER_SECOND: perSecondVariable(
     "Maximum rate of each address that sends invalid API keys to this edge, in requests per second. Beyond it, these requests get 429; requests with valid keys do not.",
   ),

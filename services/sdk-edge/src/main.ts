@@ -65,7 +65,7 @@ await startOrExit(async () => {
     trustedProxies: config.TRUSTED_PROXIES,
     rejectedEntries: nats.rejectedEntries,
     streamTokenSecret: config.STREAM_TOKEN_SECRET,
-    operatorTokenSha256: config.OPERATOR_TOKEN_SHA256,
+    operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
     invalidKeyRate: {
       requestsPerSecond: config.INVALID_KEYS_PER_SECOND,
       burst: config.INVALID_KEYS_BURST,

@@ -39,7 +39,7 @@ export async function startEdgeServer(
       | "streamTokenSecret"
       | "requestsPerSecond"
       | "invalidKeyRate"
-      | "operatorTokenSha256"
+      | "operatorTokenDigest"
       | "slots"
       | "trustedProxies"
     >

@@ -1,6 +1,6 @@
 import {
   keyRateVariables,
-  operatorTokenSha256Variable,
+  operatorTokenDigestVariable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
@@ -23,7 +23,7 @@ export const configSchema = z.object({
     "Retention period, in days, of the requests by environment, endpoint and day. The sums by organization and month stay.",
   ),
   ...keyRateVariables,
-  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
+  OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
 });
 

@@ -72,7 +72,7 @@ await startOrExit(async () => {
       },
       limits: createKeyLimits(keyRate(config)),
       lastUsed,
-      operatorTokenSha256: config.OPERATOR_TOKEN_SHA256,
+      operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
       nowMs: Date.now,
     }),
     trustedProxies: config.TRUSTED_PROXIES,

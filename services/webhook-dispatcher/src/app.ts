@@ -32,7 +32,7 @@ export function createWebhookApp(options: {
   verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
   keyLimits: KeyLimits;
   lastUsed: LastUsed;
-  operatorTokenSha256?: string | undefined;
+  operatorTokenDigest?: string | undefined;
   newId: () => string;
   now: () => Date;
   trustedProxies: readonly string[];
@@ -49,7 +49,7 @@ export function createWebhookApp(options: {
       verify: options.verifyKey,
       limits: options.keyLimits,
       lastUsed: options.lastUsed,
-      operatorTokenSha256: options.operatorTokenSha256,
+      operatorTokenDigest: options.operatorTokenDigest,
       nowMs,
     }),
   };

@@ -2,7 +2,7 @@ import {
   commaSeparated,
   keyRateVariables,
   limitVariable,
-  operatorTokenSha256Variable,
+  operatorTokenDigestVariable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
@@ -39,7 +39,7 @@ export const configSchema = z.object({
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
-  OPERATOR_TOKEN_SHA256: operatorTokenSha256Variable,
+  OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:
       "Keys with which the secrets of webhooks are encrypted in the database. The first encrypts, all decrypt: to change it, add the new one at the end in all dispatchers, then move it to the front in all of them, and take the old one away when no secret needs it any more.",

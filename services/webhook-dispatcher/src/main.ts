@@ -81,7 +81,7 @@ await startOrExit(async () => {
       throw new UnavailableError("The webhook dispatcher has not heard of keys yet.");
     },
     keyLimits: createKeyLimits(keyRate(config)),
-    operatorTokenSha256: config.OPERATOR_TOKEN_SHA256,
+    operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
     lastUsed,
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: !isProduction,

@@ -1,4 +1,4 @@
-import { exampleIds } from "@halyard/contracts";
+import { exampleIds, type RouteContract } from "@halyard/contracts";
 import type { JsonObject } from "./components.ts";
 
 /** Examples of required parameters. The flag is the one that the example of `createFlag` creates. */
@@ -30,8 +30,10 @@ const examples: Readonly<Record<string, JsonObject>> = {
   deliveryId: placeholder(exampleIds.deliveryId, listOf("the webhook's deliveries")),
 };
 
-export function parameterExample(name: string): JsonObject {
-  const found = examples[name];
+export function parameterExample(name: string, { path }: RouteContract): JsonObject {
+  // A deletion is confirmed with the id of what it deletes, which is the last one in the path.
+  const [source = name] = name === "confirm" ? (path.match(/\w+$/) ?? []) : [];
+  const found = examples[source];
   if (found === undefined) throw new Error(`parameter ${name} has no example`);
   return found;
 }

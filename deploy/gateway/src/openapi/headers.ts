@@ -35,7 +35,10 @@ export const answerHeaders: JsonObject = {
       'Of each limit what remains, `r`, and the seconds `t` until it is whole again, or, when nothing remains, until there is more: `"monthly";r=2871045;t=1036800`. `sse` and `projects` have no `t`: nobody knows when a stream closes, or a project goes',
     schema: text,
   },
-  "Cache-Control": { description: "Who may store the answer", schema: text },
+  "Cache-Control": {
+    description: "The caches that may store the answer, and for how long",
+    schema: text,
+  },
   Vary: { description: "The request headers that the answer depends on", schema: text },
   "X-Content-Type-Options": { description: "Always `nosniff`", required: true, schema: text },
   "WWW-Authenticate": { description: "Always `Bearer`", schema: text },

@@ -1,5 +1,4 @@
 import { type Access, type RouteContract, tellsWhatIsLeft, userHeaders } from "@halyard/contracts";
-import type { z } from "zod";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
 import { parameterExample } from "./examples.ts";
@@ -43,8 +42,8 @@ export function describeOperation(contract: RouteContract, components: Component
 
 function parametersOf(contract: RouteContract, components: Components): JsonObject[] {
   const parameters = [
-    ...fieldsOf(contract.params, "path", components),
-    ...fieldsOf(contract.query, "query", components),
+    ...fieldsOf(contract, "params", components),
+    ...fieldsOf(contract, "query", components),
     parameterRef("X-Request-Id"),
   ];
   if (contract.readsUser === true) parameters.push(...userHeaders.map(parameterRef));
@@ -56,17 +55,17 @@ function parametersOf(contract: RouteContract, components: Components): JsonObje
 }
 
 function fieldsOf(
-  schema: z.ZodObject,
-  place: "path" | "query",
+  contract: RouteContract,
+  part: "params" | "query",
   components: Components,
 ): JsonObject[] {
-  const definition = components.define(schema);
+  const definition = components.define(contract[part]);
   const required = (definition.required ?? []) as string[];
   return Object.entries((definition.properties ?? {}) as JsonObject).map(([name, field]) => ({
     name,
-    in: place,
+    in: part === "params" ? "path" : "query",
     required: required.includes(name),
-    ...(required.includes(name) ? parameterExample(name) : {}),
+    ...(required.includes(name) ? parameterExample(name, contract) : {}),
     schema: field,
   }));
 }

@@ -1,6 +1,6 @@
 import type { RouteContract } from "./route.ts";
 
-/** Request headers that carry the user's context, in the order in which they are documented. */
+/** Request headers with the user's context, in the order of the document. */
 export const userHeaders = [
   "X-User-Context",
   "X-User-ID",

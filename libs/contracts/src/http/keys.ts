@@ -35,7 +35,9 @@ export type IssuedApiKey = z.infer<typeof IssuedApiKey>;
 export const IssueKey = z.strictObject({
   kind: z.enum(["client", "server"]),
   name: Name,
-  user_id: Id,
+  user_id: Id.describe(
+    "The user to whom the key's changes are attributed. The id in the example is a placeholder",
+  ),
   expires_at: InstantIn.nullable().optional(),
   environment_only: z.boolean().optional(),
 });

@@ -111,7 +111,7 @@ export const updateOrganization = defineRoute({
   params: OrganizationParams,
   summary: "Rename an organization or move it to another plan",
   body: UpdateOrganization,
-  example: { plan: "growth" },
+  example: { name: "Example Ltd", plan: "pro" },
   success: { status: 200, description: "The organization", body: Organization },
 });
 

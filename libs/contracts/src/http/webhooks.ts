@@ -26,7 +26,7 @@ const Secret = z
   .max(longestSecret)
   .regex(/^\P{Cs}*$/u)
   .describe(
-    "1 to 256 bytes of UTF-8 with which deliveries are signed. It never comes back in an answer",
+    "must be 1 to 256 bytes of UTF-8, with which deliveries are signed. It never comes back in an answer",
   );
 
 export const Webhook = z.strictObject({

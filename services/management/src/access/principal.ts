@@ -2,10 +2,10 @@ import {
   bearerToken,
   createIsOperatorToken,
   type DirectoryKey,
+  digestOfToken,
   type KeyLimits,
   keyRefusals,
   type LastUsed,
-  sha256OfToken,
 } from "@halyard/api-keys";
 import type { Access } from "@halyard/contracts";
 import { isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
@@ -48,7 +48,7 @@ export function createAuthentication(options: {
   nowMs: () => number;
 }): (access: BearerAccess) => Authenticate {
   const { limits, lastUsed } = options;
-  const isOperatorToken = createIsOperatorToken(sha256OfToken(options.operatorToken));
+  const isOperatorToken = createIsOperatorToken(digestOfToken(options.operatorToken));
 
   async function identify(
     token: string,

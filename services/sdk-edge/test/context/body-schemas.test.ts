@@ -6,8 +6,8 @@ import { readBodyAttributes } from "../../src/context/body-attributes.ts";
 import { readOfrepContext } from "../../src/context/ofrep-context.ts";
 
 /**
- * The OpenAPI document shows these schemas, and the edge reads bodies with code of its own. Both have the same verdict
- * on every body: on those built from the names and values that mean something, in every combination of two members.
+ * The OpenAPI document shows these schemas; the edge checks bodies in its readers. The tests compare the verdicts on
+ * every combination of two known members with known values, and on generated bodies.
  */
 const scalars = ["", "text", 0, 1.5, true, false, null];
 const lists = [[], ["a", 1, true], [null], [{}], [["a"]]];

@@ -1,5 +1,5 @@
 import { type IncomingMessage, request } from "node:http";
-import { sha256OfToken } from "@halyard/api-keys";
+import { digestOfToken } from "@halyard/api-keys";
 import { call } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { apiKey, flagEntry } from "../builders.ts";
@@ -56,7 +56,7 @@ describe("given an edge with a configured rate and the digest of the operator's 
   beforeEach(async () => {
     edge = await startEdgeServer([key.entry, flagEntry()], {
       invalidKeyRate: { requestsPerSecond: 0.5, burst: 2 },
-      operatorTokenSha256: sha256OfToken("the operator"),
+      operatorTokenDigest: digestOfToken("the operator"),
     });
   });
 
