@@ -2,13 +2,13 @@ import { readLogTail } from "@halyard/local-backends";
 
 const SHOWN_LINES = 12;
 
-/** Lines in which the end is searched, because stack frames are left out. */
+/** Lines that are read. More than are shown, because most stack frames are left out. */
 const SEARCHED_LINES = 100;
 
 /** Maximum number of stack frames shown of an error: a syntax error has ten, all of them of Node.js itself. */
 const MAX_FRAMES = 3;
 
-/** Returns the last lines of a log for people, each on an indented line of its own. */
+/** Returns the last lines of a log for people, indented. */
 export function endOfLog(logFile: string): string {
   const lines = withoutLongStacks(readLogTail(logFile, SEARCHED_LINES)).slice(-SHOWN_LINES);
   return lines.map((line) => `\n  ${line}`).join("");

@@ -6,7 +6,7 @@ import { StartError } from "./start-error.ts";
 /** PostgreSQL's own user must be able to pass through to its data when root starts us. */
 const OPEN_TO_PASS = 0o711;
 
-/** What a start writes to beside PostgreSQL's data, which have a check of their own. */
+/** Files and directories that a start writes to. PostgreSQL's start checks PostgreSQL's data. */
 const WRITTEN = ["credentials.json", "logs", "nats", "sdk-edge"];
 
 /** Creates the home unless it exists, and checks that this user can write to it and to what it contains. */

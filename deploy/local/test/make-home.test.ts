@@ -18,7 +18,7 @@ describe("given a home that does not exist", () => {
 });
 
 describe("given a home that cannot be written to", () => {
-  it("ends at once and names the directory", async () => {
+  it("ends the start and names the directory", async () => {
     const file = join(throwawayDirectory(), "file");
     writeFileSync(file, "");
 

@@ -123,7 +123,7 @@ describe("given a machine where no nats-server can be had", () => {
     expect(natsServerAdvice({ searchPath, platform: "darwin" })).toContain("brew install");
   });
 
-  it("names the releases where no package manager is known", async () => {
+  it("names the releases without a known package manager", async () => {
     const finding = findNatsServer(machine({}));
 
     await expect(finding).rejects.toThrow("Unpack a release onto your PATH: https://github.com/");

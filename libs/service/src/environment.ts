@@ -37,10 +37,10 @@ export function readEnvironment<S extends z.ZodObject>(
   throw new ConfigurationError([...new Set(problems)]);
 }
 
-/** The message that zod gives the issue of a check without a message of its own. */
-const messageOfNone = "Invalid input";
+/** The default message of zod. */
+const defaultMessage = "Invalid input";
 
-/** A check with a message of its own, the end of a sentence, says more than the notes of its variable. */
+/** A specific message, which is the end of a sentence, precedes the notes of the variable. */
 function sentenceOf(
   schema: z.ZodObject,
   given: Record<string, string>,
@@ -50,8 +50,8 @@ function sentenceOf(
   if (issue.path.length === 0) return issue.message;
   const name = String(issue.path[0]);
   const expects = notesOf(schema.shape[name])?.expects;
-  const saysMore = issue.code === "custom" && issue.message !== messageOfNone;
-  const expectation = expects === undefined || saysMore ? issue.message : `must be ${expects}`;
+  const isSpecific = issue.code === "custom" && issue.message !== defaultMessage;
+  const expectation = expects === undefined || isSpecific ? issue.message : `must be ${expects}`;
   return given[name] === undefined
     ? `${name} is not set: it ${expectation}.`
     : `${name} ${expectation}.`;
