@@ -18,7 +18,10 @@ const minutes = 60_000;
 
 const page = readProjectFile("docs/deployment.md");
 const shellBlocks = (heading: string) => commandsOf(sectionOf(page, heading));
-const [start, ...firstSteps] = shellBlocks("Docker Compose").map(({ commands }) => commands);
+const [start, ...variables] = shellBlocks("Docker Compose").map(({ commands }) => commands);
+const firstSteps = ["Organization, user, project, environment, keys", "The first flag"]
+  .flatMap((heading) => commandsOf(sectionOf(readProjectFile("docs/production.md"), heading)))
+  .map(({ commands }) => commands);
 const [upgrade] = shellBlocks("Upgrades").map(({ commands }) => commands);
 const [backUp, restore, verify] = shellBlocks("Backup and restore").map(({ commands }) => commands);
 
@@ -112,7 +115,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
     () => {
       const showKeys = `printf '\\n%s\\n%s' "$SERVER_KEY" "$CLIENT_KEY"`;
       const [flags, server = "", client = ""] = run(
-        `${firstSteps.join("\n").replaceAll(":8080", `:${port}`)}\n${showKeys}`,
+        `${[...variables, ...firstSteps].join("\n").replaceAll(":8080", `:${port}`)}\n${showKeys}`,
       ).split("\n");
       expect(flags).toBe('{"flags":{"new-checkout": true}}');
       keys = { server, client };

@@ -69,7 +69,7 @@ export async function bringUp(launch: Launch): Promise<void> {
   throwIfEnding(launch);
   for (const service of services) service.onRestarted(announce);
   announce();
-  steps.say(welcome({ settings, baseUrl, demo }));
+  steps.say(welcome({ settings, baseUrl, demo, isFirstStart: credentials.demo === undefined }));
 }
 
 async function bringUpBackends(launch: Launch, credentials: Credentials) {

@@ -2,7 +2,11 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hasCode } from "@halyard/local-backends";
-import { readSettingsOfServices, type SettingsOfServices } from "./settings-of-services.ts";
+import {
+  findProblemsOfServices,
+  readSettingsOfServices,
+  type SettingsOfServices,
+} from "./settings-of-services.ts";
 
 export type Mode = "development" | "production";
 
@@ -47,10 +51,31 @@ const SHORTEST_OPERATOR_TOKEN = 32;
 
 const projectDir = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
 
-/** Reads the environment once; every problem is reported, not only the first. */
+/** Reads the environment and checks all of it, also what only services use. Reports every problem. */
+export async function readCheckedSettings(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<SettingsResult> {
+  const result = readSettings(environment);
+  const value = valueIn(environment);
+  const logLevel = value("LOG_LEVEL");
+  const ofServices = readSettingsOfServices(value);
+  const problems = await findProblemsOfServices(projectDir, {
+    ...ofServices,
+    // Every process has it; one of them checks it.
+    management: { ...ofServices.management, ...(logLevel && { LOG_LEVEL: logLevel }) },
+  });
+  if (problems.length === 0) return result;
+  return { ok: false, problems: result.ok ? problems : [...result.problems, ...problems] };
+}
+
+function valueIn(environment: NodeJS.ProcessEnv): (name: string) => string | undefined {
+  return (name) => environment[name]?.trim() || undefined;
+}
+
+/** Reads the settings of the launcher; every problem is reported, not only the first. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): SettingsResult {
   const problems: string[] = [];
-  const value = (name: string) => environment[name]?.trim() || undefined;
+  const value = valueIn(environment);
 
   const port = value("PORT") ?? String(DEFAULT_PORT);
   if (!/^\d+$/.test(port) || Number(port) > HIGHEST_PORT) {

@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import { readLogTail, startBackgroundProcess } from "@halyard/local-backends";
+import { startBackgroundProcess } from "@halyard/local-backends";
 import { type ProvisionedService, provisionService } from "@halyard/postgres";
 import type { Credentials } from "./credentials.ts";
+import { endOfLog } from "./end-of-log.ts";
 import { StartError } from "./start-error.ts";
 
 export const DATABASE = "halyard";
@@ -98,6 +99,5 @@ async function runProgram(
   });
   const status = await exited;
   if (status.code === 0) return;
-  const lines = readLogTail(logFile, 10).map((line) => `\n  ${line}`);
-  throw new StartError(`${what} failed (${logFile}):${lines.join("")}`);
+  throw new StartError(`${what} failed (${logFile}):${endOfLog(logFile)}`);
 }

@@ -1,5 +1,5 @@
 import { HELP, parseArguments } from "./arguments.ts";
-import { readSettings } from "./config.ts";
+import { readCheckedSettings } from "./config.ts";
 import { run } from "./run.ts";
 import { createSteps } from "./steps.ts";
 
@@ -16,7 +16,7 @@ async function main(): Promise<number> {
     process.stderr.write(`There is no option ${parsed.argument}.\n\n${HELP}`);
     return USAGE_EXIT_CODE;
   }
-  const result = readSettings();
+  const result = await readCheckedSettings();
   if (!result.ok) {
     process.stderr.write(`${result.problems.join("\n")}\n`);
     return USAGE_EXIT_CODE;

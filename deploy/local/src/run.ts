@@ -1,4 +1,3 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { LocalBackendError, settledWithin, startReaper } from "@halyard/local-backends";
 import { bringUp } from "./bring-up.ts";
@@ -7,6 +6,7 @@ import { removeDemoFile, removeDemoFileWithUs } from "./demo-file.ts";
 import { createEnding, endWhenAsked, endWithReaper, type Reason } from "./ending.ts";
 import { checkGatewayPort } from "./gateway-port.ts";
 import { type HomeLock, lockHome } from "./home-lock.ts";
+import { makeHome } from "./make-home.ts";
 import { createReleasers } from "./releasers.ts";
 import { HOST } from "./service-plans.ts";
 import { describeExit } from "./service-process.ts";
@@ -59,20 +59,6 @@ export async function run(
     await reaper.close();
     lock?.release();
     if (starting !== undefined) steps.say("Halyard has stopped.");
-  }
-}
-
-/** PostgreSQL's own user must be able to pass through to its data when root starts us. */
-function makeHome(home: string): void {
-  try {
-    mkdirSync(home, { recursive: true, mode: 0o711 });
-    accessSync(home, constants.W_OK | constants.X_OK);
-  } catch (cause) {
-    throw new StartError(
-      `The directory ${home} cannot be written to (${cause instanceof Error ? cause.message : cause}). ` +
-        "Choose another one: HALYARD_HOME=~/halyard npm start",
-      { cause },
-    );
   }
 }
 

@@ -1,10 +1,6 @@
 import { join } from "node:path";
-import {
-  type ExitStatus,
-  type Reaper,
-  readLogTail,
-  startBackgroundProcess,
-} from "@halyard/local-backends";
+import { type ExitStatus, type Reaper, startBackgroundProcess } from "@halyard/local-backends";
+import { endOfLog } from "./end-of-log.ts";
 import { StartError } from "./start-error.ts";
 
 /** What it takes to start a service: its program and only the variables that it needs. */
@@ -33,8 +29,6 @@ const START_PATIENCE_MS = 60_000;
 
 /** Every service drains within 20 s of SIGTERM. */
 const STOP_STEPS = [{ signal: "SIGTERM", patienceMs: 21_000 }] as const;
-
-const LOG_TAIL_LINES = 12;
 
 type Listening = { type: "listening"; url: string; metrics_url?: string };
 
@@ -90,8 +84,7 @@ function portOf(url: string | undefined): string | undefined {
 
 /** How a process ended and the end of its log, for people. */
 export function describeDeath(name: string, status: ExitStatus, logFile: string): string {
-  const lines = readLogTail(logFile, LOG_TAIL_LINES).map((line) => `\n  ${line}`);
-  return `${name} ended ${describeExit(status)}. The end of its log (${logFile}):${lines.join("")}`;
+  return `${name} ended ${describeExit(status)}. The end of its log (${logFile}):${endOfLog(logFile)}`;
 }
 
 export function describeExit(status: ExitStatus): string {

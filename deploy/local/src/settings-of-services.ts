@@ -1,7 +1,7 @@
-/**
- * What a service can be told and the launcher only hands on: it goes to those that read it, as it is, and
- * they say what is wrong with it.
- */
+import { join } from "node:path";
+import type { z } from "zod";
+
+/** Variables that the launcher passes on to services, which define what they may contain. */
 export type SettingsOfServices = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 const keyLimits = ["KEY_REQUESTS_PER_SECOND", "KEY_REQUESTS_BURST"];
@@ -32,4 +32,33 @@ export function readSettingsOfServices(
     settings[service] = Object.fromEntries(given);
   }
   return settings;
+}
+
+/** The configuration module of a service. */
+type Described = { configSchema: { pick(names: Record<string, true>): z.ZodObject } };
+
+/**
+ * Returns what the services that read these settings would report about them, so that a mistake ends the
+ * start before the databases start. Modules of services load only for settings that are given.
+ */
+export async function findProblemsOfServices(
+  projectDir: string,
+  settings: SettingsOfServices,
+): Promise<string[]> {
+  const problems = new Set<string>();
+  for (const [service, given] of Object.entries(settings)) {
+    if (Object.keys(given).length === 0) continue;
+    const { ConfigurationError, readEnvironment } = await import("@halyard/service");
+    const { configSchema }: Described = await import(
+      join(projectDir, "services", service, "src/config.ts")
+    );
+    const names = Object.keys(given).map((name) => [name, true] as const);
+    try {
+      readEnvironment(configSchema.pick(Object.fromEntries(names)), given);
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+    }
+  }
+  return [...problems];
 }

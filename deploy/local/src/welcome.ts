@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Settings } from "./config.ts";
 import type { DemoCredentials } from "./credentials.ts";
 
@@ -6,21 +7,32 @@ export function welcome(options: {
   settings: Settings;
   baseUrl: string;
   demo: DemoCredentials | undefined;
+  /** On a later start the flag of the printed line exists. */
+  isFirstStart: boolean;
 }): string {
-  const { settings, baseUrl, demo } = options;
+  const { settings, baseUrl, demo, isFirstStart } = options;
   const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, ""];
   const tail = ["", `Data, keys and logs: ${settings.home}`, "Ctrl-C stops everything.", ""];
   if (demo === undefined) {
-    return [...head, `  Operator token: see ${settings.home}/credentials.json`, ...tail].join("\n");
+    const next = [
+      `  Operator token: see ${settings.home}/credentials.json`,
+      `  The way to an organization and keys: ${join(settings.projectDir, "docs/production.md")}`,
+    ];
+    return [...head, ...next, ...tail].join("\n");
   }
+  const create = [
+    "Create a flag:",
+    "",
+    `  curl ${baseUrl}/api/v1/flags -H 'Authorization: Bearer ${demo.server_key}' -H 'Content-Type: application/json' -d '{"key":"new-checkout","name":"New checkout","enabled":true}'`,
+    "",
+  ];
   return [
     ...head,
     `  Client key  ${demo.client_key}`,
     `  Server key  ${demo.server_key}`,
     "",
-    "Create a flag, then read all flags as a client does:",
-    "",
-    `  curl ${baseUrl}/api/v1/flags -H 'Authorization: Bearer ${demo.server_key}' -H 'Content-Type: application/json' -d '{"key":"new-checkout","name":"New checkout","enabled":true}'`,
+    ...(isFirstStart ? create : []),
+    "Read all flags as an application does:",
     "",
     `  curl ${baseUrl}/api/v1/sdk/flags -H 'Authorization: Bearer ${demo.client_key}'`,
     ...tail,

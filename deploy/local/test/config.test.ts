@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseArguments } from "../src/arguments.ts";
-import { readSettings } from "../src/config.ts";
+import { readCheckedSettings, readSettings } from "../src/config.ts";
 
 describe("given no settings", () => {
   it("takes port 8080, development mode and a home in the project", () => {
@@ -58,6 +58,39 @@ describe("given settings", () => {
 
   it.each(["-1", "80.5", "1e3", "http"])("refuses the port %s", (port) => {
     expect(readSettings({ PORT: port }).ok).toBe(false);
+  });
+});
+
+describe("given settings that services use", () => {
+  it("reports their problems together with those of the launcher", async () => {
+    const result = await readCheckedSettings({
+      PORT: "70000",
+      LOG_LEVEL: "loud",
+      PLANS: '{ "pro": { "requests_per_month": -1, "sse_connections": 5, "projects": 5 } }',
+      KEY_REQUESTS_PER_SECOND: "many",
+      WEBHOOK_RETRY_DELAYS: "1 minute",
+    });
+
+    expect(result).toEqual({
+      ok: false,
+      problems: [
+        'PORT must be a number from 0 (any free port) to 65535, but is "70000".',
+        'PLANS has the plan "pro", whose requests_per_month must be a whole number from 0, or null.',
+        "KEY_REQUESTS_PER_SECOND must be a number above 0, such as 100 or 0.5.",
+        "LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.",
+        "WEBHOOK_RETRY_DELAYS must be durations such as 30s, 5m or 2h, separated by commas.",
+      ],
+    });
+  });
+
+  it("takes valid ones", async () => {
+    const environment = { LOG_LEVEL: "debug", WEBHOOK_RETRY_DELAYS: "1s,2s" };
+    expect(await readCheckedSettings(environment)).toMatchObject({
+      settings: {
+        logLevel: "debug",
+        ofServices: { "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: "1s,2s" } },
+      },
+    });
   });
 });
 

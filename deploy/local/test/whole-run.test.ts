@@ -99,6 +99,8 @@ describe("given a new home", () => {
     expect(demo).toMatchObject(kept);
     expect(await readFlags({ ...demo, base_url })).toEqual({ flags: { "new-checkout": true } });
     expect(Object.keys(services)).toHaveLength(6);
+    await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
+    expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual(["GET"]);
   });
 });
 
@@ -191,6 +193,9 @@ describe("given npm start in production mode", () => {
     const demo = await halyard.ready();
 
     expect(Object.keys(demo)).toEqual(["base_url", "operator_token", "services"]);
+    await eventually("the page to go on with", () =>
+      halyard.output().includes(join(PROJECT_DIR, "docs/production.md")),
+    );
     const response = await fetch(`${demo.base_url}/api/v1/organizations`, {
       headers: { authorization: `Bearer ${demo.operator_token}` },
     });

@@ -1,36 +1,48 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { followPage } from "../../src/follow-page.ts";
 import { commandsOf, sectionOf } from "../../src/page-blocks.ts";
 import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
 import { type System, startSystem } from "../../src/system.ts";
 import { createTenant, operatorToken } from "../../src/tenancy.ts";
 
-const page = readFileSync(new URL("../../../docs/deployment.md", import.meta.url), "utf8");
-const [start, ...firstSteps] = commandsOf(sectionOf(page, "Docker Compose"));
+const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
+const production = pageOf("docs/production.md");
+const [start, variables] = commandsOf(sectionOf(pageOf("docs/deployment.md"), "Docker Compose"));
 
-/**
- * The first steps of docs/deployment.md, against processes of this machine instead of containers: what
- * `docker compose exec` runs in the gateway's container runs here.
- */
 describe("given a running system", () => {
   let system: System;
-  let shell: PageShell;
+  let gatewayUrl: string;
+  const shells: PageShell[] = [];
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 1 });
-    const { url } = await system.startGateway();
-    shell = openPageShell(demoOf(await createTenant(url, { name: "Acme" }), url));
-    await shell.run(`printf 'OPERATOR_TOKEN=%s\\n' '${operatorToken}' > .env`);
+    gatewayUrl = (await system.startGateway()).url;
   });
   afterAll(async () => {
-    shell?.close();
+    for (const shell of shells) shell.close();
     await system?.close();
   });
 
-  it("the first organization, keys and flag are created by the page's commands", async () => {
+  async function openShell(): Promise<PageShell> {
+    const tenant = await createTenant(gatewayUrl, { name: "Acme" });
+    const shell = openPageShell(demoOf(tenant, gatewayUrl));
+    shells.push(shell);
+    return shell;
+  }
+
+  it("docs/production.md works when it is followed, also for the second time", async () => {
+    expect(await followPage(await openShell(), production)).toBe(3);
+  });
+
+  /** The stand-in for docker runs the command of `docker compose exec` on this machine. */
+  it("its commands work with the variables that docs/deployment.md sets for Docker Compose", async () => {
+    const shell = await openShell();
     expect(start?.commands).toContain("docker compose up");
-    const commands = firstSteps.map((step) => step.commands).join("\n");
-    const dockerStandIn = `docker() { shift 5; '${process.execPath}' "$@"; }`;
-    const printed = await shell.run(`${dockerStandIn}\n${commands}`);
-    expect(printed).toBe(firstSteps.at(-1)?.prints?.trim());
+    await shell.run(`printf 'OPERATOR_TOKEN=%s\\n' '${operatorToken}' > .env`);
+    await shell.run(`docker() { shift 5; '${process.execPath}' "$@"; }`);
+    await shell.run(`${variables?.commands}\nBASE_URL='${gatewayUrl}'`);
+    const sections = ["Organization, user, project, environment, keys", "The first flag"];
+    const text = sections.map((heading) => sectionOf(production, heading)).join("");
+    expect(await followPage(shell, text)).toBe(2);
   });
 });

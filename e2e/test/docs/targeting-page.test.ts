@@ -3,44 +3,30 @@ import { compileCheck, TargetingRules } from "@halyard/contracts";
 import { bucketOf, findRulesProblem, operators } from "@halyard/evaluation";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { followPage } from "../../src/follow-page.ts";
-import { blocksOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
+import { blocksOf, tableOf } from "../../src/page-blocks.ts";
 import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
 import { type System, startSystem } from "../../src/system.ts";
 import { createTenant } from "../../src/tenancy.ts";
 
 /** What the pages about targeting say is what happens. */
 const page = readFileSync(new URL("../../../docs/targeting.md", import.meta.url), "utf8");
-const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
 
 describe("given a running system", () => {
   let system: System;
-  let gatewayUrl: string;
-  const shells: PageShell[] = [];
+  let shell: PageShell;
 
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 1 });
-    gatewayUrl = (await system.startGateway()).url;
+    const { url } = await system.startGateway();
+    shell = openPageShell(demoOf(await createTenant(url, { name: "Page" }), url));
   });
   afterAll(async () => {
-    for (const shell of shells) shell.close();
+    shell?.close();
     await system?.close();
   });
 
-  async function openShell(name: string): Promise<PageShell> {
-    const tenant = await createTenant(gatewayUrl, { name });
-    const shell = openPageShell(demoOf(tenant, gatewayUrl));
-    shells.push(shell);
-    await shell.run(`CLIENT_KEY=${tenant.clientKey}\nSERVER_KEY=${tenant.serverKey}`);
-    return shell;
-  }
-
-  it("docs/targeting.md works when it is followed", async () => {
-    expect(await followPage(await openShell("Page"), page)).toBeGreaterThan(7);
-  });
-
-  it("so does its summary in the README", async () => {
-    const section = sectionOf(readme, "Target it");
-    expect(await followPage(await openShell("Readme"), section)).toBeGreaterThan(0);
+  it("docs/targeting.md works when it is followed, also for the second time", async () => {
+    expect(await followPage(shell, page)).toBeGreaterThan(7);
   });
 });
 

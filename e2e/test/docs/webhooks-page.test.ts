@@ -62,30 +62,21 @@ describe("given a running system with a webhook dispatcher", () => {
     return eventually(async () => recorder.requests[0]);
   }
 
-  it("docs/webhooks.md works when it is followed", async () => {
+  it("docs/webhooks.md works when it is followed, also for the second time", async () => {
     const [, secret = ""] = /WEBHOOK_SECRET='([^']+)' node receiver\.mjs/.exec(page) ?? [];
     const receiver = await receivers.start("verify.mjs", secret);
     const shell = openPageShell(demoOf(tenant, gatewayUrl));
     shells.push(shell);
     const followed = page.replaceAll("http://127.0.0.1:8090", receiver.url);
     expect(await followPage(shell, followed)).toBeGreaterThan(7);
-    // The test comes twice, each time as something new; the flag once, though it was redelivered.
-    await eventually(async () => receiver.printed.length >= 3);
-    expect(receiver.printed).toEqual([
+    // Each time the page is followed, the test comes twice, as something new; the flag once, though it was redelivered.
+    const printed = [
       "flag.toggled: webhook-test in webhook-test is on",
       "flag.toggled: night-mode in production is on",
       "flag.toggled: webhook-test in webhook-test is on",
-    ]);
-  });
-
-  it("so does their summary in the README", async () => {
-    const shell = openPageShell(demoOf(tenant, gatewayUrl));
-    shells.push(shell);
-    await shell.run(`SERVER_KEY=${tenant.serverKey}`);
-    expect(await followPage(shell, sectionOf(pageOf("README.md"), "Be told"))).toBe(1);
-    const { webhooks } = await must(webhooksUrl(), { key: tenant.serverKey });
-    const [chat] = webhooks.filter(({ name }: { name: string }) => name === "Chat");
-    await must(`${webhooksUrl()}/${chat.id}`, { method: "DELETE", key: tenant.serverKey });
+    ];
+    await eventually(async () => receiver.printed.length >= 2 * printed.length);
+    expect(receiver.printed).toEqual([...printed, ...printed]);
   });
 
   describe.each(["verify.mjs", "verify-plain.mjs", "verify-library.mjs"])("its %s", (verify) => {

@@ -1,28 +1,39 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { outcomes } from "@halyard/evaluation";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { followPage } from "../../src/follow-page.ts";
-import { type OpenFeatureSystem, startOpenFeatureSystem } from "../../src/openfeature.ts";
-import { blocksOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
-import { demoOf, openPageShell } from "../../src/page-shell.ts";
-import { must } from "../../src/tenancy.ts";
+import { blocksOf, commandsOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
+import { type Demo, demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
+import { type System, startSystem } from "../../src/system.ts";
+import { createTenant, must } from "../../src/tenancy.ts";
 
 /** The programs of docs/openfeature.md, run as they stand, print what the page says. */
 const page = readFileSync(new URL("../../../docs/openfeature.md", import.meta.url), "utf8");
 const blocks = blocksOf(page);
 const packages = fileURLToPath(new URL("../..", import.meta.url));
 
-let running: OpenFeatureSystem;
+let system: System;
+let demo: Demo;
+let shell: PageShell;
 const programs: ChildProcess[] = [];
 beforeAll(async () => {
-  running = await startOpenFeatureSystem({ edges: 1 });
+  system = await startSystem({
+    managements: 1,
+    edges: 1,
+    settings: () => ({ "sdk-edge": { STREAM_TOKEN_SECRET: "what signs the tokens of the page" } }),
+  });
+  const { url } = await system.startGateway();
+  demo = demoOf(await createTenant(url, { name: "OpenFeature" }), url);
+  shell = openPageShell(demo);
 });
 afterAll(async () => {
   for (const program of programs) program.kill();
-  await running?.close();
+  shell?.close();
+  await system?.close();
 });
 
 const textOf = (kind: string) => blocks.find((block) => block.kind === kind)?.text ?? "";
@@ -33,64 +44,79 @@ function printsOf(kind: string): string {
   return next?.kind === "text" ? next.text : "";
 }
 
-/** Starts a program with our address and keys in it, and answers what it has printed so far. */
-function start(program: string): () => string {
+/** The commands of a section that are no installation. */
+function requestsOf(heading: string): string {
+  const commands = commandsOf(sectionOf(page, heading)).map((block) => block.commands);
+  return commands.find((text) => text.includes("curl ")) ?? "";
+}
+
+/** Starts a program with our address and key in it or in its environment; returns what it has printed so far. */
+function start(program: string): { printed: () => string; end: () => Promise<unknown> } {
   const ours = program
-    .replace("http://127.0.0.1:8080", running.gateway.url)
-    .replace("hs_…", running.tenant.serverKey)
-    .replace("hc_…", running.tenant.clientKey);
+    .replace("http://127.0.0.1:8080", demo.base_url)
+    .replace("hc_…", demo.client_key);
   const child = spawn(process.execPath, ["--input-type=module", "--eval", ours], {
     cwd: packages,
+    env: { BASE_URL: demo.base_url, SERVER_KEY: demo.server_key },
     stdio: ["ignore", "pipe", "pipe"],
   });
   programs.push(child);
+  const exited = once(child, "exit");
   let printed = "";
   const collect = (bytes: Buffer) => {
     printed += bytes.toString();
   };
   child.stdout.on("data", collect);
   child.stderr.on("data", collect);
-  return () => printed;
+  return {
+    printed: () => printed,
+    end() {
+      child.kill();
+      return exited;
+    },
+  };
+}
+
+async function awaitOpenStreams(count: number): Promise<void> {
+  await eventually(async () => {
+    const metrics = await fetch(`${system.edges[0]?.process.metricsUrl}/metrics`);
+    return new RegExp(`^halyard_edge_streams(?:\\{[^\\n]*\\})? ${count}$`, "m").test(
+      await metrics.text(),
+    );
+  });
 }
 
 describe("given docs/openfeature.md", () => {
-  it("has a program for servers that prints what it says", async () => {
-    const printed = start(textOf("js server"));
-    await eventually(
-      () => printed().split("\n").length >= printsOf("js server").split("\n").length,
-    );
-    expect(printed()).toBe(printsOf("js server"));
-  });
+  it.each(["first", "second"])("works when it is followed for the %s time", async () => {
+    await shell.run(requestsOf("A flag to ask for"));
 
-  it("has a program for web pages that hears of a change, with what it needs outside of browsers", async () => {
+    const server = start(textOf("js server"));
+    const lines = printsOf("js server").split("\n").length;
+    await eventually(() => server.printed().split("\n").length >= lines);
+    expect(server.printed()).toBe(printsOf("js server"));
+
+    // The program for web pages, with what it needs outside of browsers.
     const [first = "", second = ""] = printsOf("js web").split("\n");
-    const printed = start(`${textOf("js node")}${textOf("js web")}`);
-    await eventually(() => printed() !== "");
-    expect(printed()).toBe(`${first}\n`);
-    await eventually(async () => {
-      const metrics = await fetch(`${running.system.edges[0]?.process.metricsUrl}/metrics`);
-      return /^halyard_edge_streams(?:\{[^\n]*\})? 1$/m.test(await metrics.text());
-    });
-    await running.change("germany", { enabled: false });
-    await eventually(() => printed().includes(second));
-    expect(printed()).toBe(printsOf("js web"));
+    const web = start(`${textOf("js node")}${textOf("js web")}`);
+    await eventually(() => web.printed() !== "");
+    expect(web.printed()).toBe(`${first}\n`);
+    await awaitOpenStreams(1);
+    await shell.run(requestsOf("In a web page"));
+    await eventually(() => web.printed().includes(second));
+    expect(web.printed()).toBe(printsOf("js web"));
+    await web.end();
+    await awaitOpenStreams(0);
   });
 
   it("creates the flag for its programs in other languages, and shows that flag's values", async () => {
-    const { tenant, gateway } = running;
-    const shell = openPageShell(demoOf(tenant, gateway.url));
-    const section = sectionOf(page, "Go, Python, Java and Rust");
-    const commands = await followPage(shell, section);
-    await followPage(shell, section);
-    shell.close();
-    expect(commands).toBe(1);
+    expect(await followPage(shell, sectionOf(page, "Go, Python, Java and Rust"))).toBe(1);
 
     const evaluate = async (targetingKey: string) => {
       const { value, reason, variant } = await must(
-        `${gateway.url}/ofrep/v1/evaluate/flags/weekend-offer`,
+        `${demo.base_url}/ofrep/v1/evaluate/flags/weekend-offer`,
         {
           method: "POST",
-          key: tenant.clientKey,
+          key: demo.client_key,
           body: { context: { targetingKey, country: "DE" } },
         },
       );

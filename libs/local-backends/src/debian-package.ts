@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { packageToolEnvironment } from "./config.ts";
+import { locateProgram } from "./locate-program.ts";
 import { lastErrorLine } from "./log-tail.ts";
 import { hasCode } from "./process-identity.ts";
 import { runsAsRoot } from "./unprivileged-user.ts";
@@ -47,10 +48,14 @@ export async function fetchDebianPackage(name: string, fetch: Fetch): Promise<vo
 
 type Tools = { aptGet: string; dpkgDeb: string };
 
+/** Returns whether this machine has the tools that fetch and unpack packages of Debian. */
+export function hasDebianTools(searchPath: string): boolean {
+  return ["apt-get", "dpkg-deb"].every((tool) => locateProgram(tool, searchPath) !== undefined);
+}
+
 function locateTools(searchPath: string): Tools {
   const locate = (tool: string) => {
-    const places = searchPath.split(delimiter).map((directory) => join(directory, tool));
-    const found = places.find((place) => existsSync(place));
+    const found = locateProgram(tool, searchPath);
     if (found === undefined) throw new DebianPackageError(`there is no ${tool} on this machine`);
     return found;
   };

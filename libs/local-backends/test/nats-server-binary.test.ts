@@ -9,6 +9,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { findNatsServer, NatsServerMissingError } from "../src/index.ts";
+import { natsServerAdvice } from "../src/nats-server-advice.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 /**
@@ -36,8 +37,8 @@ function machine(programs: Record<string, string>) {
 }
 
 describe("given a nats-server on the path", () => {
-  it("takes it", async () => {
-    const options = machine({ "nats-server": FAKE_SERVER });
+  it.each(["2.9.0", "2.9.10", "2.15.2", "3.0.0"])("takes version %s", async (version) => {
+    const options = machine({ "nats-server": `#!/bin/sh\necho 'nats-server: v${version}'\n` });
 
     expect(await findNatsServer(options)).toBe(join(options.searchPath, "nats-server"));
     expect(existsSync(options.cacheDir)).toBe(false);
@@ -101,22 +102,51 @@ esac
 });
 
 describe("given a machine where no nats-server can be had", () => {
-  it.each([
-    ["has no apt-get", {}, "there is no apt-get on this machine"],
-    [
-      "cannot fetch",
-      { "apt-get": "#!/bin/sh\necho 'E: no network' >&2\nexit 100\n", "dpkg-deb": UNPACK },
-      "E: no network",
-    ],
-  ])("says what to do when it %s", async (_case, programs, reason) => {
-    const options = machine(programs);
+  const nothing = "#!/bin/sh\n";
 
-    const finding = findNatsServer(options);
+  it.each([
+    ["macOS", { brew: nothing }, "  brew install nats-server"],
+    ["Fedora", { dnf: nothing }, "  sudo dnf install nats-server"],
+    ["Alpine", { apk: nothing }, "  apk add nats-server"],
+  ])("names the command of %s, and the way without it", async (_system, programs, command) => {
+    const finding = findNatsServer(machine(programs));
 
     await expect(finding).rejects.toThrow(NatsServerMissingError);
-    await expect(finding).rejects.toThrow(reason);
-    await expect(finding).rejects.toThrow("brew install nats-server");
-    await expect(finding).rejects.toThrow("github.com/nats-io/nats-server/releases");
+    await expect(finding).rejects.toThrow(command);
+    await expect(finding).rejects.toThrow("docker compose up");
     await expect(finding).rejects.toThrow("NATS_URL=nats://127.0.0.1:4222 npm start");
+    await expect(finding).rejects.not.toThrow("apt-get");
+  });
+
+  it("names brew on macOS also where it is not installed", () => {
+    const { searchPath } = machine({});
+    expect(natsServerAdvice({ searchPath, platform: "darwin" })).toContain("brew install");
+  });
+
+  it("names the releases without a known package manager", async () => {
+    const finding = findNatsServer(machine({}));
+
+    await expect(finding).rejects.toThrow("Unpack a release onto your PATH: https://github.com/");
+    await expect(finding).rejects.toThrow("docker compose up");
+  });
+
+  it("gives the reason why it could not be fetched on Debian, Ubuntu and WSL", async () => {
+    const finding = findNatsServer(
+      machine({ "apt-get": "#!/bin/sh\necho 'E: no network' >&2\nexit 100\n", "dpkg-deb": UNPACK }),
+    );
+
+    await expect(finding).rejects.toThrow("E: no network");
+    await expect(finding).rejects.toThrow("  sudo apt-get install nats-server");
+  });
+
+  it("names an installed one that is too old", async () => {
+    const options = machine({
+      "nats-server": "#!/bin/sh\necho 'nats-server: v2.8.4'\n",
+      dnf: nothing,
+    });
+
+    await expect(findNatsServer(options)).rejects.toThrow(
+      `${options.searchPath}/nats-server is version 2.8.4, which is too old.`,
+    );
   });
 });

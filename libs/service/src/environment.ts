@@ -37,6 +37,10 @@ export function readEnvironment<S extends z.ZodObject>(
   throw new ConfigurationError([...new Set(problems)]);
 }
 
+/** The default message of zod. */
+const defaultMessage = "Invalid input";
+
+/** A specific message, which is the end of a sentence, precedes the notes of the variable. */
 function sentenceOf(
   schema: z.ZodObject,
   given: Record<string, string>,
@@ -46,7 +50,8 @@ function sentenceOf(
   if (issue.path.length === 0) return issue.message;
   const name = String(issue.path[0]);
   const expects = notesOf(schema.shape[name])?.expects;
-  const expectation = expects === undefined ? issue.message : `must be ${expects}`;
+  const isSpecific = issue.code === "custom" && issue.message !== defaultMessage;
+  const expectation = expects === undefined || isSpecific ? issue.message : `must be ${expects}`;
   return given[name] === undefined
     ? `${name} is not set: it ${expectation}.`
     : `${name} ${expectation}.`;

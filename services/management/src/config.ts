@@ -64,11 +64,8 @@ export const configSchema = z.object({
 
 export type Config = z.output<typeof configSchema>;
 
-/** What a variable's notes expect is said instead of its own problems, which say more of `PLANS`. */
-const readSchema = configSchema.extend({ PLANS: Plans });
-
 export const readConfig = (): Config =>
-  readEnvironment(requireInProduction(readSchema, "SIGNING_PRIVATE_KEY"), process.env);
+  readEnvironment(requireInProduction(configSchema, "SIGNING_PRIVATE_KEY"), process.env);
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("management", process.env);
 

@@ -1,0 +1,32 @@
+import { statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { makeHome } from "../src/make-home.ts";
+import { launchHalyard } from "./launcher.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+/** Creating a directory in /proc fails with ENOENT although the parent exists. */
+const onLinux = process.platform === "linux";
+
+describe("given a home that does not exist", () => {
+  it("creates it with its parents", () => {
+    const home = join(throwawayDirectory(), "a/b");
+    makeHome(home);
+    makeHome(home);
+    expect(statSync(home).mode & 0o777).toBe(0o711);
+  });
+});
+
+describe("given a home that cannot be written to", () => {
+  it("ends the start and names the directory", async () => {
+    const file = join(throwawayDirectory(), "file");
+    writeFileSync(file, "");
+
+    for (const home of [file, join(file, "home"), ...(onLinux ? ["/proc/halyard"] : [])]) {
+      const halyard = launchHalyard({ home });
+      expect(await halyard.exited).toBe(1);
+      expect(halyard.output()).toContain(`The directory ${home} cannot be written to`);
+      expect(halyard.output()).toContain("HALYARD_HOME=");
+    }
+  });
+});

@@ -1,0 +1,53 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { PROJECT_DIR } from "./launcher.ts";
+import { throwawayDirectory } from "./throwaway.ts";
+
+const START = join(PROJECT_DIR, "deploy/local/src/start.mjs");
+
+function run(args: string[]) {
+  return spawnSync(process.execPath, args, { encoding: "utf8" });
+}
+
+/** Preloads a module that makes Node.js report another version. */
+function reporting(version: string): string[] {
+  const versions = `{ ...process.versions, node: "${version}" }`;
+  const preload = `Object.defineProperty(process, "versions", { value: ${versions} })`;
+  return ["--import", `data:text/javascript,${encodeURIComponent(preload)}`];
+}
+
+describe("given a Node.js that is too old because install scripts were ignored", () => {
+  it("names the command that runs them", () => {
+    const { status, stderr } = run([...reporting("20.20.2"), START]);
+
+    expect(status).toBe(2);
+    expect(stderr).toContain("this is Node.js 20.20.2");
+    expect(stderr).toContain("npm rebuild --ignore-scripts=false");
+    expect(stderr).not.toContain("    at ");
+  });
+});
+
+describe("given a checkout without packages", () => {
+  it("names the command that installs them", () => {
+    const checkout = throwawayDirectory();
+    const folder = join(checkout, "deploy/local/src");
+    mkdirSync(folder, { recursive: true });
+    cpSync(START, join(folder, "start.mjs"));
+
+    const { status, stderr } = run([join(folder, "start.mjs")]);
+
+    expect(status).toBe(2);
+    expect(stderr).toContain("  npm ci\n");
+  });
+});
+
+describe("given a Node.js that runs TypeScript", () => {
+  it("hands its arguments to the launcher", () => {
+    const { status, stdout } = run([START, "--help"]);
+
+    expect(status).toBe(0);
+    expect(stdout).toContain("Runs the whole of Halyard");
+  });
+});
