@@ -3,7 +3,7 @@ import { findBacklog, streamPosition } from "@halyard/jetstream";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { SentRow } from "./outbox-rows.ts";
 
-/** How far management has handled the messages of the stream. */
+/** The messages of the stream that management has handled. */
 export type Handled = {
   streamCreatedAt: string;
   lastSequence: number;

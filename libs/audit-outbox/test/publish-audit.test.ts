@@ -99,7 +99,7 @@ describe("publishing the outbox", () => {
     await isEmpty();
   });
 
-  it("publishes a change once from two replicas, and once more after a crash before it is marked", async () => {
+  it("publishes a change once, also from two replicas and after a crash", async () => {
     await ensureAudit(manager, 1);
     startPublisher();
     startPublisher();
@@ -129,7 +129,7 @@ describe("publishing the outbox", () => {
   });
 });
 
-describe("given messages that nobody has handled yet", () => {
+describe("given messages that management has not acknowledged", () => {
   it("keeps their rows, and publishes them again to a stream that was created again", async () => {
     await ensureAudit(manager, 1);
     startPublisher();
