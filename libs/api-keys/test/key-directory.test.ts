@@ -70,7 +70,7 @@ describe("given a directory that knows a key", () => {
 
   it("forgets what a whole snapshot does not hold", () => {
     const { directory, key } = directoryWithKey();
-    directory.replace([]);
+    directory.replace([], []);
     expect(directory.verify(key, now)).toBeUndefined();
   });
 });
@@ -93,7 +93,7 @@ function directoryWithKey(fields: Partial<KeyEntry> = {}) {
     ...fields,
   };
   const directory = createKeyDirectory(everyEntryIsGenuine);
-  directory.replace([[made.id, entry]]);
+  directory.replace([[made.id, entry]], []);
   return { directory, entry, ...made };
 }
 

@@ -21,6 +21,7 @@ import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { type BrokerSide, startBrokerSide } from "./broker-side.ts";
 import { type Config, readConfig } from "./config.ts";
+import { startRemoving } from "./deletion/start-removing.ts";
 import { startFilling } from "./environments/start-filling.ts";
 import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
 import { createWriter } from "./outbox/write.ts";
@@ -97,6 +98,7 @@ await startOrExit(async () => {
     logger,
   });
   const filling = startFilling({ sql, writer, now, newId: uuidv7, logger });
+  const removing = startRemoving({ sql, writer, now, logger });
   const findKey = createKeyLookup({ sql, directory, directoryIsCurrent });
   const app = createManagementApp({
     sql,
@@ -123,6 +125,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: createReadiness(database, demoKeys, broker),
-    close: [database.close, demoKeys.stop, broker.stop, retention.stop, filling.stop],
+    close: [database.close, demoKeys.stop, broker.stop, retention.stop, filling.stop, removing.stop],
   });
 });

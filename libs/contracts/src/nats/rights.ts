@@ -1,5 +1,5 @@
 import { edgeReports } from "../edge-reports.ts";
-import { allKeysFilter, completeKey } from "../snapshot.ts";
+import { completeKey, keysAndPlacesFilter } from "../snapshot.ts";
 import { leaseKey } from "../stream-leases.ts";
 import {
   flagEventsStream,
@@ -119,7 +119,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     api("STREAM.DELETE", flagEventsStream.name),
     api("STREAM.DELETE", scheduleStream.name),
     ...readsSnapshot(),
-    ...readsSnapshot(allKeysFilter),
+    ...readsSnapshot(keysAndPlacesFilter),
     ...reads(flagEventsStream.name),
     ...consumesQueue(scheduleStream.name, scheduleStream.due),
     scheduleStream.resolved.subject,
@@ -143,7 +143,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     api("STREAM.PURGE", leasesBucket.streamName),
   ],
   "webhook-dispatcher": [
-    ...readsSnapshot(allKeysFilter),
+    ...readsSnapshot(keysAndPlacesFilter),
     ...consumes(
       flagEventsStream.name,
       flagEventsStream.webhookConsumer,

@@ -1,8 +1,7 @@
-import type { KeyDirectory } from "@halyard/api-keys";
+import { type KeyDirectory, passToKeys } from "@halyard/api-keys";
 import {
   everythingFilter,
   type FlagEntry,
-  type KeyEntry,
   parseEntryKey,
   type Tombstone,
 } from "@halyard/contracts";
@@ -33,7 +32,7 @@ export function followDirectory(options: {
 
   /** Returns the flag that this entry deletes. */
   function apply({ address, value }: SnapshotEntry): FlagPlace | undefined {
-    if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
+    passToKeys(keys, { address, value });
     if (address.kind !== "flag") return undefined;
     const entry = value as FlagEntry | Tombstone;
     return flags.apply(address, entry) && "deleted" in entry ? address : undefined;
@@ -48,7 +47,7 @@ export function followDirectory(options: {
         const [keyRead, flagRead] = [keys.beginReplacing(), flags.beginReplacing()];
         return {
           take({ address, value }) {
-            if (address.kind === "key") keyRead.take(address, value as KeyEntry | Tombstone);
+            passToKeys(keyRead, { address, value });
             if (address.kind === "flag") flagRead.take(address, value as FlagEntry | Tombstone);
           },
           finish() {

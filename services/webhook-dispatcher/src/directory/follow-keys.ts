@@ -1,5 +1,5 @@
-import type { KeyDirectory } from "@halyard/api-keys";
-import { allKeysFilter, type KeyEntry, type Tombstone } from "@halyard/contracts";
+import { type KeyDirectory, passToKeys } from "@halyard/api-keys";
+import { keysAndPlacesFilter } from "@halyard/contracts";
 import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -15,23 +15,16 @@ export function followKeys(options: {
   const { keys, onCurrent, logger } = options;
   return followSnapshot({
     connection: options.connection,
-    filter: allKeysFilter,
+    filter: keysAndPlacesFilter,
     logger,
     follower: {
       beginRead() {
-        const { take, finish } = keys.beginReplacing();
-        return {
-          take({ address, value }) {
-            if (address.kind === "key") take(address, value as KeyEntry | Tombstone);
-          },
-          finish,
-        };
+        const read = keys.beginReplacing();
+        return { take: (entry) => passToKeys(read, entry), finish: read.finish };
       },
       isGenuineComplete: keys.isGenuineComplete,
       current: onCurrent,
-      apply({ address, value }) {
-        if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
-      },
+      apply: (entry) => passToKeys(keys, entry),
       rejected(key, problem) {
         logger.error({ key, problem }, "an entry of the snapshot was left out");
       },
