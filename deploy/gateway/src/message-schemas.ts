@@ -1,4 +1,5 @@
 import {
+  AuditRecorded,
   CompleteEntry,
   EdgeLease,
   EdgeReport,
@@ -21,6 +22,7 @@ import { z } from "zod";
 
 /** What crosses the broker or is sent to webhooks, for readers in any language: file name and schema. */
 const messages: Readonly<Record<string, z.ZodType>> = {
+  "audit-recorded": AuditRecorded,
   "edge-report": EdgeReport,
   "flag-event": FlagEvent,
   "schedule-due": ScheduleDue,

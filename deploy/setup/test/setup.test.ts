@@ -108,11 +108,12 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
       status: 0,
       output:
         "PostgreSQL: database fresh, schemas and roles of management, scheduler, webhooks, usage\n" +
-        "NATS: streams FLAG_EVENTS, SCHEDULE, SET_ASIDE, USAGE, KV_QUOTA, KV_LEASES\n",
+        "NATS: streams FLAG_EVENTS, AUDIT, SCHEDULE, SET_ASIDE, USAGE, KV_QUOTA, KV_LEASES\n",
     });
     for (const role of roles)
       expect(await logIn(role, `first of ${role}`)).toBe(role.replace(/_\w+$/, ""));
     expect((await streams()).map(({ name }) => name)).toEqual([
+      "AUDIT",
       "FLAG_EVENTS",
       "KV_LEASES",
       "KV_QUOTA",

@@ -1,4 +1,5 @@
 export { operatorNames, parseInstant } from "@halyard/evaluation";
+export * from "./audit-messages.ts";
 export * from "./demo-user.ts";
 export * from "./edge-reports.ts";
 export * from "./events.ts";

@@ -50,6 +50,19 @@ export const usageStream = {
   maxBytes: 1024 * 1024 * 1024,
 } as const;
 
+/** Changes of webhooks and schedules, on their way to the audit log of management. A work queue. */
+export const auditStream = {
+  name: "AUDIT",
+  recorded: { subject: "audit.recorded", consumer: "management" },
+  /** Within this time the broker drops a message whose id it has seen. */
+  duplicateWindowMs: 2 * 60 * 1000,
+  /**
+   * Hundreds of thousands of changes. A full stream rejects messages, which stay in the outbox of the service that
+   * made the change.
+   */
+  maxBytes: 256 * 1024 * 1024,
+} as const;
+
 /** How much each organization has used (a JetStream KV bucket, one entry for each). */
 export const quotaBucket = {
   bucket: "QUOTA",

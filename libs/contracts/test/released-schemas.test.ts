@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import {
   type Checked,
+  checkAuditRecorded,
   checkCompleteEntry,
   checkEdgeLease,
   checkEdgeReport,
@@ -29,6 +30,7 @@ import { sampleMessages } from "./sample-messages.ts";
 type Reader = (message: unknown) => Checked<unknown>;
 
 const readers: Readonly<Record<string, Reader>> = {
+  "audit-recorded": checkAuditRecorded,
   "edge-report": checkEdgeReport,
   "flag-event": checkFlagEvent,
   "schedule-due": checkScheduleDue,

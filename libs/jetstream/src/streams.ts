@@ -1,4 +1,5 @@
 import {
+  auditStream,
   completeKey,
   flagEventsStream,
   leasesBucket,
@@ -179,6 +180,23 @@ export async function ensureUsage(manager: JetStreamManager, replicas: number): 
   });
 }
 
+/**
+ * Creates the queue of changes for the audit log unless it exists. A full queue rejects messages, which wait in the
+ * outboxes of their services.
+ */
+export async function ensureAudit(manager: JetStreamManager, replicas: number): Promise<void> {
+  await ensureStream(manager, {
+    name: auditStream.name,
+    subjects: [auditStream.recorded.subject],
+    retention: RetentionPolicy.Workqueue,
+    storage: StorageType.File,
+    discard: DiscardPolicy.New,
+    max_bytes: auditStream.maxBytes,
+    duplicate_window: nanos(auditStream.duplicateWindowMs),
+    num_replicas: replicas,
+  });
+}
+
 /** Makes the bucket of used months, unless it is there. */
 export async function ensureQuota(manager: JetStreamManager, replicas: number): Promise<void> {
   await ensureStream(manager, bucketOf(quotaBucket, replicas));
@@ -206,13 +224,14 @@ export async function ensureStreams(
 ): Promise<readonly string[]> {
   await Promise.all([
     ensureFlagEvents(manager, replicas, flagEventsMaxBytes),
+    ensureAudit(manager, replicas),
     ensureSchedule(manager, replicas),
     ensureSetAside(manager, replicas),
     ensureUsage(manager, replicas),
     ensureQuota(manager, replicas),
     ensureLeases(manager, replicas),
   ]);
-  return [flagEventsStream, scheduleStream, setAsideStream, usageStream]
+  return [flagEventsStream, auditStream, scheduleStream, setAsideStream, usageStream]
     .map(({ name }) => name)
     .concat(quotaBucket.streamName, leasesBucket.streamName);
 }

@@ -1,4 +1,5 @@
 import {
+  auditStream,
   flagEventsStream,
   inboxPrefixOf,
   leasesBucket,
@@ -113,7 +114,9 @@ describe("a NATS user", () => {
     [scheduleStream.resolved.subject, ["management"]],
     [usageStream.recorded.subject, ["sdk-edge"]],
     [usageStream.lastSeen.subject, everyLastSeen],
+    [auditStream.recorded.subject, ["scheduler", "webhook-dispatcher"]],
     ["edge.report", ["sdk-edge"]],
+    ["set_aside.audit.recorded", ["management"]],
     ["set_aside.flag.toggled", ["webhook-dispatcher"]],
     ["set_aside.usage.recorded", ["usage-metering"]],
     ["set_aside.schedule.due", ["management"]],
@@ -126,6 +129,7 @@ describe("a NATS user", () => {
     [`$JS.ACK.${usageStream.name}.usage-metering.1.1.1.1.0`, ["usage-metering"]],
     [`$JS.ACK._.hash.${usageStream.name}.usage-metering.1.1.1.1.0.x`, ["usage-metering"]],
     [`$JS.ACK.${usageStream.name}.management.1.1.1.1.0`, ["management"]],
+    [`$JS.ACK.${auditStream.name}.management.1.1.1.1.0`, ["management"]],
     [`$JS.ACK.${scheduleStream.name}.management.1.1.1.1.0`, ["management"]],
     [`$JS.ACK.${scheduleStream.name}.scheduler.1.1.1.1.0`, ["scheduler"]],
     [`$JS.ACK.${flagEventsStream.name}.webhook-dispatcher.1.1.1.1.0`, ["webhook-dispatcher"]],
@@ -142,6 +146,7 @@ describe("a NATS user", () => {
     ["$JS.ACK.>", []],
     ["$JS.API.>", []],
     ["usage.recorded", []],
+    ["audit.recorded", []],
     ["edge.report", ["management"]],
   ])("subscribes to %s only as %j", async (subject, subscribers) => {
     expect(await subscribersTo(subject)).toEqual(subscribers);

@@ -9,6 +9,7 @@ import {
 import { keysAndPlacesFilter, type PlanLimits } from "@halyard/contracts";
 import {
   apiTimeoutMs,
+  type Consumption,
   connectNats,
   createQueueMetrics,
   type FollowedSnapshot,
@@ -24,6 +25,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
+import { consumeAudit } from "./audit/consume-audit.ts";
 import { type FollowedEdges, followEdges } from "./edges/follow-edges.ts";
 import { createLiveEdges } from "./edges/live-edges.ts";
 import { createEffectMetrics } from "./outbox/effect-metrics.ts";
@@ -87,7 +89,7 @@ export function startBrokerSide(options: {
   const { problem, onProblem } = trackProblem();
   let relay: Relay | undefined;
   let followed: FollowedSnapshot | undefined;
-  let dueChanges: { isRunning(): boolean } | undefined;
+  let dueChanges: Consumption | undefined;
   let stopWorking = async () => {};
   const isConnected = () => connection !== undefined && watchConnection(connection).isConnected();
   const wakeRelay = () => (relay?.isLeading() ? relay.wake() : hintLeader());
@@ -114,17 +116,17 @@ export function startBrokerSide(options: {
     });
     followed = followKeys(connection, options.directory, logger);
     const queueMetrics = createQueueMetrics(options.metrics);
-    const consuming = startDueChanges({ ...options, broker, wakeRelay, queueMetrics });
-    const lastSeen = consumeLastSeen({ ...broker, sql, metrics: queueMetrics });
+    dueChanges = startDueChanges({ ...options, broker, wakeRelay, queueMetrics });
+    const queue = { ...broker, metrics: queueMetrics };
     const telling = tellLastUsed({
       ...broker,
       lastUsed: options.lastUsed,
       monotonicMs: () => performance.now(),
     });
-    dueChanges = consuming;
+    const working = [dueChanges, consumeLastSeen(queue), consumeAudit(queue), telling, streams];
     stopWorking = async () => {
       // First, because the relay still carries what is being made.
-      await Promise.all([consuming, lastSeen, telling, streams].map((each) => each.stop()));
+      await Promise.all(working.map((each) => each.stop()));
       await followed?.stop();
       await relay?.stop();
       followedEdges?.stop();

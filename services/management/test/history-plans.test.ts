@@ -82,7 +82,10 @@ const ofHistory: [string, Work][] = [
 const ofChanges: [string, Work][] = [
   ["a page", (tx) => listChanges(tx, { projectId, organizationId }, page)],
   ["a page of a flag", (tx) => listChanges(tx, { projectId, organizationId, flagId }, page)],
-  ["a page of an environment", (tx) => listChanges(tx, { projectId, organizationId, environmentId }, page)],
+  [
+    "a page of an environment",
+    (tx) => listChanges(tx, { projectId, organizationId, environmentId }, page),
+  ],
   ["the place of a change", (tx) => findChangeSequence(tx, ids, ids.changeId)],
 ];
 

@@ -1,4 +1,10 @@
-import { flagEventsStream, leasesBucket, quotaBucket, usageStream } from "@halyard/contracts";
+import {
+  auditStream,
+  flagEventsStream,
+  leasesBucket,
+  quotaBucket,
+  usageStream,
+} from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
@@ -24,6 +30,7 @@ describe("management, as the only service that may create streams", () => {
     leasesBucket.streamName,
     quotaBucket.streamName,
     usageStream.name,
+    auditStream.name,
     flagEventsStream.name,
   ])("creates %s again after it was deleted", async (name) => {
     const before = await eventually(() => manager.streams.info(name));

@@ -103,7 +103,12 @@ async function committed<T extends object>(
 
 const createFlag = (key = "checkout") =>
   committed<FlagAndState>((write) =>
-    changes.create(write, ids, { userId: ids.userId, apiKeyId: null }, { key, name: "A flag", enabled: true }),
+    changes.create(
+      write,
+      ids,
+      { userId: ids.userId, apiKeyId: null },
+      { key, name: "A flag", enabled: true },
+    ),
   );
 
 const requestFor = (flagId: string) =>

@@ -1,4 +1,5 @@
 import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { startPublishingAudit } from "@halyard/audit-outbox";
 import { scheduleStream } from "@halyard/contracts";
 import {
   apiTimeoutMs,
@@ -112,7 +113,8 @@ export function startBrokerSide(options: {
       logger,
     });
     const telling = tellLastUsed({ ...options, client, monotonicMs: () => performance.now() });
-    return [telling.stop, followed.stop, answers.stop, lost.stop, dispatcher.stop];
+    const audit = startPublishingAudit({ sql, client, logger });
+    return [audit.stop, telling.stop, followed.stop, answers.stop, lost.stop, dispatcher.stop];
   });
 
   return {

@@ -349,3 +349,45 @@ describe("the list of schedules", () => {
     expect(schedules.map(({ id }: { id: string }) => id)).toEqual([body.id]);
   });
 });
+
+describe("the outbox for the audit log", () => {
+  it("contains each schedule that is set, replaced or cleared, with the user and the key", async () => {
+    const flag = await newFlag();
+    const [first, second] = [inHours(1), inHours(2)];
+    const headers = { "idempotency-key": uuidv4() };
+    const set = () =>
+      replica.call(flag.path, {
+        method: "POST",
+        key: tenant.serverKey,
+        body: { enable_at: first },
+        headers,
+      });
+    const { id } = (await set()).body;
+    await set();
+    const next = (await post(flag.path, { disable_at: second }, tenant.colleagueKey)).body;
+    await remove(flag.path);
+    await remove(flag.path);
+
+    const rows = await scheduler.admin`
+      select message from audit_outbox where message ->> 'flag_id' = ${flag.flagId} order by id`;
+    const place = {
+      organization_id: tenant.organizationId,
+      project_id: tenant.projectId,
+      environment_id: flag.environmentId,
+      service: "scheduler",
+      webhook_id: null,
+    };
+    const byUser = { user_id: tenant.userId, api_key_id: tenant.serverKey.slice(3, 19) };
+    const byColleague = {
+      user_id: tenant.colleagueId,
+      api_key_id: tenant.colleagueKey.slice(3, 19),
+    };
+    const before = { schedule_id: id, enable_at: first, disable_at: null };
+    const after = { schedule_id: next.id, enable_at: null, disable_at: second };
+    expect(rows.map(({ message }) => message)).toMatchObject([
+      { ...place, ...byUser, action: "schedule_set", before: null, after: before },
+      { ...place, ...byColleague, action: "schedule_replaced", before, after },
+      { ...place, ...byUser, action: "schedule_cleared", before: after, after: null },
+    ]);
+  });
+});

@@ -1,4 +1,5 @@
 import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { startPublishingAudit } from "@halyard/audit-outbox";
 import { connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
@@ -53,12 +54,14 @@ export function startBrokerSide(options: {
     const events = consumeEvents({ ...options, connection });
     isCurrent = followed.isCurrent;
     isConsuming = events.isRunning;
+    const client = jetstream(connection);
     const telling = tellLastUsed({
       ...options,
-      client: jetstream(connection),
+      client,
       monotonicMs: () => performance.now(),
     });
-    return [telling.stop, followed.stop, events.stop];
+    const audit = startPublishingAudit({ ...options, client });
+    return [audit.stop, telling.stop, followed.stop, events.stop];
   });
 
   return {

@@ -1,8 +1,8 @@
-import { type FlagEvent, usageStream } from "@halyard/contracts";
-import { ensureFlagEvents, ensureUsage } from "@halyard/jetstream";
+import { type AuditRecorded, auditStream, type FlagEvent, usageStream } from "@halyard/contracts";
+import { ensureAudit, ensureFlagEvents, ensureUsage } from "@halyard/jetstream";
 import { call, eventually, type ServiceProcess, startServiceProcess } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
 import { type Dispatcher, openDispatcher, secretKey, type Tenant } from "./dispatcher-fixture.ts";
@@ -188,6 +188,43 @@ describe("given keys that are used", () => {
       await connection.close();
     }
   });
+});
+
+describe("given a process that is killed between the commit of a change and its publication", () => {
+  it("publishes the change once, from the next process", async () => {
+    // Without its stream, nothing can be published.
+    const killed = await start();
+    const webhook = await newWebhook(killed);
+    await killed.kill();
+    const connection = await connect({ servers: dispatcher.natsUrl });
+    try {
+      const manager = await jetstreamManager(connection);
+      await ensureAudit(manager, 1);
+      const next = await start();
+      const outbox = () => dispatcher.admin`select from audit_outbox`;
+      await eventually(async () => (await outbox()).length === 0);
+      const witness = await newWebhook(next);
+      await eventually(async () => (await outbox()).length === 0);
+      const published = await stored(manager);
+      for (const path of [webhook, witness])
+        expect(published.filter(({ webhook_id }) => path.endsWith(webhook_id ?? ""))).toHaveLength(
+          1,
+        );
+    } finally {
+      await connection.close();
+    }
+  });
+
+  async function stored(manager: JetStreamManager): Promise<AuditRecorded[]> {
+    const { state } = await manager.streams.info(auditStream.name);
+    const sequences = Array.from({ length: state.messages }, (_, index) => state.first_seq + index);
+    return Promise.all(
+      sequences.map(async (seq) => {
+        const message = await manager.streams.getMessage(auditStream.name, { seq });
+        return message?.json() as AuditRecorded;
+      }),
+    );
+  }
 });
 
 describe("private targets", () => {

@@ -622,3 +622,55 @@ describe("who may", () => {
     expect((await get(path)).body).toEqual(webhook.body);
   });
 });
+
+describe("the outbox for the audit log", () => {
+  const of = (webhookId: string) => dispatcher.admin`
+    select message from audit_outbox where message ->> 'webhook_id' = ${webhookId} order by id`;
+
+  it("contains each change, with the user, the key and a masked URL", async () => {
+    const secretUrl = "https://hooks.example.com/services/T00/B11/token?key=hush";
+    const { path, body } = await newWebhook({ url: secretUrl, secret: "whisper" });
+    const movedUrl = "https://hooks.example.com/services/T00/B11/other/";
+    await patch(path, { url: movedUrl, secret: "murmur" }, tenant.otherServerKey);
+    await patch(path, { name: body.name });
+    expect((await patch(path, { url: "nowhere" })).status).toBe(400);
+    await remove(path);
+
+    const messages = (await of(body.id)).map(({ message }) => message);
+    const masked = {
+      name: body.name,
+      url: "https://hooks.example.com/***/***/***/***",
+      events: body.events,
+      enabled: true,
+      has_secret: true,
+    };
+    const moved = { ...masked, url: "https://hooks.example.com/***/***/***/***/" };
+    const off = { ...moved, enabled: false };
+    const [first, second] = [tenant.serverKey, tenant.otherServerKey].map((key) => ({
+      organization_id: tenant.organizationId,
+      project_id: tenant.projectId,
+      service: "webhook-dispatcher",
+      user_id: tenant.userId,
+      api_key_id: key.slice(3, 19),
+      flag_id: null,
+      environment_id: null,
+    }));
+    expect(messages).toMatchObject([
+      { ...first, action: "webhook_created", before: null, after: masked },
+      {
+        ...second,
+        action: "webhook_changed",
+        before: masked,
+        after: { ...moved, changed_fields: ["url", "secret"] },
+      },
+      {
+        ...first,
+        action: "webhook_changed",
+        before: moved,
+        after: { ...off, changed_fields: ["enabled"] },
+      },
+      { ...first, action: "webhook_deleted", before: off, after: null },
+    ]);
+    expect(JSON.stringify(messages)).not.toMatch(/T00|B11|token|hush|whisper|murmur/);
+  });
+});

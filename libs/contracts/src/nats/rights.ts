@@ -2,6 +2,7 @@ import { edgeReports } from "../edge-reports.ts";
 import { completeKey, keysAndPlacesFilter } from "../snapshot.ts";
 import { leaseKey } from "../stream-leases.ts";
 import {
+  auditStream,
   flagEventsStream,
   leasesBucket,
   quotaBucket,
@@ -98,6 +99,7 @@ const lastSeen = sendsWhereFewWait(usageStream.name, usageStream.lastSeen);
 
 const allStreams = [
   flagEventsStream.name,
+  auditStream.name,
   scheduleStream.name,
   setAsideStream.name,
   usageStream.name,
@@ -123,6 +125,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...reads(flagEventsStream.name),
     ...consumesQueue(scheduleStream.name, scheduleStream.due),
     scheduleStream.resolved.subject,
+    ...consumesQueue(auditStream.name, auditStream.recorded),
     ...consumesQueue(usageStream.name, usageStream.lastSeen),
     ...lastSeen,
   ],
@@ -130,6 +133,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...readsSnapshot(),
     ...sendsWhereFewWait(scheduleStream.name, scheduleStream.due),
     ...consumesQueue(scheduleStream.name, scheduleStream.resolved),
+    auditStream.recorded.subject,
     ...lastSeen,
   ],
   "sdk-edge": [
@@ -150,6 +154,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
       [],
       flagEventsStream.subjects,
     ),
+    auditStream.recorded.subject,
     ...lastSeen,
   ],
   "usage-metering": [

@@ -9,7 +9,7 @@ const nilId = "00000000-0000-0000-0000-000000000000";
 
 export const operatorActor: Actor = { id: nilId, email: "operator" };
 
-/** The actor of a change that a service made by itself. */
+/** Returns the actor of a change that no user requested. */
 export const serviceActor = (name: string): Actor => ({ id: nilId, email: name });
 
 /** The user of the API key and the key itself, or the operator. */

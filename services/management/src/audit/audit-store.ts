@@ -1,4 +1,4 @@
-import type { Json, Transaction } from "@halyard/postgres";
+import type { Json, Sql, Transaction } from "@halyard/postgres";
 import type { AuditEntry } from "./audit-entry.ts";
 
 /**
@@ -6,7 +6,7 @@ import type { AuditEntry } from "./audit-entry.ts";
  * id exists is skipped.
  */
 export async function insertAuditEntries(
-  tx: Transaction,
+  tx: Sql | Transaction,
   entries: readonly AuditEntry[],
 ): Promise<number> {
   if (entries.length === 0) return 0;

@@ -34,8 +34,7 @@ export function registerChangeRoutes(
 
       const log = { projectId, organizationId };
       const { limit = usualLimit, cursor } = query;
-      const beforeSequence =
-        cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
+      const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
       if (beforeSequence === undefined)
         return refuse(
           "VALIDATION_001",

@@ -9,10 +9,10 @@ export type Occasion = Attribution & {
 /** The actor of a change, and the API key used; null for the operator and for scheduled changes. */
 export type Attribution = { actor: Actor; apiKeyId: string | null };
 
-/** The user to whom a change is attributed, before the e-mail address is read. */
+/** The author of a change, whose e-mail address is not read yet. */
 export type Author = { userId: string; apiKeyId: string | null };
 
-/** The user to whom a change is attributed. */
+/** The author of a change. */
 export type Actor = { id: string; email: string };
 
 export type Cause = "manual" | "scheduled" | "rollback";

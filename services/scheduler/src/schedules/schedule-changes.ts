@@ -1,10 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { writeAudit } from "@halyard/audit-outbox";
 import type { SetSchedule } from "@halyard/contracts";
 import { unlessRefused } from "@halyard/idempotency";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { type Answer, isRefusal, type Refusal, refuse } from "@halyard/service";
 import { decideSchedule } from "./decide-schedule.ts";
 import type { Schedule, SchedulePlace } from "./schedule.ts";
+import { type Author, scheduleAudit } from "./schedule-audit.ts";
 import { readPresentTime, replaceOpen } from "./schedule-store.ts";
 
 /**
@@ -19,13 +21,13 @@ export type ScheduleChanges = {
    */
   set(
     place: SchedulePlace | Refusal,
-    wish: { userId: string; request: SetSchedule },
+    wish: { author: Author; request: SetSchedule },
     answering: (
       tx: Transaction,
       make: () => Promise<Schedule | Refusal>,
     ) => Promise<Answer | Refusal>,
   ): Promise<Answer | Refusal>;
-  clear(place: SchedulePlace, userId: string): Promise<"cleared" | Refusal>;
+  clear(place: SchedulePlace, author: Author): Promise<"cleared" | Refusal>;
 };
 
 /** How long a change that is under way is waited for; a healthy system takes milliseconds. */
@@ -80,7 +82,8 @@ export function createScheduleChanges(options: {
   }
 
   return {
-    async set(place, { userId, request }, answering) {
+    async set(place, { author, request }, answering) {
+      const { userId } = author;
       const now = await readPresentTime(sql);
       const schedule = isRefusal(place)
         ? place
@@ -89,17 +92,29 @@ export function createScheduleChanges(options: {
         answering(tx, async () => {
           if (isRefusal(schedule)) return schedule;
           const replaced = await replaceOpen(tx, schedule, { next: schedule, userId });
-          return replaced === "under way" ? stillUnderWay : schedule;
+          if (replaced === "under way") return stillUnderWay;
+          const change = { before: replaced.cancelled, after: schedule };
+          await writeAudit(
+            tx,
+            scheduleAudit(schedule, change, { author, id: newId(now), at: now }),
+          );
+          return schedule;
         }),
       );
       if (!isRefusal(answered) && !isRefusal(schedule)) onSet(schedule);
       return answered;
     },
 
-    async clear(place, userId) {
+    async clear(place, author) {
+      const { userId } = author;
+      const now = await readPresentTime(sql);
       const done = await whenNothingIsUnderWay(async (tx) => {
         const replaced = await replaceOpen(tx, place, { next: undefined, userId });
-        return replaced === "under way" ? stillUnderWay : { cleared: true };
+        if (replaced === "under way") return stillUnderWay;
+        const change = { before: replaced.cancelled, after: null };
+        if (change.before !== null)
+          await writeAudit(tx, scheduleAudit(place, change, { author, id: newId(now), at: now }));
+        return { cleared: true };
       });
       return isRefusal(done) ? done : "cleared";
     },

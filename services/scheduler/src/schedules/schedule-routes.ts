@@ -19,6 +19,7 @@ import {
 } from "@halyard/service";
 import type { FindFlag } from "../directory/flag-directory.ts";
 import type { SchedulePlace } from "./schedule.ts";
+import type { Author } from "./schedule-audit.ts";
 import type { ScheduleChanges } from "./schedule-changes.ts";
 import { scheduleResource } from "./schedule-resource.ts";
 import { findLatest, listSchedules } from "./schedule-store.ts";
@@ -61,7 +62,7 @@ export function registerScheduleRoutes(
       if (isRefusal(place) && request.idempotencyKey === undefined) return place;
       const { operationId } = contract.setSchedule;
       const asked = { caller: key.id, operationId, params, body, request };
-      return changes.set(place, { userId: key.userId, request: body }, (tx, make) =>
+      return changes.set(place, { author: authorOf(key), request: body }, (tx, make) =>
         answerOnce(tx, asked, async () => {
           const schedule = await make();
           if (isRefusal(schedule)) return schedule;
@@ -91,7 +92,7 @@ export function registerScheduleRoutes(
     handle: async ({ params }, key) => {
       const place = await placeOf(key, params);
       if (isRefusal(place)) return place;
-      const cleared = await changes.clear(place, key.userId);
+      const cleared = await changes.clear(place, authorOf(key));
       return cleared === "cleared" ? answer.noContent() : cleared;
     },
   });
@@ -121,4 +122,8 @@ export function registerScheduleRoutes(
       });
     },
   });
+}
+
+function authorOf(key: DirectoryKey): Author {
+  return { userId: key.userId, apiKeyId: key.id };
 }

@@ -1,6 +1,7 @@
 import type { ScheduleState } from "@halyard/contracts";
 import type { Json, Sql, Transaction } from "@halyard/postgres";
 import type { ChangeState, Schedule, ScheduledChange, SchedulePlace } from "./schedule.ts";
+import type { ScheduleTimes } from "./schedule-audit.ts";
 
 /** Schedules in PostgreSQL, as people set, clear and read them. */
 type Place = Pick<SchedulePlace, "flagId" | "environmentId">;
@@ -15,12 +16,13 @@ export async function readPresentTime(sql: Sql): Promise<Date> {
  * Cancels what is open for a flag in an environment and puts the next schedule, if any, in its place,
  * all at once. Does nothing when a change is under way: the caller waits for its end and tries again,
  * in another transaction. So when it has replaced, nothing of what was there before can happen any more.
+ * Returns the schedule that was cancelled; null if nothing was open.
  */
 export async function replaceOpen(
   tx: Transaction,
   place: Place,
   { next, userId }: { next: Schedule | undefined; userId: string },
-): Promise<"replaced" | "under way"> {
+): Promise<{ cancelled: ScheduleTimes | null } | "under way"> {
   // Two that replace at once would both find nothing to wait for.
   await tx`
     select pg_advisory_xact_lock(hashtextextended(${`${place.flagId}.${place.environmentId}`}, 0))`;
@@ -32,22 +34,25 @@ export async function replaceOpen(
     order by due_at
     for update`;
   if (open.some(({ state }) => state === "sent")) return "under way";
-  if (open.length > 0) await cancel(tx, open, userId);
+  const cancelled = open.length > 0 ? await cancel(tx, open, userId) : null;
   if (next !== undefined) await insertSchedule(tx, next);
-  return "replaced";
+  return { cancelled };
 }
 
 async function cancel(
   tx: Transaction,
   open: readonly { id: string; scheduleId: string }[],
   userId: string,
-): Promise<void> {
+): Promise<ScheduleTimes | null> {
   await tx`
     update scheduled_changes set state = 'cancelled'
     where id = any(${open.map(({ id }) => id)}::uuid[])`;
-  await tx`
+  // Changes of a single schedule are open, because each new schedule replaces the one before.
+  const [schedule] = await tx<ScheduleTimes[]>`
     update schedules set status = 'cancelled', finished_at = present_time(), cancelled_by = ${userId}
-    where id = any(${open.map(({ scheduleId }) => scheduleId)}::uuid[])`;
+    where id = any(${open.map(({ scheduleId }) => scheduleId)}::uuid[])
+    returning id, enable_at as "enableAt", disable_at as "disableAt"`;
+  return schedule ?? null;
 }
 
 async function insertSchedule(tx: Transaction, schedule: Schedule): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Sql, Transaction } from "@halyard/postgres";
+import { v7 as uuidv7 } from "uuid";
 import { type Attempt, attemptsKept } from "../deliveries/delivery.ts";
 import { pokeLanes } from "../deliveries/lanes.ts";
 import { disableWebhook } from "../webhooks/webhook-store.ts";
@@ -36,7 +37,12 @@ export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Record
     const moved = await moveDelivery(tx, made, next);
     const isKept = await keepAttempt(tx, made);
     if (moved === undefined) return isKept ? await countLate(tx, made) : { status: next.status };
-    if (mayBeGone && moved.goneOnly) await disableWebhook(tx, webhook.id, made.attempt.attemptedAt);
+    if (mayBeGone && moved.goneOnly)
+      await disableWebhook(tx, webhook.id, {
+        author: "webhook-dispatcher",
+        newId: uuidv7,
+        now: made.attempt.attemptedAt,
+      });
     await tx`
       update lanes set slow = ${made.slow}
       where webhook_id = ${webhook.id} and slow <> ${made.slow}`;

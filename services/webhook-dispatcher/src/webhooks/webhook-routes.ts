@@ -1,4 +1,4 @@
-import type { AuthenticateServerKey } from "@halyard/api-keys";
+import type { AuthenticateServerKey, DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { type AnswerOnce, unlessRefused } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
@@ -8,6 +8,7 @@ import type { SecretBox } from "../secrets/secret-box.ts";
 import type { TargetRules } from "../targets/target.ts";
 import { decideCreate, decideUpdate } from "./decide-webhook.ts";
 import { createPresentSecret } from "./present-secret.ts";
+import type { AuditContext } from "./webhook-audit.ts";
 import { checkMayUseWebhooks, noSuchWebhook, placeOf } from "./webhook-place.ts";
 import { webhookResource } from "./webhook-resource.ts";
 import {
@@ -64,6 +65,7 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
 
 function registerCreate(app: App, options: WebhookRoutesOptions): void {
   const { sql, secrets, rules, newId, now, answerOnce, authenticate } = options;
+  const auditOf = auditContext(options);
 
   registerRoute(app, contract.createWebhook, {
     authenticate,
@@ -83,7 +85,9 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
         answerOnce(tx, asked, async () => {
           const place = { id: newId(), organizationId, projectId };
           const decided = decideCreate(place, body, { rules, secrets, now: now() });
-          const webhook = isRefusal(decided) ? decided : await insertWebhook(tx, decided);
+          const webhook = isRefusal(decided)
+            ? decided
+            : await insertWebhook(tx, decided, auditOf(key));
           if (isRefusal(webhook)) return webhook;
           const location = `/api/v1/projects/${projectId}/webhooks/${webhook.id}`;
           return answer.created(location, webhookResource(webhook));
@@ -96,14 +100,18 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
 function registerChanges(app: App, options: WebhookRoutesOptions): void {
   const { sql, secrets, rules, now, authenticate, logger } = options;
   const presentSecret = createPresentSecret(secrets, logger);
+  const auditOf = auditContext(options);
 
   registerRoute(app, contract.updateWebhook, {
     authenticate,
     handle: async ({ params, body }, key) => {
       const place = placeOf(key, params);
       if (isRefusal(place)) return place;
-      const webhook = await changeWebhook(sql, place, (present) =>
-        decideUpdate(present, body, { rules, secrets, now: now(), presentSecret }),
+      const webhook = await changeWebhook(
+        sql,
+        place,
+        (present) => decideUpdate(present, body, { rules, secrets, now: now(), presentSecret }),
+        auditOf(key),
       );
       if (webhook === undefined) return noSuchWebhook;
       return isRefusal(webhook) ? webhook : answer.ok(webhookResource(webhook));
@@ -115,8 +123,17 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
     handle: async ({ params }, key) => {
       const place = placeOf(key, params);
       if (isRefusal(place)) return place;
-      return (await deleteWebhook(sql, place, now())) ? answer.noContent() : noSuchWebhook;
+      const deleted = await deleteWebhook(sql, place, auditOf(key));
+      return deleted ? answer.noContent() : noSuchWebhook;
     },
+  });
+}
+
+function auditContext({ newId, now }: WebhookRoutesOptions) {
+  return (key: DirectoryKey): AuditContext => ({
+    author: { userId: key.userId, apiKeyId: key.id },
+    newId,
+    now: now(),
   });
 }
 

@@ -1,7 +1,9 @@
+import { writeAudit } from "@halyard/audit-outbox";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { cancelAll, cancelBatch, cancelSome } from "../deliveries/cancel-deliveries.ts";
 import type { Webhook } from "./webhook.ts";
+import { type AuditContext, webhookAudit } from "./webhook-audit.ts";
 
 /**
  * Webhooks in PostgreSQL. Whoever switches one off or deletes it first takes its row and then cancels
@@ -16,7 +18,11 @@ export const webhooksPerProject = 100;
 
 type Place = { projectId: string; webhookId: string };
 
-export async function insertWebhook(tx: Transaction, webhook: Webhook): Promise<Webhook | Refusal> {
+export async function insertWebhook(
+  tx: Transaction,
+  webhook: Webhook,
+  audit: AuditContext,
+): Promise<Webhook | Refusal> {
   await lockNames(tx, webhook.projectId);
   const refusal = (await checkCount(tx, webhook)) ?? (await checkName(tx, webhook));
   if (refusal !== undefined) return refusal;
@@ -32,6 +38,7 @@ export async function insertWebhook(tx: Transaction, webhook: Webhook): Promise<
   await tx`
     insert into lanes (webhook_id, organization_id)
     values (${webhook.id}, ${webhook.organizationId})`;
+  await writeAudit(tx, webhookAudit(null, webhook, audit));
   return webhook;
 }
 
@@ -43,9 +50,10 @@ export async function changeWebhook(
   sql: Sql,
   place: Place,
   decide: (webhook: Webhook) => Webhook | Refusal,
+  audit: AuditContext,
 ): Promise<Webhook | Refusal | undefined> {
   await clearBeforeSwitchingOn(sql, place, decide);
-  const webhook = await replaceWebhook(sql, place, decide);
+  const webhook = await replaceWebhook(sql, place, decide, audit);
   // Also when it was off before: whoever asks again may do so because the first time was not finished.
   if (webhook !== undefined && !isRefusal(webhook) && !webhook.enabled)
     await cancelSome(sql, webhook.id);
@@ -68,6 +76,7 @@ async function replaceWebhook(
   sql: Sql,
   place: Place,
   decide: (webhook: Webhook) => Webhook | Refusal,
+  audit: AuditContext,
 ): Promise<Webhook | Refusal | undefined> {
   return inTransaction(sql, async (tx) => {
     await lockNames(tx, place.projectId);
@@ -80,6 +89,7 @@ async function replaceWebhook(
     // What is left of before must not come back to life. Mostly nothing: it was cancelled before this.
     if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
     await updateWebhook(tx, next);
+    await writeAudit(tx, webhookAudit(webhook, next, audit));
     if (webhook.enabled && !next.enabled) await cancelBatch(tx, next.id);
     return next;
   });
@@ -102,10 +112,19 @@ async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<void> {
  * Switches a webhook off that its target does not want any more. What is open is cancelled; of a large
  * backlog the rest a little later.
  */
-export async function disableWebhook(tx: Transaction, webhookId: string, at: Date): Promise<void> {
-  await tx`
-    update webhooks set enabled = false, updated_at = greatest(updated_at, ${at})
-    where id = ${webhookId} and enabled`;
+export async function disableWebhook(
+  tx: Transaction,
+  webhookId: string,
+  audit: AuditContext,
+): Promise<void> {
+  const [row] = await tx<Row[]>`
+    update webhooks set enabled = false, updated_at = greatest(updated_at, ${audit.now})
+    where id = ${webhookId} and enabled
+    returning ${columns(tx)}`;
+  if (row !== undefined) {
+    const disabled = webhookOf(row);
+    await writeAudit(tx, webhookAudit({ ...disabled, enabled: true }, disabled, audit));
+  }
   await cancelBatch(tx, webhookId);
 }
 
@@ -113,16 +132,18 @@ export async function disableWebhook(tx: Transaction, webhookId: string, at: Dat
  * Answers whether there was one. It is switched off first, so that a large backlog is cancelled while
  * nothing is added to it. Its deliveries stay until they are cleaned up; nobody sees them.
  */
-export async function deleteWebhook(sql: Sql, place: Place, at: Date): Promise<boolean> {
-  const off = await changeWebhook(sql, place, (webhook) =>
-    webhook.enabled ? { ...webhook, enabled: false, updatedAt: at } : webhook,
-  );
+export async function deleteWebhook(sql: Sql, place: Place, audit: AuditContext): Promise<boolean> {
+  const switchOff = (webhook: Webhook) =>
+    webhook.enabled ? { ...webhook, enabled: false, updatedAt: audit.now } : webhook;
+  const off = await changeWebhook(sql, place, switchOff, audit);
   if (off === undefined) return false;
   await cancelAll(sql, place.webhookId);
   return inTransaction(sql, async (tx) => {
-    const deleted = await tx`
-      delete from webhooks where id = ${place.webhookId} and project_id = ${place.projectId}`;
-    if (deleted.count === 0) return false;
+    const [deleted] = await tx<Row[]>`
+      delete from webhooks where id = ${place.webhookId} and project_id = ${place.projectId}
+      returning ${columns(tx)}`;
+    if (deleted === undefined) return false;
+    await writeAudit(tx, webhookAudit(webhookOf(deleted), null, audit));
     // What people have asked for. And whatever came if somebody has just switched it on again.
     await cancelAll(tx, place.webhookId);
     return true;

@@ -78,6 +78,18 @@ describe("a target that says that it is gone", () => {
     const webhook = await dispatch.newWebhook();
     await recordAttempt(sql, made(await claimed(webhook), 410, gone));
     expect(await isEnabled(webhook)).toBe(false);
+    const outbox = await dispatch.admin`
+      select message from audit_outbox where message ->> 'webhook_id' = ${webhook.id}`;
+    expect(outbox.map(({ message }) => message)).toMatchObject([
+      {
+        action: "webhook_changed",
+        service: "webhook-dispatcher",
+        user_id: null,
+        api_key_id: null,
+        before: { enabled: true },
+        after: { enabled: false, changed_fields: ["enabled"] },
+      },
+    ]);
   });
 
   it("but is not the webhook's any more leaves it on, and what waits for the new one", async () => {

@@ -80,11 +80,13 @@ describe("a webhook that is switched off", () => {
     await eventually(async () => (await waitingForLocks()) === 1);
     let isOff = false;
     const place = { projectId: webhook.projectId, webhookId: webhook.id };
-    const switchedOff = changeWebhook(sql, place, (found) => ({ ...found, enabled: false })).then(
-      () => {
-        isOff = true;
-      },
-    );
+    const switchedOff = changeWebhook(sql, place, (found) => ({ ...found, enabled: false }), {
+      author: "webhook-dispatcher",
+      newId: uuidv7,
+      now: new Date(),
+    }).then(() => {
+      isOff = true;
+    });
     await eventually(async () => isOff || (await waitingForLocks()) === 2);
     await releaseLane();
     await Promise.all([made, switchedOff]);

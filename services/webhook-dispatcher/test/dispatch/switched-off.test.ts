@@ -16,16 +16,19 @@ beforeAll(async () => {
 afterEach(() => dispatch.receiver.reset());
 afterAll(() => dispatch?.close());
 
+const audit = () => ({ author: "webhook-dispatcher", newId: uuidv7, now: new Date() }) as const;
+
 type Place = { id: string; projectId: string };
 const ways = {
   "switched off": ({ id, projectId }: Place) =>
-    changeWebhook(replica.sql, { projectId, webhookId: id }, (webhook) => ({
-      ...webhook,
-      enabled: false,
-      updatedAt: new Date(),
-    })),
+    changeWebhook(
+      replica.sql,
+      { projectId, webhookId: id },
+      (webhook) => ({ ...webhook, enabled: false, updatedAt: new Date() }),
+      audit(),
+    ),
   deleted: ({ id, projectId }: Place) =>
-    deleteWebhook(replica.sql, { projectId, webhookId: id }, new Date()),
+    deleteWebhook(replica.sql, { projectId, webhookId: id }, audit()),
 };
 
 describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {

@@ -1,0 +1,2 @@
+export * from "./publish-audit.ts";
+export * from "./write-audit.ts";

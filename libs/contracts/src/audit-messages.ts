@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { compileCheck } from "./json-schema.ts";
+
+/**
+ * `audit.recorded`: a change of a webhook or a schedule, for the project's audit log. The service that made the change
+ * writes the message in the transaction of the change.
+ */
+export const AuditRecorded = z.object({
+  /** The id of the entry in the audit log. A message that arrives again adds no second entry. */
+  id: z.uuid(),
+  organization_id: z.uuid(),
+  project_id: z.uuid(),
+  action: z.enum([
+    "webhook_created",
+    "webhook_changed",
+    "webhook_deleted",
+    "schedule_set",
+    "schedule_replaced",
+    "schedule_cleared",
+  ]),
+  /** The service that made the change. */
+  service: z.string().max(100),
+  /** The user of the API key; null where the service made the change by itself. */
+  user_id: z.uuid().nullable(),
+  /** The API key used for the change; null where the service made the change by itself. */
+  api_key_id: z.string().nullable(),
+  /** The webhook; null for a schedule. */
+  webhook_id: z.uuid().nullable(),
+  /** The flag and the environment of the schedule; null for a webhook. */
+  flag_id: z.uuid().nullable(),
+  environment_id: z.uuid().nullable(),
+  before: z.record(z.string(), z.unknown()).nullable(),
+  after: z.record(z.string(), z.unknown()).nullable(),
+  changed_at: z.string().meta({ format: "date-time" }),
+});
+export type AuditRecorded = z.infer<typeof AuditRecorded>;
+
+export const checkAuditRecorded = compileCheck(AuditRecorded);

@@ -1,0 +1,95 @@
+import { type AuditRecorded, auditStream, checkAuditRecorded } from "@halyard/contracts";
+import {
+  type Consumption,
+  consumeQueue,
+  isBrokerAway,
+  parseJson,
+  type QueueMessage,
+  type QueueMetrics,
+  type Verdict,
+} from "@halyard/jetstream";
+import { isOutage, type Sql } from "@halyard/postgres";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import { serviceActor } from "./attribution.ts";
+import { insertAuditEntries } from "./audit-store.ts";
+
+/** One at a time, so that the audit log has the order of the queue. */
+const concurrency = 1;
+
+/**
+ * Inserts the changes of webhooks and schedules into the audit log, each under the id of its message. A message that
+ * arrives again, after a crash or from two replicas, adds nothing.
+ */
+export function consumeAudit(options: {
+  connection: NatsConnection;
+  sql: Sql;
+  metrics: QueueMetrics;
+  logger: Logger;
+}): Consumption {
+  async function handle({ payload }: QueueMessage): Promise<Verdict> {
+    const recorded = checkAuditRecorded(parseJson(payload));
+    if (!recorded.ok) return { setAside: recorded.problem };
+    return insertRecorded(options.sql, recorded.value);
+  }
+
+  return consumeQueue({
+    ...options,
+    stream: auditStream.name,
+    consumer: auditStream.recorded.consumer,
+    subject: auditStream.recorded.subject,
+    concurrency,
+    handle,
+    isOutage: (error) => isOutage(error) || isBrokerAway(error),
+  });
+}
+
+async function insertRecorded(sql: Sql, message: AuditRecorded): Promise<Verdict> {
+  const known = await readKnown(sql, message);
+  if (!known.isOfOrganization) return { setAside: "There is no such project." };
+  const { user_id: userId } = message;
+  await insertAuditEntries(sql, [
+    {
+      id: message.id,
+      projectId: message.project_id,
+      environmentId: message.environment_id,
+      action: message.action,
+      cause: "manual",
+      actor: userId === null ? serviceActor(message.service) : { id: userId, email: known.email },
+      apiKeyId: message.api_key_id,
+      before: message.before,
+      after: message.after,
+      changedAt: new Date(message.changed_at),
+      ...(message.webhook_id !== null && { webhookId: message.webhook_id }),
+      ...(message.flag_id !== null && { flagId: message.flag_id }),
+      ...(known.flagKey !== null && { flagKey: known.flagKey }),
+    },
+  ]);
+  return "done";
+}
+
+/** The e-mail address is not part of the message. It is empty for a user who was deleted in the meantime. */
+type Known = { isOfOrganization: boolean; email: string; flagKey: string | null };
+
+async function readKnown(sql: Sql, message: AuditRecorded): Promise<Known> {
+  const { organization_id: organizationId, project_id: projectId, flag_id: flagId } = message;
+  const [known] = await sql<[Known]>`
+    select
+      exists (
+        select from projects where id = ${projectId} and organization_id = ${organizationId}
+      ) as "isOfOrganization",
+      coalesce(
+        (select email from users where id = ${message.user_id} and organization_id = ${organizationId}),
+        ''
+      ) as email,
+      coalesce(
+        (select key from flags where id = ${flagId} and project_id = ${projectId}),
+        (
+          select flag_key from changes
+          where project_id = ${projectId} and flag_id = ${flagId} and flag_key is not null
+          order by sequence desc
+          limit 1
+        )
+      ) as "flagKey"`;
+  return known;
+}
