@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createKeyDirectory, everyEntryIsGenuine, makeApiKey } from "@halyard/api-keys";
+import { createKeyDirectory, everyEntryIsGenuine, makeApiKey, passToKeys } from "@halyard/api-keys";
 import type { KeyEntry, Tombstone } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 
@@ -65,6 +65,28 @@ describe("given a directory that knows a key", () => {
     const { directory, key, id, entry } = directoryWithKey();
     expect(directory.apply({ organizationId: uuid, keyId: id }, revoked(2))).toBe(true);
     expect(directory.apply({ organizationId: uuid, keyId: id }, entry)).toBe(false);
+    expect(directory.verify(key, now)).toBeUndefined();
+  });
+
+  it("ends the key with its environment, also when a newer entry of the key arrives later", () => {
+    const { directory, key, id, entry } = directoryWithKey();
+    passToKeys(directory, {
+      address: { kind: "environment", organizationId: uuid, environmentId: uuid },
+      value: revoked(2),
+    });
+    expect(directory.verify(key, now)).toBeUndefined();
+    expect(directory.isLive(id, now)).toBe(false);
+    directory.apply({ organizationId: uuid, keyId: id }, { ...entry, version: 7 });
+    expect(directory.verify(key, now)).toBeUndefined();
+  });
+
+  it("ends the key when a whole snapshot contains the deletion of its environment", () => {
+    const { directory, key, id, entry } = directoryWithKey();
+    const read = directory.beginReplacing();
+    read.endEnvironment(uuid);
+    read.apply({ organizationId: uuid, keyId: id }, entry);
+    expect(directory.verify(key, now)).toBeDefined();
+    read.finish();
     expect(directory.verify(key, now)).toBeUndefined();
   });
 

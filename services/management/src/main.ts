@@ -125,6 +125,13 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: createReadiness(database, demoKeys, broker),
-    close: [database.close, demoKeys.stop, broker.stop, retention.stop, filling.stop, removing.stop],
+    close: [
+      database.close,
+      demoKeys.stop,
+      broker.stop,
+      retention.stop,
+      filling.stop,
+      removing.stop,
+    ],
   });
 });

@@ -1,8 +1,8 @@
+import { defaultPlans, entryKey } from "@halyard/contracts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { removedAtOnce, removeNextBatch } from "../src/deletion/remove-deleted.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { readFullState } from "../src/relay/full-state.ts";
-import { defaultPlans, entryKey } from "@halyard/contracts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { entriesOf, seedFlags, tenancyOf } from "./tenancy-fixture.ts";
 
@@ -261,7 +261,9 @@ describe("given a deleted user", () => {
     await remove(userPath(place));
     const users = `${organizationPath(place)}/users`;
     expect((await call(users, "POST", { body: { email } })).status).toBe(201);
-    const created = (await audit(place)).find(({ action }: { action: string }) => action === "created");
+    const created = (await audit(place)).find(
+      ({ action }: { action: string }) => action === "created",
+    );
     expect(created.actor).toEqual({ id: place.userId, email });
   });
 

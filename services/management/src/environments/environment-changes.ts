@@ -73,8 +73,7 @@ export function createEnvironmentChanges(options: {
       const decision = decideCreateEnvironment({ project, environmentCount }, request, occasion);
       if (isRefusal(decision)) return decision;
       const { environment } = decision;
-      if (!(await insertEnvironments(tx, [environment])))
-        return nameTaken(request.name);
+      if (!(await insertEnvironments(tx, [environment]))) return nameTaken(request.name);
       await insertAuditEntries(tx, decision.audit);
       write.publish(decision.messages);
       const { organizationId } = project;

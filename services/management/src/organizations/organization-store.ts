@@ -38,10 +38,7 @@ export async function lockOrganization(
 }
 
 /** Reads an organization to delete it. No user or project is added before the transaction ends. */
-export async function lockToDelete(
-  tx: Transaction,
-  id: string,
-): Promise<Organization | undefined> {
+export async function lockToDelete(tx: Transaction, id: string): Promise<Organization | undefined> {
   const [organization] = await tx<Organization[]>`
     select ${columns(tx)} from organizations where id = ${id} for update`;
   return organization;

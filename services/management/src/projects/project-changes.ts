@@ -35,11 +35,7 @@ export type ProjectChanges = {
     address: ProjectAddress,
     request: { name?: string | undefined },
   ): Promise<Project | Refusal>;
-  remove(
-    write: Write,
-    principal: Principal,
-    address: ProjectAddress,
-  ): Promise<Project | Refusal>;
+  remove(write: Write, principal: Principal, address: ProjectAddress): Promise<Project | Refusal>;
 };
 
 export function createProjectChanges(options: {
@@ -61,8 +57,7 @@ export function createProjectChanges(options: {
       const occasion = await occasionOf(tx, principal);
       const decision = decideCreateProject(current, request, { plans, occasion });
       if (isRefusal(decision)) return decision;
-      if (!(await insertProject(tx, decision.project)))
-        return nameTaken(request.name);
+      if (!(await insertProject(tx, decision.project))) return nameTaken(request.name);
       await Promise.all([
         insertEnvironments(tx, decision.environments),
         insertAuditEntries(tx, decision.audit),

@@ -10,7 +10,10 @@ type Address = { organizationId: string; userId: string };
 const isAt = (sql: Sql | Transaction, { organizationId, userId }: Address) => sql`
   id = ${userId} and organization_id = ${organizationId} and deleted_at is null`;
 
-export async function findUser(sql: Sql | Transaction, address: Address): Promise<User | undefined> {
+export async function findUser(
+  sql: Sql | Transaction,
+  address: Address,
+): Promise<User | undefined> {
   const [user] = await sql<User[]>`
     select ${columns(sql)} from users where ${isAt(sql, address)}`;
   return user;
