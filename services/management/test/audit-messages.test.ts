@@ -105,7 +105,7 @@ describe("a change of a webhook", () => {
     expect(await changesOf(project.environmentOnlyKey)).toEqual([]);
   });
 
-  it("names the service that made it by itself", async () => {
+  it("has the service as actor where no user requested it", async () => {
     await send(aMessage({ action: "webhook_changed", user_id: null, api_key_id: null }));
     await untilTaken();
     expect(await changesOf()).toMatchObject([
@@ -199,15 +199,15 @@ describe("given a process that is killed after the insert and before the acknowl
     (await admin`select from pg_locks where locktype = 'advisory' and not granted`).length;
 });
 
-describe("given a message that is no change of the audit log", () => {
+describe("given an invalid message", () => {
   it.each([
     ["no JSON", () => "{", "/ must be object"],
     ["another action", () => ({ ...aMessage(), action: "state" }), "/action must be one of"],
-    ["another project", () => aMessage({ project_id: uuidv7() }), "There is no such project."],
+    ["another project", () => aMessage({ project_id: uuidv7() }), "Unknown project."],
     [
       "a project of another organization",
       () => aMessage({ organization_id: uuidv7() }),
-      "There is no such project.",
+      "Unknown project.",
     ],
     ["a webhook without its id", () => aMessage({ webhook_id: null }), "failed 5 times"],
   ])("moves it to the dead letters and goes on: %s", async (_what, write, reason) => {

@@ -101,6 +101,7 @@ function chain(flagId: string, length: number): Link[] {
     hash: `${flagId}#${index}`,
     intact: true,
     removedHash: "",
+    removedEntries: 0,
     isOfKnownFlag: true,
   }));
 }

@@ -11,7 +11,10 @@ import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
-import { readLinks, readNames } from "../src/history/verification/chain-store.ts";
+import { endHistory } from "../src/history/end-history.ts";
+import type { Head } from "../src/history/verification/anchor.ts";
+import { readLinks, readNames, wasRemoved } from "../src/history/verification/chain-store.ts";
+import { compareHeads } from "../src/history/verification/compare-heads.ts";
 import { finish, follow, type Walk } from "../src/history/verification/decide-break.ts";
 import { describeBreak } from "../src/history/verification/describe-break.ts";
 import type { Break } from "../src/history/verification/link.ts";
@@ -176,6 +179,92 @@ async function forgeDeletion({ id, key }: { id: string; key: string }): Promise<
 }
 
 const anchors = () => admin`select entries::int from removed_history`;
+
+async function headsNow(): Promise<Head[]> {
+  const heads: Head[] = [];
+  await verifyChains(runtime, {
+    broken: async () => undefined,
+    progress: () => undefined,
+    head: async (head) => void heads.push(head),
+  });
+  return heads;
+}
+
+/** Returns the kinds of breaks that are found with earlier heads. */
+async function breaksAgainst(heads: Head[]): Promise<string[]> {
+  const kinds: string[] = [];
+  async function* each() {
+    yield* heads;
+  }
+  await verifyChains(runtime, {
+    broken: async ({ kind }) => void kinds.push(kind),
+    progress: () => undefined,
+    against: compareHeads(each(), {
+      wasRemoved: (head) => wasRemoved(runtime, head),
+      now: new Date(),
+    }),
+  });
+  return kinds;
+}
+
+describe("given heads of chains from before the removal", () => {
+  it("accounts for what retention removed, and for nothing else", async () => {
+    const shortened = await flagChanged("shortened", 99, 90);
+    const bygone = await flagChanged("bygone", 99, 90);
+    await flagChanged("untouched", 99);
+    const heads = await headsNow();
+    expect(heads.length).toBeGreaterThanOrEqual(3);
+    for (const days of [80, 70, 60]) {
+      now = daysAgo(days);
+      await committed((write) =>
+        changes.change(write, requestFor(shortened.id), { rollout_percentage: days }),
+      );
+    }
+    await deleteFlag(bygone, 50);
+    await retain({ auditDays: 40 });
+    expect(await rolloutsOf(shortened)).toEqual([70, 60]);
+    expect(await rolloutsOf(bygone)).toEqual([]);
+    expect(await breaksAgainst(heads)).toEqual([]);
+    const young = heads.map((head) => ({ ...head, changedAt: daysAgo(10) }));
+    expect(await breaksAgainst(young)).toContain("anchored_missing");
+  });
+});
+
+describe("the history of flags that were deleted with their project", () => {
+  /** As the deletion of a project does. */
+  async function endChainsOf({ id }: { id: string }, days: number): Promise<void> {
+    const place = { flagId: id, environmentId: ids.environmentId };
+    await runtime.begin((tx) => endHistory(tx as unknown as Transaction, [place]));
+    await admin`delete from flags where id = ${id}`;
+    await admin`update ended_history set ended_at = ${daysAgo(days)} where flag_id = ${id}`;
+  }
+
+  it("goes with its recorded end, once both are old", async () => {
+    const flag = await flagChanged("checkout", 99, 90, 80);
+    const heads = await headsNow();
+    await endChainsOf(flag, 50);
+    await retain({ auditDays: 60 });
+    expect(await rolloutsOf(flag)).not.toEqual([]);
+    expect(await breaks()).toEqual([]);
+    await retain({ auditDays: 40 });
+    expect(await rolloutsOf(flag)).toEqual([]);
+    expect(await admin`select from ended_history`).toHaveLength(0);
+    expect(await anchors()).toHaveLength(0);
+    expect(await breaksAgainst(heads)).toEqual([]);
+  });
+
+  it("stays while some of it is young, or the flag still has a state", async () => {
+    const young = await flagChanged("young", 99, 20);
+    await endChainsOf(young, 50);
+    const alive = await flagChanged("alive", 99, 90);
+    const place = { flagId: alive.id, environmentId: ids.environmentId };
+    await runtime.begin((tx) => endHistory(tx as unknown as Transaction, [place]));
+    await admin`update ended_history set ended_at = ${daysAgo(50)}`;
+    await retain({ auditDays: 40 });
+    expect(await rolloutsOf(young)).toEqual([100, 20]);
+    expect(await rolloutsOf(alive)).toEqual([100, 90]);
+  });
+});
 
 describe("without a period", () => {
   it("nothing is removed", async () => {

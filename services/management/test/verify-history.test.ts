@@ -1,13 +1,17 @@
 import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
 import { isRefusal } from "@halyard/service";
 import { createTestDatabase, type TestDatabase } from "@halyard/testing";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
+import { endHistory } from "../src/history/end-history.ts";
 import { readNames } from "../src/history/verification/chain-store.ts";
 import { describeBreak } from "../src/history/verification/describe-break.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
@@ -364,6 +368,15 @@ describe("given a history that somebody has tampered with", () => {
           where last.flag_id = state.flag_id and last.environment_id = state.environment_id
         )
         and entry.flag_id = state.flag_id and entry.environment_id = state.environment_id`;
+    await admin`
+      insert into changes (id, project_id, environment_id, flag_id, flag_key, action, cause,
+        actor_id, actor_email, state_after, changed_at)
+      select gen_random_uuid(), flag.project_id, state.environment_id, flag.id, flag.key, 'state',
+        'manual', ${ids.userId}, 'ada@example.com', jsonb_build_object('enabled', state.enabled,
+          'rollout_percentage', state.rollout_percentage, 'targeting_rules', state.targeting_rules),
+        state.updated_at
+      from flag_states as state join flags as flag on flag.id = state.flag_id
+      where state.environment_id = ${ids.environmentId}`;
     expect(await breaksTold()).toEqual([]);
 
     const removed = await admin<{ flag_id: string }[]>`
@@ -376,6 +389,249 @@ describe("given a history that somebody has tampered with", () => {
       ) returning flag_id`;
     expect(new Set(removed.map((row) => row.flag_id))).toEqual(new Set([flag.id, other.flag.id]));
     expect(await breaksTold()).toHaveLength(2);
+  });
+});
+
+/** Removes the newest entries, and gives the flag the state of the newest one that is left. */
+async function truncate(flagId: string, removed: readonly string[]): Promise<void> {
+  await tamper(async (sql) => {
+    await sql`delete from history where id in ${sql([...removed])}`;
+    await putStateBack(sql, flagId);
+  });
+}
+
+const putStateBack = (sql: postgres.TransactionSql, flagId: string) => sql`
+  update flag_states as state
+  set enabled = newest.enabled, rollout_percentage = newest.rollout_percentage,
+    targeting_rules = newest.targeting_rules, updated_at = newest.changed_at
+  from (
+    select * from history where flag_id = ${flagId} and environment_id = ${ids.environmentId}
+    order by sequence desc limit 1
+  ) as newest
+  where state.flag_id = newest.flag_id and state.environment_id = newest.environment_id`;
+
+describe("given a state that was changed together with the history", () => {
+  it.each([
+    ["entries", 3],
+    ["all entries but the first", 1],
+  ])("finds that the newest %s were removed", async (_what, kept) => {
+    const { flag, entries } = await flagWithFiveEntries();
+    await truncate(flag.id, entries.slice(kept));
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(
+      new RegExp(`The newest entry, ${entries[kept - 1]} .* is not the last change in the audit`),
+    );
+  });
+
+  it("finds an entry that was added", async () => {
+    const { flag } = await flagWithFiveEntries();
+    const forged = uuidv7();
+    await runtime`
+      insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at)
+      values (${forged}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
+        now())`;
+    await tamper((sql) => putStateBack(sql, flag.id));
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(new RegExp(`${forged} .* is not the last change in the audit log`));
+  });
+
+  it("finds an entry whose content was changed, with a hash that fits", async () => {
+    const { flag, entries } = await flagWithFiveEntries();
+    await tamper(async (sql) => {
+      await sql`update history set rollout_percentage = 90 where id = ${entries[4] ?? null}`;
+      await rehash(sql, entries[4] ?? "");
+      await putStateBack(sql, flag.id);
+    });
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("is not the last change in the audit log");
+  });
+});
+
+describe("given a file of heads", () => {
+  const folder = mkdtempSync(join(tmpdir(), "halyard-heads-"));
+  const file = join(folder, "heads.jsonl");
+  const run = (...given: string[]) =>
+    verify({ POSTGRES_URL: database.runtimeUrls.management }, ...given);
+
+  afterEach(() => rmSync(file, { force: true }));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  async function takeHeads(): Promise<void> {
+    expect(await run("--anchor", file)).toMatchObject({ code: 0, stderr: "" });
+  }
+
+  it("writes it for its owner alone, whole, and nothing beside it", async () => {
+    const { flag, entries } = await flagWithFiveEntries();
+    const { code, stdout } = await run("--anchor", file);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Wrote 2 heads to ${file}.\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(["heads.jsonl"]);
+    const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+    const heads = lines.map((line) => JSON.parse(line));
+    const [{ hash }] = await admin<[{ hash: string }]>`
+      select encode(hash, 'hex') as hash from history where id = ${entries[4] ?? null}`;
+    expect(heads).toHaveLength(3);
+    expect(heads).toContainEqual({
+      flag_id: flag.id,
+      environment_id: ids.environmentId,
+      entry_id: entries[4],
+      changed_at: expect.stringMatching(/Z$/),
+      position: 5,
+      hash,
+    });
+    expect(heads.at(-1)).toEqual({ heads: 2 });
+  });
+
+  it("finds each head in the chain after more changes, and writes the next file over it", async () => {
+    const { flag } = await flagWithFiveEntries();
+    await takeHeads();
+    await setRollout(flag.id, 50);
+    await createFlag("new");
+    const { code, stdout } = await run("--against", file, "--anchor", file);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Compared with 2 heads of ${file}.\nWrote 4 heads to ${file}.\n`);
+    expect(await run("--against", file)).toMatchObject({ code: 0 });
+  });
+
+  it("finds a chain that was rewritten together with the state and the audit log", async () => {
+    const { flag, entries } = await flagWithFiveEntries();
+    await takeHeads();
+    await truncate(flag.id, entries.slice(3));
+    await admin`
+      delete from changes where flag_id = ${flag.id} and action = 'state'
+        and (state_after ->> 'rollout_percentage')::integer > 2`;
+    expect(await breaksTold()).toEqual([]);
+    await setRollout(flag.id, 3);
+    await setRollout(flag.id, 4);
+    await setRollout(flag.id, 5);
+    expect(await breaksTold()).toEqual([]);
+    const { code, stdout } = await run("--against", file);
+    expect(stdout).toMatch(new RegExp(`Entry ${entries[4]} of .* the file of heads, is missing`));
+    expect(code).toBe(1);
+  });
+
+  it("finds a chain that is shorter, and a flag that is gone with all records of it", async () => {
+    const { flag, entries } = await flagWithFiveEntries();
+    const { flag: gone } = await createFlag("gone");
+    await takeHeads();
+    await truncate(flag.id, entries.slice(3));
+    await admin`
+      delete from changes where flag_id = ${flag.id} and action = 'state'
+        and (state_after ->> 'rollout_percentage')::integer > 2`;
+    await admin`delete from flags where id = ${gone.id}`;
+    await admin`delete from history where flag_id = ${gone.id}`;
+    await admin`delete from changes where flag_id = ${gone.id}`;
+    const { code, stdout } = await run("--against", file);
+    expect(stdout.match(/the file of heads, is missing/g)).toHaveLength(3);
+    expect(stdout).toContain("The history is broken (3)");
+    expect(code).toBe(1);
+  });
+
+  it("accepts the deletion of a flag", async () => {
+    const { flag } = await flagWithFiveEntries();
+    await takeHeads();
+    await committed((write) => changes.remove(write, requestFor(flag.id)));
+    expect(await run("--against", file)).toMatchObject({ code: 0 });
+  });
+
+  it("rejects a forged record of removals for young entries", async () => {
+    const { flag, entries } = await flagWithFiveEntries();
+    await truncate(flag.id, []);
+    await takeHeads();
+    await setRollout(flag.id, 60);
+    await tamper(async (sql) => {
+      await sql`
+        insert into removed_history (flag_id, environment_id, hash, entries)
+        select flag_id, environment_id, sha256('forged'), 7 from history where id = ${entries[0] ?? null}`;
+      await sql`delete from history where id in ${sql([...entries])}`;
+      await sql`
+        update history set previous_hash = sha256('forged')
+        where flag_id = ${flag.id} and rollout_percentage = 60`;
+      await sql`
+        update history set hash = hash_of_history_entry(history)
+        where flag_id = ${flag.id} and rollout_percentage = 60`;
+    });
+    expect(await breaksTold()).toEqual([]);
+    expect(await run("--against", file)).toMatchObject({ code: 1 });
+  });
+
+  it("writes none for a history that is broken", async () => {
+    const { entries } = await flagWithFiveEntries();
+    await tamper((sql) => sql`delete from history where id = ${entries[2] ?? null}`);
+    expect(await run("--anchor", file)).toMatchObject({ code: 1 });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("ends with 2 when it was cut off", async () => {
+    await flagWithFiveEntries();
+    await takeHeads();
+    const [first] = readFileSync(file, "utf8").split("\n");
+    writeFileSync(file, `${first}\n`);
+    const { code, stderr } = await run("--against", file);
+    expect(stderr).toContain(`The history could not be checked: ${file} is cut off after line 1.`);
+    expect(code).toBe(2);
+  });
+});
+
+describe("given flags that were deleted with their project", () => {
+  /** As the deletion of a project does, batch by batch. */
+  async function endChainsOf(flagId: string): Promise<void> {
+    await runtime.begin(async (plain) => {
+      const tx = plain as unknown as Transaction;
+      const places = await tx<{ flagId: string; environmentId: string }[]>`
+        select flag_id as "flagId", environment_id as "environmentId"
+        from flag_states where flag_id = ${flagId}`;
+      await endHistory(tx, places);
+      await tx`delete from flags where id = ${flagId}`;
+    });
+  }
+
+  it("finds their history whole, up to the recorded ends", async () => {
+    const { flag } = await flagWithFiveEntries();
+    await endChainsOf(flag.id);
+    expect(await verify()).toEqual({
+      code: 0,
+      stdout: "The history is whole: 6 entries, 0 states and 2 deletions checked.\n",
+      stderr: "",
+    });
+  });
+
+  it("finds that entries were removed or added", async () => {
+    const { flag, entries } = await flagWithFiveEntries();
+    const { flag: other } = await createFlag("other");
+    await endChainsOf(flag.id);
+    await endChainsOf(other.id);
+    await tamper(async (sql) => {
+      await sql`delete from history where id = ${entries[4] ?? null}`;
+      await sql`
+        delete from history
+        where flag_id = ${other.id} and environment_id = ${ids.environmentId}`;
+    });
+    await runtime`
+      insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
+        targeting_rules, change_type, changed_by, changed_at)
+      select ${uuidv7()}, flag_id, environment_id, true, 4, '[]', 'manual', changed_by, now()
+      from history where flag_id = ${other.id}`;
+    const told = await breaksTold();
+    expect(told).toHaveLength(3);
+    expect(told.join()).toContain("is not the one that was recorded when the project");
+    expect(told.join()).toContain("all its entries are missing");
+  });
+
+  it("finds an end that is recorded for a flag that exists", async () => {
+    const { flag } = await flagWithFiveEntries();
+    const environmentId = ids.environmentId;
+    await runtime.begin((tx) =>
+      endHistory(tx as unknown as Transaction, [{ flagId: flag.id, environmentId }]),
+    );
+    const told = await breaksTold();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("but the flag has a state here");
   });
 });
 

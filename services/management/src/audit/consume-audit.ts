@@ -46,7 +46,7 @@ export function consumeAudit(options: {
 
 async function insertRecorded(sql: Sql, message: AuditRecorded): Promise<Verdict> {
   const known = await readKnown(sql, message);
-  if (!known.isOfOrganization) return { setAside: "There is no such project." };
+  if (!known.isOfOrganization) return { setAside: "Unknown project." };
   const { user_id: userId } = message;
   await insertAuditEntries(sql, [
     {

@@ -34,6 +34,18 @@ export async function removeOldChanges(
   return removedChanges === null ? undefined : { removedChanges, removedEntries };
 }
 
+/** Removes the recorded ends of old chains of deleted projects and environments, with the rest of their history. */
+export async function removeEndedHistory(
+  sql: Sql,
+  { keptDays, atMost }: Batch,
+): Removed<{ removedChains: number; removedEntries: number }> {
+  const [row] = await sql<[{ removedChains: number | null; removedEntries: number }]>`
+    select removed_chains as "removedChains", removed_entries as "removedEntries"
+    from remove_ended_history(${keptDays}, ${atMost})`;
+  const { removedChains, removedEntries } = row;
+  return removedChains === null ? undefined : { removedChains, removedEntries };
+}
+
 /**
  * Removes keys that ended. Returns their number, and the deletions of those that are still in the snapshot:
  * a revoked key left it when it was revoked, an expired one stays.

@@ -3,7 +3,12 @@ import { isRefusal, periodically } from "@halyard/service";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
 import type { Writer } from "../outbox/write.ts";
-import { removeEndedKeys, removeOldChanges, removeOldHistory } from "./remove-old.ts";
+import {
+  removeEndedHistory,
+  removeEndedKeys,
+  removeOldChanges,
+  removeOldHistory,
+} from "./remove-old.ts";
 
 /**
  * Removes what is older than the operator wants to keep, apart from all other work. Every process does so
@@ -86,6 +91,12 @@ async function removeAudit(
     removed.changes += done.removedChanges;
     removed.history += done.removedEntries;
     more = done.removedChanges === batchSize;
+  }
+  for (let more = true; more; ) {
+    const done = mayGoOn() ? await removeEndedHistory(sql, batch) : undefined;
+    if (done === undefined) return;
+    removed.history += done.removedEntries;
+    more = done.removedChains === batchSize;
   }
 }
 

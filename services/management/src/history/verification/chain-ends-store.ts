@@ -3,40 +3,111 @@ import { nilId } from "./chain-store.ts";
 import type { ChainPlace, NamedEntry } from "./link.ts";
 
 /**
- * What says how a chain has to end: the state that the flag is in now, or the audit log's line about its
- * deletion. Each page is a statement of its own, and what belongs together was written in one
- * transaction, so changes that go on meanwhile make no difference.
+ * The required end of a chain: the flag's state now, what the audit log says about the deletion of the flag, or the
+ * end that was recorded when its project or environment was deleted. Each page is a statement of its own, and what
+ * belongs together was written in one transaction, so concurrent changes make no difference.
  */
 export type ChainEnd = ChainPlace & {
   newest: NamedEntry | undefined;
-  /** Whether the newest entry is what it has to be. */
+  /** True if the newest entry is the required one. */
   agrees: boolean;
 };
 
-type EndRow = ChainPlace & { id: string | null; changedAt: Date | null; agrees: boolean };
+/** The end of the chain of a state. */
+export type LiveEnd = ChainEnd & {
+  /** True if the newest entry is the last change of the state in the audit log. */
+  isAudited: boolean;
+};
+
+/** The recorded end of a chain whose environment or project was deleted. */
+export type RecordedEnd = ChainEnd & { hasState: boolean };
+
+type EndRow<End extends ChainEnd> = Omit<End, "newest"> & {
+  id: string | null;
+  changedAt: Date | null;
+};
 
 const endsPerPage = 500;
 
-/** All states, and whether each is what its newest entry says, down to the moment of the change. */
-export function readStates(sql: Sql): AsyncGenerator<ChainEnd[]> {
+/**
+ * Reads all states. The newest entry of a chain must equal the state, down to the moment of the change, and the last
+ * change of the state in the audit log. Where the log has no change, the chain has only its first entry, or retention
+ * removed the change from the log. The audit log is read once for each flag of a page.
+ */
+export function readStates(sql: Sql): AsyncGenerator<LiveEnd[]> {
   return inPages(async (last) => {
-    const rows = await sql<EndRow[]>`
+    const rows = await sql<EndRow<LiveEnd>[]>`
+      with page as materialized (
+        select state.*, flag.project_id
+        from flag_states as state
+        join flags as flag on flag.id = state.flag_id
+        where (state.flag_id, state.environment_id)
+          > (${last.flagId}::uuid, ${last.environmentId}::uuid)
+        order by state.flag_id, state.environment_id
+        limit ${endsPerPage}
+      ), last_change as materialized (
+        select flag.flag_id, change.environment_id,
+          (array_agg(change.id order by change.changed_at desc))[1] as id
+        from (select distinct project_id, flag_id from page) as flag
+        cross join lateral (
+          select id, environment_id, changed_at
+          from changes
+          where project_id = flag.project_id and flag_id = flag.flag_id and action = 'state'
+          offset 0
+        ) as change
+        group by flag.flag_id, change.environment_id
+      )
       select state.flag_id as "flagId", state.environment_id as "environmentId",
         newest.id, newest.changed_at as "changedAt",
         (newest.enabled, newest.rollout_percentage, newest.targeting_rules, newest.changed_at)
           is not distinct from
           (state.enabled, state.rollout_percentage, state.targeting_rules, state.updated_at)
-          as agrees
-      from flag_states as state
+          as agrees,
+        case
+          when last_change.id is null
+            then newest.previous_hash = ''
+              or newest.changed_at < (select removed_before from audit_retention)
+          else newest.changed_at = change.changed_at
+            and change.state_after = jsonb_build_object('enabled', newest.enabled,
+              'rollout_percentage', newest.rollout_percentage,
+              'targeting_rules', newest.targeting_rules)
+        end as "isAudited"
+      from page as state
+      left join last_change on last_change.flag_id = state.flag_id
+        and last_change.environment_id = state.environment_id
+      left join changes as change on change.id = last_change.id
       left join lateral (
         select * from history as entry
         where entry.flag_id = state.flag_id and entry.environment_id = state.environment_id
         order by entry.sequence desc
         limit 1
       ) as newest on true
-      where (state.flag_id, state.environment_id)
+      order by state.flag_id, state.environment_id`;
+    return rows.map(endOf);
+  });
+}
+
+/** Reads the recorded ends of chains whose environment or project was deleted. */
+export function readRecordedEnds(sql: Sql): AsyncGenerator<RecordedEnd[]> {
+  return inPages(async (last) => {
+    const rows = await sql<EndRow<RecordedEnd>[]>`
+      select ended.flag_id as "flagId", ended.environment_id as "environmentId",
+        newest.id, newest.changed_at as "changedAt",
+        coalesce(newest.hash = ended.hash, false) as agrees,
+        exists (
+          select from flag_states as state
+          where state.flag_id = ended.flag_id and state.environment_id = ended.environment_id
+        ) as "hasState"
+      from ended_history as ended
+      left join lateral (
+        select * from history as entry
+        where entry.flag_id = ended.flag_id and entry.environment_id = ended.environment_id
+        order by entry.sequence desc
+        limit 1
+      ) as newest on true
+      where (ended.flag_id, ended.environment_id)
         > (${last.flagId}::uuid, ${last.environmentId}::uuid)
-      order by state.flag_id, state.environment_id
+      order by ended.flag_id, ended.environment_id
       limit ${endsPerPage}`;
     return rows.map(endOf);
   });
@@ -53,7 +124,7 @@ export function readStates(sql: Sql): AsyncGenerator<ChainEnd[]> {
  */
 export function readDeletions(sql: Sql): AsyncGenerator<ChainEnd[]> {
   return inPages(async (last) => {
-    const rows = await sql<EndRow[]>`
+    const rows = await sql<EndRow<ChainEnd>[]>`
       select deletion.flag_id as "flagId", deletion.environment_id as "environmentId",
         newest.id, newest.changed_at as "changedAt",
         coalesce(
@@ -93,7 +164,8 @@ export function readDeletions(sql: Sql): AsyncGenerator<ChainEnd[]> {
 
 /**
  * Reads all flags, each with the environments in which it has no state although there should be one. A new
- * environment has no states after the position of its fill.
+ * environment has no states after the position of its fill, and an environment that is being deleted has states only
+ * where no end is recorded.
  */
 export function readFlags(
   sql: Sql,
@@ -114,6 +186,10 @@ export function readFlags(
             and not exists (
               select from environment_fills as fill
               where fill.environment_id = environment.id and fill.after_key < flag.key
+            )
+            and not exists (
+              select from ended_history as ended
+              where ended.flag_id = flag.id and ended.environment_id = environment.id
             )
         ) as "withoutState"
       from flags as flag
@@ -136,6 +212,7 @@ async function* inPages<Row extends ChainPlace>(
   }
 }
 
-function endOf({ id, changedAt, ...end }: EndRow): ChainEnd {
-  return { ...end, newest: id === null || changedAt === null ? undefined : { id, changedAt } };
+function endOf<End extends ChainEnd>({ id, changedAt, ...end }: EndRow<End>): End {
+  const newest = id === null || changedAt === null ? undefined : { id, changedAt };
+  return { ...end, newest } as unknown as End;
 }

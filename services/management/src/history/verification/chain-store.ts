@@ -49,6 +49,7 @@ export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
           )
         ) as intact,
         coalesce(encode(removed.hash, 'hex'), '') as "removedHash",
+        coalesce(removed.entries, 0) as "removedEntries",
         case
           when entry.previous_hash <> coalesce(removed.hash, '') then true
           else coalesce(
@@ -58,6 +59,10 @@ export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
               where deletion.flag_id = entry.flag_id
                 and deletion.environment_id = entry.environment_id and deletion.action = 'deleted'
               limit 1
+            ),
+            (
+              select true from ended_history as ended
+              where ended.flag_id = entry.flag_id and ended.environment_id = entry.environment_id
             ),
             false
           )
@@ -93,4 +98,16 @@ export async function readNames(sql: Sql, place: ChainPlace): Promise<PlaceNames
     left join environments as environment on environment.id = place.id
     left join projects as project on project.id = environment.project_id`;
   return names;
+}
+
+/** Returns true if retention can have removed a missing chain: its flag does not exist, and its head is old enough. */
+export async function wasRemoved(
+  sql: Sql,
+  { flagId, changedAt }: ChainPlace & { changedAt: Date },
+): Promise<boolean> {
+  const [row] = await sql<[{ removed: boolean }]>`
+    select ${changedAt} < removed_before
+      and not exists (select from flags where id = ${flagId}) as removed
+    from audit_retention`;
+  return row.removed;
 }

@@ -70,6 +70,6 @@ function placeOf(walk: Exclude<Walk, { at: "start" }>): ChainPlace {
   return walk.at === "broken" ? walk.place : walk.last;
 }
 
-function isSamePlace(one: ChainPlace, other: ChainPlace): boolean {
+export function isSamePlace(one: ChainPlace, other: ChainPlace): boolean {
   return one.flagId === other.flagId && one.environmentId === other.environmentId;
 }

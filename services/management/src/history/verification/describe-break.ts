@@ -39,6 +39,16 @@ function whatHappened(found: Break): string {
       return "The flag was deleted, as the audit log says, and all its entries are missing.";
     case "newest_differs_from_deleted":
       return `The newest entry, ${named(found.entry)}, is not what the flag was when it was deleted, as the audit log says: newer entries are missing, or the entry was added by hand.`;
+    case "not_audited":
+      return `The newest entry, ${named(found.entry)}, is not the last change in the audit log: newer entries were removed, or the entry was added, together with a change of the state.`;
+    case "no_history_of_ended":
+      return "The flag was deleted with its project or environment, and all its entries are missing.";
+    case "newest_differs_from_ended":
+      return `The newest entry, ${named(found.entry)}, is not the one that was recorded when the project or environment was deleted.`;
+    case "ended_with_state":
+      return "The end of the history is recorded, as for a deleted project or environment, but the flag has a state here.";
+    case "anchored_missing":
+      return `Entry ${named(found.entry)}, which was the newest in the file of heads, is missing or was changed, and no removal of it is recorded.`;
     case "flag_unknown":
       return "There are entries, but neither is the flag there, nor does the audit log say that it was deleted.";
   }

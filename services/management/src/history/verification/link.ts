@@ -13,7 +13,9 @@ export type Link = ChainPlace & {
   intact: boolean;
   /** The hash of the newest entry of the chain that retention removed; empty where it removed none. */
   removedHash: string;
-  /** Whether its flag is there, or was deleted as the audit log says. Looked up for first links only. */
+  /** Number of entries of the chain that retention removed. */
+  removedEntries: number;
+  /** True if its flag exists or a deletion is recorded. Looked up for first links only. */
   isOfKnownFlag: boolean;
 };
 
@@ -32,4 +34,9 @@ export type Break = { place: ChainPlace } & (
   | { kind: "no_history_of_deleted" }
   | { kind: "newest_differs_from_deleted"; entry: NamedEntry }
   | { kind: "flag_unknown" }
+  | { kind: "not_audited"; entry: NamedEntry }
+  | { kind: "no_history_of_ended" }
+  | { kind: "newest_differs_from_ended"; entry: NamedEntry }
+  | { kind: "ended_with_state" }
+  | { kind: "anchored_missing"; entry: NamedEntry }
 );

@@ -1,78 +1,117 @@
 import type { Sql } from "@halyard/postgres";
-import { type ChainEnd, readDeletions, readFlags, readStates } from "./chain-ends-store.ts";
+import { type Head, headOf, positionOf } from "./anchor.ts";
+import {
+  type ChainEnd,
+  type LiveEnd,
+  type RecordedEnd,
+  readDeletions,
+  readFlags,
+  readRecordedEnds,
+  readStates,
+} from "./chain-ends-store.ts";
 import { readLinks } from "./chain-store.ts";
-import { finish, follow, type Walk } from "./decide-break.ts";
-import type { Break } from "./link.ts";
+import type { HeadComparison } from "./compare-heads.ts";
+import { finish, follow, isSamePlace, type Walk } from "./decide-break.ts";
+import type { Break, Link } from "./link.ts";
 
-/** What was looked at so far. */
+/** Number of rows checked so far. */
 export type Verified = { entries: number; states: number; deletions: number };
 
-type Tell = {
+type Options = {
+  /** Receives the first break of each chain. */
   broken: (found: Break) => Promise<void>;
   progress: (verified: Verified) => void;
+  /** Receives the head of each chain, in the order of their places. */
+  head?: ((head: Head) => Promise<void>) | undefined;
+  /** Earlier heads that must still be in their chains. */
+  against?: HeadComparison | undefined;
 };
 
 /**
- * Walks all chains, then compares where each ends with the flag's state, or with what the audit log says
- * that it was when it was deleted. What is broken is told as it is found, the first break of each chain.
- * It needs no more memory for a longer history, only for more chains that are broken.
+ * Follows all chains, then compares the end of each with the flag's state and the audit log, with what the audit log
+ * says about its deletion, or with the end that was recorded when its project or environment was deleted. It needs no
+ * more memory for a longer history, only for more chains that are broken.
  */
-export async function verifyChains(sql: Sql, tell: Tell): Promise<Verified> {
+export async function verifyChains(sql: Sql, options: Options): Promise<Verified> {
   const verified: Verified = { entries: 0, states: 0, deletions: 0 };
   const broken = new Set<string>();
-  const progress = () => tell.progress(verified);
 
-  async function tellFirst(found: Break): Promise<void> {
-    const chain = `${found.place.flagId}.${found.place.environmentId}`;
-    if (broken.has(chain)) return;
-    broken.add(chain);
-    await tell.broken(found);
+  async function tellFirst(breaks: readonly Break[]): Promise<void> {
+    for (const found of breaks) {
+      const chain = `${found.place.flagId}.${found.place.environmentId}`;
+      if (broken.has(chain)) continue;
+      broken.add(chain);
+      await options.broken(found);
+    }
   }
 
-  for await (const found of walkChains(sql, verified, progress)) await tellFirst(found);
-
-  for await (const states of readStates(sql)) {
-    for (const found of states.flatMap(breakOfState)) await tellFirst(found);
-    verified.states += states.length;
-    progress();
+  async function checkEnds<End>(
+    pages: AsyncGenerator<End[]>,
+    breaksOf: (end: End) => Break[],
+    kind: "states" | "deletions" | undefined,
+  ): Promise<void> {
+    for await (const page of pages) {
+      await tellFirst(page.flatMap(breaksOf));
+      if (kind !== undefined) verified[kind] += page.length;
+      options.progress(verified);
+    }
   }
-  for await (const flags of readFlags(sql))
-    for (const { flagId, withoutState } of flags)
-      for (const environmentId of withoutState)
-        await tellFirst({ place: { flagId, environmentId }, kind: "no_state" });
 
-  for await (const deletions of readDeletions(sql)) {
-    for (const found of deletions.flatMap(breakOfDeletion)) await tellFirst(found);
-    verified.deletions += deletions.length;
-    progress();
-  }
+  for await (const found of walkChains(sql, verified, options)) await tellFirst([found]);
+  await checkEnds(readStates(sql), breaksOfState, "states");
+  await checkEnds(
+    readFlags(sql),
+    ({ flagId, withoutState }) =>
+      withoutState.map((environmentId) => ({
+        place: { flagId, environmentId },
+        kind: "no_state" as const,
+      })),
+    undefined,
+  );
+  await checkEnds(readDeletions(sql), breaksOfDeletion, "deletions");
+  await checkEnds(readRecordedEnds(sql), breaksOfRecordedEnd, "deletions");
   return verified;
 }
 
 async function* walkChains(
   sql: Sql,
   verified: Verified,
-  progress: () => void,
+  { progress, head, against }: Options,
 ): AsyncGenerator<Break> {
   let walk: Walk = { at: "start" };
+  let last: { link: Link; position: number } | undefined;
   for await (const links of readLinks(sql)) {
     for (const link of links) {
       const followed = follow(walk, link);
       walk = followed.walk;
       yield* followed.breaks;
+      const continues = last !== undefined && isSamePlace(last.link, link);
+      if (last !== undefined && !continues) await head?.(headOf(last.link, last.position));
+      const position = positionOf(link, continues ? last?.position : undefined);
+      yield* (await against?.follow(link, position)) ?? [];
+      last = { link, position };
     }
     verified.entries += links.length;
-    progress();
+    progress(verified);
   }
   yield* finish(walk);
+  if (last !== undefined) await head?.(headOf(last.link, last.position));
+  yield* (await against?.finish()) ?? [];
 }
 
-function breakOfState({ newest, agrees, ...place }: ChainEnd): Break[] {
+function breaksOfState({ newest, agrees, isAudited, ...place }: LiveEnd): Break[] {
   if (newest === undefined) return [{ place, kind: "no_history" }];
-  return agrees ? [] : [{ place, kind: "newest_differs", entry: newest }];
+  if (!agrees) return [{ place, kind: "newest_differs", entry: newest }];
+  return isAudited ? [] : [{ place, kind: "not_audited", entry: newest }];
 }
 
-function breakOfDeletion({ newest, agrees, ...place }: ChainEnd): Break[] {
+function breaksOfDeletion({ newest, agrees, ...place }: ChainEnd): Break[] {
   if (newest === undefined) return [{ place, kind: "no_history_of_deleted" }];
   return agrees ? [] : [{ place, kind: "newest_differs_from_deleted", entry: newest }];
+}
+
+function breaksOfRecordedEnd({ newest, agrees, hasState, ...place }: RecordedEnd): Break[] {
+  if (hasState) return [{ place, kind: "ended_with_state" }];
+  if (newest === undefined) return [{ place, kind: "no_history_of_ended" }];
+  return agrees ? [] : [{ place, kind: "newest_differs_from_ended", entry: newest }];
 }
