@@ -187,6 +187,8 @@ describe("given a deleted project with many flags", () => {
     const place = await placeWithFlags(3);
     await remove(projectPath(place));
     expect(await breaksOfTheHistory()).toEqual([]);
+    await removeEverything();
+    expect(await breaksOfTheHistory()).toEqual([]);
   });
 });
 
@@ -207,6 +209,7 @@ describe("given an environment that is deleted", () => {
       body: { enabled: true },
     });
     expect(change.status).toBe(200);
+    expect(await breaksOfTheHistory()).toEqual([]);
   });
 
   it("stops a fill that is under way", async () => {
