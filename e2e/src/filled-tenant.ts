@@ -83,6 +83,10 @@ export function pathOf(operation: Operation, ids: Record<string, string>): strin
   };
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idOf(name));
   const required = operation.queryParameters.filter((parameter) => parameter.required);
-  const query = required.map(({ name }) => `${name}=${idOf(name)}`).join("&");
+  // A deletion repeats the id of its resource.
+  const resourceId = operation.pathParameters.at(-1) ?? "";
+  const query = required
+    .map(({ name }) => `${name}=${idOf(name === "confirm" ? resourceId : name)}`)
+    .join("&");
   return query === "" ? path : `${path}?${query}`;
 }

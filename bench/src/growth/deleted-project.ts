@@ -53,9 +53,8 @@ async function prepare(bench: Bench, environments: number): Promise<Side> {
     body: { kind: "client", name: "ending", user_id: tenant.userId },
   });
   const statusAtEdge = async () =>
-    (
-      await fetch(`${edge.url}/api/v1/sdk/flags`, { headers: { authorization: `Bearer ${key}` } })
-    ).status;
+    (await fetch(`${edge.url}/api/v1/sdk/flags`, { headers: { authorization: `Bearer ${key}` } }))
+      .status;
   return {
     nats,
     postgres,

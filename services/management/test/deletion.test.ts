@@ -1,4 +1,5 @@
 import { defaultPlans, entryKey } from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { removedAtOnce, removeNextBatch } from "../src/deletion/remove-deleted.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
@@ -189,6 +190,33 @@ describe("given a deleted project with many flags", () => {
     expect(await breaksOfTheHistory()).toEqual([]);
     await removeEverything();
     expect(await breaksOfTheHistory()).toEqual([]);
+  });
+});
+
+describe("given a process that ends between a deletion and the removal of rows", () => {
+  it("leaves the rest to the next process", async () => {
+    const before = await openManagement({ removesDeleted: false });
+    const { organization, user, project } = tenancyOf(before);
+    const { id: organizationId } = await organization();
+    const { id: userId } = await user(organizationId);
+    const { id: projectId, environments } = await project(organizationId);
+    const [{ id: environmentId }] = environments;
+    const place = { projectId, environmentId, userId };
+    await seedFlags(before, place, removedAtOnce + 1);
+    const path = `/api/v1/organizations/${organizationId}/projects/${projectId}`;
+    const options = { method: "DELETE", key: operatorToken };
+    expect((await before.call(`${path}?confirm=${projectId}`, options)).status).toBe(204);
+    await before.writer(async (write) => ({ more: await removeNextBatch(write, new Date()) }));
+    await before.stop();
+
+    const after = await openManagement({ over: before.backends });
+    await eventually(async () => {
+      const rows = await after.sql`select from flags where project_id = ${projectId}`;
+      return rows.length === 0;
+    });
+    const unsent = await after.sql`select from outbox where sent_at is null`;
+    expect(unsent).toHaveLength(0);
+    await after.close();
   });
 });
 
