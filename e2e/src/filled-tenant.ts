@@ -83,10 +83,10 @@ export function pathOf(operation: Operation, ids: Record<string, string>): strin
   };
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idOf(name));
   const required = operation.queryParameters.filter((parameter) => parameter.required);
-  // A deletion is confirmed with the id of what it deletes.
-  const confirmed = operation.pathParameters.at(-1) ?? "";
+  // A deletion repeats the id of its resource.
+  const resourceId = operation.pathParameters.at(-1) ?? "";
   const query = required
-    .map(({ name }) => `${name}=${idOf(name === "confirm" ? confirmed : name)}`)
+    .map(({ name }) => `${name}=${idOf(name === "confirm" ? resourceId : name)}`)
     .join("&");
   return query === "" ? path : `${path}?${query}`;
 }

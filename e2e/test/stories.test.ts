@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type CreatedFlag, createFlags } from "../src/changes.ts";
 import { onThisMachine } from "../src/promised-time.ts";
 import { type Edge, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+import { createProject, createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
 
 /** What the contract promises: a moment later, within one second at the latest. */
 const promisedMs = 1_000;
@@ -67,6 +67,41 @@ describe("given two managements and two edges behind a gateway", () => {
 
   const switchOn = (tenant: Tenant, flag: CreatedFlag | undefined, enabled = true) =>
     must(api(`flags/${flag?.id}`), { method: "PATCH", key: tenant.serverKey, body: { enabled } });
+
+  describe("the operator deletes a project", () => {
+    it("ends its keys, streams and flags within the promised time, and no other project's", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Deleting" });
+      const { organizationId, userId, projectId } = tenant;
+      const other = await createProject(gateway.url, { organizationId, userId, name: "Other" });
+      await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
+      const [kept] = await createFlags(gateway.url, other.serverKey, ["kept"]);
+      const ending = await Promise.all(addresses().map((url) => open(url, tenant.clientKey)));
+      const staying = await open(gateway.url, other.clientKey);
+      for (const stream of [...ending, staying])
+        await eventually(() => stream.events.some(({ event }) => event === "flags"));
+
+      const path = `organizations/${organizationId}/projects/${projectId}?confirm=${projectId}`;
+      await must(api(path), { method: "DELETE", key: operatorToken });
+      for (const url of addresses())
+        await soon(`${url} rejects the keys`, async () => {
+          const keys = [tenant.clientKey, tenant.serverKey, tenant.otherServerKey];
+          const answers = await Promise.all(keys.map((key) => valuesAt(url, key)));
+          return answers.every((answer) => answer === 401);
+        });
+      await soon("its streams are closed", async () => {
+        await Promise.all(ending.map((stream) => stream.ended));
+        return true;
+      });
+      expect((await call(api("flags"), { key: tenant.serverKey })).status).toBe(401);
+      const audit = await must(api(`projects/${projectId}/changes`), { key: operatorToken });
+      expect(audit.changes[0]).toMatchObject({ action: "project_deleted" });
+
+      const before = staying.events.length;
+      await switchOn(other, kept);
+      await eventually(() => staying.events.length > before);
+      expect(staying.events.at(-1)?.data).toEqual({ flags: { kept: true } });
+    });
+  });
 
   describe("someone flips a flag over HTTP", () => {
     it("is seen by every SDK, polling or streaming", async () => {

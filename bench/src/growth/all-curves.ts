@@ -1,6 +1,7 @@
 import type { Benchmark } from "../benchmark.ts";
 import { addedEnvironmentCurve } from "./added-environment.ts";
 import { growthBenchmark } from "./curve.ts";
+import { deletedProjectCurve } from "./deleted-project.ts";
 import { edgeFlagsCurve, streamsCurve } from "./edge-changes.ts";
 import { edgesCurve } from "./edges.ts";
 import { entriesCurve } from "./entries.ts";
@@ -18,6 +19,7 @@ export const growthBenchmarks: readonly Benchmark[] = [
   fullReadsCurve,
   rebuildCurve,
   addedEnvironmentCurve,
+  deletedProjectCurve,
   flagListCurve,
   environmentsCurve,
   keysCurve,

@@ -6,6 +6,7 @@ export type Tenant = {
   clientKey: string;
   /** The user of both keys. */
   userId: string;
+  organizationId: string;
   projectId: string;
   environmentId: string;
   /** The flag of the number n has the key that `flagKey` gives. */
@@ -59,6 +60,7 @@ export async function createTenant(
     serverKey,
     clientKey,
     userId: user.id,
+    organizationId: organization.id,
     projectId: project.id,
     environmentId,
     flagIds,

@@ -1,4 +1,4 @@
-import type { KeyEntry, Tombstone } from "@halyard/contracts";
+import type { EntryAddress, KeyEntry, LiveEntry, Tombstone } from "@halyard/contracts";
 import { hasShapeOf, idIn, type KeyKind, secretIn } from "./api-key.ts";
 import type { KeySignatures } from "./key-signatures.ts";
 import {
@@ -13,7 +13,8 @@ import {
 /**
  * Every API key that works, in memory. The directory is fed from the snapshot, so a request's key is
  * found, or found missing, without asking anybody. It remembers deletions for as long as the snapshot
- * does: a late older entry cannot bring a revoked key back.
+ * does: a late older entry cannot bring a revoked key back. The deletion of an environment ends all of its keys, also
+ * those whose entries arrive later.
  *
  * No key works before the signature of its entry was verified. That takes 0.1 ms, so the entries of a full read
  * are verified when their keys are first used, and later ones when they arrive: a forged entry must not take the
@@ -32,21 +33,24 @@ export type DirectoryKey = {
 };
 
 export type KeyDirectory = {
-  /** Replaces all keys. The caller has verified the changed entries. */
-  replace(entries: Iterable<readonly [keyId: string, entry: KeyEntry | Tombstone]>): void;
+  /** Replaces all keys and deleted environments. The caller has verified the changed entries. */
+  replace(
+    entries: Iterable<readonly [keyId: string, entry: KeyEntry | Tombstone]>,
+    deletedEnvironments: Iterable<string>,
+  ): void;
   /**
    * Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. A known entry
    * stays if the other one is changed and its signature is not valid.
    */
-  beginReplacing(): {
-    take(address: KeyAddress, entry: KeyEntry | Tombstone): void;
-    finish(): void;
-  };
+  beginReplacing(): KeyReader & { finish(): void };
   /**
    * Takes a changed entry, unless a newer one is known or its signature is not valid. Returns whether it was
    * taken.
    */
   apply(address: KeyAddress, entry: KeyEntry | Tombstone): boolean;
+  /** Ends the keys of a deleted environment. */
+  endEnvironment(environmentId: string): void;
+  hasEnded(environmentId: string): boolean;
   /** Takes a changed entry, unless a newer one is known. The caller has verified its signature. */
   put(keyId: string, entry: KeyEntry | Tombstone): boolean;
   /**
@@ -65,8 +69,25 @@ export type KeyDirectory = {
   readonly size: number;
 };
 
+/** The part of a directory, or of its replacement, that takes entries of the snapshot. */
+export type KeyReader = {
+  apply(address: KeyAddress, entry: KeyEntry | Tombstone): unknown;
+  endEnvironment(environmentId: string): void;
+};
+
+/** Passes an entry of the snapshot on, if it is about API keys or deletes an environment. */
+export function passToKeys(
+  keys: KeyReader,
+  { address, value }: { address: EntryAddress; value: LiveEntry | Tombstone },
+): void {
+  if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
+  if (address.kind === "environment" && "deleted" in value)
+    keys.endEnvironment(address.environmentId);
+}
+
 export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
   let stored = new Map<string, StoredKey>();
+  let ended = new Set<string>();
   const verification = createKeyVerification(signatures);
 
   /** The live entry of a key that has not expired; its signature may not have been verified yet. */
@@ -74,6 +95,7 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
     const found = stored.get(keyId);
     if (found === undefined || found.verified === false || "deleted" in found.entry)
       return undefined;
+    if (ended.has(found.entry.environment_id)) return undefined;
     const expiresAtMs = found.verified ? found.verified.key.expiresAtMs : expiryOf(found.entry);
     if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return undefined;
     return found as LiveKey;
@@ -99,22 +121,26 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
   }
 
   return {
-    replace(entries) {
+    replace(entries, deletedEnvironments) {
       const known = stored;
       stored = new Map();
+      ended = new Set(deletedEnvironments);
       for (const [keyId, entry] of entries) stored.set(keyId, withKnown(known.get(keyId), entry));
     },
     beginReplacing() {
       const next = new Map<string, StoredKey>();
+      const nextEnded = new Set<string>();
       return {
-        take(address, entry) {
+        apply(address, entry) {
           const other = next.get(address.keyId);
           const found = chosen(address, entry);
           if (other !== undefined && other.entry.version >= found.entry.version) return;
           next.set(address.keyId, found);
         },
+        endEnvironment: (environmentId) => void nextEnded.add(environmentId),
         finish() {
           stored = next;
+          ended = nextEnded;
         },
       };
     },
@@ -122,6 +148,8 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
       isNewer(address.keyId, entry) &&
       verification.isGenuine(address, entry) &&
       put(address.keyId, entry),
+    endEnvironment: (environmentId) => void ended.add(environmentId),
+    hasEnded: (environmentId) => ended.has(environmentId),
     put,
     verify(text, nowMs) {
       const keyId = idIn(text);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createKeyDirectory, everyEntryIsGenuine, makeApiKey } from "@halyard/api-keys";
+import { createKeyDirectory, everyEntryIsGenuine, makeApiKey, passToKeys } from "@halyard/api-keys";
 import type { KeyEntry, Tombstone } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 
@@ -68,9 +68,31 @@ describe("given a directory that knows a key", () => {
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
+  it("ends the key with its environment, also when a newer entry of the key arrives later", () => {
+    const { directory, key, id, entry } = directoryWithKey();
+    passToKeys(directory, {
+      address: { kind: "environment", organizationId: uuid, environmentId: uuid },
+      value: revoked(2),
+    });
+    expect(directory.verify(key, now)).toBeUndefined();
+    expect(directory.isLive(id, now)).toBe(false);
+    directory.apply({ organizationId: uuid, keyId: id }, { ...entry, version: 7 });
+    expect(directory.verify(key, now)).toBeUndefined();
+  });
+
+  it("ends the key when a whole snapshot contains the deletion of its environment", () => {
+    const { directory, key, id, entry } = directoryWithKey();
+    const read = directory.beginReplacing();
+    read.endEnvironment(uuid);
+    read.apply({ organizationId: uuid, keyId: id }, entry);
+    expect(directory.verify(key, now)).toBeDefined();
+    read.finish();
+    expect(directory.verify(key, now)).toBeUndefined();
+  });
+
   it("forgets what a whole snapshot does not hold", () => {
     const { directory, key } = directoryWithKey();
-    directory.replace([]);
+    directory.replace([], []);
     expect(directory.verify(key, now)).toBeUndefined();
   });
 });
@@ -93,7 +115,7 @@ function directoryWithKey(fields: Partial<KeyEntry> = {}) {
     ...fields,
   };
   const directory = createKeyDirectory(everyEntryIsGenuine);
-  directory.replace([[made.id, entry]]);
+  directory.replace([[made.id, entry]], []);
   return { directory, entry, ...made };
 }
 

@@ -193,7 +193,7 @@ function read(
   directory: KeyDirectory,
   entries: readonly (readonly [Address, KeyEntry | Tombstone])[],
 ): void {
-  const { take, finish } = directory.beginReplacing();
+  const { apply: take, finish } = directory.beginReplacing();
   for (const [address, entry] of entries) take(address, entry);
   finish();
 }
@@ -236,6 +236,6 @@ async function signedKey() {
 async function directoryWithKey() {
   const made = await signedKey();
   const directory = createKeyDirectory(made.signatures);
-  directory.replace([[made.address.keyId, made.entry]]);
+  directory.replace([[made.address.keyId, made.entry]], []);
   return { directory, ...made };
 }

@@ -11,6 +11,9 @@ import { TargetingRules } from "./rules.ts";
  *
  * Each value carries the version of what it describes. A reader keeps the highest version that it has
  * seen and ignores the rest, in whatever order they come. A deletion is a value like any other.
+ *
+ * The deletion of an environment also ends the API keys and flags in it: a reader treats their entries as deleted,
+ * whenever they arrive. Deletions of projects and organizations come with those of their environments.
  */
 const Stamp = {
   version: z.int().min(1),
@@ -125,8 +128,11 @@ export type EntryAddress =
 /** The key of the entry that says that the snapshot is complete. */
 export const completeKey = "complete";
 
-/** Keys of every API key's entry: what a service follows that only needs to know who is asking. */
-export const allKeysFilter = "*.key.*";
+/**
+ * The entries of API keys, environments and projects, for services that only need to know who is asking. The deletion
+ * of an environment ends its keys.
+ */
+export const keysAndPlacesFilter = "*.*.*";
 
 /** Every entry. */
 export const everythingFilter = ">";

@@ -64,6 +64,15 @@ export function keyInSnapshot(
   return { id: made.id, text: made.key, entry: { address, value } };
 }
 
+/** The deletions of a project and its environment, as management publishes them. */
+export function deletedProjectInSnapshot({ organizationId, projectId, environmentId }: TenantIds) {
+  const value = { deleted: true, version: 2, committed_at: new Date().toISOString() } as const;
+  return [
+    { address: { kind: "project", organizationId, projectId }, value },
+    { address: { kind: "environment", organizationId, environmentId }, value },
+  ] as const;
+}
+
 /** A flag in an environment, off unless told. */
 export function flagInSnapshot(ids: TenantIds, fields: Partial<FlagEntry> = {}): Entry<FlagEntry> {
   const { organizationId } = ids;

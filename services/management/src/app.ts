@@ -64,7 +64,10 @@ export function createManagementApp(options: {
   registerProjectRoutes(app, { ...operator, plans });
 
   const projectScoped = { ...shared, authenticate: authenticationFor("operator_or_server_key") };
-  registerEnvironmentRoutes(app, projectScoped);
+  registerEnvironmentRoutes(app, {
+    ...projectScoped,
+    authenticateOperator: operator.authenticate,
+  });
   registerKeyRoutes(app, { ...projectScoped, randomBytes, allowDemoUser });
   registerHistoryRoutes(app, projectScoped);
   registerChangeRoutes(app, projectScoped);

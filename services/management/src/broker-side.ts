@@ -3,9 +3,10 @@ import {
   type KeyDirectory,
   type KeySignatures,
   type LastUsed,
+  passToKeys,
   tellLastUsed,
 } from "@halyard/api-keys";
-import { allKeysFilter, type KeyEntry, type PlanLimits, type Tombstone } from "@halyard/contracts";
+import { keysAndPlacesFilter, type PlanLimits } from "@halyard/contracts";
 import {
   apiTimeoutMs,
   type Consumption,
@@ -181,9 +182,12 @@ function composeEffects(options: {
     edges,
     isConnected: options.isConnected,
     isInEffect: (message) => {
-      if (message.stream !== "snapshot" || message.address.kind !== "key") return true;
-      const known = options.directory.versionOf(message.address.keyId) ?? 0;
-      return known >= message.value.version;
+      if (message.stream !== "snapshot") return true;
+      const { address, value } = message;
+      if (address.kind === "environment" && "deleted" in value)
+        return options.directory.hasEnded(address.environmentId);
+      if (address.kind !== "key") return true;
+      return (options.directory.versionOf(address.keyId) ?? 0) >= value.version;
     },
     onIncomplete: createEffectMetrics(options.metrics, edges),
   });
@@ -197,22 +201,15 @@ function followKeys(
 ): FollowedSnapshot {
   return followSnapshot({
     connection,
-    filter: allKeysFilter,
+    filter: keysAndPlacesFilter,
     logger,
     follower: {
       isGenuineComplete: directory.isGenuineComplete,
       beginRead: () => {
-        const { take, finish } = directory.beginReplacing();
-        return {
-          take: ({ address, value }) => {
-            if (address.kind === "key") take(address, value as KeyEntry | Tombstone);
-          },
-          finish,
-        };
+        const read = directory.beginReplacing();
+        return { take: (entry) => passToKeys(read, entry), finish: read.finish };
       },
-      apply: ({ address, value }) => {
-        if (address.kind === "key") directory.apply(address, value as KeyEntry | Tombstone);
-      },
+      apply: (entry) => passToKeys(directory, entry),
       rejected: (key, problem) => {
         logger.error({ key, problem }, "an entry of the snapshot was left out");
       },

@@ -16,14 +16,16 @@ import {
   runService,
   startOrExit,
 } from "@halyard/service";
+import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { type BrokerSide, startBrokerSide } from "./broker-side.ts";
 import { type Config, readConfig } from "./config.ts";
+import { startRemoving } from "./deletion/start-removing.ts";
 import { startFilling } from "./environments/start-filling.ts";
 import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
-import { createWriter } from "./outbox/write.ts";
+import { createWriter, type Writer } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
 
 /** Management verifies what it has signed itself, also if its public key is missing in the list. */
@@ -42,6 +44,22 @@ function createReadiness(database: Database, demoKeys: DemoKeyCheck, broker: Bro
     ...demoKeys.details(),
     ...broker.details(),
   });
+}
+
+/** Starts the work that no request waits for. Returns the functions that stop it. */
+function startBackgroundWork(
+  { AUDIT_RETENTION_DAYS: auditDays, ENDED_KEY_RETENTION_DAYS: endedKeyDays }: Config,
+  {
+    unawaitedWriter,
+    ...options
+  }: Parameters<typeof startFilling>[0] & { unawaitedWriter: Writer; metrics: Registry },
+) {
+  const retention = startRetention({
+    ...options,
+    writer: unawaitedWriter,
+    periods: { auditDays, endedKeyDays },
+  });
+  return [retention, startFilling(options), startRemoving(options)].map(({ stop }) => stop);
 }
 
 const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error));
@@ -84,19 +102,11 @@ await startOrExit(async () => {
   });
   const { wakeRelay, effects, directoryIsCurrent } = broker;
   const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects });
-  const retention = startRetention({
-    sql,
+  const background = startBackgroundWork(config, {
+    ...{ sql, writer, now, newId: uuidv7, metrics, logger },
     // Without effects: no request waits for the removal of an expired key.
-    writer: createWriter({ sql, newId: uuidv7, wakeRelay }),
-    periods: {
-      auditDays: config.AUDIT_RETENTION_DAYS,
-      endedKeyDays: config.ENDED_KEY_RETENTION_DAYS,
-    },
-    now,
-    metrics,
-    logger,
+    unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
   });
-  const filling = startFilling({ sql, writer, now, newId: uuidv7, logger });
   const findKey = createKeyLookup({ sql, directory, directoryIsCurrent });
   const app = createManagementApp({
     sql,
@@ -123,6 +133,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: createReadiness(database, demoKeys, broker),
-    close: [database.close, demoKeys.stop, broker.stop, retention.stop, filling.stop],
+    close: [database.close, demoKeys.stop, broker.stop, ...background],
   });
 });

@@ -33,6 +33,27 @@ const createFlag = (serverKey: string, body: Record<string, unknown>) =>
     body: { name: "f", ...body },
   });
 
+describe("renaming an environment", () => {
+  it("answers and publishes the new name, which later events carry", async () => {
+    const { project, first, second, organizationId, serverKey } = await given.place();
+    const path = `${pathOf(project.id)}/${first.id}`;
+    const rename = (name: string, key = operatorToken) =>
+      management.call(path, { method: "PATCH", key, body: { name } });
+    expect((await rename("live", serverKey)).status).toBe(403);
+    expect((await rename(second.name)).body.error.code).toBe("CONFLICT_001");
+    expect((await rename("live")).body).toEqual({ ...first, name: "live" });
+    expect(await entriesOf(management, `${organizationId}.environment.${first.id}`)).toMatchObject([
+      { name: first.name, version: 1 },
+      { name: "live", version: 2 },
+    ]);
+    await createFlag(serverKey, { key: "after" });
+    const [event] = await management.sql<{ name: string }[]>`
+      select payload::jsonb -> 'environment' ->> 'name' as name from outbox
+      where stream = 'events' and payload::jsonb ->> 'organization_id' = ${organizationId}`;
+    expect(event?.name).toBe("live");
+  });
+});
+
 describe("creating an environment", () => {
   it("answers 201, and publishes it", async () => {
     const { project, organizationId, serverKey } = await given.place();

@@ -22,6 +22,7 @@ import { v7 as uuidv7 } from "uuid";
 import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createManagementApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
+import { startRemoving } from "../src/deletion/start-removing.ts";
 import { environmentEntry } from "../src/environments/environment-entry.ts";
 import { insertEnvironments } from "../src/environments/environment-store.ts";
 import { startFilling } from "../src/environments/start-filling.ts";
@@ -53,6 +54,8 @@ export async function openManagement(
     logger?: Logger;
     /** False: the test fills new environments itself, batch by batch. */
     fillsEnvironments?: boolean;
+    /** False: the test removes the rows of deleted resources itself, batch by batch. */
+    removesDeleted?: boolean;
   } = {},
 ) {
   const backends = options.over ?? (await openBackends());
@@ -95,6 +98,10 @@ export async function openManagement(
     options.fillsEnvironments === false
       ? undefined
       : startFilling({ sql, writer, now: () => clock.now(), newId: uuidv7, logger });
+  const removing =
+    options.removesDeleted === false
+      ? undefined
+      : startRemoving({ sql, writer, now: () => clock.now(), logger });
   const app = createManagementApp({
     sql,
     writer,
@@ -116,6 +123,7 @@ export async function openManagement(
   const stop = once(async () => {
     await app.close();
     await filling?.stop();
+    await removing?.stop();
     await broker.stop();
     // As main does: what was broken off by a test is not waited for.
     await sql.end({ timeout: 1 });
@@ -168,10 +176,11 @@ export async function seedProject({ writer, directory }: Management) {
     version,
     createdAt,
   };
-  const project = { id: projectId, organizationId, name: "Web", createdAt };
+  const dates = { createdAt, updatedAt: createdAt };
+  const project = { id: projectId, organizationId, name: "Web", version, ...dates };
   const environments = [
-    { id: environmentId, projectId, name: "production", createdAt },
-    { id: otherEnvironmentId, projectId, name: "staging", createdAt },
+    { id: environmentId, projectId, name: "production", version, ...dates },
+    { id: otherEnvironmentId, projectId, name: "staging", version, ...dates },
   ];
   const user = { id: userId, organizationId, email: "ada@example.com", name: "Ada", createdAt };
   const keys = keyEntries.map(({ value }) => seededKey(value, createdAt));

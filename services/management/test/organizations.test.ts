@@ -153,7 +153,7 @@ describe("changing an organization", () => {
 });
 
 describe("users", () => {
-  it("are created and listed, also two with one e-mail address", async () => {
+  it("are created and listed", async () => {
     const { id } = await given.organization();
     const path = `${organizations}/${id}/users`;
     const body = { email: "ada@example.com", name: "Ada" };
@@ -169,7 +169,7 @@ describe("users", () => {
     const second = await management.call(path, {
       method: "POST",
       key,
-      body: { email: "ada@example.com" },
+      body: { email: "grace@example.com" },
     });
     expect(second.body.name).toBeNull();
     for (const each of [first, second])
@@ -179,6 +179,39 @@ describe("users", () => {
       });
     const list = await management.call(path, { key });
     expect(list.body).toEqual({ users: [first.body, second.body] });
+  });
+
+  it("have an e-mail address of their own in the organization, ignoring case", async () => {
+    const { id } = await given.organization();
+    const path = `${organizations}/${id}/users`;
+    const create = (email: string) =>
+      management.call(path, { method: "POST", key, body: { email } });
+    const ada = (await create("ada@example.com")).body;
+    const answer = await create("Ada@Example.com");
+    expect(answer.status).toBe(409);
+    expect(answer.body.error.code).toBe("CONFLICT_001");
+    const grace = (await create("grace@example.com")).body;
+    const change = (body: unknown) =>
+      management.call(`${path}/${grace.id}`, { method: "PATCH", key, body });
+    expect((await change({ email: "ADA@example.com" })).status).toBe(409);
+    const changed = await change({ email: "Grace@Example.com", name: "Grace" });
+    expect(changed.body).toEqual({ ...grace, email: "Grace@Example.com", name: "Grace" });
+    const both = await Promise.all([create("late@example.com"), create("LATE@example.com")]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual([201, 409]);
+    expect((await management.call(`${path}/${ada.id}`, { key })).body).toEqual(ada);
+  });
+
+  it("keep an e-mail address that they have shared since an earlier release", async () => {
+    const { id } = await given.organization();
+    const path = `${organizations}/${id}/users`;
+    const [first, second] = [await given.user(id), await given.user(id)];
+    await management.sql`update users set email = ${first.email} where id = ${second.id}`;
+    const renamed = await management.call(`${path}/${second.id}`, {
+      method: "PATCH",
+      key,
+      body: { name: "Second" },
+    });
+    expect(renamed.body).toMatchObject({ name: "Second", email: first.email });
   });
 
   it.each([

@@ -17,6 +17,42 @@ const pathOf = (organizationId: string) => `/api/v1/organizations/${organization
 const create = (organizationId: string, body: unknown, headers: Record<string, string> = {}) =>
   management.call(pathOf(organizationId), { method: "POST", key, body, headers });
 
+describe("renaming a project", () => {
+  it("answers and publishes the new name, and records both in the audit log", async () => {
+    const { id } = await given.organization();
+    const project = await given.project(id, { name: "Web" });
+    await given.project(id, { name: "Mobile" });
+    const path = `${pathOf(id)}/${project.id}`;
+    const rename = (name: string) =>
+      management.call(path, { method: "PATCH", key, body: { name } });
+    expect((await rename("Mobile")).body.error.code).toBe("CONFLICT_001");
+    expect((await rename("Site")).body).toEqual({ ...project, name: "Site" });
+    expect((await rename("Site")).status).toBe(200);
+    expect((await management.call(path, { key })).body.name).toBe("Site");
+    expect(await entriesOf(management, `${id}.project.${project.id}`)).toMatchObject([
+      { name: "Web", version: 1 },
+      { name: "Site", version: 2 },
+    ]);
+    const audit = await management.call(`/api/v1/projects/${project.id}/changes`, { key });
+    expect(audit.body.changes[0]).toMatchObject({
+      action: "project_renamed",
+      before: { name: "Web" },
+      after: { name: "Site" },
+    });
+  });
+
+  it("is 404 under another organization", async () => {
+    const [own, other] = [await given.organization(), await given.organization()];
+    const project = await given.project(own.id);
+    const answer = await management.call(`${pathOf(other.id)}/${project.id}`, {
+      method: "PATCH",
+      key,
+      body: { name: "Site" },
+    });
+    expect(answer.status).toBe(404);
+  });
+});
+
 describe("creating a project", () => {
   it("makes the three usual environments", async () => {
     const { id } = await given.organization();

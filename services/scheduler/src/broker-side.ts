@@ -24,6 +24,7 @@ import { createSendDue } from "./dispatch/send-due.ts";
 import { createSettleChanges } from "./dispatch/settle-changes.ts";
 import { watchOverdue } from "./dispatch/watch-overdue.ts";
 import { createScheduleMetrics } from "./schedule-metrics.ts";
+import { deleteSchedulesOfDeleted } from "./schedules/delete-schedules-of-deleted.ts";
 import { createSchedulesOfDeletedFlags } from "./schedules/schedules-of-deleted-flags.ts";
 
 /**
@@ -74,9 +75,15 @@ export function startBrokerSide(options: {
   const working = onceConnected(connecting, async (connection) => {
     const client = jetstream(connection);
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+    const deletedEnvironments = deleteSchedulesOfDeleted({
+      sql,
+      isSettled: () => isSettled(),
+      logger,
+    });
     const followed = followDirectory({
       ...options,
       connection,
+      deletedEnvironments,
       onFlagsGone: {
         deleted: gone.deleted,
         current() {
@@ -114,7 +121,10 @@ export function startBrokerSide(options: {
     });
     const telling = tellLastUsed({ ...options, client, monotonicMs: () => performance.now() });
     const audit = startPublishingAudit({ sql, client, logger });
-    return [audit.stop, telling.stop, followed.stop, answers.stop, lost.stop, dispatcher.stop];
+    return [
+      ...[audit.stop, telling.stop, followed.stop, deletedEnvironments.stop],
+      ...[answers.stop, lost.stop, dispatcher.stop],
+    ];
   });
 
   return {

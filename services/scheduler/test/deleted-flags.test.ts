@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory } from "@halyard/api-keys";
 import { connectNats } from "@halyard/jetstream";
-import { eventually, testSignatures } from "@halyard/testing";
+import { deletedProjectInSnapshot, eventually, testSignatures } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
 import { createFlagDirectory } from "../src/directory/flag-directory.ts";
@@ -140,6 +140,11 @@ describe("a deletion that a scheduler reads after an interruption", () => {
       connection,
       keys: createKeyDirectory(testSignatures()),
       flags,
+      deletedEnvironments: {
+        apply: () => undefined,
+        resume: () => undefined,
+        beginReplacing: () => ({ take: () => undefined, finish: () => undefined }),
+      },
       onFlagsGone: { deleted: ({ flagId }) => void deleted.push(flagId), current },
       logger,
     });
@@ -159,6 +164,26 @@ describe("a deletion that a scheduler reads after an interruption", () => {
     expect(deleted).toEqual([known.flagId]);
     await followed.stop();
     await connection.close();
+  });
+});
+
+describe("a deleted environment", () => {
+  it("has no schedules and no working keys, whatever entries arrive later", async () => {
+    const deleted = makeTenant();
+    await scheduler.bucket.put(...deleted.entries);
+    const flag = deleted.flag();
+    await scheduler.bucket.put(flag.entry);
+    await eventually(() => replicas.every((replica) => replica.knowsKey(deleted.serverKey)));
+    await eventually(() => first().knowsFlag(flag));
+    const body = { enable_at: inHours(1), disable_at: inHours(2) };
+    const options = { method: "POST", key: deleted.serverKey, body };
+    expect((await first().call(flag.path, options)).status).toBe(201);
+    const [kept] = (await scheduledFlags(1, body)) as [Flag];
+    await scheduler.bucket.put(...deletedProjectInSnapshot(deleted), ...deleted.entries);
+    await eventually(async () => (await statesOf([flag])).length === 0);
+    expect(await statesOf([kept])).toHaveLength(1);
+    await eventually(() => replicas.every((replica) => !replica.knowsKey(deleted.serverKey)));
+    expect((await first().call(flag.path, options)).status).toBe(401);
   });
 });
 

@@ -26,7 +26,7 @@ export function createPublisher(parts: {
   return (change) => {
     const { changed } = change;
     updateKeys(directory, change);
-    if (changed.keys.size > 0) rounds.endWithKeys();
+    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) rounds.endWithKeys();
     const beganMs = elapsed();
     const updated = views.update(change);
     pace.worked(elapsed() - beganMs);
@@ -37,11 +37,17 @@ export function createPublisher(parts: {
   };
 }
 
+function hasDeletedEnvironment({ snapshot, changed }: SnapshotChange): boolean {
+  return [...changed.environments].some((id) => snapshot.deletedEnvironments.has(id));
+}
+
 function updateKeys(directory: KeyDirectory, { snapshot, changed, whole }: SnapshotChange): void {
   if (whole) {
-    directory.replace(snapshot.keys);
+    directory.replace(snapshot.keys, snapshot.deletedEnvironments.keys());
     return;
   }
+  for (const environmentId of changed.environments)
+    if (snapshot.deletedEnvironments.has(environmentId)) directory.endEnvironment(environmentId);
   for (const keyId of changed.keys) {
     const entry = snapshot.keys.get(keyId);
     if (entry !== undefined) directory.put(keyId, entry);

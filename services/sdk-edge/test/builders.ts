@@ -51,6 +51,13 @@ export function deletedFlag(
   return { address: flagAddress(flagId, environmentId), value: tombstone(version) };
 }
 
+export function deletedEnvironment(environmentId = id("env"), version = 2): Entry {
+  return {
+    address: { kind: "environment", organizationId: id("org"), environmentId },
+    value: tombstone(version),
+  };
+}
+
 function flagAddress(flagId: string, environmentId: string): Entry["address"] {
   return { kind: "flag", organizationId: id("org"), environmentId, flagId };
 }

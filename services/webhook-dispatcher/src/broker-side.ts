@@ -1,13 +1,19 @@
 import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
 import { startPublishingAudit } from "@halyard/audit-outbox";
-import { connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
-import type { Sql } from "@halyard/postgres";
+import {
+  connectNats,
+  type NatsServers,
+  removeOfDeletedPlaces,
+  trackProblem,
+} from "@halyard/jetstream";
+import { isOutage, type Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { followKeys } from "./directory/follow-keys.ts";
 import { consumeEvents } from "./events/consume-events.ts";
+import { deleteWebhooksOf } from "./webhooks/delete-webhooks-of.ts";
 
 /**
  * Everything of this process that needs NATS: what it knows of keys, the events that it makes
@@ -38,14 +44,25 @@ export function startBrokerSide(options: {
   const { logger } = options;
   let knowsKeys = false;
   let isCurrent = () => false;
+  let isSettled = async () => false;
   let isConsuming = () => false;
 
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "webhook-dispatcher", onProblem });
   const working = onceConnected(connecting, async (connection) => {
+    const deletedProjects = removeOfDeletedPlaces({
+      kind: "project",
+      isSettled: () => isSettled(),
+      remove: (projectIds, mayGoOn) =>
+        deleteWebhooksOf(options.sql, projectIds, { newId: options.newId, mayGoOn }),
+      isOutage,
+      monotonicMs: () => performance.now(),
+      logger,
+    });
     const followed = followKeys({
       connection,
       keys: options.keys,
+      deletedProjects,
       onCurrent: () => {
         knowsKeys = true;
       },
@@ -53,6 +70,7 @@ export function startBrokerSide(options: {
     });
     const events = consumeEvents({ ...options, connection });
     isCurrent = followed.isCurrent;
+    isSettled = followed.isSettled;
     isConsuming = events.isRunning;
     const client = jetstream(connection);
     const telling = tellLastUsed({
@@ -61,7 +79,7 @@ export function startBrokerSide(options: {
       monotonicMs: () => performance.now(),
     });
     const audit = startPublishingAudit({ ...options, client });
-    return [audit.stop, telling.stop, followed.stop, events.stop];
+    return [audit.stop, telling.stop, followed.stop, deletedProjects.stop, events.stop];
   });
 
   return {

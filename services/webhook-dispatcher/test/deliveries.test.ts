@@ -328,3 +328,27 @@ describe("redelivering", () => {
     expect((await rowOf(row))?.status).toBe("failed");
   });
 });
+
+describe("given a project that is deleted", () => {
+  it("loses its webhooks, cancels their deliveries and ends its keys, and no other project's", async () => {
+    const deleted = await dispatcher.newTenant(replica);
+    const created = await replica.call(deleted.path, {
+      method: "POST",
+      key: deleted.serverKey,
+      body: { name: "deploys", url: "https://example.com/", events: ["flag.toggled"] },
+    });
+    const delivery = makeDelivery(deleted, created.body.id, "pending");
+    await dispatcher.admin`insert into deliveries ${dispatcher.admin(delivery)}`;
+    const other = await given("pending");
+    await dispatcher.deleteProject(deleted);
+    await eventually(async () => (await rowOf(delivery))?.status === "cancelled");
+    await eventually(async () => {
+      const left = await dispatcher.admin`
+        select from webhooks where project_id = ${deleted.projectId}`;
+      return left.length === 0;
+    });
+    expect((await replica.call(deleted.path, { key: deleted.serverKey })).status).toBe(401);
+    expect(await rowOf(other)).toMatchObject({ status: "pending" });
+    expect((await get(webhook.path)).status).toBe(200);
+  });
+});

@@ -9,6 +9,7 @@ import {
   call,
   connectAsSuperuser,
   createTestDatabase,
+  deletedProjectInSnapshot,
   eventually,
   keyInSnapshot,
   natsLogin,
@@ -79,6 +80,8 @@ export async function openDispatcher() {
       for (const replica of known) await eventually(() => replica.knowsKeysOf(tenant));
       return tenant;
     },
+    /** Deletes the project of a tenant in the snapshot. */
+    deleteProject: (tenant: Tenant) => bucket.put(...deletedProjectInSnapshot(tenant)),
     async close() {
       // Whatever still waits for the receiver ends with it.
       await receiver.close();

@@ -48,11 +48,14 @@ export const UpdateOrganization = z.strictObject({
   plan: PlanName.optional(),
 });
 export const CreateUser = z.strictObject({ email: Email, name: Name.optional() });
+export const UpdateUser = z.strictObject({ email: Email.optional(), name: Name.optional() });
 export const CreateProject = z.strictObject({
   name: Name,
   environments: z.array(Name).min(1).max(50).optional(),
 });
+export const UpdateProject = z.strictObject({ name: Name.optional() });
 export const CreateEnvironment = z.strictObject({ name: Name });
+export const UpdateEnvironment = z.strictObject({ name: Name.optional() });
 
 const organizations = "/api/v1/organizations";
 const organization = `${organizations}/:organizationId`;
@@ -66,6 +69,12 @@ const ProjectOfOrganizationParams = z.strictObject({
 const ProjectParams = z.strictObject({ projectId: IdParam });
 const EnvironmentParams = z.strictObject({ projectId: IdParam, environmentId: IdParam });
 const operator = { service: "management", access: "operator", tag: "Organizations" } as const;
+
+/** Deletions cannot be undone, so the caller repeats the id. */
+const Confirmation = z.strictObject({
+  confirm: IdParam.describe("must be the id of the resource to delete"),
+});
+const deleted = (description: string) => ({ status: 204, description }) as const;
 
 export const createOrganization = defineRoute({
   ...operator,
@@ -115,6 +124,19 @@ export const updateOrganization = defineRoute({
   success: { status: 200, description: "The organization", body: Organization },
 });
 
+export const deleteOrganization = defineRoute({
+  ...operator,
+  operationId: "deleteOrganization",
+  method: "DELETE",
+  path: organization,
+  params: OrganizationParams,
+  query: Confirmation,
+  summary: "Delete an organization with its users and projects",
+  description:
+    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects.",
+  success: deleted("The organization no longer exists"),
+});
+
 export const createUser = defineRoute({
   ...operator,
   operationId: "createUser",
@@ -122,10 +144,12 @@ export const createUser = defineRoute({
   path: `${organization}/users`,
   params: OrganizationParams,
   summary: "Create a user, to whom changes are attributed",
+  description: "An e-mail address is unique in its organization, ignoring case.",
   body: CreateUser,
   example: { email: "ada@example.com", name: "Ada" },
   idempotent: true,
   success: { status: 201, description: "The user", body: User },
+  errors: ["CONFLICT_001"],
 });
 
 export const listUsers = defineRoute({
@@ -150,6 +174,32 @@ export const getUser = defineRoute({
   params: UserParams,
   summary: "Read a user",
   success: { status: 200, description: "The user", body: User },
+});
+
+export const updateUser = defineRoute({
+  ...operator,
+  operationId: "updateUser",
+  method: "PATCH",
+  alsoMethod: "PUT",
+  path: `${organization}/users/:userId`,
+  params: UserParams,
+  summary: "Change the name or the e-mail address of a user",
+  body: UpdateUser,
+  success: { status: 200, description: "The user", body: User },
+  errors: ["CONFLICT_001"],
+});
+
+export const deleteUser = defineRoute({
+  ...operator,
+  operationId: "deleteUser",
+  method: "DELETE",
+  path: `${organization}/users/:userId`,
+  params: UserParams,
+  query: Confirmation.extend({ erase: z.boolean().optional() }),
+  summary: "Delete a user and revoke the API keys of the user",
+  description:
+    "History and audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log in the background.",
+  success: deleted("The user no longer exists"),
 });
 
 export const createProject = defineRoute({
@@ -190,6 +240,32 @@ export const getProject = defineRoute({
   params: ProjectOfOrganizationParams,
   summary: "Read a project with its environments",
   success: { status: 200, description: "The project", body: Project },
+});
+
+export const updateProject = defineRoute({
+  ...operator,
+  operationId: "updateProject",
+  method: "PATCH",
+  alsoMethod: "PUT",
+  path: `${organization}/projects/:projectId`,
+  params: ProjectOfOrganizationParams,
+  summary: "Rename a project",
+  body: UpdateProject,
+  success: { status: 200, description: "The project", body: Project },
+  errors: ["CONFLICT_001"],
+});
+
+export const deleteProject = defineRoute({
+  ...operator,
+  operationId: "deleteProject",
+  method: "DELETE",
+  path: `${organization}/projects/:projectId`,
+  params: ProjectOfOrganizationParams,
+  query: Confirmation,
+  summary: "Delete a project with its environments and flags",
+  description:
+    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of the project.",
+  success: deleted("The project no longer exists"),
 });
 
 const projectScoped = {
@@ -236,4 +312,32 @@ export const getEnvironment = defineRoute({
   params: EnvironmentParams,
   summary: "Read an environment",
   success: { status: 200, description: "The environment", body: Environment },
+});
+
+export const updateEnvironment = defineRoute({
+  ...projectScoped,
+  access: "operator",
+  operationId: "updateEnvironment",
+  method: "PATCH",
+  alsoMethod: "PUT",
+  path: `${environments}/:environmentId`,
+  params: EnvironmentParams,
+  summary: "Rename an environment",
+  body: UpdateEnvironment,
+  success: { status: 200, description: "The environment", body: Environment },
+  errors: ["CONFLICT_001"],
+});
+
+export const deleteEnvironment = defineRoute({
+  ...projectScoped,
+  access: "operator",
+  operationId: "deleteEnvironment",
+  method: "DELETE",
+  path: `${environments}/:environmentId`,
+  params: EnvironmentParams,
+  query: Confirmation,
+  summary: "Delete an environment with its API keys and the states of flags in it",
+  description:
+    "Its API keys stop within a second, and their streams close. Schedules in it are cancelled. Stored rows are removed in the background.",
+  success: deleted("The environment no longer exists"),
 });

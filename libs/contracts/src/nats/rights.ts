@@ -1,5 +1,5 @@
 import { edgeReports } from "../edge-reports.ts";
-import { allKeysFilter, completeKey } from "../snapshot.ts";
+import { completeKey, keysAndPlacesFilter } from "../snapshot.ts";
 import { leaseKey } from "../stream-leases.ts";
 import {
   auditStream,
@@ -122,7 +122,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     api("STREAM.DELETE", flagEventsStream.name),
     api("STREAM.DELETE", scheduleStream.name),
     ...readsSnapshot(),
-    ...readsSnapshot(allKeysFilter),
+    ...readsSnapshot(keysAndPlacesFilter),
     ...reads(flagEventsStream.name),
     ...consumesQueue(scheduleStream.name, scheduleStream.due),
     scheduleStream.resolved.subject,
@@ -148,7 +148,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     api("STREAM.PURGE", leasesBucket.streamName),
   ],
   "webhook-dispatcher": [
-    ...readsSnapshot(allKeysFilter),
+    ...readsSnapshot(keysAndPlacesFilter),
     ...consumes(
       flagEventsStream.name,
       flagEventsStream.webhookConsumer,

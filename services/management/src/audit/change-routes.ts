@@ -4,7 +4,7 @@ import { type App, answer, cursorOf, readCursor, refuse, registerRoute } from "@
 import { validate as isUuid } from "uuid";
 import type { Authenticate, Principal } from "../access/principal.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
-import { findProject } from "../projects/project-store.ts";
+import { findOrganizationOf } from "../projects/project-store.ts";
 import { type AuditLog, findChangeSequence, listChanges } from "./change-store.ts";
 import { changeResource } from "./recorded-change.ts";
 
@@ -27,10 +27,12 @@ export function registerChangeRoutes(
     authenticate,
     handle: async ({ params, query }, principal) => {
       if (!reachesProject(principal, params.projectId)) return noSuchProject();
-      const project = await findProject(sql, params.projectId);
-      if (project === undefined) return noSuchProject();
+      const { projectId } = params;
+      // The operator can read the audit log of a deleted project; keys of it have ended.
+      const organizationId = await findOrganizationOf(sql, projectId);
+      if (organizationId === null) return noSuchProject();
 
-      const log = { projectId: project.id, organizationId: project.organizationId };
+      const log = { projectId, organizationId };
       const { limit = usualLimit, cursor } = query;
       const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
       if (beforeSequence === undefined)

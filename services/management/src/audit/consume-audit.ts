@@ -81,9 +81,9 @@ async function readKnown(sql: Sql, message: AuditRecorded): Promise<Known> {
   const { organization_id: organizationId, project_id: projectId, flag_id: flagId } = message;
   const [known] = await sql<[Known]>`
     select
-      exists (
-        select from projects where id = ${projectId} and organization_id = ${organizationId}
-      ) as "isOfOrganization",
+      -- Also a deleted project, whose webhooks are deleted after it.
+      organization_of_project(${projectId}) is not distinct from ${organizationId}::uuid
+        as "isOfOrganization",
       coalesce(
         (select email from users where id = ${message.user_id} and organization_id = ${organizationId}),
         ''

@@ -3,6 +3,7 @@ import type { AuditEntry } from "../audit/audit-entry.ts";
 import type { Occasion } from "../flags/occasion.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Environment } from "./environment.ts";
+import { environmentAudit } from "./environment-audit.ts";
 import { environmentEntry } from "./environment-entry.ts";
 
 /** What follows from a new environment, decided before anything is written. */
@@ -38,21 +39,11 @@ export function decideCreateEnvironment(
 }
 
 export function newEnvironment(projectId: string, name: string, occasion: Occasion): Environment {
-  return { id: occasion.newId(), projectId, name, createdAt: occasion.now };
+  const { now } = occasion;
+  return { id: occasion.newId(), projectId, name, version: 1, createdAt: now, updatedAt: now };
 }
 
-/** The line of the audit log about a new environment. */
 export function environmentCreated(environment: Environment, occasion: Occasion): AuditEntry {
-  return {
-    id: occasion.newId(),
-    projectId: environment.projectId,
-    environmentId: environment.id,
-    action: "environment_created",
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
-    before: null,
-    after: { name: environment.name },
-    changedAt: environment.createdAt,
-  };
+  const names = { before: null, after: { name: environment.name } };
+  return environmentAudit("environment_created", environment, names, occasion);
 }

@@ -1,23 +1,48 @@
 import { keyRefusals } from "@halyard/api-keys";
+import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
 import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
+import { markDeleted } from "../deletion/deletion-store.ts";
+import type { Occasion } from "../flags/occasion.ts";
+import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
 import { lockProject } from "../projects/project-store.ts";
 import { decideCreateEnvironment } from "./decide-create-environment.ts";
 import type { Environment } from "./environment.ts";
-import { countEnvironments, insertEnvironments } from "./environment-store.ts";
+import { noSuchEnvironment } from "./environment-access.ts";
+import { environmentAudit } from "./environment-audit.ts";
+import { environmentEntry } from "./environment-entry.ts";
+import {
+  countEnvironments,
+  findEnvironment,
+  insertEnvironments,
+  renameEnvironment,
+} from "./environment-store.ts";
 import { createEnvironmentFills } from "./fill-environment.ts";
 
-/** The use case of environments, which are only ever added. It runs inside a write's transaction. */
+type EnvironmentAddress = { projectId: string; environmentId: string };
+
+/** The use cases of environments. Each runs inside a write's transaction. */
 export type EnvironmentChanges = {
   create(
     write: Write,
     principal: Principal,
     projectId: string,
     request: { name: string },
+  ): Promise<Environment | Refusal>;
+  rename(
+    write: Write,
+    principal: Principal,
+    address: EnvironmentAddress,
+    request: { name?: string | undefined },
+  ): Promise<Environment | Refusal>;
+  remove(
+    write: Write,
+    principal: Principal,
+    address: EnvironmentAddress,
   ): Promise<Environment | Refusal>;
 };
 
@@ -26,6 +51,12 @@ export function createEnvironmentChanges(options: {
   newId: () => string;
 }): EnvironmentChanges {
   const fills = createEnvironmentFills(options);
+
+  async function occasionOf(tx: Transaction, principal: Principal): Promise<Occasion> {
+    const { now, newId } = options;
+    return { ...(await attributionOf(tx, principal)), cause: "manual", now: now(), newId };
+  }
+
   return {
     async create(write, principal, projectId, request) {
       const { tx } = write;
@@ -35,28 +66,65 @@ export function createEnvironmentChanges(options: {
       // The lock lets one environment through at a time, so that the limit is exact.
       const project = await lockProject(tx, projectId);
       if (project === undefined) return noSuchProject();
-      const [attribution, environmentCount] = await Promise.all([
-        attributionOf(tx, principal),
+      const [occasion, environmentCount] = await Promise.all([
+        occasionOf(tx, principal),
         countEnvironments(tx, project.id),
       ]);
-      const decision = decideCreateEnvironment({ project, environmentCount }, request, {
-        ...attribution,
-        cause: "manual",
-        now: options.now(),
-        newId: options.newId,
-      });
+      const decision = decideCreateEnvironment({ project, environmentCount }, request, occasion);
       if (isRefusal(decision)) return decision;
       const { environment } = decision;
-      if (!(await insertEnvironments(tx, [environment])))
-        return refuse(
-          "CONFLICT_001",
-          `The project already has an environment with the name ${request.name}.`,
-        );
+      if (!(await insertEnvironments(tx, [environment]))) return nameTaken(request.name);
       await insertAuditEntries(tx, decision.audit);
       write.publish(decision.messages);
       const { organizationId } = project;
-      await fills.start(write, { environment, organizationId, createdBy: attribution.actor.id });
+      await fills.start(write, { environment, organizationId, createdBy: occasion.actor.id });
+      return environment;
+    },
+
+    async rename({ tx, publish }, principal, address, { name }) {
+      const found = await lockEnvironment(tx, address);
+      if (isRefusal(found)) return found;
+      const { environment, organizationId } = found;
+      if (name === undefined || name === environment.name) return environment;
+      const occasion = await occasionOf(tx, principal);
+      const version = environment.version + 1;
+      const renamed = { ...environment, name, version, updatedAt: occasion.now };
+      if (!(await renameEnvironment(tx, renamed))) return nameTaken(name);
+      const names = { before: { name: environment.name }, after: { name } };
+      await insertAuditEntries(tx, [
+        environmentAudit("environment_renamed", environment, names, occasion),
+      ]);
+      publish([entryOf(environmentEntry({ ...renamed, organizationId }))]);
+      return renamed;
+    },
+
+    async remove({ tx, publish }, principal, address) {
+      const found = await lockEnvironment(tx, address);
+      if (isRefusal(found)) return found;
+      const { environment } = found;
+      const occasion = await occasionOf(tx, principal);
+      const names = { before: { name: environment.name }, after: null };
+      await insertAuditEntries(tx, [
+        environmentAudit("environment_deleted", environment, names, occasion),
+      ]);
+      publish(await markDeleted(tx, environment.id, occasion.now));
       return environment;
     },
   };
+}
+
+/** Reads an environment under the lock of its project. */
+async function lockEnvironment(
+  tx: Transaction,
+  address: EnvironmentAddress,
+): Promise<{ environment: Environment; organizationId: string } | Refusal> {
+  const project = await lockProject(tx, address.projectId);
+  if (project === undefined) return noSuchEnvironment();
+  const environment = await findEnvironment(tx, address);
+  if (environment === undefined) return noSuchEnvironment();
+  return { environment, organizationId: project.organizationId };
+}
+
+function nameTaken(name: string): Refusal {
+  return refuse("CONFLICT_001", `The project already has an environment with the name ${name}.`);
 }

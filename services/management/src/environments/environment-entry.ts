@@ -1,13 +1,10 @@
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { Environment } from "./environment.ts";
 
-/** An environment as the other services know it. It never changes, so it has one version. */
-export function environmentEntry(environment: {
-  id: string;
-  projectId: string;
-  organizationId: string;
-  name: string;
-  createdAt: Date;
-}): AddressedEntry {
+/** An environment as the other services know it. */
+export function environmentEntry(
+  environment: Omit<Environment, "createdAt"> & { organizationId: string },
+): AddressedEntry {
   const { id, organizationId } = environment;
   return {
     address: { kind: "environment", organizationId, environmentId: id },
@@ -17,8 +14,8 @@ export function environmentEntry(environment: {
       project_id: environment.projectId,
       environment_id: id,
       name: environment.name,
-      version: 1,
-      committed_at: environment.createdAt.toISOString(),
+      version: environment.version,
+      committed_at: environment.updatedAt.toISOString(),
     },
   };
 }

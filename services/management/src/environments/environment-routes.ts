@@ -1,7 +1,15 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, isRefusal, registerRoute } from "@halyard/service";
+import {
+  type Answer,
+  type App,
+  answer,
+  isRefusal,
+  type Refusal,
+  registerRoute,
+} from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
+import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
 import { noSuchProject, reachesProject } from "../projects/project-access.ts";
@@ -13,7 +21,7 @@ import { findEnvironment, listEnvironments } from "./environment-store.ts";
 
 /**
  * The routes of a project's environments: for the operator, and for the project's own server keys. A
- * key made with `environment_only` reads them, but adds none.
+ * key made with `environment_only` reads them, but adds none. Only the operator renames and deletes them.
  */
 export function registerEnvironmentRoutes(
   app: App,
@@ -22,11 +30,12 @@ export function registerEnvironmentRoutes(
     writer: Writer;
     answerOnce: AnswerOnce;
     authenticate: Authenticate;
+    authenticateOperator: Authenticate;
     now: () => Date;
     newId: () => string;
   },
 ): void {
-  const { sql, writer, answerOnce, authenticate } = options;
+  const { sql, writer, answerOnce, authenticate, authenticateOperator } = options;
   const changes = createEnvironmentChanges(options);
 
   registerRoute(app, contract.createEnvironment, {
@@ -64,5 +73,24 @@ export function registerEnvironmentRoutes(
       if (environment === undefined) return noSuchEnvironment();
       return answer.ok(environmentResource(environment));
     },
+  });
+
+  registerRoute(app, contract.updateEnvironment, {
+    authenticate: authenticateOperator,
+    handle: ({ params, body }, principal) =>
+      writer(async (write): Promise<Answer | Refusal> => {
+        const renamed = await changes.rename(write, principal, params, body);
+        return isRefusal(renamed) ? renamed : answer.ok(environmentResource(renamed));
+      }),
+  });
+
+  registerRoute(app, contract.deleteEnvironment, {
+    authenticate: authenticateOperator,
+    handle: ({ params, query }, principal) =>
+      checkConfirmed(query.confirm, params.environmentId) ??
+      writer(async (write): Promise<Answer | Refusal> => {
+        const removed = await changes.remove(write, principal, params);
+        return isRefusal(removed) ? removed : answer.noContent();
+      }),
   });
 }

@@ -3,11 +3,12 @@ import type { Environment } from "./environment.ts";
 
 /** Environments in PostgreSQL. */
 const columns = (sql: Sql | Transaction) => sql`
-  environment.id, environment.project_id as "projectId", environment.name,
-  environment.created_at as "createdAt"`;
+  environment.id, environment.project_id as "projectId", environment.name, environment.version,
+  environment.created_at as "createdAt",
+  coalesce(environment.updated_at, environment.created_at) as "updatedAt"`;
 
 export async function findEnvironment(
-  sql: Sql,
+  sql: Sql | Transaction,
   address: { projectId: string; environmentId: string },
 ): Promise<Environment | undefined> {
   const [environment] = await sql<Environment[]>`
@@ -18,7 +19,10 @@ export async function findEnvironment(
   return environment;
 }
 
-export async function listEnvironments(sql: Sql, projectId: string): Promise<Environment[]> {
+export async function listEnvironments(
+  sql: Sql | Transaction,
+  projectId: string,
+): Promise<Environment[]> {
   return sql<Environment[]>`
     select ${columns(sql)}
     from environments as environment
@@ -40,6 +44,26 @@ export async function listEnvironmentsOf(sql: Sql, organizationId: string): Prom
     join projects as project on project.id = environment.project_id
     where project.organization_id = ${organizationId}
     order by environment.created_at, environment.id`;
+}
+
+/**
+ * Renames an environment whose project is locked, so that no other environment takes the name meanwhile. Returns false
+ * if the name is taken.
+ */
+export async function renameEnvironment(
+  tx: Transaction,
+  environment: Environment,
+): Promise<boolean> {
+  const renamed = await tx`
+    update environments
+    set name = ${environment.name}, version = ${environment.version},
+      updated_at = ${environment.updatedAt}
+    where id = ${environment.id}
+      and not exists (
+        select from environments as other
+        where other.project_id = ${environment.projectId} and other.name = ${environment.name}
+      )`;
+  return renamed.count === 1;
 }
 
 /** Writes new environments of a project. False when the project has one of the names already. */

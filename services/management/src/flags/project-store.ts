@@ -5,14 +5,15 @@ import type { Actor } from "./occasion.ts";
 /** What the flags need to know of the project that they are in. */
 
 /**
- * The environments of a project, which stay as they are until the transaction ends: an environment
- * is only ever added under a lock that conflicts with this one.
+ * Returns the environments of a project, which stay as they are until the transaction ends: environments are added and
+ * deleted under a lock that conflicts with this one. A project that was deleted meanwhile has none.
  */
 export async function holdEnvironments(
   tx: Transaction,
   projectId: string,
 ): Promise<FlagEnvironment[]> {
-  await tx`select from projects where id = ${projectId} for key share`;
+  const held = await tx`select from projects where id = ${projectId} for key share`;
+  if (held.count === 0) return [];
   return tx<FlagEnvironment[]>`
     select id, name from environments where project_id = ${projectId} order by id`;
 }

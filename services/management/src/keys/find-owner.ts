@@ -2,7 +2,7 @@ import { isDemoUser } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { type Refusal, refuse } from "@halyard/service";
 import type { User } from "../users/user.ts";
-import { findUser } from "../users/user-store.ts";
+import { holdUser } from "../users/user-store.ts";
 
 /** Returns the user that a new key belongs to. */
 export async function findOwner(
@@ -10,7 +10,7 @@ export async function findOwner(
   address: { organizationId: string; userId: string },
   { allowDemoUser }: { allowDemoUser: boolean },
 ): Promise<User | Refusal> {
-  const user = await findUser(tx, address);
+  const user = await holdUser(tx, address);
   if (user === undefined)
     return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
   if (allowDemoUser || !isDemoUser(user)) return user;

@@ -14,8 +14,8 @@ import { findOwner } from "./find-owner.ts";
 import type { Key, KeyAddress } from "./key.ts";
 import { checkMayHandle } from "./key-permission.ts";
 import {
-  findKeyPlace,
   findUnrevokedKey,
+  holdKeyPlace,
   insertKey,
   lockIssuedKeys,
   lockKey,
@@ -75,7 +75,7 @@ export function createKeyChanges(options: {
     async issue(write, principal, { projectId, environmentId }, request) {
       if (!reachesProject(principal, projectId)) return noSuchEnvironment();
       await lockKeysOf(write.tx, projectId);
-      const place = await findKeyPlace(write.tx, { projectId, environmentId });
+      const place = await holdKeyPlace(write.tx, { projectId, environmentId });
       if (place === undefined) return noSuchEnvironment();
       const environmentOnly = request.environment_only ?? false;
       const subject = { ...place, userId: request.user_id, environmentOnly };

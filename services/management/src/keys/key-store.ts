@@ -1,7 +1,7 @@
 import type { Json, Sql, Transaction } from "@halyard/postgres";
 import type { Key, KeyAddress, KeyInUse, KeyPlace } from "./key.ts";
 
-/** API keys in PostgreSQL. Only retention removes them, after their end. */
+/** API keys in PostgreSQL. Retention removes them after their end, and so does the deletion of their environment. */
 type Place = { projectId: string; environmentId: string };
 
 const columns = (sql: Sql | Transaction) => sql`
@@ -36,6 +36,12 @@ export async function findKeyPlace(
     join projects as project on project.id = environment.project_id
     where environment.id = ${place.environmentId} and project.id = ${place.projectId}`;
   return found;
+}
+
+/** The same, for a new key. The environment is not deleted before the transaction ends. */
+export async function holdKeyPlace(tx: Transaction, place: Place): Promise<KeyPlace | undefined> {
+  const held = await tx`select from projects where id = ${place.projectId} for key share`;
+  return held.count === 0 ? undefined : findKeyPlace(tx, place);
 }
 
 export async function listKeys(sql: Sql, environmentId: string): Promise<KeyInUse[]> {
@@ -137,6 +143,15 @@ export async function lockWorkingKeysOfUser(tx: Transaction, email: string): Pro
   return tx<Key[]>`
     select ${columns(tx)} from ${tables(tx)}
     where ${worksForUser(tx, email)}
+    order by key.id
+    for update of key`;
+}
+
+/** Reads and locks the keys of a user that are not revoked. */
+export async function lockUnrevokedKeysOfUser(tx: Transaction, userId: string): Promise<Key[]> {
+  return tx<Key[]>`
+    select ${columns(tx)} from ${tables(tx)}
+    where key.user_id = ${userId} and key.revoked_at is null
     order by key.id
     for update of key`;
 }

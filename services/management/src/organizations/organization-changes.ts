@@ -1,9 +1,21 @@
 import type { PlanLimits } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import type { Principal } from "../access/principal.ts";
+import { attributionOf } from "../audit/attribution.ts";
+import { insertAuditEntries } from "../audit/audit-store.ts";
+import { markDeleted } from "../deletion/deletion-store.ts";
+import type { Occasion } from "../flags/occasion.ts";
 import type { Write } from "../outbox/write.ts";
+import { projectAudit } from "../projects/project-audit.ts";
+import { lockProjectsOf } from "../projects/project-store.ts";
 import { decideCreateOrganization, decideUpdateOrganization } from "./decide-organization.ts";
 import type { Organization } from "./organization.ts";
-import { insertOrganization, lockOrganization, updateOrganization } from "./organization-store.ts";
+import {
+  insertOrganization,
+  lockOrganization,
+  lockToDelete,
+  updateOrganization,
+} from "./organization-store.ts";
 
 /** The use cases of organizations. Each runs inside a write's transaction. */
 export type OrganizationChanges = {
@@ -12,6 +24,11 @@ export type OrganizationChanges = {
     write: Write,
     organizationId: string,
     request: { name?: string | undefined; plan?: string | undefined },
+  ): Promise<Organization | Refusal>;
+  remove(
+    write: Write,
+    principal: Principal,
+    organizationId: string,
   ): Promise<Organization | Refusal>;
 };
 
@@ -39,6 +56,28 @@ export function createOrganizationChanges(options: {
       await updateOrganization(write.tx, decision.organization);
       write.publish(decision.messages);
       return decision.organization;
+    },
+
+    async remove({ tx, publish }, principal, organizationId) {
+      const organization = await lockToDelete(tx, organizationId);
+      if (organization === undefined) return noSuchOrganization();
+      const occasion: Occasion = {
+        ...(await attributionOf(tx, principal)),
+        cause: "manual",
+        now: now(),
+        newId,
+      };
+      // Locked one after the other, so that no flag, key or environment is added meanwhile.
+      const projects = await lockProjectsOf(tx, organization.id);
+      await insertAuditEntries(
+        tx,
+        projects.map((project) => {
+          const names = { before: { name: project.name }, after: null };
+          return projectAudit("project_deleted", project, names, occasion);
+        }),
+      );
+      publish(await markDeleted(tx, organization.id, occasion.now));
+      return organization;
     },
   };
 }

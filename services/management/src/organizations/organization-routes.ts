@@ -9,6 +9,7 @@ import {
   registerRoute,
 } from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
+import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
 import { createOrganizationChanges, noSuchOrganization } from "./organization-changes.ts";
@@ -72,6 +73,16 @@ export function registerOrganizationRoutes(
         const changed = await changes.update(write, params.organizationId, body);
         if (isRefusal(changed)) return changed;
         return answer.ok(organizationResource(changed, plans));
+      }),
+  });
+
+  registerRoute(app, contract.deleteOrganization, {
+    authenticate,
+    handle: ({ params, query }, principal) =>
+      checkConfirmed(query.confirm, params.organizationId) ??
+      writer(async (write): Promise<Answer | Refusal> => {
+        const removed = await changes.remove(write, principal, params.organizationId);
+        return isRefusal(removed) ? removed : answer.noContent();
       }),
   });
 }

@@ -37,6 +37,13 @@ export async function lockOrganization(
   return { organization, projectCount };
 }
 
+/** Reads an organization to delete it. No user or project is added before the transaction ends. */
+export async function lockToDelete(tx: Transaction, id: string): Promise<Organization | undefined> {
+  const [organization] = await tx<Organization[]>`
+    select ${columns(tx)} from organizations where id = ${id} for update`;
+  return organization;
+}
+
 export async function insertOrganization(tx: Transaction, added: Organization): Promise<void> {
   await tx`
     insert into organizations (id, name, plan, limits, version, created_at, updated_at)

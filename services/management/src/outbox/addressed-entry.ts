@@ -1,4 +1,4 @@
-import type { EntryAddress, LiveEntry } from "@halyard/contracts";
+import type { EntryAddress, LiveEntry, Tombstone } from "@halyard/contracts";
 
-/** A live entry of the snapshot and where it stands. */
-export type AddressedEntry = { address: EntryAddress; value: LiveEntry };
+/** An entry of the snapshot and its address. */
+export type AddressedEntry = { address: EntryAddress; value: LiveEntry | Tombstone };

@@ -10,6 +10,7 @@ import type { Organization } from "../organizations/organization.ts";
 import { limitsOf } from "../organizations/organization-entry.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Project } from "./project.ts";
+import { projectAudit } from "./project-audit.ts";
 import { projectEntry } from "./project-entry.ts";
 
 /** What follows from a new project, decided before anything is written. */
@@ -39,7 +40,9 @@ export function decideCreateProject(
     id: occasion.newId(),
     organizationId,
     name: request.name,
+    version: 1,
     createdAt: occasion.now,
+    updatedAt: occasion.now,
   };
   const environments = names.map((name) => newEnvironment(project.id, name, occasion));
   const changed = nextVersion(current.organization, current.projectCount + 1, {
@@ -51,7 +54,12 @@ export function decideCreateProject(
     environments,
     organization: changed.organization,
     audit: [
-      projectCreated(project, occasion),
+      projectAudit(
+        "project_created",
+        project,
+        { before: null, after: { name: project.name } },
+        occasion,
+      ),
       ...environments.map((environment) => environmentCreated(environment, occasion)),
     ],
     messages: [
@@ -59,21 +67,6 @@ export function decideCreateProject(
       entryOf(projectEntry(project)),
       ...environments.map((each) => entryOf(environmentEntry({ ...each, organizationId }))),
     ],
-  };
-}
-
-function projectCreated(project: Project, occasion: Occasion): AuditEntry {
-  return {
-    id: occasion.newId(),
-    projectId: project.id,
-    environmentId: null,
-    action: "project_created",
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
-    before: null,
-    after: { name: project.name },
-    changedAt: project.createdAt,
   };
 }
 

@@ -1,16 +1,27 @@
 import type { PlanLimits } from "@halyard/contracts";
+import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
 import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
+import { markDeleted } from "../deletion/deletion-store.ts";
 import { insertEnvironments } from "../environments/environment-store.ts";
+import type { Occasion } from "../flags/occasion.ts";
+import { nextVersion } from "../organizations/decide-organization.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { lockOrganization, updateOrganization } from "../organizations/organization-store.ts";
+import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideCreateProject, type ProjectDecision } from "./decide-create-project.ts";
-import { insertProject } from "./project-store.ts";
+import type { Project } from "./project.ts";
+import { noSuchProject } from "./project-access.ts";
+import { projectAudit } from "./project-audit.ts";
+import { projectEntry } from "./project-entry.ts";
+import { insertProject, lockProject, renameProject } from "./project-store.ts";
 
-/** The use case of projects, which are only ever added. It runs inside a write's transaction. */
+type ProjectAddress = { organizationId: string; projectId: string };
+
+/** The use cases of projects. Each runs inside a write's transaction. */
 export type ProjectChanges = {
   create(
     write: Write,
@@ -18,6 +29,13 @@ export type ProjectChanges = {
     organizationId: string,
     request: { name: string; environments?: readonly string[] | undefined },
   ): Promise<Pick<ProjectDecision, "project" | "environments"> | Refusal>;
+  rename(
+    write: Write,
+    principal: Principal,
+    address: ProjectAddress,
+    request: { name?: string | undefined },
+  ): Promise<Project | Refusal>;
+  remove(write: Write, principal: Principal, address: ProjectAddress): Promise<Project | Refusal>;
 };
 
 export function createProjectChanges(options: {
@@ -26,20 +44,20 @@ export function createProjectChanges(options: {
   newId: () => string;
 }): ProjectChanges {
   const { plans, now, newId } = options;
+
+  async function occasionOf(tx: Transaction, principal: Principal): Promise<Occasion> {
+    return { ...(await attributionOf(tx, principal)), cause: "manual", now: now(), newId };
+  }
+
   return {
     async create({ tx, publish }, principal, organizationId, request) {
       // The organization's lock lets one project through at a time, so that the limit is exact.
       const current = await lockOrganization(tx, organizationId);
       if (current === undefined) return noSuchOrganization();
-      const attribution = await attributionOf(tx, principal);
-      const occasion = { ...attribution, cause: "manual", now: now(), newId } as const;
+      const occasion = await occasionOf(tx, principal);
       const decision = decideCreateProject(current, request, { plans, occasion });
       if (isRefusal(decision)) return decision;
-      if (!(await insertProject(tx, decision.project)))
-        return refuse(
-          "CONFLICT_001",
-          `The organization already has a project with the name ${request.name}.`,
-        );
+      if (!(await insertProject(tx, decision.project))) return nameTaken(request.name);
       await Promise.all([
         insertEnvironments(tx, decision.environments),
         insertAuditEntries(tx, decision.audit),
@@ -48,5 +66,42 @@ export function createProjectChanges(options: {
       publish(decision.messages);
       return decision;
     },
+
+    async rename({ tx, publish }, principal, { organizationId, projectId }, { name }) {
+      if ((await lockOrganization(tx, organizationId)) === undefined) return noSuchProject();
+      const project = await lockProject(tx, projectId);
+      if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject();
+      if (name === undefined || name === project.name) return project;
+      const occasion = await occasionOf(tx, principal);
+      const version = project.version + 1;
+      const renamed = { ...project, name, version, updatedAt: occasion.now };
+      if (!(await renameProject(tx, renamed))) return nameTaken(name);
+      const names = { before: { name: project.name }, after: { name } };
+      await insertAuditEntries(tx, [projectAudit("project_renamed", project, names, occasion)]);
+      publish([entryOf(projectEntry(renamed))]);
+      return renamed;
+    },
+
+    async remove({ tx, publish }, principal, { organizationId, projectId }) {
+      const current = await lockOrganization(tx, organizationId);
+      if (current === undefined) return noSuchProject();
+      const project = await lockProject(tx, projectId);
+      if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject();
+      const occasion = await occasionOf(tx, principal);
+      const names = { before: { name: project.name }, after: null };
+      const changed = nextVersion(current.organization, current.projectCount - 1, {
+        plans,
+        now: occasion.now,
+      });
+      await insertAuditEntries(tx, [projectAudit("project_deleted", project, names, occasion)]);
+      await updateOrganization(tx, changed.organization);
+      const tombstones = await markDeleted(tx, project.id, occasion.now);
+      publish([...tombstones, ...changed.messages]);
+      return project;
+    },
   };
+}
+
+function nameTaken(name: string): Refusal {
+  return refuse("CONFLICT_001", `The organization already has a project with the name ${name}.`);
 }

@@ -1,12 +1,8 @@
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { Project } from "./project.ts";
 
-/** A project as the other services know it. It never changes, so it has one version. */
-export function projectEntry(project: {
-  id: string;
-  organizationId: string;
-  name: string;
-  createdAt: Date;
-}): AddressedEntry {
+/** A project as the other services know it. */
+export function projectEntry(project: Omit<Project, "createdAt">): AddressedEntry {
   return {
     address: { kind: "project", organizationId: project.organizationId, projectId: project.id },
     value: {
@@ -14,8 +10,8 @@ export function projectEntry(project: {
       organization_id: project.organizationId,
       project_id: project.id,
       name: project.name,
-      version: 1,
-      committed_at: project.createdAt.toISOString(),
+      version: project.version,
+      committed_at: project.updatedAt.toISOString(),
     },
   };
 }

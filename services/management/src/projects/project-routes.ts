@@ -1,7 +1,15 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, isRefusal, registerRoute } from "@halyard/service";
+import {
+  type Answer,
+  type App,
+  answer,
+  isRefusal,
+  type Refusal,
+  registerRoute,
+} from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
+import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import type { Environment } from "../environments/environment.ts";
 import { environmentResource } from "../environments/environment-resource.ts";
 import { listEnvironments, listEnvironmentsOf } from "../environments/environment-store.ts";
@@ -69,6 +77,26 @@ export function registerProjectRoutes(
       if (project === undefined) return noSuchProject();
       return answer.ok(projectResource(project, await listEnvironments(sql, project.id)));
     },
+  });
+
+  registerRoute(app, contract.updateProject, {
+    authenticate,
+    handle: ({ params, body }, principal) =>
+      writer(async (write): Promise<Answer | Refusal> => {
+        const renamed = await changes.rename(write, principal, params, body);
+        if (isRefusal(renamed)) return renamed;
+        return answer.ok(projectResource(renamed, await listEnvironments(write.tx, renamed.id)));
+      }),
+  });
+
+  registerRoute(app, contract.deleteProject, {
+    authenticate,
+    handle: ({ params, query }, principal) =>
+      checkConfirmed(query.confirm, params.projectId) ??
+      writer(async (write): Promise<Answer | Refusal> => {
+        const removed = await changes.remove(write, principal, params);
+        return isRefusal(removed) ? removed : answer.noContent();
+      }),
   });
 }
 

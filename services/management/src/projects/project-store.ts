@@ -3,7 +3,8 @@ import type { Project } from "./project.ts";
 
 /** Projects in PostgreSQL. */
 const columns = (sql: Sql | Transaction) => sql`
-  id, organization_id as "organizationId", name, created_at as "createdAt"`;
+  id, organization_id as "organizationId", name, version, created_at as "createdAt",
+  coalesce(updated_at, created_at) as "updatedAt"`;
 
 export async function findProject(sql: Sql, id: string): Promise<Project | undefined> {
   const [project] = await sql<Project[]>`select ${columns(sql)} from projects where id = ${id}`;
@@ -21,8 +22,8 @@ export async function findProjectOf(
 }
 
 /**
- * Reads a project to add an environment. Whoever creates or deletes a flag holds the weakest lock on
- * this row, which only the strongest one conflicts with: so no flag comes or goes meanwhile.
+ * Reads a project to change its environments, or to delete it. A transaction that creates or deletes a flag or issues a
+ * key holds the weakest lock on this row, which conflicts with this one: so none of them comes or goes meanwhile.
  */
 export async function lockProject(tx: Transaction, id: string): Promise<Project | undefined> {
   const [project] = await tx<Project[]>`
@@ -30,11 +31,49 @@ export async function lockProject(tx: Transaction, id: string): Promise<Project 
   return project;
 }
 
+/** The same for all projects of an organization. */
+export async function lockProjectsOf(tx: Transaction, organizationId: string): Promise<Project[]> {
+  return tx<Project[]>`
+    select ${columns(tx)} from projects
+    where organization_id = ${organizationId}
+    order by id
+    for update`;
+}
+
 export async function listProjects(sql: Sql, organizationId: string): Promise<Project[]> {
   return sql<Project[]>`
     select ${columns(sql)} from projects
     where organization_id = ${organizationId}
     order by created_at, id`;
+}
+
+/**
+ * Renames a project whose organization is locked, so that no other project takes the name meanwhile. Returns false if
+ * the name is taken.
+ */
+export async function renameProject(tx: Transaction, project: Project): Promise<boolean> {
+  const renamed = await tx`
+    update projects
+    set name = ${project.name}, version = ${project.version}, updated_at = ${project.updatedAt}
+    where id = ${project.id}
+      and not exists (
+        select from projects as other
+        where other.organization_id = ${project.organizationId} and other.name = ${project.name}
+      )`;
+  return renamed.count === 1;
+}
+
+/** Returns the organization of a project; null for an unknown one. A deleted project is known. */
+export async function findOrganizationOf(sql: Sql, projectId: string): Promise<string | null> {
+  const [row] = await sql<[{ id: string | null }]>`
+    select organization_of_project(${projectId}) as id`;
+  return row.id;
+}
+
+export async function listProjectIds(tx: Transaction, organizationId: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    select id from projects where organization_id = ${organizationId} order by id`;
+  return rows.map(({ id }) => id);
 }
 
 /** Writes a new project. False when its name is taken in the organization. */

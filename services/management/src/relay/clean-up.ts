@@ -64,6 +64,8 @@ async function cleanOutbox(
     select id, subject, case when tombstone then stream_sequence end as "tombstoneSequence"
     from outbox
     where sent_at < clock_timestamp() - ${tombstoneLifetimeMs} * interval '1 millisecond'
+      -- A tombstone stays while rows are left below it.
+      and not (tombstone and subject = any(array(select entry_key from deleted_places(0))))
     order by sent_at
     limit ${batchSize}`;
   // Entries go first: after a crash in between, the rows are still there.

@@ -1,20 +1,24 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, refuse, registerRoute } from "@halyard/service";
+import {
+  type Answer,
+  type App,
+  answer,
+  isRefusal,
+  type Refusal,
+  registerRoute,
+} from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
-import { insertAuditEntries } from "../audit/audit-store.ts";
+import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { findOrganization } from "../organizations/organization-store.ts";
 import type { Writer } from "../outbox/write.ts";
 import type { User } from "./user.ts";
-import { findUser, insertUser, listUsers } from "./user-store.ts";
+import { createUserChanges, noSuchUser } from "./user-changes.ts";
+import { findUser, listUsers } from "./user-store.ts";
 
-/**
- * The routes of an organization's users, which belong to the platform's operator. An e-mail address
- * may occur twice: it tells people who changed something, the id tells us.
- */
+/** The routes of an organization's users, for the operator. */
 export function registerUserRoutes(
   app: App,
   options: {
@@ -27,44 +31,20 @@ export function registerUserRoutes(
     newId: () => string;
   },
 ): void {
-  const { sql, writer, answerOnce, authenticate, allowDemoUser, now, newId } = options;
+  const { sql, writer, answerOnce, authenticate } = options;
+  const changes = createUserChanges(options);
 
   registerRoute(app, contract.createUser, {
     authenticate,
     handle: (input, principal) =>
       writer((write) =>
         answerOnce(write, contract.createUser, input, principal, async () => {
-          const organization = await findOrganization(write.tx, input.params.organizationId);
-          if (organization === undefined) return noSuchOrganization();
-          if (!allowDemoUser && contract.isDemoUser(input.body))
-            return refuse(
-              "VALIDATION_001",
-              `/email must not be ${contract.demoUserEmail}: it is the demo user, whose keys keep production from starting`,
-            );
-          const user: User = {
-            id: newId(),
-            organizationId: organization.id,
-            email: input.body.email,
-            name: input.body.name ?? null,
-            createdAt: now(),
-          };
-          await insertUser(write.tx, user);
-          await insertAuditEntries(write.tx, [
-            {
-              id: newId(),
-              organizationId: user.organizationId,
-              userId: user.id,
-              action: "user_created",
-              cause: "manual",
-              ...(await attributionOf(write.tx, principal)),
-              before: null,
-              after: auditedUser(user),
-              changedAt: user.createdAt,
-            },
-          ]);
+          const { organizationId } = input.params;
+          const created = await changes.create(write, principal, organizationId, input.body);
+          if (isRefusal(created)) return created;
           return answer.created(
-            `/api/v1/organizations/${organization.id}/users/${user.id}`,
-            userResource(user),
+            `/api/v1/organizations/${created.organizationId}/users/${created.id}`,
+            userResource(created),
           );
         }),
       ),
@@ -84,16 +64,30 @@ export function registerUserRoutes(
     authenticate,
     handle: async ({ params }) => {
       const user = await findUser(sql, params);
-      if (user === undefined)
-        return refuse("NOT_FOUND_001", "There is no such user in this organization.");
+      if (user === undefined) return noSuchUser();
       return answer.ok(userResource(user));
     },
   });
-}
 
-/** A user in the audit log. */
-function auditedUser({ email, name }: User): Record<string, unknown> {
-  return { email, name };
+  registerRoute(app, contract.updateUser, {
+    authenticate,
+    handle: ({ params, body }, principal) =>
+      writer(async (write): Promise<Answer | Refusal> => {
+        const changed = await changes.update(write, principal, params, body);
+        return isRefusal(changed) ? changed : answer.ok(userResource(changed));
+      }),
+  });
+
+  registerRoute(app, contract.deleteUser, {
+    authenticate,
+    handle: ({ params, query }, principal) =>
+      checkConfirmed(query.confirm, params.userId) ??
+      writer(async (write): Promise<Answer | Refusal> => {
+        const { erase = false } = query;
+        const removed = await changes.remove(write, principal, params, { erase });
+        return isRefusal(removed) ? removed : answer.noContent();
+      }),
+  });
 }
 
 function userResource(user: User): contract.User {

@@ -1,29 +1,83 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { User } from "./user.ts";
 
-/** Users in PostgreSQL. They are never changed or deleted: what they did stays attributed to them. */
+/** Users in PostgreSQL. The rows of deleted users stay, because keys, schedules and history refer to them. */
 const columns = (sql: Sql | Transaction) => sql`
   id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
 
+type Address = { organizationId: string; userId: string };
+
+const isAt = (sql: Sql | Transaction, { organizationId, userId }: Address) => sql`
+  id = ${userId} and organization_id = ${organizationId} and deleted_at is null`;
+
 export async function findUser(
   sql: Sql | Transaction,
-  address: { organizationId: string; userId: string },
+  address: Address,
 ): Promise<User | undefined> {
   const [user] = await sql<User[]>`
-    select ${columns(sql)} from users
-    where id = ${address.userId} and organization_id = ${address.organizationId}`;
+    select ${columns(sql)} from users where ${isAt(sql, address)}`;
+  return user;
+}
+
+/** Reads a user that a new key is to belong to. The user is not deleted before the transaction ends. */
+export async function holdUser(tx: Transaction, address: Address): Promise<User | undefined> {
+  const [user] = await tx<User[]>`
+    select ${columns(tx)} from users where ${isAt(tx, address)} for key share`;
+  return user;
+}
+
+/** Reads a user to change or delete it. No key of the user is issued before the transaction ends. */
+export async function lockUser(tx: Transaction, address: Address): Promise<User | undefined> {
+  const [user] = await tx<User[]>`
+    select ${columns(tx)} from users where ${isAt(tx, address)} for update`;
   return user;
 }
 
 export async function listUsers(sql: Sql, organizationId: string): Promise<User[]> {
   return sql<User[]>`
     select ${columns(sql)} from users
-    where organization_id = ${organizationId}
+    where organization_id = ${organizationId} and deleted_at is null
     order by created_at, id`;
+}
+
+/**
+ * Returns whether a user of an organization has an e-mail address, ignoring case. The organization is locked, so that
+ * no other request uses the address meanwhile. There is no unique index, because users of earlier releases may share
+ * an address.
+ */
+export async function isEmailTaken(
+  tx: Transaction,
+  { organizationId, email }: Pick<User, "organizationId" | "email">,
+): Promise<boolean> {
+  const [row] = await tx<[{ taken: boolean }]>`
+    select exists (
+      select from users
+      where organization_id = ${organizationId} and deleted_at is null
+        and lower(email) = lower(${email})
+    ) as taken`;
+  return row.taken;
 }
 
 export async function insertUser(tx: Transaction, user: User): Promise<void> {
   await tx`
     insert into users (id, organization_id, email, name, created_at)
     values (${user.id}, ${user.organizationId}, ${user.email}, ${user.name}, ${user.createdAt})`;
+}
+
+/** Writes a change of a locked user. */
+export async function updateUser(tx: Transaction, { id, email, name }: User): Promise<void> {
+  await tx`update users set email = ${email}, name = ${name} where id = ${id}`;
+}
+
+/**
+ * Deletes a locked user. With `erase`, the e-mail address goes with it, and batches remove it from the audit log. The
+ * id is older than every entry that names the user, because ids begin with the time.
+ */
+export async function deleteUser(
+  tx: Transaction,
+  { id }: User,
+  { now, erase }: { now: Date; erase: boolean },
+): Promise<void> {
+  await tx`update users set name = null, deleted_at = ${now} where id = ${id}`;
+  if (erase) await tx`update users set email = 'erased', erased_up_to = id where id = ${id}`;
 }

@@ -1,12 +1,16 @@
-import type { KeyDirectory } from "@halyard/api-keys";
+import { type KeyDirectory, passToKeys } from "@halyard/api-keys";
 import {
   everythingFilter,
   type FlagEntry,
-  type KeyEntry,
   parseEntryKey,
   type Tombstone,
 } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot, type SnapshotEntry } from "@halyard/jetstream";
+import {
+  type DeletedPlaces,
+  type FollowedSnapshot,
+  followSnapshot,
+  type SnapshotEntry,
+} from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { FlagDirectory, FlagPlace } from "./flag-directory.ts";
@@ -26,14 +30,15 @@ export function followDirectory(options: {
   connection: NatsConnection;
   keys: KeyDirectory;
   flags: FlagDirectory;
+  deletedEnvironments: Pick<DeletedPlaces, "apply" | "resume" | "beginReplacing">;
   onFlagsGone: OnFlagsGone;
   logger: Logger;
 }): FollowedSnapshot {
-  const { keys, flags, onFlagsGone, logger } = options;
+  const { keys, flags, deletedEnvironments, onFlagsGone, logger } = options;
 
   /** Returns the flag that this entry deletes. */
   function apply({ address, value }: SnapshotEntry): FlagPlace | undefined {
-    if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
+    passToKeys(keys, { address, value });
     if (address.kind !== "flag") return undefined;
     const entry = value as FlagEntry | Tombstone;
     return flags.apply(address, entry) && "deleted" in entry ? address : undefined;
@@ -46,14 +51,17 @@ export function followDirectory(options: {
     follower: {
       beginRead() {
         const [keyRead, flagRead] = [keys.beginReplacing(), flags.beginReplacing()];
+        const placeRead = deletedEnvironments.beginReplacing();
         return {
           take({ address, value }) {
-            if (address.kind === "key") keyRead.take(address, value as KeyEntry | Tombstone);
+            placeRead.take({ address, value });
+            passToKeys(keyRead, { address, value });
             if (address.kind === "flag") flagRead.take(address, value as FlagEntry | Tombstone);
           },
           finish() {
             keyRead.finish();
             flagRead.finish();
+            placeRead.finish();
           },
         };
       },
@@ -61,8 +69,12 @@ export function followDirectory(options: {
       current: onFlagsGone.current,
       // A restored database can have flags whose tombstones a reader reads here. `current` follows, and starts
       // the looks, which wait for the rebuild.
-      resume: (_epoch, entries) => entries.forEach(apply),
+      resume(_epoch, entries) {
+        entries.forEach(apply);
+        entries.forEach(deletedEnvironments.resume);
+      },
       apply(entry) {
+        deletedEnvironments.apply(entry);
         const deleted = apply(entry);
         if (deleted !== undefined) onFlagsGone.deleted(deleted);
       },

@@ -37,7 +37,7 @@ export function createEnvironmentViews(): EnvironmentViews {
         const view = views.get(environmentId);
         if (view === undefined) continue;
         const next =
-          differences === undefined
+          differences === undefined || !environments.has(environmentId)
             ? deriveView(environments.get(environmentId), view)
             : changeView(view, differences.get(environmentId) ?? []);
         views.set(environmentId, next);

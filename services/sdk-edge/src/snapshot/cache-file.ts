@@ -5,6 +5,7 @@ import { type KeySignatures, signerOf } from "@halyard/api-keys";
 import {
   checkCompleteEntry,
   checkEntry,
+  EnvironmentEntry,
   entryKey,
   FlagEntry,
   KeyEntry,
@@ -49,9 +50,11 @@ export type CacheReading =
 
 const format = "halyard-snapshot-1";
 
+const keptSchemas = [OrganizationEntry, EnvironmentEntry, KeyEntry, FlagEntry, Tombstone];
+
 /** Identifies the schemas that entries are checked against. */
 const schemas = createHash("sha256")
-  .update(JSON.stringify([OrganizationEntry, KeyEntry, FlagEntry, Tombstone].map(toJsonSchema)))
+  .update(JSON.stringify(keptSchemas.map(toJsonSchema)))
   .digest("hex");
 
 /** A millisecond or two of work, between which the event loop serves everybody else. */

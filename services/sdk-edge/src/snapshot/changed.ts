@@ -14,7 +14,10 @@ export function isNothing(changed: Changed): boolean {
 /** Compares two snapshots. Entries are compared by identity: those that both share have not changed. */
 export function changedBetween(before: Snapshot | undefined, after: Snapshot): Changed {
   return {
-    environments: differingIds(before?.environments, after.environments, haveSameFlags),
+    environments: new Set([
+      ...differingIds(before?.environments, after.environments, haveSameFlags),
+      ...differingIds(before?.deletedEnvironments, after.deletedEnvironments, Object.is),
+    ]),
     keys: differingIds(before?.keys, after.keys, Object.is),
     organizations: differingIds(before?.organizations, after.organizations, Object.is),
   };

@@ -5,6 +5,11 @@ import { isDeleted, type Snapshot } from "./snapshot.ts";
 export function* entriesOf(snapshot: Snapshot): Generator<Entry> {
   for (const [organizationId, value] of snapshot.organizations)
     yield { address: { kind: "organization", organizationId }, value };
+  for (const [environmentId, value] of snapshot.deletedEnvironments)
+    yield {
+      address: { kind: "environment", organizationId: value.organization_id, environmentId },
+      value,
+    };
   for (const [keyId, value] of snapshot.keys)
     yield { address: { kind: "key", organizationId: value.organization_id, keyId }, value };
   for (const { organizationId, environmentId, flags } of snapshot.environments.values())
@@ -16,6 +21,7 @@ export function* entriesOf(snapshot: Snapshot): Generator<Entry> {
 export function countEntries(snapshot: Snapshot): Record<EntryCount, number> {
   const counts = { organization: 0, key: 0, flag: 0, environment: 0, deleted: 0 };
   counts.environment = snapshot.environments.size;
+  counts.deleted = snapshot.deletedEnvironments.size;
   for (const value of snapshot.organizations.values())
     counts[isDeleted(value) ? "deleted" : "organization"] += 1;
   for (const value of snapshot.keys.values()) counts[isDeleted(value) ? "deleted" : "key"] += 1;

@@ -43,7 +43,8 @@ export function reduce(snapshot: Snapshot, entries: Iterable<Entry>): Reduction 
     const before = entryAt(snapshot, address);
     if (!put(snapshot, { address, value })) continue;
     taken.push({ address, value, before });
-    if (address.kind === "flag") environments.add(address.environmentId);
+    if (address.kind === "flag" || address.kind === "environment")
+      environments.add(address.environmentId);
     else if (address.kind === "key") keys.add(address.keyId);
     else organizations.add(address.organizationId);
   }
@@ -68,15 +69,29 @@ export function put(snapshot: Snapshot, { address, value }: Entry): boolean {
     case "key":
       return snapshot.keys.put(address.keyId, ownedKey(address.organizationId, value));
     case "flag":
-      return putFlag(environmentFor(snapshot, address), address.flagId, value);
-    case "project":
+      return (
+        !snapshot.deletedEnvironments.has(address.environmentId) &&
+        putFlag(environmentFor(snapshot, address), address.flagId, value)
+      );
     case "environment":
+      return isDeleted(value) && deleteEnvironment(snapshot, address, value);
+    case "project":
       return false;
   }
 }
 
 function ownedKey(organizationId: string, value: LiveEntry | Tombstone) {
   return isDeleted(value) ? { ...value, organization_id: organizationId } : (value as KeyEntry);
+}
+
+/** Its keys stay until their own deletions arrive. The key directory rejects them. */
+function deleteEnvironment(
+  { environments, deletedEnvironments }: Snapshot,
+  { environmentId, organizationId }: Extract<EntryAddress, { kind: "environment" }>,
+  deletion: Tombstone,
+): boolean {
+  environments.delete(environmentId);
+  return deletedEnvironments.put(environmentId, { ...deletion, organization_id: organizationId });
 }
 
 type FlagAddress = Extract<EntryAddress, { kind: "flag" }>;

@@ -22,6 +22,8 @@ export type Snapshot = {
   organizations: NewestWins<OrganizationEntry | Tombstone>;
   keys: NewestWins<KeyEntry | DeletedKey>;
   environments: Map<string, EnvironmentFlags>;
+  /** Environments that were deleted. Their flags are not kept, and their keys do not work. */
+  deletedEnvironments: NewestWins<DeletedEnvironment>;
 };
 
 /** The flags of one environment by their ids, with the deleted ones that are still remembered. */
@@ -36,12 +38,16 @@ export type EnvironmentFlags = {
 /** A deletion does not say whose key it was, but the key's address in the bucket begins with it. */
 export type DeletedKey = Tombstone & { organization_id: string };
 
+/** The same holds for the deletion of an environment. */
+export type DeletedEnvironment = Tombstone & { organization_id: string };
+
 export function emptySnapshot(epoch: string): Snapshot {
   return {
     epoch,
     organizations: new NewestWins(),
     keys: new NewestWins(),
     environments: new Map(),
+    deletedEnvironments: new NewestWins(),
   };
 }
 
@@ -61,9 +67,10 @@ export function entryAt(
       return snapshot.keys.get(address.keyId);
     case "flag":
       return snapshot.environments.get(address.environmentId)?.flags.get(address.flagId);
-    case "project":
     case "environment":
-      // Their names are for people; no answer of an edge depends on them.
+      return snapshot.deletedEnvironments.get(address.environmentId);
+    case "project":
+      // Its name is for people; no answer of an edge depends on it.
       return undefined;
   }
 }

@@ -1,9 +1,19 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { isNothing } from "../../src/snapshot/changed.ts";
+import { entriesOf } from "../../src/snapshot/entries-of.ts";
 import { buildSnapshot, type Entry, reduce } from "../../src/snapshot/reduce.ts";
+import { replaceSnapshot } from "../../src/snapshot/replace.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
-import { apiKey, deletedFlag, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
+import {
+  apiKey,
+  deletedEnvironment,
+  deletedFlag,
+  flagEntry,
+  id,
+  organizationEntry,
+  revokedKey,
+} from "../builders.ts";
 
 const epoch = id("epoch");
 const off = flagEntry({ version: 3, enabled: false });
@@ -90,6 +100,28 @@ describe("given entries of every kind", () => {
   });
 });
 
+describe("given a snapshot that holds the flags of an environment", () => {
+  it("drops them with the environment, and leaves out what arrives later", () => {
+    const elsewhere = flagEntry({ environment_id: id("env", 2) });
+    const snapshot = buildSnapshot(epoch, [off, elsewhere]);
+    const { changed } = reduce(snapshot, [deletedEnvironment()]);
+    expect(changed.environments).toEqual(new Set([id("env")]));
+    expect([...snapshot.environments.keys()]).toEqual([id("env", 2)]);
+    const late = [on, deleted, flagEntry({ flag_id: id("flag", 2) })];
+    expect(isNothing(reduce(snapshot, late).changed)).toBe(true);
+    expect([...snapshot.environments.keys()]).toEqual([id("env", 2)]);
+  });
+
+  it("keeps the deletion in the cache on disk and through a whole read", () => {
+    const held = buildSnapshot(epoch, [off, deletedEnvironment()]);
+    const again = buildSnapshot(epoch, [on, ...entriesOf(held)]);
+    expect(again.environments.size).toBe(0);
+    const read = buildSnapshot(epoch, [on]);
+    const { snapshot } = replaceSnapshot(held, read, { followedUntilNow: true });
+    expect(snapshot.environments.size).toBe(0);
+  });
+});
+
 /** Histories of a few flags in two environments, of a key and of the organization. */
 const key = apiKey();
 const history = fc
@@ -113,10 +145,15 @@ const history = fc
       : flagEntry({ ...place, version, enabled: version % 2 === 0 });
   });
 const histories = fc.array(history, { maxLength: 40 });
+const deletedEnvironments = fc.subarray([1, 2].map((each) => deletedEnvironment(id("env", each))));
+const withDeletions = fc.tuple(histories, deletedEnvironments).chain(([entries, deletions]) => {
+  const all = [...entries, ...deletions];
+  return fc.shuffledSubarray(all, { minLength: all.length });
+});
 
 describe("given the same entries in any order", () => {
   it("ends in the same snapshot", () => {
-    const shuffled = histories.chain((entries) =>
+    const shuffled = withDeletions.chain((entries) =>
       fc.tuple(fc.constant(entries), fc.shuffledSubarray(entries, { minLength: entries.length })),
     );
     fc.assert(
@@ -128,7 +165,7 @@ describe("given the same entries in any order", () => {
 
   it("ends in the same snapshot when they are taken one by one, and some of them twice", () => {
     fc.assert(
-      fc.property(histories, histories, (entries, repeated) => {
+      fc.property(withDeletions, withDeletions, (entries, repeated) => {
         const all = [...entries, ...repeated, ...entries];
         const oneByOne = buildSnapshot(epoch, []);
         for (const entry of all) reduce(oneByOne, [entry]);

@@ -1,6 +1,6 @@
 import { call, type EventStream, eventually, openEventStream } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
+import { apiKey, deletedEnvironment, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
 let edge: EdgeServer;
@@ -155,6 +155,19 @@ describe("given a stream whose key ends", () => {
     await edge.feed(revokedKey(ending.keyId));
     await stream.ended;
     expect(await edge.metric('streams_closed_total{cause="key_ended"')).toBe(1);
+  });
+
+  it("is closed when the environment of its key is deleted, which then has no flags", async () => {
+    const [ending, environment] = [apiKey({ environment_id: id("env", 3) }), id("env", 3)];
+    const place = { environment_id: environment, flag_id: id("flag", 9), key: "gone" };
+    await edge.feed(ending.entry, flagEntry({ ...place, enabled: true }));
+    const stream = await open(ending.text);
+    await edge.feed(deletedEnvironment(environment));
+    await stream.ended;
+    await edge.feed(flagEntry({ ...place, version: 9 }));
+    const answer = await call(`${edge.url}/api/v1/sdk/flags`, { key: ending.text });
+    expect(answer.status).toBe(401);
+    expect(edge.holder.snapshot?.environments.has(environment)).toBe(false);
   });
 
   it("is closed within a second of the key's last moment", async () => {

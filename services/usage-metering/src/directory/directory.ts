@@ -1,8 +1,12 @@
-import { createKeyDirectory, type KeyDirectory, type KeySignatures } from "@halyard/api-keys";
+import {
+  createKeyDirectory,
+  type KeyDirectory,
+  type KeySignatures,
+  passToKeys,
+} from "@halyard/api-keys";
 import type {
   EnvironmentEntry,
   FlagEntry,
-  KeyEntry,
   LiveEntry,
   OrganizationEntry,
   PlanLimits,
@@ -43,14 +47,14 @@ export function createDirectory(signatures: KeySignatures): Directory {
         .filter((environmentId) => flags.standing({ flagId, environmentId }) === "exists")
         .flatMap((environmentId) => environments.find(environmentId) ?? []);
     },
-    flagExists: (place) => known.flags.standing(place) === "exists",
+    flagExists: (place) =>
+      known.flags.standing(place) === "exists" && !keys.hasEnded(place.environmentId),
     beginReplacing() {
       const [next, keyRead] = [createKnown(), keys.beginReplacing()];
       return {
         take(entry) {
-          const { address, value } = entry;
-          if (address.kind === "key") keyRead.take(address, value as KeyEntry | Tombstone);
-          else next.apply(entry);
+          passToKeys(keyRead, entry);
+          next.apply(entry);
         },
         finish() {
           known = next;
@@ -59,9 +63,8 @@ export function createDirectory(signatures: KeySignatures): Directory {
       };
     },
     apply(entry) {
-      const { address, value } = entry;
-      if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
-      else known.apply(entry);
+      passToKeys(keys, entry);
+      known.apply(entry);
     },
   };
 }

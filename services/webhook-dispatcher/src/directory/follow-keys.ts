@@ -1,36 +1,48 @@
-import type { KeyDirectory } from "@halyard/api-keys";
-import { allKeysFilter, type KeyEntry, type Tombstone } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
+import { type KeyDirectory, passToKeys } from "@halyard/api-keys";
+import { keysAndPlacesFilter } from "@halyard/contracts";
+import { type DeletedPlaces, type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
-/** Keeps what this service knows of API keys in step with the snapshot. */
+/** Keeps what this service knows of API keys and deleted projects in step with the snapshot. */
 export function followKeys(options: {
   connection: NatsConnection;
   keys: KeyDirectory;
+  deletedProjects: Pick<DeletedPlaces, "apply" | "resume" | "beginReplacing">;
   /** The keys are up to date, at the start and after every interruption. */
   onCurrent: () => void;
   logger: Logger;
 }): FollowedSnapshot {
-  const { keys, onCurrent, logger } = options;
+  const { keys, deletedProjects, onCurrent, logger } = options;
   return followSnapshot({
     connection: options.connection,
-    filter: allKeysFilter,
+    filter: keysAndPlacesFilter,
     logger,
     follower: {
       beginRead() {
-        const { take, finish } = keys.beginReplacing();
+        const [keyRead, projectRead] = [keys.beginReplacing(), deletedProjects.beginReplacing()];
         return {
-          take({ address, value }) {
-            if (address.kind === "key") take(address, value as KeyEntry | Tombstone);
+          take(entry) {
+            passToKeys(keyRead, entry);
+            projectRead.take(entry);
           },
-          finish,
+          finish() {
+            keyRead.finish();
+            projectRead.finish();
+          },
         };
       },
       isGenuineComplete: keys.isGenuineComplete,
       current: onCurrent,
-      apply({ address, value }) {
-        if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
+      resume(_epoch, entries) {
+        for (const entry of entries) {
+          passToKeys(keys, entry);
+          deletedProjects.resume(entry);
+        }
+      },
+      apply(entry) {
+        passToKeys(keys, entry);
+        deletedProjects.apply(entry);
       },
       rejected(key, problem) {
         logger.error({ key, problem }, "an entry of the snapshot was left out");

@@ -177,6 +177,8 @@ export function readFlags(
           select coalesce(jsonb_agg(environment.id order by environment.id), '[]')
           from environments as environment
           where environment.project_id = flag.project_id
+            -- Only the owner of the tables and superusers see deleted environments.
+            and environment.deleted_at is null
             and not exists (
               select from flag_states as state
               where state.flag_id = flag.id and state.environment_id = environment.id

@@ -1,0 +1,148 @@
+import { parseEntryKey } from "@halyard/contracts";
+import type { Sql, Transaction } from "@halyard/postgres";
+import type { StatePlace } from "../history/history-store.ts";
+import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import { entryMessage, type OutboxMessage } from "../outbox/outbox-message.ts";
+
+/**
+ * The functions of the database that delete. The runtime role cannot see what is deleted, and has no right to delete
+ * these rows itself.
+ */
+
+/**
+ * Marks an organization, project or environment as deleted, with everything down to the environments. Returns the
+ * tombstones. The caller holds the locks that keep new rows out.
+ */
+export async function markDeleted(
+  tx: Transaction,
+  subject: string,
+  now: Date,
+): Promise<OutboxMessage[]> {
+  const marked = await tx<{ entryKey: string; version: number }[]>`
+    select entry_key as "entryKey", next_version as version from mark_deleted(${subject}, ${now})`;
+  return marked.map((place) => {
+    const { address, value } = placeTombstone({ ...place, deletedAt: now });
+    return entryMessage(address, value);
+  });
+}
+
+/** How long a deletion is part of every snapshot. Other tombstones are kept for seven days. */
+const tombstoneDays = 8;
+
+/** The tombstones of organizations, projects and environments for a rebuild of the snapshot. */
+export async function readPlaceTombstones(sql: Sql): Promise<AddressedEntry[]> {
+  const places = await sql<{ entryKey: string; version: number; deletedAt: Date }[]>`
+    select entry_key as "entryKey", deleted_version as version, deletion as "deletedAt"
+    from deleted_places(${tombstoneDays})`;
+  return places.map(placeTombstone);
+}
+
+function placeTombstone(place: {
+  entryKey: string;
+  version: number;
+  deletedAt: Date;
+}): AddressedEntry {
+  const address = parseEntryKey(place.entryKey);
+  if (address === undefined) throw new Error(`${place.entryKey} is not the key of an entry`);
+  const { version, deletedAt } = place;
+  return { address, value: { deleted: true, version, committed_at: deletedAt.toISOString() } };
+}
+
+export async function hasRowsToRemove(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ any: boolean }]>`select has_rows_to_remove() as any`;
+  return row.any;
+}
+
+export type DeletedEnvironment = {
+  environmentId: string;
+  projectId: string;
+  organizationId: string;
+};
+
+/** Locks the deleted environment that has waited longest, among those that no other process has locked. */
+export async function claimDeletedEnvironment(
+  tx: Transaction,
+): Promise<DeletedEnvironment | undefined> {
+  const [claimed] = await tx<DeletedEnvironment[]>`
+    select environment_id as "environmentId", project_id as "projectId",
+      organization_id as "organizationId"
+    from claim_deleted_environment()`;
+  return claimed;
+}
+
+/** Removes API keys of a deleted environment. */
+export async function removeKeys(
+  tx: Transaction,
+  { environmentId }: DeletedEnvironment,
+  atMost: number,
+): Promise<{ keyId: string; version: number }[]> {
+  return tx<{ keyId: string; version: number }[]>`
+    select key_id as "keyId", next_version as version
+    from remove_keys_of_deleted(${environmentId}, ${atMost})`;
+}
+
+/**
+ * Locks flags that have a state in a deleted environment, and returns the version that follows their present one. Flags
+ * come first, as in every transaction that changes a state.
+ */
+export async function lockStates(
+  tx: Transaction,
+  { environmentId }: DeletedEnvironment,
+  atMost: number,
+): Promise<(StatePlace & { version: number })[]> {
+  return tx<(StatePlace & { version: number })[]>`
+    select flag.id as "flagId", ${environmentId}::uuid as "environmentId",
+      flag.version + 1 as version
+    from flags as flag
+    where flag.id = any(array(
+      select flag_id from flag_states
+      where environment_id = ${environmentId}
+      order by flag_id
+      limit ${atMost}
+    ))
+    order by flag.id
+    for update of flag`;
+}
+
+/** Removes states of locked flags. */
+export async function removeStates(
+  tx: Transaction,
+  { environmentId }: DeletedEnvironment,
+  flagIds: readonly string[],
+): Promise<void> {
+  await Promise.all([
+    tx`
+      delete from flag_states
+      where environment_id = ${environmentId} and flag_id = any(${flagIds as string[]}::uuid[])`,
+    tx`
+      delete from flags_last_seen
+      where environment_id = ${environmentId} and flag_id = any(${flagIds as string[]}::uuid[])`,
+  ]);
+}
+
+/** No process continues the fill of a deleted environment. One that is under way is waited for. */
+export async function removeFill(
+  tx: Transaction,
+  { environmentId }: DeletedEnvironment,
+): Promise<void> {
+  await tx`delete from environment_fills where environment_id = ${environmentId}`;
+}
+
+export async function finishEnvironment(
+  tx: Transaction,
+  { environmentId }: DeletedEnvironment,
+): Promise<void> {
+  await tx`select finish_deleted_environment(${environmentId})`;
+}
+
+/** Removes flags of deleted projects and users of deleted organizations. Returns whether anything may be left. */
+export async function removeRest(tx: Transaction, atMost: number): Promise<boolean> {
+  const [row] = await tx<[{ more: boolean }]>`select remove_rest_of_deleted(${atMost}) as more`;
+  return row.more;
+}
+
+/** Removes the e-mail addresses of deleted users from a page of the audit log. Returns whether anything may be left. */
+export async function eraseFromAuditLog(tx: Transaction, atMost: number): Promise<boolean> {
+  const [row] = await tx<[{ more: boolean }]>`select erase_from_audit_log(${atMost}) as more`;
+  return row.more;
+}

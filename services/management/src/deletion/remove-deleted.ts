@@ -1,0 +1,78 @@
+import { endHistory } from "../history/end-history.ts";
+import { entryMessage, type OutboxMessage } from "../outbox/outbox-message.ts";
+import type { Write } from "../outbox/write.ts";
+import {
+  claimDeletedEnvironment,
+  type DeletedEnvironment,
+  eraseFromAuditLog,
+  finishEnvironment,
+  lockStates,
+  removeFill,
+  removeKeys,
+  removeRest,
+  removeStates,
+} from "./deletion-store.ts";
+
+/**
+ * Removes the rows below deleted environments, projects and organizations, one batch per transaction. The marked rows
+ * are the work that is left, so any process can continue after a crash.
+ *
+ * The tombstone of the environment has already ended its keys and flags on every reader. The batches publish a tombstone
+ * for each of them too: readers of release 0.1.0 depend on these, and with them the entries leave the snapshot.
+ */
+
+/** Rows of a batch: as many as a batch of a new environment, for the same reasons. */
+export const removedAtOnce = 200;
+
+/** Removes the next batch. Returns whether anything may be left. */
+export async function removeNextBatch(write: Write, now: Date): Promise<boolean> {
+  const environment = await claimDeletedEnvironment(write.tx);
+  if (environment !== undefined) {
+    await removeOfEnvironment(write, environment, now);
+    return true;
+  }
+  if (await removeRest(write.tx, removedAtOnce)) return true;
+  return eraseFromAuditLog(write.tx, removedAtOnce);
+}
+
+/** Keys come first, because a reader of release 0.1.0 accepts them until their own tombstones arrive. */
+async function removeOfEnvironment(
+  write: Write,
+  environment: DeletedEnvironment,
+  now: Date,
+): Promise<void> {
+  const { organizationId, environmentId } = environment;
+  const tombstone = (version: number) =>
+    ({ deleted: true, version, committed_at: now.toISOString() }) as const;
+
+  const keys = await removeKeys(write.tx, environment, removedAtOnce);
+  publishAll(
+    write,
+    keys.map(({ keyId, version }) =>
+      entryMessage({ kind: "key", organizationId, keyId }, tombstone(version)),
+    ),
+  );
+  if (keys.length === removedAtOnce) return;
+
+  await removeFill(write.tx, environment);
+  const states = await lockStates(write.tx, environment, removedAtOnce);
+  if (states.length > 0) {
+    await endHistory(write.tx, states);
+    await removeStates(
+      write.tx,
+      environment,
+      states.map(({ flagId }) => flagId),
+    );
+    publishAll(
+      write,
+      states.map(({ flagId, version }) =>
+        entryMessage({ kind: "flag", organizationId, environmentId, flagId }, tombstone(version)),
+      ),
+    );
+  }
+  if (states.length < removedAtOnce) await finishEnvironment(write.tx, environment);
+}
+
+function publishAll(write: Write, messages: readonly OutboxMessage[]): void {
+  if (messages.length > 0) write.publish(messages);
+}

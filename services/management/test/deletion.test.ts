@@ -1,0 +1,315 @@
+import { defaultPlans, entryKey } from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { removedAtOnce, removeNextBatch } from "../src/deletion/remove-deleted.ts";
+import { verifyChains } from "../src/history/verification/verify-chains.ts";
+import { readFullState } from "../src/relay/full-state.ts";
+import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
+import { entriesOf, seedFlags, tenancyOf } from "./tenancy-fixture.ts";
+
+let management: Management;
+let given: ReturnType<typeof tenancyOf>;
+beforeAll(async () => {
+  management = await openManagement({ removesDeleted: false, fillsEnvironments: false });
+  given = tenancyOf(management);
+});
+afterAll(() => management.close());
+
+type Place = Awaited<ReturnType<typeof given.place>>;
+
+const organizationPath = ({ organizationId }: Place) => `/api/v1/organizations/${organizationId}`;
+const projectPath = (place: Place) => `${organizationPath(place)}/projects/${place.project.id}`;
+const environmentPath = (place: Place) =>
+  `/api/v1/projects/${place.project.id}/environments/${place.first.id}`;
+const userPath = (place: Place) => `${organizationPath(place)}/users/${place.userId}`;
+
+const call = (path: string, method = "GET", options: { key?: string; body?: unknown } = {}) =>
+  management.call(path, { method, key: operatorToken, ...options });
+
+const remove = (path: string, query = "") =>
+  call(`${path}?confirm=${path.split("/").at(-1)}${query}`, "DELETE");
+
+const removeBatch = async () => {
+  const removed = await management.writer(async (write) => ({
+    more: await removeNextBatch(write, new Date()),
+  }));
+  return "more" in removed && removed.more;
+};
+async function removeEverything(): Promise<number> {
+  let batches = 0;
+  while (await removeBatch()) batches += 1;
+  return batches;
+}
+
+async function rowsBelow({ organizationId, project }: Place) {
+  const [row] = await management.sql<[{ flags: number; states: number; keys: number }]>`
+    select
+      (select count(*)::integer from flags where project_id = ${project.id}) as flags,
+      (select count(*)::integer from flag_states as state
+        join flags as flag on flag.id = state.flag_id
+        where flag.project_id = ${project.id}) as states,
+      (select count(*)::integer from api_keys as key
+        join users as member on member.id = key.user_id
+        where member.organization_id = ${organizationId}) as keys`;
+  return row;
+}
+
+async function placeWithFlags(count: number) {
+  const place = await given.place(["production"]);
+  const { project, first, userId } = place;
+  const flagIds = await seedFlags(
+    management,
+    { projectId: project.id, environmentId: first.id, userId },
+    count,
+  );
+  return { ...place, flagIds };
+}
+
+async function breaksOfTheHistory(): Promise<unknown[]> {
+  const breaks: unknown[] = [];
+  await verifyChains(management.sql, {
+    broken: async (found) => void breaks.push(found),
+    progress: () => undefined,
+  });
+  return breaks;
+}
+
+describe.each([
+  { subject: "organization", pathOf: organizationPath },
+  { subject: "project", pathOf: projectPath },
+  { subject: "environment", pathOf: environmentPath },
+  { subject: "user", pathOf: userPath },
+])("deleting a $subject", ({ pathOf }) => {
+  it("needs its id as confirmation", async () => {
+    const place = await given.place();
+    for (const query of ["", `?confirm=${place.second.id}`])
+      expect((await call(pathOf(place) + query, "DELETE")).status).toBe(400);
+    expect((await call(pathOf(place))).status).toBe(200);
+  });
+
+  it("is for the operator only", async () => {
+    const place = await given.place();
+    const path = pathOf(place);
+    const answer = await call(`${path}?confirm=${path.split("/").at(-1)}`, "DELETE", {
+      key: place.serverKey,
+    });
+    expect(answer.status).toBe(403);
+  });
+
+  it("ends it at once and ends its keys, before any row below is removed", async () => {
+    const place = await given.place();
+    const path = pathOf(place);
+    expect((await remove(path)).status).toBe(204);
+    expect((await call(path)).status).toBe(404);
+    expect((await remove(path)).status).toBe(404);
+    expect((await call("/api/v1/flags", "GET", { key: place.serverKey })).status).toBe(401);
+  });
+});
+
+describe("given a deleted project with many flags", () => {
+  afterEach(removeEverything);
+
+  it("has one tombstone for the project and one for each environment, and no event", async () => {
+    const place = await placeWithFlags(3);
+    await remove(projectPath(place));
+    const { organizationId, project, first } = place;
+    for (const subject of [`project.${project.id}`, `environment.${first.id}`])
+      expect((await entriesOf(management, `${organizationId}.${subject}`)).at(-1)).toMatchObject({
+        deleted: true,
+        version: 2,
+      });
+    await removeEverything();
+    const events = await management.sql`
+      select from outbox
+      where stream = 'events' and payload::jsonb ->> 'organization_id' = ${organizationId}`;
+    expect(events).toHaveLength(0);
+  });
+
+  it("removes rows in bounded batches, each with the tombstones of its flags", async () => {
+    const place = await placeWithFlags(2 * removedAtOnce + 1);
+    await remove(projectPath(place));
+    await removeBatch();
+    expect(await rowsBelow(place)).toMatchObject({ states: removedAtOnce + 1, keys: 0 });
+    await removeEverything();
+    expect(await rowsBelow(place)).toEqual({ flags: 0, states: 0, keys: 0 });
+    const [flagId] = place.flagIds;
+    const subject = `${place.organizationId}.flag.${place.first.id}.${flagId}`;
+    expect(await entriesOf(management, subject)).toMatchObject([{ deleted: true, version: 2 }]);
+    expect(await removeBatch()).toBe(false);
+  });
+
+  it("frees its name and its place in the plan", async () => {
+    const { id } = await given.organization({ plan: "free" });
+    const first = await given.project(id, { name: "Web" });
+    const path = `/api/v1/organizations/${id}/projects`;
+    const again = () => call(path, "POST", { body: { name: "Web" } });
+    const limits = (await call(`/api/v1/organizations/${id}`)).body.limits;
+    for (let more = 1; more < limits.projects; more += 1) await given.project(id);
+    expect((await again()).status).toBe(429);
+    await remove(`${path}/${first.id}`);
+    expect((await again()).status).toBe(201);
+    expect((await entriesOf(management, `${id}.organization`)).at(-1)).toMatchObject({
+      project_count: limits.projects,
+    });
+  });
+
+  it("keeps its audit log for the operator", async () => {
+    const place = await given.place();
+    await remove(projectPath(place));
+    await removeEverything();
+    const { status, body } = await call(`/api/v1/projects/${place.project.id}/changes`);
+    expect(status).toBe(200);
+    expect(body.changes[0]).toMatchObject({
+      action: "project_deleted",
+      before: { name: place.project.name },
+      after: null,
+    });
+    expect((await call(`/api/v1/projects/${place.project.id}/environments`)).status).toBe(404);
+  });
+
+  it("has none of its entries in a rebuilt snapshot but the tombstones, also while rows are left", async () => {
+    const place = await placeWithFlags(3);
+    const other = await placeWithFlags(1);
+    await remove(projectPath(place));
+    const found = new Map<string, unknown>();
+    for await (const page of readFullState(management.sql, defaultPlans))
+      for (const { address, value } of page) found.set(entryKey(address), value);
+    const below = [...found].filter(
+      ([key]) => key.startsWith(place.organizationId) && !key.endsWith(".organization"),
+    );
+    expect(below).toHaveLength(2);
+    for (const [, value] of below) expect(value).toMatchObject({ deleted: true });
+    expect(found.has(`${other.organizationId}.flag.${other.first.id}.${other.flagIds[0]}`)).toBe(
+      true,
+    );
+  });
+
+  it("leaves a history that can be verified", async () => {
+    const place = await placeWithFlags(3);
+    await remove(projectPath(place));
+    expect(await breaksOfTheHistory()).toEqual([]);
+    await removeEverything();
+    expect(await breaksOfTheHistory()).toEqual([]);
+  });
+});
+
+describe("given a process that ends between a deletion and the removal of rows", () => {
+  it("leaves the rest to the next process", async () => {
+    const before = await openManagement({ removesDeleted: false });
+    const { organization, user, project } = tenancyOf(before);
+    const { id: organizationId } = await organization();
+    const { id: userId } = await user(organizationId);
+    const { id: projectId, environments } = await project(organizationId);
+    const [{ id: environmentId }] = environments;
+    const place = { projectId, environmentId, userId };
+    await seedFlags(before, place, removedAtOnce + 1);
+    const path = `/api/v1/organizations/${organizationId}/projects/${projectId}`;
+    const options = { method: "DELETE", key: operatorToken };
+    expect((await before.call(`${path}?confirm=${projectId}`, options)).status).toBe(204);
+    await before.writer(async (write) => ({ more: await removeNextBatch(write, new Date()) }));
+    await before.stop();
+
+    const after = await openManagement({ over: before.backends });
+    await eventually(async () => {
+      const rows = await after.sql`select from flags where project_id = ${projectId}`;
+      return rows.length === 0;
+    });
+    const unsent = await after.sql`select from outbox where sent_at is null`;
+    expect(unsent).toHaveLength(0);
+    await after.close();
+  });
+});
+
+describe("given an environment that is deleted", () => {
+  it("keeps its flags in the other environments", async () => {
+    const place = await given.place(["production", "staging"]);
+    const created = await call("/api/v1/flags", "POST", {
+      key: place.serverKey,
+      body: { key: "kept", name: "Kept" },
+    });
+    const { key: otherKey } = await given.key(place.second, { user_id: place.userId });
+    await remove(environmentPath(place));
+    await removeEverything();
+    const flag = await call(`/api/v1/flags/${created.body.id}`, "GET", { key: otherKey });
+    expect(flag.body).toMatchObject({ key: "kept", environment_id: place.second.id });
+    const change = await call(`/api/v1/flags/${created.body.id}`, "PATCH", {
+      key: otherKey,
+      body: { enabled: true },
+    });
+    expect(change.status).toBe(200);
+    expect(await breaksOfTheHistory()).toEqual([]);
+  });
+
+  it("stops a fill that is under way", async () => {
+    const place = await placeWithFlags(3 * removedAtOnce);
+    const path = `/api/v1/projects/${place.project.id}/environments`;
+    const preview = await call(path, "POST", { body: { name: "preview" } });
+    expect((await remove(`${path}/${preview.body.id}`)).status).toBe(204);
+    await removeEverything();
+    const fills = await management.sql`
+      select from environment_fills where environment_id = ${preview.body.id}`;
+    expect(fills).toHaveLength(0);
+    expect(await rowsBelow(place)).toMatchObject({ states: 3 * removedAtOnce });
+  });
+});
+
+describe("deleting a parent while something is created below it", () => {
+  it.each([
+    { parent: "project", pathOf: projectPath },
+    { parent: "organization", pathOf: organizationPath },
+  ])("leaves nothing behind a deleted $parent", async ({ pathOf }) => {
+    const place = await given.place();
+    const { project, first, userId, organizationId } = place;
+    const posts = Array.from({ length: 10 }, (_, index) => [
+      call("/api/v1/flags", "POST", {
+        key: place.serverKey,
+        body: { key: `flag-${index}`, name: "f" },
+      }),
+      call(`/api/v1/projects/${project.id}/environments`, "POST", { body: { name: `e${index}` } }),
+      call(`/api/v1/projects/${project.id}/environments/${first.id}/keys`, "POST", {
+        body: { kind: "server", name: "k", user_id: userId },
+      }),
+      call(`/api/v1/organizations/${organizationId}/users`, "POST", {
+        body: { email: `late${index}@example.com` },
+      }),
+    ]).flat();
+    const [deleted, ...answers] = await Promise.all([remove(pathOf(place)), ...posts]);
+    expect(deleted.status).toBe(204);
+    for (const { status } of answers) expect([201, 400, 401, 404]).toContain(status);
+    await removeEverything();
+    expect(await rowsBelow(place)).toMatchObject({ flags: 0, states: 0, keys: 0 });
+  });
+});
+
+describe("given a deleted user", () => {
+  const audit = async (place: Place) =>
+    (await call(`/api/v1/projects/${place.project.id}/changes`)).body.changes;
+
+  it("frees the e-mail address, and keeps it in the audit log", async () => {
+    const place = await given.place();
+    const { email } = (await call(userPath(place))).body;
+    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
+    await remove(userPath(place));
+    const users = `${organizationPath(place)}/users`;
+    expect((await call(users, "POST", { body: { email } })).status).toBe(201);
+    const created = (await audit(place)).find(
+      ({ action }: { action: string }) => action === "created",
+    );
+    expect(created.actor).toEqual({ id: place.userId, email });
+  });
+
+  it("is without e-mail address in the audit log when it was to be erased", async () => {
+    const place = await given.place();
+    const { email } = (await call(userPath(place))).body;
+    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
+    await call(userPath(place), "PATCH", { body: { name: "Ada" } });
+    await remove(userPath(place), "&erase=true");
+    await removeEverything();
+    const text = JSON.stringify(await audit(place));
+    expect(text).not.toContain(email);
+    expect(text).not.toContain("Ada");
+    expect(text).toContain(place.userId);
+    const rows = await management.sql`select from users where email = ${email}`;
+    expect(rows).toHaveLength(0);
+  });
+});
