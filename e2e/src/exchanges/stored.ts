@@ -8,7 +8,7 @@ import type { Mask } from "./mask.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** How many requests of the chapters about SDKs, OFREP and streams count towards the month. */
-const countedRequests = 44;
+const countedRequests = 46;
 
 /** Waits until usage-metering has counted every request and published the sum. */
 async function awaitCounted(natsUrl: string): Promise<void> {
