@@ -123,7 +123,7 @@ export const createUser = defineRoute({
   params: OrganizationParams,
   summary: "Create a user, to whom changes are attributed",
   body: CreateUser,
-  example: { email: "ada@example.com", name: "Ada" },
+  example: { email: "grace@example.com", name: "Grace" },
   idempotent: true,
   success: { status: 201, description: "The user", body: User },
 });
