@@ -146,7 +146,7 @@ export const createUser = defineRoute({
   summary: "Create a user, to whom changes are attributed",
   description: "An e-mail address is unique in its organization, ignoring case.",
   body: CreateUser,
-  example: { email: "ada@example.com", name: "Ada" },
+  example: { email: "grace@example.com", name: "Grace" },
   idempotent: true,
   success: { status: 201, description: "The user", body: User },
   errors: ["CONFLICT_001"],
