@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { PROJECT_DIR } from "./launcher.ts";
@@ -40,6 +40,13 @@ describe("given a checkout without packages", () => {
 
     expect(status).toBe(2);
     expect(stderr).toContain("  npm ci\n");
+  });
+});
+
+describe("given an installation without development dependencies", () => {
+  it("has the Node.js that runs TypeScript", () => {
+    const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
+    expect(manifest.dependencies.node).toMatch(/^24\./);
   });
 });
 

@@ -70,6 +70,14 @@ describe("given an environment", () => {
     ]);
   });
 
+  it("reports the specific message of a check instead of what is expected", () => {
+    const even = z.string().refine((text) => Number(text) % 2 === 0, "must be even");
+    const specific = z.object({ COUNT: variable(even, { description: "", expects: "a number" }) });
+    expect(() => readEnvironment(specific, { COUNT: "3" })).toThrow(
+      expect.objectContaining({ problems: ["COUNT must be even."] }),
+    );
+  });
+
   it.each(["65536", "-1", "1e3", "0x50", " 80", "8080.5"])(
     "does not take %s for a port",
     (PORT) => {
