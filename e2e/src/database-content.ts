@@ -1,3 +1,4 @@
+import { eventually } from "@halyard/testing";
 import type postgres from "postgres";
 
 /**
@@ -11,9 +12,15 @@ const restless = [
 
 /**
  * What every table of every service holds, as one digest each: nothing half done goes unnoticed. But
- * requests are counted as used whether they were right or wrong, so the schema of usage is left out.
+ * requests are counted as used whether they were right or wrong, so the schema of usage is left out. Waits until
+ * the audit log contains all changes of webhooks and schedules.
  */
 export async function databaseContent(sql: postgres.Sql): Promise<Record<string, string>> {
+  await eventually(async () => {
+    const rows = await sql`
+      select from scheduler.audit_outbox union all select from webhooks.audit_outbox`;
+    return rows.length === 0;
+  });
   const tables = await sql<{ schema: string; name: string }[]>`
     select schemaname as schema, tablename as name from pg_tables
     where schemaname in ('management', 'scheduler', 'webhooks') and tablename <> all(${restless})

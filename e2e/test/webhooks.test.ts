@@ -77,6 +77,20 @@ describe("given a webhook that hears of everything, used through the gateway", (
       return all.length === count && all.every(({ status }) => status === "delivered");
     });
 
+  it("is in the project's audit log, with a masked URL and the API key", async () => {
+    const created = await eventually(async () => {
+      const { changes } = await ask(`${gateway.url}/api/v1/projects/${tenant.projectId}/changes`);
+      return changes.find(({ action }: { action: string }) => action === "webhook_created");
+    });
+    expect(created).toMatchObject({
+      webhook_id: webhook.split("/").at(-1),
+      actor: { id: tenant.userId, email: "ada@example.com" },
+      api_key_id: tenant.serverKey.split("_")[1],
+      after: { name: "Everything", url: `${receiver.url}/***`, events: everything },
+    });
+    expect(JSON.stringify(created)).not.toContain(firstSecret);
+  });
+
   it("tells of each kind of change once, with what has changed, signed in both ways", async () => {
     const flag = await ask(flags(), "POST", { key: "dark-mode", name: "Dark mode" });
     await ask(`${flags()}/${flag.id}`, "PATCH", { name: "Night" });

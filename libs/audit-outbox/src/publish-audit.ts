@@ -1,13 +1,25 @@
-import { type AuditRecorded, auditStream } from "@halyard/contracts";
+import { auditStream } from "@halyard/contracts";
+import { streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { periodically } from "@halyard/service";
-import type { JetStreamClient } from "@nats-io/jetstream";
+import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { Logger } from "pino";
+import {
+  deleteRows,
+  listSent,
+  listUnsent,
+  markLost,
+  markSent,
+  type UnsentRow,
+} from "./outbox-rows.ts";
+import { decideSent, readHandled } from "./settle-sent.ts";
 
 /**
- * Publishes the changes of the outbox, oldest first, and deletes each row when the broker has its message. A process
- * that dies in between publishes the message again, as do two replicas at the same time: management inserts the
- * entry once, under the id of the message. The outbox is as long as an outage of NATS.
+ * Publishes the changes of the outbox, oldest first. A row is deleted when management has acknowledged its message, and
+ * published again when the broker has lost it. So the outbox is as long as an outage of NATS or management.
+ *
+ * A process that dies between the two steps publishes a message again, as do two replicas at the same time: management
+ * inserts the entry once, under the id of the message.
  */
 const lookEveryMs = 1_000;
 /** Some hundred KB. */
@@ -18,15 +30,23 @@ const acknowledgementTimeoutMs = 2_000;
 type Options = { sql: Sql; client: JetStreamClient; logger: Logger };
 
 export function startPublishingAudit(options: Options): { stop(): Promise<void> } {
-  const { logger } = options;
+  const { sql, client, logger } = options;
   let isFailing = false;
-  const publish = async (mayGoOn: () => boolean) => {
-    await publishAudit(options, mayGoOn);
+  const work = async (mayGoOn: () => boolean) => {
+    const unsent = await listUnsent(sql, batchSize);
+    const sent = await listSent(sql, batchSize);
+    if (unsent.length + sent.length > 0) {
+      const manager = await client.jetstreamManager(false);
+      await publish(options, manager, unsent, mayGoOn);
+      const { handled, lost } = decideSent(sent, await readHandled(manager));
+      await deleteRows(sql, handled);
+      await markLost(sql, lost);
+    }
     isFailing = false;
   };
-  return periodically(lookEveryMs, publish, {
+  return periodically(lookEveryMs, work, {
     beginsAtOnce: true,
-    // Whatever the reason is: it must not end a process that delivers webhooks or sends due changes.
+    // Every failure is expected: none may end a process that delivers webhooks or sends due changes.
     isExpected: () => true,
     onFailure(err) {
       if (!isFailing) logger.warn({ err }, "changes for the audit log are not published yet");
@@ -35,19 +55,22 @@ export function startPublishingAudit(options: Options): { stop(): Promise<void> 
   });
 }
 
-async function publishAudit(options: Options, mayGoOn: () => boolean): Promise<void> {
-  const { sql, client } = options;
-  for (let more = true; more && mayGoOn(); ) {
-    const rows = await sql<{ id: string; message: AuditRecorded }[]>`
-      select id, message from audit_outbox order by id limit ${batchSize}`;
-    for (const { id, message } of rows) {
-      await client.publish(auditStream.recorded.subject, JSON.stringify(message), {
-        msgID: id,
-        timeout: acknowledgementTimeoutMs,
-        retries: 0,
-      });
-      await sql`delete from audit_outbox where id = ${id}`;
-    }
-    more = rows.length === batchSize;
+async function publish(
+  { sql, client }: Options,
+  manager: JetStreamManager,
+  rows: readonly UnsentRow[],
+  mayGoOn: () => boolean,
+): Promise<void> {
+  const position = await streamPosition(manager, auditStream.name);
+  if (position === undefined) throw new Error(`The stream ${auditStream.name} does not exist.`);
+  for (const { id, message, wasLost } of rows) {
+    if (!mayGoOn()) return;
+    const { seq } = await client.publish(auditStream.recorded.subject, JSON.stringify(message), {
+      // The broker drops a message whose id it has seen, also when it has lost the first one.
+      ...(wasLost ? {} : { msgID: id }),
+      timeout: acknowledgementTimeoutMs,
+      retries: 0,
+    });
+    await markSent(sql, { id, streamCreatedAt: position.createdAt, sequence: seq });
   }
 }

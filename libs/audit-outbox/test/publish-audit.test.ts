@@ -3,7 +3,7 @@ import { ensureAudit } from "@halyard/jetstream";
 import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
 import { createTestDatabase, eventually, startTestNats, type TestDatabase } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { AckPolicy, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { startPublishingAudit, writeAudit } from "../src/index.ts";
@@ -27,6 +27,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const publisher of publishers.splice(0)) await publisher.stop();
   await manager.streams.delete(auditStream.name);
+  await sql`delete from audit_outbox`;
 });
 afterAll(async () => {
   await connection?.close();
@@ -47,9 +48,33 @@ const write = (...numbers: number[]) =>
   });
 
 const isPublished = () =>
+  eventually(
+    async () => (await sql`select from audit_outbox where stream_sequence is null`).length === 0,
+    { because: "everything is published" },
+  );
+
+const isEmpty = () =>
   eventually(async () => (await sql`select from audit_outbox`).length === 0, {
     because: "the outbox is empty",
   });
+
+/** Takes and acknowledges messages as management does. */
+async function handle(count: number): Promise<unknown[]> {
+  const { name, recorded } = auditStream;
+  await manager.consumers.add(name, {
+    durable_name: recorded.consumer,
+    ack_policy: AckPolicy.Explicit,
+  });
+  const consumer = await jetstream(connection).consumers.get(name, recorded.consumer);
+  const taken: unknown[] = [];
+  while (taken.length < count) {
+    const message = await consumer.next({ expires: 5_000 });
+    if (message === null) break;
+    taken.push(message.json<AuditRecorded>().id);
+    await message.ackAck();
+  }
+  return taken;
+}
 
 async function published(): Promise<unknown[]> {
   const { state } = await manager.streams.info(auditStream.name);
@@ -70,17 +95,21 @@ describe("publishing the outbox", () => {
     await ensureAudit(manager, 1);
     await isPublished();
     expect(await published()).toEqual(numbers.map(idOf));
+    await handle(150);
+    await isEmpty();
   });
 
-  it("publishes a change once from two replicas, and again after a crash before the deletion", async () => {
+  it("publishes a change once, also from two replicas and after a crash", async () => {
     await ensureAudit(manager, 1);
     startPublisher();
     startPublisher();
     await write(1, 2, 3);
     await isPublished();
-    await write(2);
+    await sql`update audit_outbox set stream_sequence = null, stream_created_at = null`;
     await isPublished();
     expect(await published()).toEqual([1, 2, 3].map(idOf));
+    expect(await handle(3)).toEqual([1, 2, 3].map(idOf));
+    await isEmpty();
   });
 
   it("publishes nothing of a transaction that is rolled back", async () => {
@@ -95,6 +124,22 @@ describe("publishing the outbox", () => {
     ).rejects.toBe(broken);
     await write(5);
     await isPublished();
-    expect(await published()).toEqual([idOf(5)]);
+    expect(await handle(1)).toEqual([idOf(5)]);
+    await isEmpty();
+  });
+});
+
+describe("given messages that management has not acknowledged", () => {
+  it("keeps their rows, and publishes them again to a stream that was created again", async () => {
+    await ensureAudit(manager, 1);
+    startPublisher();
+    await write(6, 7);
+    await isPublished();
+    expect(await handle(1)).toEqual([idOf(6)]);
+    await eventually(async () => (await sql`select from audit_outbox`).length === 1);
+    await manager.streams.delete(auditStream.name);
+    await ensureAudit(manager, 1);
+    expect(await handle(1)).toEqual([idOf(7)]);
+    await isEmpty();
   });
 });

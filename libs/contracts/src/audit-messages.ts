@@ -20,9 +20,9 @@ export const AuditRecorded = z.object({
   ]),
   /** The service that made the change. */
   service: z.string().max(100),
-  /** The user of the API key; null where the service made the change by itself. */
+  /** The user of the API key; null for an automatic change of the service. */
   user_id: z.uuid().nullable(),
-  /** The API key used for the change; null where the service made the change by itself. */
+  /** The API key used for the change; null for an automatic change of the service. */
   api_key_id: z.string().nullable(),
   /** The webhook; null for a schedule. */
   webhook_id: z.uuid().nullable(),

@@ -209,7 +209,12 @@ describe("given an invalid message", () => {
       () => aMessage({ organization_id: uuidv7() }),
       "Unknown project.",
     ],
-    ["a webhook without its id", () => aMessage({ webhook_id: null }), "failed 5 times"],
+    ["a webhook without its id", () => aMessage({ webhook_id: null }), "subject of the change"],
+    [
+      "a schedule without a flag",
+      () => aMessage({ action: "schedule_set" }),
+      "subject of the change",
+    ],
   ])("moves it to the dead letters and goes on: %s", async (_what, write, reason) => {
     await send(write());
     await send(aMessage());

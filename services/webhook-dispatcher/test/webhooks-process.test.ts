@@ -201,10 +201,10 @@ describe("given a process that is killed between the commit of a change and its 
       const manager = await jetstreamManager(connection);
       await ensureAudit(manager, 1);
       const next = await start();
-      const outbox = () => dispatcher.admin`select from audit_outbox`;
-      await eventually(async () => (await outbox()).length === 0);
+      const unsent = () => dispatcher.admin`select from audit_outbox where stream_sequence is null`;
+      await eventually(async () => (await unsent()).length === 0);
       const witness = await newWebhook(next);
-      await eventually(async () => (await outbox()).length === 0);
+      await eventually(async () => (await unsent()).length === 0);
       const published = await stored(manager);
       for (const path of [webhook, witness])
         expect(published.filter(({ webhook_id }) => path.endsWith(webhook_id ?? ""))).toHaveLength(

@@ -42,7 +42,7 @@ export const AuditedChange = z.strictObject({
   actor: z
     .strictObject({ id: Id, email: z.string() })
     .describe(
-      "The user of the API key. The operator has the nil UUID and the email `operator`; a change that a service made by itself has the nil UUID and the name of the service.",
+      "The user of the API key. The operator has the nil UUID and the email `operator`; an automatic change of a service has the nil UUID and the name of the service.",
     ),
   api_key_id: z
     .string()
@@ -66,7 +66,7 @@ export const listChanges = defineRoute({
   params: z.strictObject({ projectId: IdParam }),
   summary: "Read the audit log of a project, the newest first",
   description:
-    "A flag's changes stay when the flag is deleted; its deletion is told once for each environment, with what the flag was there. A flag's creation is told once, in the environment of the key that created it. Changes of the organization's users are in the audit log of each of its projects. The URL of a webhook is shown without user info and query, and with each segment of its path as `***`. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. A page can be shorter than `limit` where the changes are large; `next_cursor` is null at the end.",
+    "A flag's changes stay when the flag is deleted. Its deletion has an entry for each environment, with the last state there; its creation has one entry, in the environment of the key that created it. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. A page can be shorter than `limit` where the changes are large; `next_cursor` is null at the end.",
   query: z.strictObject({
     flag_id: IdParam.optional(),
     limit: z.int().min(1).max(1000).optional(),

@@ -88,14 +88,15 @@ const consumes = (
 const consumesQueue = (stream: string, { subject, consumer }: Queue) =>
   consumes(stream, consumer, [subject], [subject]);
 
-/** Publishing to a queue after a look at the number of messages that wait. */
-const sendsWhereFewWait = (stream: string, { subject, consumer }: Queue) => [
+/** Publishing to a queue, with the number of messages that wait. */
+const sendsAndCounts = (stream: string, { subject, consumer }: Queue) => [
   subject,
   info(stream),
   api("CONSUMER.INFO", stream, consumer),
 ];
 
-const lastSeen = sendsWhereFewWait(usageStream.name, usageStream.lastSeen);
+const sendsToAudit = sendsAndCounts(auditStream.name, auditStream.recorded);
+const lastSeen = sendsAndCounts(usageStream.name, usageStream.lastSeen);
 
 const allStreams = [
   flagEventsStream.name,
@@ -131,9 +132,9 @@ const publishes: Record<NatsUser, readonly string[]> = {
   ],
   scheduler: [
     ...readsSnapshot(),
-    ...sendsWhereFewWait(scheduleStream.name, scheduleStream.due),
+    ...sendsAndCounts(scheduleStream.name, scheduleStream.due),
     ...consumesQueue(scheduleStream.name, scheduleStream.resolved),
-    auditStream.recorded.subject,
+    ...sendsToAudit,
     ...lastSeen,
   ],
   "sdk-edge": [
@@ -154,7 +155,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
       [],
       flagEventsStream.subjects,
     ),
-    auditStream.recorded.subject,
+    ...sendsToAudit,
     ...lastSeen,
   ],
   "usage-metering": [

@@ -30,6 +30,7 @@ export function consumeAudit(options: {
   async function handle({ payload }: QueueMessage): Promise<Verdict> {
     const recorded = checkAuditRecorded(parseJson(payload));
     if (!recorded.ok) return { setAside: recorded.problem };
+    if (!hasSubject(recorded.value)) return { setAside: "The subject of the change is missing." };
     return insertRecorded(options.sql, recorded.value);
   }
 
@@ -42,6 +43,11 @@ export function consumeAudit(options: {
     handle,
     isOutage: (error) => isOutage(error) || isBrokerAway(error),
   });
+}
+
+function hasSubject(message: AuditRecorded): boolean {
+  if (message.action.startsWith("webhook_")) return message.webhook_id !== null;
+  return message.flag_id !== null && message.environment_id !== null;
 }
 
 async function insertRecorded(sql: Sql, message: AuditRecorded): Promise<Verdict> {

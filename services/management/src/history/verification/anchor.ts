@@ -1,9 +1,6 @@
 import type { ChainPlace, Link } from "./link.ts";
 
-/**
- * The head of a chain: its newest entry at some time, kept outside of the database. Whoever rewrites a chain there
- * cannot make it contain the old head.
- */
+/** The head of a chain: its newest entry at some time. Kept outside of the database, it shows that a chain was rewritten. */
 export type Head = ChainPlace & {
   id: string;
   changedAt: Date;

@@ -4,8 +4,8 @@ import type { ChainPlace, NamedEntry } from "./link.ts";
 
 /**
  * The required end of a chain: the flag's state now, what the audit log says about the deletion of the flag, or the
- * end that was recorded when its project or environment was deleted. Each page is a statement of its own, and what
- * belongs together was written in one transaction, so concurrent changes make no difference.
+ * end that was recorded when its project or environment was deleted. Each page is a statement of its own, and all
+ * rows of a change were written in one transaction, so concurrent changes make no difference.
  */
 export type ChainEnd = ChainPlace & {
   newest: NamedEntry | undefined;
