@@ -48,7 +48,7 @@ export type KeyDirectory = {
    * taken.
    */
   apply(address: KeyAddress, entry: KeyEntry | Tombstone): boolean;
-  /** Ends the keys of a deleted environment. */
+  /** Ends the keys of a deleted environment. The caller has verified the deletion. */
   endEnvironment(environmentId: string): void;
   hasEnded(environmentId: string): boolean;
   /** Takes a changed entry, unless a newer one is known. The caller has verified its signature. */
@@ -66,6 +66,8 @@ export type KeyDirectory = {
   versionOf(keyId: string): number | undefined;
   /** Verifies the entry `complete` of the snapshot that this directory is read from. */
   isGenuineComplete: KeySignatures["isGenuineComplete"];
+  /** Verifies the deletion of an environment, a project or an organization. */
+  isGenuineDeletion: KeySignatures["isGenuine"];
   readonly size: number;
 };
 
@@ -164,6 +166,7 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
     isLive: (keyId, nowMs) => live(keyId, nowMs) !== undefined,
     versionOf: (keyId) => stored.get(keyId)?.entry.version,
     isGenuineComplete: signatures.isGenuineComplete,
+    isGenuineDeletion: signatures.isGenuine,
     get size() {
       return stored.size;
     },

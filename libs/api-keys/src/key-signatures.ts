@@ -33,7 +33,7 @@ export function createKeySignatures(options: {
   const { publicKeys = [], metrics, logger } = options;
   const rejected = new Counter({
     name: "halyard_key_entries_rejected_total",
-    help: "Entries of API keys in the snapshot whose signature is missing or not valid.",
+    help: "Entries of API keys, and deletions, in the snapshot whose signature is missing or not valid.",
     registers: [metrics],
   });
   if (publicKeys.length === 0) {
@@ -55,7 +55,7 @@ export function createKeySignatures(options: {
     }
     logger.error(
       { entry: entryKey, unlogged },
-      "the entry of an API key has no valid signature and was rejected",
+      "the entry of an API key, or a deletion, has no valid signature and was rejected",
     );
     loggedAtMs = nowMs;
     unlogged = 0;

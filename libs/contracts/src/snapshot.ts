@@ -22,8 +22,8 @@ const Stamp = {
 };
 
 /**
- * Management signs the entries of API keys and their deletions, so that write access to the broker does not make
- * a key. The signature covers the key of the entry and all other members. Release 0.1.0 does not write
+ * Management signs the entries of API keys and all deletions but those of flags, so that write access to the broker
+ * neither makes nor ends a key. The signature covers the key of the entry and all other members. Release 0.1.0 does not write
  * this member.
  */
 const Signed = { signature: z.string().optional() };
@@ -152,6 +152,14 @@ export function entryKey(address: EntryAddress): string {
     case "flag":
       return `${organization}.flag.${address.environmentId}.${address.flagId}`;
   }
+}
+
+/**
+ * Returns whether management signs an entry: those of API keys, and deletions of environments, projects and
+ * organizations, which end API keys and make services remove rows.
+ */
+export function isSignedEntry(kind: EntryAddress["kind"], value: LiveEntry | Tombstone): boolean {
+  return kind === "key" || (kind !== "flag" && "deleted" in value);
 }
 
 /** Reads an entry's key; undefined for one that this version does not know. */

@@ -4,6 +4,7 @@ import {
   completeKey,
   type EntryAddress,
   everythingFilter,
+  isSignedEntry,
   type LiveEntry,
   parseEntryKey,
   type SnapshotRevision,
@@ -42,6 +43,11 @@ export type SnapshotFollower = {
    * incomplete. By default every snapshot is read.
    */
   isGenuineComplete?(complete: CompleteEntry, sequence: number): boolean;
+  /**
+   * Verifies the signature of the deletion of an environment, a project or an organization. Without a valid one, the
+   * deletion is left out. By default every deletion is taken.
+   */
+  isGenuineDeletion?(key: string, deletion: Tombstone): boolean;
   /** An entry that does not fit its schema was left out. */
   rejected(key: string, problem: string): void;
   /** The state is current, at the start and after every interruption. */
@@ -191,7 +197,20 @@ function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEnt
   // A newer management may keep kinds of entries that this version has no use for.
   if (address === undefined) return undefined;
   const checked = checkEntry(address.kind, parseJson(message.payload));
-  if (checked.ok) return { address, value: checked.value };
+  if (checked.ok) {
+    const { value } = checked;
+    return isForgedDeletion(key, { address, value }, follower) ? undefined : { address, value };
+  }
   follower.rejected(key, checked.problem);
   return undefined;
+}
+
+/** Followers verify the entries of API keys themselves, most of them not before the keys are used. */
+function isForgedDeletion(
+  key: string,
+  { address, value }: SnapshotEntry,
+  follower: SnapshotFollower,
+): boolean {
+  const isDeletion = address.kind !== "key" && isSignedEntry(address.kind, value);
+  return isDeletion && follower.isGenuineDeletion?.(key, value as Tombstone) === false;
 }

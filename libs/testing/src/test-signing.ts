@@ -5,7 +5,7 @@ import {
   hasValidSignature,
   type KeySignatures,
 } from "@halyard/api-keys";
-import { entryKey } from "@halyard/contracts";
+import { entryKey, isSignedEntry } from "@halyard/contracts";
 import type { SnapshotEntry } from "@halyard/jetstream";
 
 /** An Ed25519 private key as PKCS#8 is this and its seed. */
@@ -55,5 +55,5 @@ export async function payloadOf(
 ): Promise<string> {
   const { signature: _, ...content } = value as { signature?: string };
   const payload = JSON.stringify(content);
-  return address.kind === "key" ? signer.sign(entryKey(address), payload) : payload;
+  return isSignedEntry(address.kind, value) ? signer.sign(entryKey(address), payload) : payload;
 }

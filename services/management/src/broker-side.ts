@@ -205,6 +205,7 @@ function followKeys(
     logger,
     follower: {
       isGenuineComplete: directory.isGenuineComplete,
+      isGenuineDeletion: directory.isGenuineDeletion,
       beginRead: () => {
         const read = directory.beginReplacing();
         return { take: (entry) => passToKeys(read, entry), finish: read.finish };

@@ -168,7 +168,7 @@ describe("a deletion that a scheduler reads after an interruption", () => {
 });
 
 describe("a deleted environment", () => {
-  it("has no schedules and no working keys, whatever entries arrive later", async () => {
+  it("has no schedules and no working keys, unless its deletion is forged", async () => {
     const deleted = makeTenant();
     await scheduler.bucket.put(...deleted.entries);
     const flag = deleted.flag();
@@ -178,8 +178,12 @@ describe("a deleted environment", () => {
     const body = { enable_at: inHours(1), disable_at: inHours(2) };
     const options = { method: "POST", key: deleted.serverKey, body };
     expect((await first().call(flag.path, options)).status).toBe(201);
+    const [projectDeletion, deletion] = deletedProjectInSnapshot(deleted);
+    await scheduler.bucket.putPayload(deletion, JSON.stringify(deletion.value));
+    // Entries that follow the forged deletion arrive after it.
     const [kept] = (await scheduledFlags(1, body)) as [Flag];
-    await scheduler.bucket.put(...deletedProjectInSnapshot(deleted), ...deleted.entries);
+    expect(replicas.every((replica) => replica.knowsKey(deleted.serverKey))).toBe(true);
+    await scheduler.bucket.put(projectDeletion, deletion, ...deleted.entries);
     await eventually(async () => (await statesOf([flag])).length === 0);
     expect(await statesOf([kept])).toHaveLength(1);
     await eventually(() => replicas.every((replica) => !replica.knowsKey(deleted.serverKey)));

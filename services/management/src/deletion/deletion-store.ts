@@ -26,7 +26,7 @@ export async function markDeleted(
   });
 }
 
-/** How long a deletion is part of every snapshot. Other tombstones are kept for seven days. */
+/** Days for which every rebuilt snapshot contains a tombstone. Other tombstones are kept for seven. */
 const tombstoneDays = 8;
 
 /** The tombstones of organizations, projects and environments for a rebuild of the snapshot. */

@@ -1,4 +1,4 @@
-/** A place of a project where each of its flags has a state of its own. */
+/** An environment of a project. Each flag of the project has its own state in it. */
 export type Environment = {
   id: string;
   projectId: string;

@@ -25,7 +25,7 @@ export function startBatches(options: {
   sql: Sql;
   writer: Writer;
   hasWork: (sql: Sql) => Promise<boolean>;
-  /** Writes the next batch. Returns false if there was nothing to do. */
+  /** Writes the next batch. Returns false if no work is left. */
   writeBatch: (write: Write) => Promise<boolean>;
   /** For the log, such as "a new environment was not filled". */
   failure: string;

@@ -63,7 +63,7 @@ export async function renameProject(tx: Transaction, project: Project): Promise<
   return renamed.count === 1;
 }
 
-/** Returns the organization of a project; null for an unknown one. A deleted project is known. */
+/** Returns the organization of a project, also of a deleted one; null if the project never existed. */
 export async function findOrganizationOf(sql: Sql, projectId: string): Promise<string | null> {
   const [row] = await sql<[{ id: string | null }]>`
     select organization_of_project(${projectId}) as id`;

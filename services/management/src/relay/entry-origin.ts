@@ -5,6 +5,7 @@ import {
   completeKey,
   type EntryAddress,
   entryKey,
+  isSignedEntry,
   type KeyEntry,
   type LiveEntry,
   parseEntryKey,
@@ -15,7 +16,7 @@ import {
  * Distinguishes the entries of management from those of other clients. JetStream publishes a reply to any
  * subject that a request names, so any client can have a message stored in the snapshot.
  *
- * The value of an API key is kept, because its signature decides, and a verification is expensive.
+ * The value of a signed entry is kept, because its signature decides, and a verification is expensive.
  */
 export type EntryOrigin = "foreign" | "management" | KeyEntry | Tombstone;
 
@@ -26,7 +27,7 @@ export function originOf(key: string, payload: string): EntryOrigin {
   const checked = checkEntry(address.kind, parsed(payload));
   if (!checked.ok) return "foreign";
   const { value } = checked;
-  if (address.kind === "key") return value as KeyEntry | Tombstone;
+  if (isSignedEntry(address.kind, value)) return value as KeyEntry | Tombstone;
   const isOfKey = "deleted" in value || entryKey(addressOf(value)) === key;
   return isOfKey ? "management" : "foreign";
 }

@@ -1,8 +1,8 @@
 import { completeAt, type EntrySigner, hasValidSignature } from "@halyard/api-keys";
-import { type CompleteEntry, parseEntryKey } from "@halyard/contracts";
+import { type CompleteEntry, isSignedEntry, parseEntryKey } from "@halyard/contracts";
 
 /**
- * Returns the payload of an entry as it is published: entries of API keys are signed. The leader signs when it
+ * Returns the payload of an entry as it is published, with a signature where it needs one. The leader signs when it
  * publishes, so that all entries of a snapshot have the signer that `complete` names, also entries in rows of
  * other replicas.
  */
@@ -11,8 +11,9 @@ export async function signedPayload(
   entryKey: string,
   payload: string,
 ): Promise<string> {
-  const isKey = parseEntryKey(entryKey)?.kind === "key";
-  return signer !== undefined && isKey ? signer.sign(entryKey, payload) : payload;
+  const kind = parseEntryKey(entryKey)?.kind;
+  if (signer === undefined || kind === undefined || kind === "flag") return payload;
+  return isSignedEntry(kind, JSON.parse(payload)) ? signer.sign(entryKey, payload) : payload;
 }
 
 /** Returns whether the entry `complete` is as this signer left it: with its signature, or without any. */

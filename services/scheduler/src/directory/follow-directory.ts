@@ -66,6 +66,7 @@ export function followDirectory(options: {
         };
       },
       isGenuineComplete: keys.isGenuineComplete,
+      isGenuineDeletion: keys.isGenuineDeletion,
       current: onFlagsGone.current,
       // A restored database can have flags whose tombstones a reader reads here. `current` follows, and starts
       // the looks, which wait for the rebuild.

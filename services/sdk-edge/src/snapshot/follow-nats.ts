@@ -105,6 +105,7 @@ export function followNats(options: {
         },
         apply,
         isGenuineComplete: signatures.isGenuineComplete,
+        isGenuineDeletion: signatures.isGenuine,
         reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;

@@ -20,6 +20,7 @@ export function followDirectory(options: {
     follower: {
       beginRead: directory.beginReplacing,
       isGenuineComplete: directory.keys.isGenuineComplete,
+      isGenuineDeletion: directory.keys.isGenuineDeletion,
       current: onCurrent,
       apply: directory.apply,
       rejected(key, problem) {

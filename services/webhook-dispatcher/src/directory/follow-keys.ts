@@ -33,6 +33,7 @@ export function followKeys(options: {
         };
       },
       isGenuineComplete: keys.isGenuineComplete,
+      isGenuineDeletion: keys.isGenuineDeletion,
       current: onCurrent,
       resume(_epoch, entries) {
         for (const entry of entries) {
