@@ -263,7 +263,7 @@ describe("reading a flag", () => {
     expect((await read(path, etag)).status).toBe(200);
   });
 
-  it("has another ETag in another environment and after an evaluation, at the same version", async () => {
+  it("has another ETag in another environment, at the same version", async () => {
     const flag = await flags.createFlag();
     const path = `/api/v1/flags/${flag.id}`;
     const etag = (await management.call(path, { key })).headers.get("etag") as string;
@@ -272,11 +272,8 @@ describe("reading a flag", () => {
       { method: "POST", key, body: { kind: "server", name: "x", user_id: project.userId } },
     );
     expect(issued.headers.get("cache-control")).toBe("no-store");
-    expect((await read(path, etag, issued.body.key)).status).toBe(200);
-    await asOwner`
-      insert into management.flags_last_seen values (${flag.id}, ${project.environmentId}, now())`;
-    expect(await read(path, etag)).toMatchObject({ status: 200, body: { version: 1 } });
-    expect((await flags.patch(path, { enabled: true }, { "if-match": etag })).status).toBe(200);
+    const elsewhere = await read(path, etag, issued.body.key);
+    expect(elsewhere).toMatchObject({ status: 200, body: { version: 1 } });
   });
 });
 
