@@ -311,12 +311,10 @@ describe("given an edge, and flags whose rules ask for what is hostile", () => {
       expect(await statusAndCode(inBody(`{${fields}}`))).toEqual([413, "VALIDATION_002"]);
     });
 
-    it("is rejected when it has the same attribute many times", async () => {
+    it("is rejected when it is the same attribute again and again", async () => {
       const fields = '"list":"last",'.repeat(4_000);
-      expect(await statusAndCode(inBody(`{${fields}"list":"first"}`))).toEqual([
-        400,
-        "VALIDATION_001",
-      ]);
+      const body = inBody(`{${fields}"list":"first"}`);
+      expect(await statusAndCode(body)).toEqual([400, "VALIDATION_001"]);
     });
 
     it("is evaluated when it is a long list", async () => {
