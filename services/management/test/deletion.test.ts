@@ -1,6 +1,9 @@
-import { defaultPlans, entryKey } from "@halyard/contracts";
+import { defaultPlans, entryKey, snapshotBucket } from "@halyard/contracts";
+import { readEpoch } from "@halyard/jetstream";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
 import { removedAtOnce, removeNextBatch } from "../src/deletion/remove-deleted.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { readFullState } from "../src/relay/full-state.ts";
@@ -136,6 +139,45 @@ describe("given a deleted project with many flags", () => {
     const subject = `${place.organizationId}.flag.${place.first.id}.${flagId}`;
     expect(await entriesOf(management, subject)).toMatchObject([{ deleted: true, version: 2 }]);
     expect(await removeBatch()).toBe(false);
+  });
+
+  it("publishes another tenant's change between two batches", async () => {
+    const other = await given.place();
+    const place = await placeWithFlags(2 * removedAtOnce + 1);
+    await remove(projectPath(place));
+    await removeBatch();
+    const created = await call("/api/v1/flags", "POST", {
+      key: other.serverKey,
+      body: { key: "other", name: "f" },
+    });
+    expect(created.status).toBe(201);
+    await removeEverything();
+    const [order] = await management.sql<[{ before: number; after: number }]>`
+      select count(*) filter (where row.stream_sequence < change.stream_sequence)::integer as before,
+        count(*) filter (where row.stream_sequence > change.stream_sequence)::integer as after
+      from outbox as row, outbox as change
+      where row.subject like ${`${place.organizationId}.flag.%`}
+        and change.subject like ${`${other.organizationId}.flag.${other.first.id}.%`}`;
+    expect(order).toEqual({ before: removedAtOnce, after: removedAtOnce + 1 });
+  });
+
+  it("stays deleted after a rebuild of the snapshot, even if a change below it is still unsent", async () => {
+    const place = await given.place();
+    const id = place.serverKey.split("_")[1] ?? "";
+    const subject = `${place.organizationId}.key.${id}`;
+    const [entry] = await entriesOf(management, subject);
+    await remove(projectPath(place));
+    const connection = await connect({ servers: management.natsUrl });
+    const manager = await jetstreamManager(connection);
+    const before = await readEpoch(manager);
+    await manager.streams.delete(snapshotBucket.streamName);
+    await management.sql`
+      insert into outbox (stream, message_id, subject, payload)
+      values ('snapshot', gen_random_uuid(), ${subject}, ${JSON.stringify({ ...entry, version: 9 })})`;
+    await eventually(async () => ![undefined, before].includes(await readEpoch(manager)));
+    await eventually(() => management.directory.versionOf(id) === 9);
+    expect(management.directory.verify(place.serverKey, Date.now())).toBeUndefined();
+    await connection.close();
   });
 
   it("frees its name and its place in the plan", async () => {

@@ -1,0 +1,83 @@
+import { removeOfDeletedPlaces, type SnapshotEntry } from "@halyard/jetstream";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { pino } from "pino";
+
+const deletion = (projectId: string): SnapshotEntry => ({
+  address: { kind: "project", organizationId: "organization", projectId },
+  value: { deleted: true, version: 2, committed_at: "2027-01-31T09:00:00.000Z" },
+});
+
+class Outage extends Error {}
+
+let removed: string[][];
+let isSettled: boolean;
+let failure: Error | undefined;
+let places: ReturnType<typeof removeOfDeletedPlaces>;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  [removed, isSettled, failure] = [[], true, undefined];
+  places = removeOfDeletedPlaces({
+    kind: "project",
+    isSettled: async () => isSettled,
+    remove: async (ids) => {
+      if (failure !== undefined) throw failure;
+      removed.push([...ids]);
+    },
+    isOutage: (error) => error instanceof Outage,
+    monotonicMs: Date.now,
+    logger: pino({ level: "silent" }),
+  });
+});
+afterEach(async () => {
+  await places.stop();
+  jest.useRealTimers();
+});
+
+const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1_000);
+
+function readWhole(...entries: SnapshotEntry[]): void {
+  const read = places.beginReplacing();
+  for (const entry of entries) read.take(entry);
+  read.finish();
+}
+
+describe("the rows of a deleted project", () => {
+  it("are removed when its deletion arrives, and once more a minute later", async () => {
+    places.apply(deletion("one"));
+    await pass(0);
+    expect(removed).toEqual([["one"]]);
+    await pass(120);
+    expect(removed).toEqual([["one"], ["one"]]);
+  });
+
+  it("are removed later when a read found the deletion, if the next read finds it too", async () => {
+    readWhole(deletion("restored"), deletion("gone"));
+    await pass(25);
+    readWhole(deletion("gone"));
+    await pass(25);
+    expect(removed).toEqual([]);
+    await pass(10);
+    expect(removed).toEqual([["gone"]]);
+  });
+
+  it("stay while the snapshot is being rebuilt or PostgreSQL is unavailable", async () => {
+    isSettled = false;
+    places.apply(deletion("one"));
+    await pass(10);
+    [isSettled, failure] = [true, new Outage()];
+    await pass(10);
+    expect(removed).toEqual([]);
+    failure = undefined;
+    await pass(2);
+    expect(removed).toEqual([["one"]]);
+  });
+
+  it("are nothing of an entry that is no deletion, or of another kind", async () => {
+    const { value } = deletion("one");
+    const address = { kind: "environment", organizationId: "o", environmentId: "e" } as const;
+    places.apply({ address, value });
+    await pass(120);
+    expect(removed).toEqual([]);
+  });
+});
