@@ -25,6 +25,7 @@ const varying: readonly [RegExp, string][] = [
   [/((?:sha256=|v1,))[A-Za-z0-9+/=]{40,}/g, "$1<signature>"],
   [/("(?:signature|secret_sha256|hash|previous_hash)":)"[^"]+"/g, '$1"<digest>"'],
   [/(token=)[\w.-]{20,}/g, "$1<token>"],
+  [/("monthly";q=\d+;w=)\d+/g, "$1<seconds of the month>"],
   [/\b(r|t)=\d+/g, "$1=<number>"],
   [/^(retry-after: )\d+$/gim, "$1<seconds>"],
   [/^(x-service-delivery|webhook-timestamp): .*$/gim, "$1: <varying>"],

@@ -25,7 +25,14 @@ export async function useManagement(
     receiver,
     url,
     awaitEventsRead,
-  }: { keys: Keys; receiver: Receiver; url: string; awaitEventsRead: () => Promise<void> },
+    awaitAudited,
+  }: {
+    keys: Keys;
+    receiver: Receiver;
+    url: string;
+    awaitEventsRead: () => Promise<void>;
+    awaitAudited: () => Promise<void>;
+  },
 ): Promise<Ids> {
   const ids: Ids = {};
   const operator = (title: string, method: string, path: string, body?: unknown) =>
@@ -102,8 +109,10 @@ export async function useManagement(
 
   await useFlags({ ask }, ids, staging);
   await useSchedules({ ask }, ids, { staging, url, keys });
+  await awaitAudited();
   await awaitEventsRead();
   await useWebhooks({ ask }, ids, { keys, receiver, url });
+  await awaitAudited();
   await operator("read the audit log", "GET", `${ofProject}/changes?limit=100`);
   await ask("read the audit log of one flag, a page", {
     as: "server",

@@ -10,7 +10,7 @@ import { createMask, type Mask } from "./mask.ts";
 import { useManagement } from "./ordinary-use.ts";
 import { refuseEverywhere } from "./refusals.ts";
 import { recordReceived, useSdk, useStreams } from "./sdk-use.ts";
-import { awaitEventsRead, listenToMessages, recordStored } from "./stored.ts";
+import { awaitAudited, awaitEventsRead, listenToMessages, recordStored } from "./stored.ts";
 import { createTranscript, type Keys, type Transcript } from "./transcript.ts";
 
 /** How many requests the customer's system receives: a test, five events, a redelivery, and a change on a stream. */
@@ -60,6 +60,7 @@ export async function recordExchanges(): Promise<Map<string, string>> {
         receiver,
         url,
         awaitEventsRead: () => awaitEventsRead(connection),
+        awaitAudited: () => awaitAudited(system.sql),
       }),
     );
     await chapter("sdk", useSdk);

@@ -23,6 +23,17 @@ async function awaitCounted(natsUrl: string): Promise<void> {
   });
 }
 
+/** Waits until the audit log has the changes of webhooks and schedules. */
+export async function awaitAudited(sql: postgres.Sql): Promise<void> {
+  const waiting = () => sql`
+    select from scheduler.audit_outbox union all select from webhooks.audit_outbox`;
+  await eventually(waiting, {
+    until: (rows) => rows.length === 0,
+    because: "the audit log is complete",
+    withinMs: 20_000,
+  });
+}
+
 /** Waits until management knows when keys and flags were last seen: three of each in this story. */
 async function awaitLastSeen(sql: postgres.Sql): Promise<void> {
   const seen = async () => {
@@ -60,6 +71,7 @@ export async function recordStored(
 ): Promise<void> {
   await awaitCounted(natsUrl);
   await awaitLastSeen(sql);
+  await awaitAudited(sql);
   const events = await readAll(natsUrl, flagEventsStream.name);
   note(
     "the log of events",
@@ -67,10 +79,8 @@ export async function recordStored(
   );
   for (const bucket of [snapshotBucket, quotaBucket, leasesBucket]) {
     const entries = await readAll(natsUrl, bucket.streamName);
-    const lines = entries.map(({ subject, payload }) =>
-      mask(`${subject} ${JSON.stringify(payload)}`),
-    );
-    note(`entries of ${bucket.bucket}`, lines.sort().join("\n"));
+    const lines = entries.map(({ subject, payload }) => `${subject} ${JSON.stringify(payload)}`);
+    note(`entries of ${bucket.bucket}`, maskInOrder(lines, mask).join("\n"));
   }
   await recordRows({ note }, sql, mask);
 }
@@ -80,6 +90,19 @@ const restless = [
   ...["leases", "relay_streams", "migrations", "outbox", "edges"],
   ...["idempotency_answers", "idempotency_keys"],
 ];
+
+/** Webhook-dispatcher and scheduler add to the audit log over the broker, so its order differs. */
+const unordered = "sequence";
+
+const varying =
+  /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[a-z2-7]{16}\b|\d{4}-\d\d-\d\d[T ][\d:.]+/g;
+
+/** Masks texts whose order differs between runs: it orders them by what is the same in both. */
+function maskInOrder(texts: readonly string[], mask: Mask): string[] {
+  const keyed = texts.map((text) => [text.replaceAll(varying, ""), text] as const);
+  keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return keyed.map(([, text]) => mask(text));
+}
 
 async function recordRows(
   { note }: Pick<Transcript, "note">,
@@ -93,8 +116,11 @@ async function recordRows(
     order by schemaname, tablename`;
   for (const { schema, name } of tables) {
     const rows = await sql<{ row: object }[]>`
-      select to_jsonb(t) as row from ${sql(schema)}.${sql(name)} as t`;
-    const shown = rows.map(({ row }) => mask(JSON.stringify(row))).sort();
+      select to_jsonb(t) - ${unordered} as row from ${sql(schema)}.${sql(name)} as t`;
+    const shown = maskInOrder(
+      rows.map(({ row }) => JSON.stringify(row)),
+      mask,
+    );
     note(`rows of ${schema}.${name}`, shown.join("\n"));
   }
 }
@@ -120,9 +146,9 @@ export function listenToMessages(connection: NatsConnection): {
           ? `${subject} ${Object.keys(payload as object)
               .sort()
               .join(" ")}`
-          : mask(`${subject} ${JSON.stringify(payload)}`),
+          : `${subject} ${JSON.stringify(payload)}`,
       );
-      note("messages of work queues", [...new Set(lines)].sort().join("\n"));
+      note("messages of work queues", maskInOrder([...new Set(lines)], mask).join("\n"));
     },
   };
 }

@@ -185,6 +185,7 @@ export const updateUser = defineRoute({
   params: UserParams,
   summary: "Change the name or the e-mail address of a user",
   body: UpdateUser,
+  example: { name: "Grace Hopper" },
   success: { status: 200, description: "The user", body: User },
   errors: ["CONFLICT_001"],
 });
@@ -251,6 +252,7 @@ export const updateProject = defineRoute({
   params: ProjectOfOrganizationParams,
   summary: "Rename a project",
   body: UpdateProject,
+  example: { name: "Online shop" },
   success: { status: 200, description: "The project", body: Project },
   errors: ["CONFLICT_001"],
 });
@@ -324,6 +326,7 @@ export const updateEnvironment = defineRoute({
   params: EnvironmentParams,
   summary: "Rename an environment",
   body: UpdateEnvironment,
+  example: { name: "qa" },
   success: { status: 200, description: "The environment", body: Environment },
   errors: ["CONFLICT_001"],
 });
