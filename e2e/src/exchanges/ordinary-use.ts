@@ -108,11 +108,15 @@ export async function useManagement(
   await operator("an unknown plan", "PATCH", ofOrganization, { plan: "gold" });
 
   await useFlags({ ask }, ids, staging);
-  await useSchedules({ ask }, ids, { staging, url, keys });
-  await awaitAudited();
+  // The audit log has the changes of webhooks and schedules a moment later. Waiting gives it the order of the story.
+  const askAndWait: Asking["ask"] = async (title, asked) => {
+    const reply = await ask(title, asked);
+    if (asked.method !== "GET") await awaitAudited();
+    return reply;
+  };
+  await useSchedules({ ask: askAndWait }, ids, { staging, url, keys });
   await awaitEventsRead();
-  await useWebhooks({ ask }, ids, { keys, receiver, url });
-  await awaitAudited();
+  await useWebhooks({ ask: askAndWait }, ids, { keys, receiver, url });
   await operator("read the audit log", "GET", `${ofProject}/changes?limit=100`);
   await ask("read the audit log of one flag, a page", {
     as: "server",
