@@ -53,7 +53,8 @@ export function createMask(
   }
 
   const mask = (text: string) => {
-    const named = text
+    const constant = varying.reduce((masked, [found, by]) => masked.replace(found, by), text);
+    return constant
       .replace(apiKey, (key, kind: string, id: string) => {
         nameOf("key id", id);
         return nameOf(kind === "hs" ? "server key" : "client key", key);
@@ -64,7 +65,6 @@ export function createMask(
       .replace(/^(id: ?)([\w"-]{11,})$/gm, (_, field: string, tag: string) => {
         return field + nameOf("etag", tag.startsWith('"') ? tag : `"${tag}"`);
       });
-    return varying.reduce((masked, [found, by]) => masked.replace(found, by), named);
   };
   return Object.assign(mask, { fork: () => createMask(new Map(names), new Map(numbers)) });
 }

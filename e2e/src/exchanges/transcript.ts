@@ -89,8 +89,9 @@ const cut = (text: string) =>
 
 export function shownAnswer({ head, body }: Answer, mask: Mask): string {
   const bytes = Buffer.byteLength(body);
-  const shownHead = head.replace(/^(content-length: )(\d+)$/im, (line, name: string, length) =>
-    Number(length) === bytes ? `${name}<of the body>` : line,
-  );
+  const shownHead = head.replace(/^(content-length: )(\d+)$/im, (line, name: string, length) => {
+    if (Number(length) === bytes) return `${name}<of the body>`;
+    return bytes === 0 ? `${name}<of a body that is not sent>` : line;
+  });
   return mask(body === "" ? shownHead : `${shownHead}\n\n${body}`);
 }
