@@ -14,7 +14,7 @@ export type Answer = { head: string; body: string };
 
 const giveUpAfterMs = 15_000;
 
-/** Returns the bytes of a request on a connection of its own. */
+/** Returns the bytes of a request, after which the connection is closed. */
 export function requestText({ method = "GET", path, headers = {}, body }: Asked): string {
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   const lines = [`${method} ${path} HTTP/1.1`, "Host: halyard.test", "Connection: close"];

@@ -1,6 +1,6 @@
 /**
  * Replaces what differs between two runs of the same story: ids, keys, times, ports, signatures. Equal values get equal
- * names, numbered in the order in which they appear, so a transcript still shows which id stands where.
+ * numbered names in order of appearance, so a transcript still shows which ids are the same.
  */
 export type Mask = {
   (text: string): string;

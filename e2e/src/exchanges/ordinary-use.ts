@@ -2,7 +2,7 @@ import { eventually, type Receiver } from "@halyard/testing";
 import { must } from "../tenancy.ts";
 import type { Keys, Transcript } from "./transcript.ts";
 
-/** What the story made, by the names of path parameters. Later chapters use it. */
+/** Ids of the resources that the story created, by the names of path parameters. Later chapters use them. */
 export type Ids = Record<string, string>;
 
 const at2099 = "2099-01-01T00:00:00Z";

@@ -13,7 +13,7 @@ import { recordReceived, useSdk, useStreams } from "./sdk-use.ts";
 import { awaitAudited, awaitEventsRead, listenToMessages, recordStored } from "./stored.ts";
 import { createTranscript, type Keys, type Transcript } from "./transcript.ts";
 
-/** How many requests the customer's system receives: a test, five events, a redelivery, and a change on a stream. */
+/** Number of requests that the customer's system receives: a test, five events, a redelivery, and a change on a stream. */
 const receivedRequests = 8;
 
 /**

@@ -7,7 +7,7 @@ import { readAll } from "../agreement.ts";
 import type { Mask } from "./mask.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** How many requests of the chapters about SDKs, OFREP and streams count towards the month. */
+/** Number of requests in the chapters about SDKs, OFREP and streams that count towards the month. */
 const countedRequests = 46;
 
 /** Waits until usage-metering has counted every request and published the sum. */
@@ -49,7 +49,7 @@ async function awaitLastSeen(sql: postgres.Sql): Promise<void> {
   });
 }
 
-/** Waits until webhook-dispatcher has read every event. A webhook that is created afterwards is not told of them. */
+/** Waits until webhook-dispatcher has read every event. A webhook that is created afterwards gets no delivery for them. */
 export async function awaitEventsRead(connection: NatsConnection): Promise<void> {
   const manager = await jetstreamManager(connection);
   const { name, webhookConsumer } = flagEventsStream;
@@ -64,7 +64,7 @@ export async function awaitEventsRead(connection: NatsConnection): Promise<void>
   });
 }
 
-/** What the story leaves: entries and events on the broker, and the rows of every table. */
+/** Records what the story stored: entries and events on the broker, and the rows of every table. */
 export async function recordStored(
   { note }: Transcript,
   { sql, natsUrl, mask }: { sql: postgres.Sql; natsUrl: string; mask: Mask },
