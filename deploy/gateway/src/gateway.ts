@@ -15,6 +15,7 @@ import { createRepeatedLog, type RepeatedLog } from "./repeated-log.ts";
 import { routeTable } from "./route-table.ts";
 import { createService, type Service, type ServiceLimits } from "./service.ts";
 import { createTrustedPeers } from "./trusted-peers.ts";
+import { routeUndecodablePaths } from "./undecodable-paths.ts";
 
 export type GatewayOptions = {
   logger: Logger;
@@ -41,12 +42,6 @@ export type Gateway = {
 /** The gateway reads bodies only of requests that it answers itself, and none of those has one. */
 const ownBodyLimitBytes = 1024;
 
-/** Without these a browser hides from a page that the service is only away for a moment. */
-const anyOriginHeaders = {
-  "access-control-allow-origin": "*",
-  "access-control-expose-headers": "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id",
-};
-
 /**
  * How long a service may be silent before its answer begins. All but edges wait for PostgreSQL themselves,
  * and say after 20 s that it is away; webhook dispatchers give the target of a test 30 s. Edges answer from
@@ -71,6 +66,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     bodyLimitBytes: ownBodyLimitBytes,
     requestLog: false,
   });
+  routeUndecodablePaths(app.server);
   const isTrustedPeer = createTrustedPeers(trustedProxies);
   const warn = createRepeatedLog(logger);
   const rejected = countRejections(metrics, warn);
@@ -87,11 +83,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     "usage-metering": serviceAt("usage-metering"),
     "webhook-dispatcher": serviceAt("webhook-dispatcher"),
   };
-  for (const { pattern, service, anyOrigin } of routeTable) {
+  for (const { pattern, service } of routeTable) {
     const forward = proxy.createForward({
       service: services[service],
       isTrustedPeer,
-      ownHeaders: anyOrigin ? anyOriginHeaders : {},
       answerWithinMs: options.answerWithinMs ?? answerWithinMs[service],
     });
     app.all(pattern, {
