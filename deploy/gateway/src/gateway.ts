@@ -8,7 +8,7 @@ import {
 } from "@halyard/service";
 import { Counter } from "prom-client";
 import { limitConnections } from "./connection-limits.ts";
-import { registerDocs } from "./docs-page.ts";
+import { type DocsOptions, registerDocs } from "./docs-page.ts";
 import { serveOneAtATime } from "./one-at-a-time.ts";
 import { createProxy } from "./proxy.ts";
 import { createRepeatedLog, type RepeatedLog } from "./repeated-log.ts";
@@ -17,7 +17,7 @@ import { createService, type Service, type ServiceLimits } from "./service.ts";
 import { createTrustedPeers } from "./trusted-peers.ts";
 import { routeUndecodablePaths } from "./undecodable-paths.ts";
 
-export type GatewayOptions = {
+export type GatewayOptions = DocsOptions & {
   logger: Logger;
   metrics: Metrics;
   trustedProxies: readonly string[];
@@ -73,7 +73,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { connections: most, connectionsPerAddress: mostPerAddress } = options.limits;
   const activity = limitConnections(app.server, { most, mostPerAddress, isTrustedPeer, rejected });
   serveOneAtATime(app, activity);
-  await registerDocs(app);
+  await registerDocs(app, options);
   const proxy = createProxy({ warn, rejected: () => rejected("busy") });
   const serviceAt = (name: ServiceName) => createService(options.upstreams[name], options.limits);
   const services: Readonly<Record<ServiceName, Service>> = {
