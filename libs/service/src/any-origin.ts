@@ -1,6 +1,6 @@
 /**
- * Paths whose answers web pages of any origin may read. A page sends the API key in a header of its own, so a foreign
- * page gains nothing without a key.
+ * Paths whose answers web pages of any origin may read. A page must set the API key itself, so a foreign page without a
+ * key gains nothing.
  */
 const prefixes = ["/api/v1/sdk/", "/ofrep/"];
 

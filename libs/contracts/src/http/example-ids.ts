@@ -14,7 +14,7 @@ export const exampleIds = {
   confirm: "01993b5e-7a07-7d11-8c5e-4f20ab96d3e8",
 } as const;
 
-/** Ids of existing resources, which replace the placeholders where they are known. */
+/** Ids of existing resources, which replace the placeholders. */
 export const ExampleIds = z.strictObject({
   organizationId: z.uuid(),
   userId: z.uuid(),
