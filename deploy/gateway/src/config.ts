@@ -60,6 +60,12 @@ export const configSchema = z.object({
       "Maximum number of concurrent requests to one process behind the gateway, without open streams. Further requests wait for up to 10 s and then get 503.",
     expects: expectsCount,
   }),
+  EXAMPLE_IDS_FILE: variable(z.string().optional(), {
+    description:
+      "JSON file with the ids that `/openapi.json` shows as examples. `npm start` sets it to a file with the demo's ids. The file need not exist.",
+    expects: "the path of a file",
+    documentedDefault: "placeholders",
+  }),
   UPSTREAM_MANAGEMENT_URL: variable(upstreams, {
     description: "Where management is. Several are used in turn.",
     expects,

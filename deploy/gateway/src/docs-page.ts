@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { App } from "@halyard/service";
+import { withKnownIds } from "./openapi/known-ids.ts";
 
 /**
  * The OpenAPI document, and a page that shows it to people. Everything is served from here, and the
@@ -46,6 +47,8 @@ const contentSecurityPolicy = [
 
 type Served = { path: string; type: string; content: string | Buffer };
 
+export type DocsOptions = { exampleIdsFile?: string | undefined };
+
 const openApiFile = new URL("../../../docs/openapi.json", import.meta.url);
 
 async function loadFiles(): Promise<Served[]> {
@@ -57,7 +60,6 @@ async function loadFiles(): Promise<Served[]> {
   });
   const page = { type: "text/html; charset=utf-8", content: html };
   return [
-    { path: "/openapi.json", type: "application/json", content: await readFile(openApiFile) },
     { path: "/docs", ...page },
     { path: "/docs/", ...page },
     { path: "/docs/start.js", type: "text/javascript; charset=utf-8", content: startScript },
@@ -67,19 +69,23 @@ async function loadFiles(): Promise<Served[]> {
   ];
 }
 
-export async function registerDocs(app: App): Promise<void> {
+const commonHeaders = {
+  "content-security-policy": contentSecurityPolicy,
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-cache",
+};
+
+export async function registerDocs(app: App, { exampleIdsFile }: DocsOptions): Promise<void> {
   registerFrontPage(app);
+  const document = await readFile(openApiFile, "utf8");
+  app.get("/openapi.json", async (_request, reply) => {
+    reply.headers({ ...commonHeaders, "content-type": "application/json" });
+    return exampleIdsFile === undefined ? document : withKnownIds(document, exampleIdsFile);
+  });
   for (const { path, type, content } of await loadFiles()) {
     app.get(path, (_request, reply) => {
-      reply
-        .headers({
-          "content-type": type,
-          "content-security-policy": contentSecurityPolicy,
-          "x-content-type-options": "nosniff",
-          "referrer-policy": "no-referrer",
-          "cache-control": "no-cache",
-        })
-        .send(content);
+      reply.headers({ ...commonHeaders, "content-type": type }).send(content);
     });
   }
 }

@@ -8,15 +8,16 @@ import {
 } from "@halyard/service";
 import { Counter } from "prom-client";
 import { limitConnections } from "./connection-limits.ts";
-import { registerDocs } from "./docs-page.ts";
+import { type DocsOptions, registerDocs } from "./docs-page.ts";
 import { serveOneAtATime } from "./one-at-a-time.ts";
 import { createProxy } from "./proxy.ts";
 import { createRepeatedLog, type RepeatedLog } from "./repeated-log.ts";
 import { routeTable } from "./route-table.ts";
 import { createService, type Service, type ServiceLimits } from "./service.ts";
 import { createTrustedPeers } from "./trusted-peers.ts";
+import { routeUndecodablePaths } from "./undecodable-paths.ts";
 
-export type GatewayOptions = {
+export type GatewayOptions = DocsOptions & {
   logger: Logger;
   metrics: Metrics;
   trustedProxies: readonly string[];
@@ -40,12 +41,6 @@ export type Gateway = {
 
 /** The gateway reads bodies only of requests that it answers itself, and none of those has one. */
 const ownBodyLimitBytes = 1024;
-
-/** Without these a browser hides from a page that the service is only away for a moment. */
-const anyOriginHeaders = {
-  "access-control-allow-origin": "*",
-  "access-control-expose-headers": "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id",
-};
 
 /**
  * How long a service may be silent before its answer begins. All but edges wait for PostgreSQL themselves,
@@ -71,13 +66,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     bodyLimitBytes: ownBodyLimitBytes,
     requestLog: false,
   });
+  routeUndecodablePaths(app.server);
   const isTrustedPeer = createTrustedPeers(trustedProxies);
   const warn = createRepeatedLog(logger);
   const rejected = countRejections(metrics, warn);
   const { connections: most, connectionsPerAddress: mostPerAddress } = options.limits;
   const activity = limitConnections(app.server, { most, mostPerAddress, isTrustedPeer, rejected });
   serveOneAtATime(app, activity);
-  await registerDocs(app);
+  await registerDocs(app, options);
   const proxy = createProxy({ warn, rejected: () => rejected("busy") });
   const serviceAt = (name: ServiceName) => createService(options.upstreams[name], options.limits);
   const services: Readonly<Record<ServiceName, Service>> = {
@@ -87,11 +83,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     "usage-metering": serviceAt("usage-metering"),
     "webhook-dispatcher": serviceAt("webhook-dispatcher"),
   };
-  for (const { pattern, service, anyOrigin } of routeTable) {
+  for (const { pattern, service } of routeTable) {
     const forward = proxy.createForward({
       service: services[service],
       isTrustedPeer,
-      ownHeaders: anyOrigin ? anyOriginHeaders : {},
       answerWithinMs: options.answerWithinMs ?? answerWithinMs[service],
     });
     app.all(pattern, {

@@ -13,6 +13,7 @@ await startOrExit(async () => {
     trustedProxies: config.TRUSTED_PROXIES,
     upstreams: config.upstreams,
     limits: config.limits,
+    exampleIdsFile: config.EXAMPLE_IDS_FILE,
   });
   await runService({
     config,

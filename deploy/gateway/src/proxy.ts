@@ -36,8 +36,6 @@ import { UpstreamSilent } from "./upstream-silent.ts";
 export type ProxyOptions = {
   service: Service;
   isTrustedPeer: (address: string) => boolean;
-  /** Headers of the answers that the gateway gives itself on these routes. */
-  ownHeaders: Readonly<Record<string, string>>;
   /** Maximum silence of an upstream that has the whole request, until its answer begins. */
   answerWithinMs: number;
 };
@@ -230,9 +228,8 @@ function giveUp(exchange: Exchange, { upstream }: Slot, error: NodeJS.ErrnoExcep
   else answer(exchange, error instanceof UpstreamSilent ? timedOut : unavailable);
 }
 
-function answer({ request, reply, ownHeaders }: Exchange, refusal: Refusal): void {
-  const present = reply.getHeaders() as Record<string, string>;
-  writeRefusal(reply.raw, refusal, { ...ownHeaders, ...present });
+function answer({ request, reply }: Exchange, refusal: Refusal): void {
+  writeRefusal(reply.raw, refusal, reply.getHeaders() as Record<string, string>);
   // The rest of a body is read and dropped, so that the client receives the answer.
   request.raw.resume();
 }

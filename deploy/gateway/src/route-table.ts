@@ -15,32 +15,27 @@ export type RoutePattern = `/${string}`;
 export type RouteEntry = {
   pattern: RoutePattern;
   service: ServiceName;
-  /** Browsers of any origin may read the answers, so also those that the gateway gives itself. */
-  anyOrigin: boolean;
 };
 
 export const routeTable: readonly RouteEntry[] = [
-  { pattern: "/api/v1/sdk/*", service: "sdk-edge", anyOrigin: true },
-  { pattern: "/ofrep/*", service: "sdk-edge", anyOrigin: true },
+  { pattern: "/api/v1/sdk/*", service: "sdk-edge" },
+  { pattern: "/ofrep/*", service: "sdk-edge" },
   {
     pattern: "/api/v1/flags/:flagId/environments/:envId/schedule",
     service: "scheduler",
-    anyOrigin: false,
   },
-  { pattern: "/api/v1/schedules", service: "scheduler", anyOrigin: false },
+  { pattern: "/api/v1/schedules", service: "scheduler" },
   {
     pattern: "/api/v1/projects/:projectId/webhooks",
     service: "webhook-dispatcher",
-    anyOrigin: false,
   },
   {
     pattern: "/api/v1/projects/:projectId/webhooks/*",
     service: "webhook-dispatcher",
-    anyOrigin: false,
   },
-  { pattern: "/api/v1/flags/:id/usage", service: "usage-metering", anyOrigin: false },
-  { pattern: "/api/v1/usage", service: "usage-metering", anyOrigin: false },
-  { pattern: "/api/v1/*", service: "management", anyOrigin: false },
+  { pattern: "/api/v1/flags/:id/usage", service: "usage-metering" },
+  { pattern: "/api/v1/usage", service: "usage-metering" },
+  { pattern: "/api/v1/*", service: "management" },
 ];
 
 /** The entry that a path falls under. */

@@ -529,14 +529,26 @@ describe("given an address that no service answers", () => {
   );
 });
 
-describe("given a flag key below /ofrep/v1/ that is not well encoded", () => {
-  it("answers 404 in OFREP's shape", async () => {
-    const nobody = await originOfNobody();
-    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
-    const url = `${gateway.url}/ofrep/v1/evaluate/flags/%ff`;
+describe("given an SDK or OFREP path that cannot be decoded", () => {
+  it.each([
+    ["/ofrep/v1/evaluate/flags/a%zz?x=%zz", "/ofrep/v1/evaluate/flags/a%25zz?x=%zz"],
+    ["//ofrep/v1/evaluate/flags/a%2F%ff", "/ofrep/v1/evaluate/flags/a%252F%25ff"],
+    ["/api/v1/sdk/%zz", "/api/v1/sdk/%25zz"],
+    ["/api/v1/sdk/a%2Fb?x=%zz", "/api/v1/sdk/a%2Fb?x=%zz"],
+  ])("forwards %s with escaped percent signs", async (path, forwarded) => {
+    const edge = await upstreamOf((incoming, response) => response.end(incoming.url));
+    const gateway = await gatewayOf({ management: [], edges: [edge.origin] });
+    const answered = await fetch(gateway.url + path, { method: "POST" });
+    expect(await answered.text()).toBe(forwarded);
+  });
+
+  it("names the key as the client wrote it while no edge is available", async () => {
+    const gateway = await gatewayOf({ management: [], edges: [await originOfNobody()] });
+    const url = `${gateway.url}/ofrep/v1/evaluate/flags/a%2F%ff`;
     const answered = await fetch(url, { method: "POST" });
-    expect(answered.status).toBe(404);
-    expect(await answered.json()).toMatchObject({ key: "%ff", errorCode: "GENERAL" });
+    expect(answered.status).toBe(503);
+    expect(answered.headers.get("access-control-allow-origin")).toBe("*");
+    expect(await answered.json()).toMatchObject({ key: "a%2F%ff", errorCode: "GENERAL" });
   });
 });
 

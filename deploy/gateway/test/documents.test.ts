@@ -1,4 +1,8 @@
-import { compileCheck, errorCodes, routes } from "@halyard/contracts";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compileCheck, errorCodes, exampleIds, routes } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import type { z } from "zod";
@@ -241,12 +245,17 @@ describe("given the other generated documents", () => {
 });
 
 describe("given the gateway's own pages", () => {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-gateway-"));
+  const exampleIdsFile = join(directory, "example-ids.json");
   let gateway: GivenGateway;
   beforeAll(async () => {
     const nobody = await originOfNobody();
-    gateway = await givenGateway({ management: [nobody], edges: [nobody] });
+    gateway = await givenGateway({ management: [nobody], edges: [nobody], exampleIdsFile });
   });
-  afterAll(() => gateway.stop());
+  afterAll(async () => {
+    await gateway.stop();
+    rmSync(directory, { recursive: true });
+  });
 
   it("serves the document", async () => {
     const answered = await fetch(`${gateway.url}/openapi.json`);
@@ -255,6 +264,22 @@ describe("given the gateway's own pages", () => {
       openapi: "3.1.0",
       info: { title: "Halyard API" },
     });
+  });
+
+  it("shows the ids of its file as examples as soon as the file exists", async () => {
+    const served = async () => (await fetch(`${gateway.url}/openapi.json`)).text();
+    const placeholders = await served();
+    expect(JSON.parse(placeholders)).toEqual(JSON.parse(JSON.stringify(document)));
+    const names = ["organizationId", "userId", "projectId", "environmentId"] as const;
+    const ids = Object.fromEntries(names.map((name) => [name, randomUUID()]));
+    writeFileSync(exampleIdsFile, JSON.stringify(ids));
+    const known = await served();
+    for (const name of names) {
+      expect(known).toContain(`"example": "${ids[name]}"`);
+      expect(known).not.toContain(exampleIds[name]);
+    }
+    expect(known).toContain(`"user_id": "${ids.userId}"`);
+    expect(known).toContain(exampleIds.confirm);
   });
 
   it("leads a browser from / to the page, and has nothing there for other clients", async () => {

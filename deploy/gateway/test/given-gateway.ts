@@ -41,11 +41,13 @@ export async function givenGateway(options: {
   limits?: Partial<GatewayLimits>;
   logger?: Logger;
   metrics?: Metrics;
+  exampleIdsFile?: string;
 }): Promise<GivenGateway> {
   const gateway = await createGateway({
     logger: options.logger ?? createLogger({ service: "gateway", level: "silent" }),
     metrics: options.metrics ?? createMetrics({ service: "gateway" }),
     trustedProxies: options.trustedProxies ?? [],
+    exampleIdsFile: options.exampleIdsFile,
     upstreams: {
       management: options.management,
       scheduler: options.schedulers ?? [],

@@ -89,10 +89,10 @@ describe("given the routes of the contract", () => {
 
   it("takes the first entry that matches", () => {
     const table = [
-      { pattern: "/a/b/*", service: "sdk-edge", anyOrigin: true },
-      { pattern: "/a/:name/c", service: "scheduler", anyOrigin: false },
-      { pattern: "/a/:name/d/*", service: "webhook-dispatcher", anyOrigin: false },
-      { pattern: "/a/*", service: "management", anyOrigin: false },
+      { pattern: "/a/b/*", service: "sdk-edge" },
+      { pattern: "/a/:name/c", service: "scheduler" },
+      { pattern: "/a/:name/d/*", service: "webhook-dispatcher" },
+      { pattern: "/a/*", service: "management" },
     ] as const;
     expect(findEntry("/a/b/c", table)?.service).toBe("sdk-edge");
     expect(findEntry("/a/x/c", table)?.service).toBe("scheduler");

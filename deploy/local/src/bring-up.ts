@@ -6,6 +6,7 @@ import { type Credentials, loadCredentials, saveCredentials } from "./credential
 import { migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
 import { provideDemoData } from "./demo-data.ts";
 import { writeDemoFile } from "./demo-file.ts";
+import { writeExampleIds } from "./example-ids-file.ts";
 import { createOperatorApi } from "./operator-api.ts";
 import { awaitReady } from "./readiness.ts";
 import { restartOnChange } from "./restart-on-change.ts";
@@ -124,6 +125,7 @@ async function bringUpDemo(
     const api = createOperatorApi({ baseUrl: access.baseUrl, token: access.operatorToken });
     const demo = await provideDemoData(api, access.credentials.demo);
     saveCredentials(settings.home, { ...access.credentials, demo });
+    writeExampleIds(settings.home, demo);
     return { done: "demo organization, project and keys", value: demo };
   });
 }

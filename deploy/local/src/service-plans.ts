@@ -4,6 +4,7 @@ import type { NatsUser } from "@halyard/contracts";
 import type { Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
 import type { DatabaseUrls, OwnerOfSchema } from "./database.ts";
+import { exampleIdsFileIn } from "./example-ids-file.ts";
 import type { ServicePlan } from "./service-process.ts";
 import { signingSettings } from "./signing-settings.ts";
 
@@ -118,6 +119,9 @@ export function planGateway(settings: Settings, upstreams: Record<string, string
     port: settings.port,
     environment: {
       ...forEveryProcess(settings),
+      ...(settings.mode === "production"
+        ? {}
+        : { EXAMPLE_IDS_FILE: exampleIdsFileIn(settings.home) }),
       UPSTREAM_MANAGEMENT_URL: upstreams.management ?? "",
       UPSTREAM_SCHEDULER_URL: upstreams.scheduler ?? "",
       UPSTREAM_SDK_EDGE_URL: upstreams["sdk-edge"] ?? "",

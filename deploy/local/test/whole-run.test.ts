@@ -41,6 +41,37 @@ async function readFlags(demo: Pick<Demo, "base_url" | "client_key">): Promise<u
   return response.json();
 }
 
+type Documented = {
+  security: Record<string, unknown>[];
+  parameters: { name?: string; in?: string; example?: string }[];
+};
+
+/** Sends the documented examples of all reads about the demo's resources. Returns the requests that fail. */
+async function readExamples(demo: Demo): Promise<string[]> {
+  const document = await (await fetch(`${demo.base_url}/openapi.json`)).json();
+  const { paths } = document as { paths: Record<string, Record<string, Documented>> };
+  const reads = Object.entries(paths).flatMap(([path, { get }]) => {
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+    const areKnown = names.every((name) =>
+      /^(organization|user|project|environment)Id$/.test(name),
+    );
+    return get === undefined || names.length === 0 || !areKnown ? [] : [{ path, ...get }];
+  });
+  expect(reads.length).toBeGreaterThan(5);
+  const failed: string[] = [];
+  for (const { path, security, parameters } of reads) {
+    const example = (name: string) => parameters.find((each) => each.name === name)?.example ?? "";
+    const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => example(name));
+    const isOperators = security.some((each) => "operatorToken" in each);
+    const token = isOperators ? demo.operator_token : demo.server_key;
+    const { status } = await fetch(demo.base_url + target, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    if (status !== 200) failed.push(`${status} ${target}`);
+  }
+  return failed;
+}
+
 describe("given a new home", () => {
   const home = usedHome;
   let demo: Demo;
@@ -84,6 +115,9 @@ describe("given a new home", () => {
       const { flags } = (await answer.json()) as { flags: Record<string, boolean> };
       return flags["new-checkout"] === true;
     });
+
+    const unsuccessful = await readExamples(demo);
+    expect(unsuccessful).toEqual([]);
 
     const processes = processesOf(halyard);
     expect(await halyard.end("SIGTERM")).toBe(0);

@@ -24,7 +24,7 @@ export const TargetingRulesInput = z.array(TargetingRuleInput).max(100);
 
 /** Requirements on rules beyond JSON Schema, for the descriptions of the operations that write rules. */
 export const furtherRuleLimits =
-  "Beyond the schema, rules are refused with 400 when a `matches_regex` pattern is not RE2 syntax or compiles to too large a program, when all patterns of the flag together are too large, when a number in a text is larger than a double can hold, and when all rules together are over 480 KiB as JSON.";
+  "Beyond the schema, rules are refused with 400 when a `matches_regex` pattern is not RE2 syntax, compiles to too large a program, can match no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters), when all patterns of the flag together are too large, when a number in a text is larger than a double can hold, and when all rules together are over 480 KiB as JSON.";
 
 /** One conditional subschema for each kind of value. The descriptions are error messages too. */
 function valuesByOperator(): object[] {

@@ -13,7 +13,8 @@ export type ReadAttributes =
 /**
  * Reads the attributes of one JSON object. `user_id` is another name of `id`; an `id` in the same object wins. Null
  * counts as missing. So does an empty id, which would otherwise put all users without an id into one bucket. Objects,
- * nested arrays and numbers beyond a double are either refused or ignored, also as elements of an array.
+ * nested arrays and numbers beyond a double are either refused or ignored, also as elements of an array. An id that is
+ * a number beyond a double is always refused.
  */
 export function readAttributes(source: object, nested: "refuse" | "ignore"): ReadAttributes {
   const attributes = new Map<string, AttributeValue>();
@@ -23,17 +24,17 @@ export function readAttributes(source: object, nested: "refuse" | "ignore"): Rea
     const given = properties[name];
     if (given === null || given === undefined) continue;
     const value = nested === "ignore" && Array.isArray(given) ? given.filter(isScalar) : given;
+    const isId = name === "id" || name === "user_id";
     if (!isAttributeValue(value)) {
-      if (nested === "ignore") continue;
-      return problem(name, "a string, a number, true, false, or an array of these");
+      // Ignoring the number of such an id would evaluate for a user without an id.
+      if (nested === "ignore" && !(isId && typeof value === "number")) continue;
+      return problem(name, isId ? idValue : attributeValue);
     }
-    if (name !== "id" && name !== "user_id") {
+    if (!isId) {
       attributes.set(name, value);
       continue;
     }
-    if (typeof value !== "string" && typeof value !== "number") {
-      return problem(name, "a string or a number");
-    }
+    if (typeof value !== "string" && typeof value !== "number") return problem(name, idValue);
     if (value === "") continue;
     // An id is a text for every rule and for buckets: a number counts by its JSON text.
     const id = typeof value === "number" ? JSON.stringify(value) : value;
@@ -43,6 +44,9 @@ export function readAttributes(source: object, nested: "refuse" | "ignore"): Rea
   if (otherId !== undefined && !attributes.has("id")) attributes.set("id", otherId);
   return { ok: true, attributes };
 }
+
+const attributeValue = "a string, a number, true, false, or an array of these";
+const idValue = "a string or a number";
 
 function problem(attribute: string, expected: string): ReadAttributes {
   return { ok: false, problem: { attribute, expected } };

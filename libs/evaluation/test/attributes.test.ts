@@ -39,6 +39,9 @@ describe("given a JSON object of attributes", () => {
       expect(read(`{"id":${id}}`)).toEqual({ attribute: "id", expected: "a string or a number" });
     }
     expect(read('{"user_id":false}', "ignore")).toMatchObject({ attribute: "user_id" });
+    for (const nested of ["refuse", "ignore"] as const)
+      expect(read('{"id":1e400}', nested)).toMatchObject({ attribute: "id" });
+    expect(read('{"id":{}}', "ignore")).toEqual([]);
   });
 
   it.each<[string, [string, unknown][]]>([

@@ -23,6 +23,10 @@ describe("given rules that mean something", () => {
     condition("a", "matches_regex", "x".repeat(500)),
     condition("a", "matches_regex", "(?:x{900})?"),
     condition("a", "matches_regex", "^(?:x{400}|\\b)$"),
+    condition("a", "matches_regex", "(?m)a$\\n^b"),
+    condition("a", "matches_regex", "(?:a|^)b|(?:c$|d)e"),
+    condition("a", "matches_regex", "a*^\\bb\\b$"),
+    condition("a", "matches_regex", "\\B^$\\B"),
   ])("has nothing to say of $operator $value", (fine) => {
     expect(problemOf(fine)).toBeUndefined();
   });
@@ -70,6 +74,15 @@ describe("given a condition that cannot mean anything", () => {
     expect(problem?.pointer).toBe(`/1/conditions/1/${field}`);
     expect(problem?.expected).toContain(words);
   });
+
+  it.each(["$a", "a^b", "\\b\\B", "^$a", "a\\zb?c", "(?:a|b^)+\\Ac", "(?:$|^$)\\n", "x{400}|b$c"])(
+    "rejects %s, whose assertions no text fulfils",
+    (pattern) => {
+      expect(problemOf(condition("a", "matches_regex", pattern))?.expected).toMatch(
+        /no text matches it|at least 400 characters/,
+      );
+    },
+  );
 
   it("does not repeat a long expression", () => {
     const problem = problemOf(condition("a", "matches_regex", `${"private".repeat(60)}(`));

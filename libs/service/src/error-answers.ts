@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { errorBodyFor, errorCodes } from "@halyard/contracts";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type Refusal, refuse } from "./answer.ts";
+import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
 import { appSettings } from "./app-settings.ts";
 import { BodyEncodingError, BodySyntaxError, bodyTooLarge, notJson } from "./json-body.ts";
 import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
@@ -11,19 +12,21 @@ export const jsonType = "application/json; charset=utf-8";
 
 export const nothingHere = refuse("NOT_FOUND_001", "There is nothing at this address");
 
-/** Headers that a refusal always has, beside those that it brings itself. */
-function headersOf(refusal: Refusal): Record<string, string> {
+/** Headers that a refusal of a request for this target always has, and its own. */
+function headersOf(refusal: Refusal, target = ""): Record<string, string> {
   const headers: Record<string, string> = { "content-type": jsonType };
+  if (isOpenToAllOrigins(target)) Object.assign(headers, anyOriginHeaders);
   if (refusal.refused === "AUTH_001") headers["www-authenticate"] = "Bearer";
   if (refusal.refused === "SERVER_002") headers["retry-after"] = "1";
   return { ...headers, ...refusal.headers };
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { url } = reply.request.raw;
   return reply
     .code(errorCodes[refusal.refused].status)
-    .headers(headersOf(refusal))
-    .send(bodyOf(refusal, reply.request.raw.url));
+    .headers(headersOf(refusal, url))
+    .send(bodyOf(refusal, url));
 }
 
 /** The same for code that writes to the response itself. */
@@ -32,10 +35,11 @@ export function writeRefusal(
   refusal: Refusal,
   extraHeaders: Readonly<Record<string, string>> = {},
 ): void {
-  const body = Buffer.from(bodyOf(refusal, response.req.url));
+  const { url } = response.req;
+  const body = Buffer.from(bodyOf(refusal, url));
   response.writeHead(errorCodes[refusal.refused].status, {
     ...extraHeaders,
-    ...headersOf(refusal),
+    ...headersOf(refusal, url),
     "content-length": body.length,
   });
   response.end(body);

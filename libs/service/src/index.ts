@@ -1,6 +1,7 @@
 export { createAlarm } from "./alarm.ts";
 export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.ts";
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
+export { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { hasDuplicateMembers } from "./duplicate-members.ts";

@@ -1,8 +1,10 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { errorBody, errorCodes } from "@halyard/contracts";
+import { errorBodyFor, errorCodes } from "@halyard/contracts";
 import { type Refusal, refuse } from "./answer.ts";
+import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
 import { nothingHere, writeRefusal } from "./error-answers.ts";
+import { pathAndQueryOf } from "./request-target.ts";
 
 /**
  * What the HTTP parser refuses never becomes a request, so the answer is written to the socket
@@ -10,7 +12,7 @@ import { nothingHere, writeRefusal } from "./error-answers.ts";
  */
 type SocketWithAnswer = Socket & {
   /** Node's own mark of the answer that is being written to this connection. */
-  _httpMessage?: { headersSent: boolean } | null;
+  _httpMessage?: { headersSent: boolean; req: IncomingMessage } | null;
 };
 
 function refusalOf(code: string): Refusal {
@@ -26,16 +28,25 @@ function refusalOf(code: string): Refusal {
   }
 }
 
-/**
- * A page of any origin may read why its request was refused. Nobody knows yet what was asked for, so
- * nothing is given away by that.
- */
-const readableAnywhere = [
-  "Access-Control-Allow-Origin: *",
-  "Access-Control-Expose-Headers: X-Request-Id",
-];
+/** An error of Node's parser. `rawPacket` is the part of the connection's bytes that contains the fault. */
+type ParserError = Error & { code?: string; rawPacket?: unknown };
 
-function writeToSocket(socket: SocketWithAnswer, refusal: Refusal, requestId: string): void {
+const requestLine = /^[A-Z]+ (\S+) HTTP\/1\.[01]\r\n/;
+
+/**
+ * Returns the target of the request that an error is about. It is undefined when the request line arrived in an earlier
+ * packet than the fault, because Node does not keep that packet.
+ */
+function targetOf({ rawPacket }: ParserError, socket: SocketWithAnswer): string | undefined {
+  const packet = Buffer.isBuffer(rawPacket) ? rawPacket.toString("latin1") : "";
+  const [, target = socket._httpMessage?.req.url] = requestLine.exec(packet) ?? [];
+  return target === undefined ? undefined : pathAndQueryOf(target);
+}
+
+type SocketAnswer = { refusal: Refusal; requestId: string; target: string | undefined };
+
+function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
+  const { refusal, requestId, target } = answer;
   // What comes after the first error is refused as well, while the answer is on its way.
   if (socket.writableEnded) return;
   // In the middle of an answer, another one would be taken for a part of it.
@@ -44,14 +55,15 @@ function writeToSocket(socket: SocketWithAnswer, refusal: Refusal, requestId: st
     return;
   }
   const { status } = errorCodes[refusal.refused];
-  const body = JSON.stringify(errorBody(refusal.refused, refusal.message));
+  const body = JSON.stringify(errorBodyFor(target ?? "", refusal.refused, refusal.message));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "Content-Type: application/json; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
     "X-Content-Type-Options: nosniff",
-    ...readableAnywhere,
+    // Without a target, the request may have come from a page that is allowed to read the error.
+    ...(target === undefined || isOpenToAllOrigins(target) ? anyOriginLines : []),
     "Connection: close",
   ].join("\r\n");
   socket.end(`${head}\r\n\r\n${body}`);
@@ -62,6 +74,8 @@ function writeToSocket(socket: SocketWithAnswer, refusal: Refusal, requestId: st
   socket.once("close", () => clearTimeout(linger));
 }
 
+const anyOriginLines = Object.entries(anyOriginHeaders).map(([name, value]) => `${name}: ${value}`);
+
 /** How long a caller that keeps sending after its error may hold the connection. */
 const longestLingerMs = 1_000;
 
@@ -69,14 +83,19 @@ const longestLingerMs = 1_000;
 type MakeRequestId = (request: Pick<IncomingMessage, "headers">) => string;
 
 export function answerClientError(
-  error: Error & { code?: string },
+  error: ParserError,
   socket: Socket,
   requestId: MakeRequestId,
 ): void {
   // The client is not late while this side does not read, as when its next request waits for an answer.
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.isPaused()) return;
   if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
-  else writeToSocket(socket, refusalOf(error.code ?? ""), requestId({ headers: {} }));
+  else
+    writeToSocket(socket, {
+      refusal: refusalOf(error.code ?? ""),
+      requestId: requestId({ headers: {} }),
+      target: targetOf(error, socket),
+    });
 }
 
 const hostMissing = refuse("VALIDATION_001", "The header Host is missing");
@@ -97,12 +116,14 @@ export function refusalOfHeaders({ headers, httpVersion }: IncomingMessage): Ref
 export function answerOddRequests(server: Server, requestId: MakeRequestId): void {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     const refusal = refuse("VALIDATION_001", "The header Expect must be 100-continue");
+    request.url = pathAndQueryOf(request.url ?? "");
     writeRefusal(response, refusal, {
       "X-Request-Id": requestId(request),
       "X-Content-Type-Options": "nosniff",
     });
   });
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
-    writeToSocket(socket, nothingHere, requestId({ headers: {} }));
+    const id = requestId({ headers: {} });
+    writeToSocket(socket, { refusal: nothingHere, requestId: id, target: undefined });
   });
 }

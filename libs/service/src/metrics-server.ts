@@ -17,6 +17,7 @@ type Parts = { registry: Registry; readiness: ReadReadiness };
  */
 export async function startMetricsServer(options: ListenAddress & Parts): Promise<MetricsServer> {
   const server = createServer((request, response) => {
+    response.setHeader("X-Content-Type-Options", "nosniff");
     answerProbe(options, request, response).catch((error: unknown) => {
       const refusal = refuse("SERVER_001", "The metrics could not be collected");
       if (response.headersSent) response.destroy(error as Error);

@@ -100,6 +100,53 @@ describe("given bytes that are not a request", () => {
   });
 });
 
+describe("given a malformed request below /ofrep/v1/", () => {
+  const flag = "//ofrep/v1/evaluate/flags/a";
+
+  it.each([
+    [
+      "headers over the limit",
+      413,
+      `POST ${flag} HTTP/1.1\r\n${host}A: ${"a".repeat(2_000)}\r\n\r\n`,
+    ],
+    ["a control character in a header", 400, `GET ${flag} HTTP/1.1\r\n${host}A: \u0001\r\n\r\n`],
+    [
+      "an unknown expectation",
+      400,
+      `POST ${flag} HTTP/1.1\r\n${host}${close}Expect: 200-x\r\n\r\n`,
+    ],
+    ["no Host", 400, `POST ${flag} HTTP/1.1\r\n${close}\r\n`],
+    [
+      "a transfer coding besides chunked",
+      400,
+      `POST ${flag} HTTP/1.1\r\n${host}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ["an undecodable path", 404, `POST ${flag}%zz HTTP/1.1\r\n${host}${close}\r\n`],
+  ])("answers %s in OFREP's shape, to a page of any origin", async (_what, status, bytes) => {
+    const own = await givenApp(() => undefined, { maxHeaderBytes: 1_024 });
+    const [head = "", body = ""] = (await sendRaw(own.port, bytes)).split("\r\n\r\n");
+    await own.close();
+    expect(head).toContain(`HTTP/1.1 ${status} `);
+    expect(head.match(/^access-control-allow-origin: \*\r?$/gim)).toHaveLength(1);
+    expect(head).toMatch(/^access-control-expose-headers: .*X-Request-Id\r?$/im);
+    expect(JSON.parse(body)).toMatchObject({
+      key: expect.stringMatching(/^a/),
+      errorCode: expect.any(String),
+    });
+  });
+
+  it("lets no foreign page read the same errors of management", async () => {
+    const own = await givenApp(() => undefined, { maxHeaderBytes: 1_024 });
+    for (const bytes of [
+      `GET /api/v1/flags HTTP/1.1\r\n${host}A: ${"a".repeat(2_000)}\r\n\r\n`,
+      `GET /api/v1/flags/%zz HTTP/1.1\r\n${host}${close}\r\n`,
+      `GET /api/v1/flags HTTP/1.1\r\n${host}${close}Expect: 200-x\r\n\r\n`,
+    ])
+      expect((await sendRaw(own.port, bytes)).toLowerCase()).not.toContain("access-control");
+    await own.close();
+  });
+});
+
 describe("given a client that never completes its headers", () => {
   it("answers 400 when the time for headers is over", async () => {
     const own = await givenApp(() => undefined, { headersTimeoutMs: 100 });

@@ -75,7 +75,9 @@ describe("given a running service", () => {
   it("shows its figures and its state on a port of their own, its state on the other too", async () => {
     const { url, metricsUrl } = await startService("ready");
     for (const path of ["/", "/metrics"]) {
-      const text = await (await fetch(metricsUrl + path)).text();
+      const answered = await fetch(metricsUrl + path);
+      expect(answered.headers.get("x-content-type-options")).toBe("nosniff");
+      const text = await answered.text();
       expect(text).toContain('process_cpu_seconds_total{service="under-test"}');
     }
     for (const base of [url, metricsUrl]) {
@@ -86,6 +88,7 @@ describe("given a running service", () => {
     }
     const unknown = await fetch(`${metricsUrl}/unknown`);
     expect(unknown.status).toBe(404);
+    expect(unknown.headers.get("x-content-type-options")).toBe("nosniff");
     expect(Object.keys(((await unknown.json()) as ErrorAnswer).error).sort()).toEqual(fourFields);
   });
 

@@ -110,6 +110,14 @@ describe("a project", () => {
     expect("refused" in decision ? decision.refused : undefined).toBe(may ? undefined : "RATE_001");
   });
 
+  it("names a limit of one in the singular", () => {
+    const current = { organization: anOrganization({ plan: "free" }), projectCount: 1 };
+    const one = { free: { requests_per_month: null, sse_connections: null, projects: 1 } };
+    expect(decideCreateProject(current, { name: "Web" }, { plans: one, occasion })).toMatchObject({
+      message: expect.stringContaining('"free" allows 1 project, and'),
+    });
+  });
+
   it("raises its organization's version and count", () => {
     const current = { organization: anOrganization(), projectCount: 2 };
     const decision = decideCreateProject(current, { name: "Web" }, { plans, occasion });

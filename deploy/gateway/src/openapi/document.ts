@@ -18,7 +18,7 @@ const info = {
   version,
   summary: "Feature flags: one change reaches every SDK within milliseconds",
   description:
-    "Errors have one shape: `error` with `code`, `category`, `message` and `status`. Requests and answers are JSON in UTF-8; unknown fields are refused.",
+    "Requests and answers are JSON in UTF-8. Errors are `error` with `code`, `category`, `message` and `status`; below `/ofrep/v1/` they are `errorCode` and `errorDetails`, as OFREP defines. Unknown fields in a body are refused. In the bodies of SDK and OFREP requests, they are attributes of the user or ignored. Every `GET` has a `HEAD`, except those of streams. It answers the same status and headers without a body and is not listed below.",
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 

@@ -1,4 +1,4 @@
-import { exampleIds, type RouteContract } from "@halyard/contracts";
+import { exampleIds } from "@halyard/contracts";
 import type { JsonObject } from "./components.ts";
 
 /** Examples of required parameters. The flag is the one that the example of `createFlag` creates. */
@@ -12,9 +12,15 @@ const placeholder = (example: string, source: string) => ({
   example,
 });
 
+/** Under `npm start` the gateway replaces these placeholders. */
+const demoId = (example: string, source: string) => ({
+  description: `From ${source}. The example is the demo's id under \`npm start\`, and a placeholder in production`,
+  example,
+});
+
 const listOf = (resources: string) => `the list of ${resources}`;
-const flag = placeholder(exampleIds.flagId, "`GET /api/v1/flags`");
-const environment = placeholder(exampleIds.environmentId, listOf("the project's environments"));
+const flag = placeholder(exampleIds.flagId, "`POST` or `GET /api/v1/flags`");
+const environment = demoId(exampleIds.environmentId, listOf("the project's environments"));
 
 const examples: Readonly<Record<string, JsonObject>> = {
   key: flagKey,
@@ -22,18 +28,20 @@ const examples: Readonly<Record<string, JsonObject>> = {
   flagId: flag,
   envId: environment,
   environmentId: environment,
-  organizationId: placeholder(exampleIds.organizationId, listOf("organizations")),
-  userId: placeholder(exampleIds.userId, listOf("the organization's users")),
-  projectId: placeholder(exampleIds.projectId, listOf("the organization's projects")),
+  organizationId: demoId(exampleIds.organizationId, listOf("organizations")),
+  userId: demoId(exampleIds.userId, listOf("the organization's users")),
+  projectId: demoId(exampleIds.projectId, listOf("the organization's projects")),
   keyId: placeholder(exampleIds.keyId, listOf("the environment's keys")),
   webhookId: placeholder(exampleIds.webhookId, listOf("the project's webhooks")),
   deliveryId: placeholder(exampleIds.deliveryId, listOf("the webhook's deliveries")),
+  confirm: {
+    description: "The example is a placeholder, so that sending it deletes nothing",
+    example: exampleIds.confirm,
+  },
 };
 
-export function parameterExample(name: string, { path }: RouteContract): JsonObject {
-  // A deletion is confirmed with the id of what it deletes, which is the last one in the path.
-  const [source = name] = name === "confirm" ? (path.match(/\w+$/) ?? []) : [];
-  const found = examples[source];
+export function parameterExample(name: string): JsonObject {
+  const found = examples[name];
   if (found === undefined) throw new Error(`parameter ${name} has no example`);
   return found;
 }

@@ -65,7 +65,7 @@ function fieldsOf(
     name,
     in: part === "params" ? "path" : "query",
     required: required.includes(name),
-    ...(required.includes(name) ? parameterExample(name, contract) : {}),
+    ...(required.includes(name) ? parameterExample(name) : {}),
     schema: field,
   }));
 }

@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 /** Ids in the examples of the OpenAPI document. They are placeholders: every installation has its own ids. */
 export const exampleIds = {
   organizationId: "01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21",
@@ -8,4 +10,15 @@ export const exampleIds = {
   webhookId: "01993b5e-7a05-7a92-8d34-1be60f97c4d8",
   deliveryId: "01993b5e-7a06-7b05-b1f7-e35d90a8427c",
   keyId: "abcdefghijklmno2",
+  /** Confirms no deletion, because it differs from the other ids. */
+  confirm: "01993b5e-7a07-7d11-8c5e-4f20ab96d3e8",
 } as const;
+
+/** Ids of existing resources, which replace the placeholders. */
+export const ExampleIds = z.strictObject({
+  organizationId: z.uuid(),
+  userId: z.uuid(),
+  projectId: z.uuid(),
+  environmentId: z.uuid(),
+});
+export type ExampleIds = z.output<typeof ExampleIds>;

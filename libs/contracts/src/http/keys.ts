@@ -36,7 +36,7 @@ export const IssueKey = z.strictObject({
   kind: z.enum(["client", "server"]),
   name: Name,
   user_id: Id.describe(
-    "The user to whom the key's changes are attributed. The id in the example is a placeholder",
+    "The user to whom the key's changes are attributed. The example is the demo's user under `npm start`, and a placeholder in production",
   ),
   expires_at: InstantIn.nullable().optional(),
   environment_only: z.boolean().optional(),

@@ -1,26 +1,53 @@
 /**
  * Computes the length of the shortest text that an expression could match, in UTF-16 code units; `Infinity`
- * when no text can match. Assertions such as `^` count as fulfilled, so the true length can be larger. The
- * instructions of a program form a graph, which is searched by increasing length.
+ * when no text can match. The instructions of a program form a graph, which is searched by increasing length.
+ * Assertions about the text's start and end, and contradictory ones about words at the same position, are dead ends.
+ * Other assertions count as fulfilled, so the true length can be larger.
  */
 export function shortestMatch({ inst, start }: Program): number {
-  const byLength: number[][] = [[start]];
+  const byLength: State[][] = [[{ at: start, facts: 0 }]];
   const seen = new Set<number>();
   for (let length = 0; length < byLength.length; length++) {
     const open = byLength[length] ?? [];
-    for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    for (let state = open.pop(); state !== undefined; state = open.pop()) {
+      const { at, facts } = state;
       const instruction = inst[at];
-      if (seen.has(at) || instruction === undefined || instruction.op === operation.fail) continue;
-      seen.add(at);
+      const id = at * factsEnd + facts;
+      if (seen.has(id) || instruction === undefined || instruction.op === operation.fail) continue;
+      seen.add(id);
       const { op, out, arg } = instruction;
       if (op === operation.match) return length;
+      const factsThere = factsAfter(instruction, facts);
+      if (factsThere === undefined) continue;
       const next = length + codeUnits(instruction);
       byLength[next] ??= [];
-      byLength[next].push(out);
-      if (op === operation.alternative || op === operation.alternativeMatch) open.push(arg);
+      byLength[next].push({ at: out, facts: factsThere });
+      if (op === operation.alternative || op === operation.alternativeMatch)
+        open.push({ at: arg, facts });
     }
   }
   return Number.POSITIVE_INFINITY;
+}
+
+/** The next instruction, and bits of what must hold at the position before it. */
+type State = { at: number; facts: number };
+
+/** Bits of `facts`, except `afterCharacter` as the library numbers assertions. */
+const afterCharacter = 1;
+const assertion = { startOfText: 4, endOfText: 8, wordBoundary: 16, noWordBoundary: 32 };
+const contradiction = assertion.wordBoundary | assertion.noWordBoundary;
+const remembered = assertion.endOfText | contradiction;
+const factsEnd = 64;
+
+/** Returns undefined when nothing can follow: the instruction contradicts the facts. */
+function factsAfter(instruction: Instruction, facts: number): number | undefined {
+  if (codeUnits(instruction) > 0)
+    return (facts & assertion.endOfText) === 0 ? afterCharacter : undefined;
+  if (instruction.op !== operation.assertion) return facts;
+  const { arg } = instruction;
+  if ((arg & assertion.startOfText) !== 0 && (facts & afterCharacter) !== 0) return undefined;
+  const there = facts | (arg & remembered);
+  return (there & contradiction) === contradiction ? undefined : there;
 }
 
 export type Program = { start: number; inst: readonly Instruction[] };
@@ -32,6 +59,7 @@ type Instruction = { op: number; out: number; arg: number; runes: ArrayLike<numb
 const operation = {
   alternative: 1,
   alternativeMatch: 2,
+  assertion: 4,
   fail: 5,
   match: 6,
   firstCharacter: 8,

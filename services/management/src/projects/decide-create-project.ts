@@ -86,7 +86,7 @@ function checkLimit(
   if (limit === null || current.projectCount < limit) return undefined;
   return refuse(
     "RATE_001",
-    `The organization's plan ${JSON.stringify(plan)} allows ${limit} projects, and the organization has ${current.projectCount}. ${raisedByPlan}`,
+    `The organization's plan ${JSON.stringify(plan)} allows ${limit} ${limit === 1 ? "project" : "projects"}, and the organization has ${current.projectCount}. ${raisedByPlan}`,
     { "ratelimit-policy": `"projects";q=${limit}`, ratelimit: '"projects";r=0' },
   );
 }

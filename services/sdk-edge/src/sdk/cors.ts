@@ -1,31 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { anyOriginHeaders } from "@halyard/service";
 
-/**
- * Web pages of any origin may ask for flags: the key is in a header that the page sets itself, so
- * there is nothing that a foreign page could use without knowing it. Errors carry these headers too,
- * or a page could not tell one error from another.
- */
-const prefixes = ["/api/v1/sdk/", "/ofrep/"];
-
-/** Whether a request is for something that pages of any origin may ask for. */
-export function isOpenToAllOrigins(target: string): boolean {
-  return prefixes.some((prefix) => target.startsWith(prefix));
-}
-
-const exposedHeaders = "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id";
-
-/** For every answer, as a flat list of names and values. */
-export const corsHeaders: readonly string[] = [
-  "Access-Control-Allow-Origin",
-  "*",
-  "Access-Control-Expose-Headers",
-  exposedHeaders,
-];
-
-export function setCorsHeaders(response: ServerResponse): void {
-  response.setHeader("Access-Control-Allow-Origin", "*");
-  response.setHeader("Access-Control-Expose-Headers", exposedHeaders);
-}
+/** Headers of every answer, as a flat list of names and values. */
+export const corsHeaders: readonly string[] = Object.entries(anyOriginHeaders).flat();
 
 const allowedHeaders = [
   "Authorization",

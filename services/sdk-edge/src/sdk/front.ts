@@ -3,6 +3,7 @@ import {
   type App,
   announcesBody,
   createRequestIds,
+  isOpenToAllOrigins,
   isRefusal,
   type Logger,
   pathAndQueryOf,
@@ -11,7 +12,7 @@ import {
   refusalOfHeaders,
   refuse,
 } from "@halyard/service";
-import { answerPreflight, isOpenToAllOrigins, isPreflight, setCorsHeaders } from "./cors.ts";
+import { answerPreflight, isPreflight } from "./cors.ts";
 import { type Asked, answerRefusal, type Endpoint } from "./endpoint.ts";
 import { createEndpointTable } from "./endpoint-table.ts";
 import type { SdkParts } from "./sdk-parts.ts";
@@ -64,12 +65,10 @@ function passOn(
   onward: RequestListener,
   { isDraining }: SdkParts,
 ): void {
-  const readable = isOpenToAllOrigins(request.url ?? "");
-  if (readable && isPreflight(request)) {
+  if (isOpenToAllOrigins(request.url ?? "") && isPreflight(request)) {
     answerPreflight(request, response);
     return;
   }
-  if (readable) setCorsHeaders(response);
   if (isDraining()) response.setHeader("Connection", "close");
   onward(request, response);
 }

@@ -19,8 +19,14 @@ export function noSlotFree(limit: number): Refusal {
     "ratelimit-policy": `"sse";q=${limit};qu="concurrent-requests"`,
     ratelimit: `"sse";r=0`,
   };
-  const problem = `All ${limit} streams that the organization's plan allows are open. Close one, or retry later. ${raisedByPlan}`;
-  return refuse("RATE_001", problem, headers);
+  return refuse("RATE_001", `${problemAt(limit)} ${raisedByPlan}`, headers);
+}
+
+function problemAt(limit: number): string {
+  if (limit === 0) return "The organization's plan allows no streams.";
+  if (limit === 1)
+    return "The one stream that the organization's plan allows is open. Close it, or retry later.";
+  return `All ${limit} streams that the organization's plan allows are open. Close one, or retry later.`;
 }
 
 export const slotsUnknown = refuse(

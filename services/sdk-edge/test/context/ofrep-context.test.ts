@@ -86,6 +86,8 @@ describe("given the body of an OFREP request that does not fit", () => {
     ['{"targetingKey":{"marked":1}}', "/context/targetingKey must be a string or a number"],
     ['{"targetingKey":["marked"],"id":"i"}', "/context/targetingKey must be a string or a number"],
     ['{"targetingKey":1e400}', "/context/targetingKey must be a string or a number"],
+    ['{"id":1e400}', "/context/id must be a string or a number"],
+    ['{"user_id":-1e400}', "/context/user_id must be a string or a number"],
     ['{"id":true}', "/context/id must be a string or a number"],
     ['{"user_id":["marked"]}', "/context/user_id must be a string or a number"],
     ['{"targetingKey":"","user_id":true}', "/context/user_id must be a string or a number"],

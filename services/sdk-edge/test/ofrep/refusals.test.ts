@@ -96,6 +96,8 @@ describe("given a request about one flag that is wrong", () => {
     ["?explain=true", ""],
     ["%C3%BC", "\u00fc"],
     ["%ff", "%ff"],
+    ["a%2F%ff", "a%2F%ff"],
+    ["a%252F%25ff", "a%2F%ff"],
     ["constructor", "constructor"],
   ])("answers that there is no flag %s", async (path, flagKey) => {
     const { status, body } = await askOne(edge, key.text, path);

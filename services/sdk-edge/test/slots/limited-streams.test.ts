@@ -123,6 +123,15 @@ describe("given a stream whose user context does not parse", () => {
   });
 });
 
+describe("given a limit of no stream, or of one", () => {
+  it.each([
+    [0, "The organization's plan allows no streams. "],
+    [1, "The one stream that the organization's plan allows is open. Close it, or retry later. "],
+  ])("words the error for a limit of %i", (limit, words) => {
+    expect(noSlotFree(limit).message).toContain(words);
+  });
+});
+
 function slotsOf(limit: number) {
   const slots = {
     taken: 0,

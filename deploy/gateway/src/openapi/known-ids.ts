@@ -1,0 +1,23 @@
+import { readFile } from "node:fs/promises";
+import { ExampleIds, exampleIds } from "@halyard/contracts";
+
+/**
+ * Replaces the placeholders of a serialized document with the ids in a file. The file may appear after the gateway has
+ * started, because the launcher creates the demo through the gateway; until then the placeholders stay.
+ */
+export async function withKnownIds(document: string, file: string): Promise<string> {
+  const ids = await readIds(file);
+  return Object.entries(ids).reduce(
+    (text, [name, id]) => text.replaceAll(exampleIds[name as keyof ExampleIds], id),
+    document,
+  );
+}
+
+async function readIds(file: string): Promise<Partial<ExampleIds>> {
+  try {
+    return ExampleIds.parse(JSON.parse(await readFile(file, "utf8")));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw error;
+  }
+}
