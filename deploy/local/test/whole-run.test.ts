@@ -44,6 +44,16 @@ async function readFlags(demo: Pick<Demo, "base_url" | "client_key">): Promise<u
   return response.json();
 }
 
+async function deleteFlags(demo: Demo): Promise<void> {
+  const url = `${demo.base_url}/api/v1/flags`;
+  const headers = { authorization: `Bearer ${demo.server_key}` };
+  const { flags } = (await (await fetch(url, { headers })).json()) as { flags: { id: string }[] };
+  for (const { id } of flags) {
+    const { status } = await fetch(`${url}/${id}`, { method: "DELETE", headers });
+    expect(status).toBeLessThan(300);
+  }
+}
+
 describe("given a new home", () => {
   const home = usedHome;
   let demo: Demo;
@@ -198,6 +208,7 @@ describe("given that the launcher itself is killed", () => {
     const halyard = launchHalyard({ home });
     const demo = await halyard.ready();
     const processes = processesOf(halyard);
+    await deleteFlags(demo);
 
     await halyard.end("SIGKILL");
     await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
@@ -206,6 +217,11 @@ describe("given that the launcher itself is killed", () => {
     await eventually("no process is left", () => !processes.some(isRunning));
     await eventually("it is announced anew", () => again.output().includes("Ctrl-C"));
     expect((await again.ready()).client_key).toBe(demo.client_key);
+    // The project has no flag, so the line that creates one works.
+    expect(printedCurlRequests(again.output()).map(({ method }) => method)).toEqual([
+      "POST",
+      "GET",
+    ]);
   });
 });
 
