@@ -52,7 +52,7 @@ if (isRoot && isOpenToAll(PROJECT_DIR)) {
 
   describe("given a home of an ordinary user after a start as root", () => {
     it("names the command that gives the data to that user", async () => {
-      const home = throwawayDirectory(0o711);
+      const home = throwawayDirectory(0o755);
       chownSync(home, DAEMON.uid, DAEMON.gid);
       writeFileSync(join(home, "credentials.json"), "{}", { mode: 0o600 });
 
