@@ -18,14 +18,23 @@ export function blocksOf(page: string): PageBlock[] {
 }
 
 /** Commands that a reader copies, with what the page says that they print, when it does. */
-export type PageCommands = { commands: string; line: number; prints: string | undefined };
+export type PageCommands = {
+  commands: string;
+  line: number;
+  prints: string | undefined;
+  /** The page marks the block with `eventually`: the commands are repeated until they print this. */
+  isEventual: boolean;
+};
+
+const eventual = "sh eventually";
 
 export function commandsOf(page: string): PageCommands[] {
   const blocks = blocksOf(page);
   return blocks.flatMap(({ kind, text, line }, index) => {
-    if (kind !== "sh") return [];
+    if (kind !== "sh" && kind !== eventual) return [];
     const next = blocks[index + 1];
-    return [{ commands: text, line, prints: next?.kind === "json" ? next.text : undefined }];
+    const prints = next?.kind === "json" ? next.text : undefined;
+    return [{ commands: text, line, prints, isEventual: kind === eventual }];
   });
 }
 

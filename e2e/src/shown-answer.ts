@@ -3,7 +3,16 @@
  * may be anything: ids and times are different for every reader.
  */
 export function isAsShown(printed: string, shown: string): boolean {
-  return fits(JSON.parse(printed), JSON.parse(withQuotes(shown)));
+  return fits(parseIfJson(printed), JSON.parse(withQuotes(shown)));
+}
+
+/** Returns undefined for a text that is not JSON, such as the empty output of a command. */
+function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 const anything = "…";

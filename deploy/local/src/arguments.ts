@@ -22,9 +22,9 @@ export const HELP = `Runs the whole of Halyard on this machine, on loopback only
 
   npm start            PostgreSQL, NATS, every service, a gateway and demo data
   npm run dev          the same, and a service restarts when its sources change
-  npm start -- --remove-demo-keys
-                       the same, after it revoked the demo keys in the database;
-                       HALYARD_MODE=production does not start with demo keys
+  HALYARD_MODE=production npm start -- --remove-demo-keys
+                       production without demo data, after it revoked the demo keys
+                       in the database; production does not start with demo keys
 
 Environment
   PORT             the gateway's port (default 8080; 0 takes a free one)

@@ -70,7 +70,8 @@ export async function bringUp(launch: Launch): Promise<void> {
   throwIfEnding(launch);
   for (const service of services) service.onRestarted(announce);
   announce();
-  steps.say(welcome({ settings, baseUrl, demo, isFirstStart: credentials.demo === undefined }));
+  const hasFlags = demo !== undefined && (await hasDemoFlags(baseUrl, demo.server_key));
+  steps.say(welcome({ settings, baseUrl, demo, hasFlags }));
 }
 
 async function bringUpBackends(launch: Launch, credentials: Credentials) {
@@ -128,6 +129,13 @@ async function bringUpDemo(
     writeExampleIds(settings.home, demo);
     return { done: "demo organization, project and keys", value: demo };
   });
+}
+
+/** A key that was just issued may not work yet: then the project has no flags, or its keys were replaced. */
+async function hasDemoFlags(baseUrl: string, serverKey: string): Promise<boolean> {
+  const api = createOperatorApi({ baseUrl, token: serverKey });
+  const { status, body } = await api.get<{ flags: unknown[] }>("/api/v1/flags");
+  return status === 200 && body.flags.length > 0;
 }
 
 /** Between two steps is the place to notice that the run shall end. */

@@ -4,10 +4,10 @@ import type { OperatorApi } from "./operator-api.ts";
 import { StartError } from "./start-error.ts";
 
 /**
- * The demo organization is made over the operator's routes, as everybody makes one. What is there
- * already is found by its name, so that a start that was interrupted half way is completed by the
- * next one. Only keys cannot be found again, since nobody keeps them but us: a kept key that no longer
- * works is replaced.
+ * Provides the demo organization over the operator's routes. Everything that exists is found by the id that the home
+ * keeps, so a rename changes nothing, otherwise by its name, so the next start completes an interrupted one. What was
+ * deleted is created again. The user is found by its address alone, because production finds demo keys by it. A kept
+ * key that no longer works is replaced, because only the home knows a key.
  */
 export async function provideDemoData(
   api: OperatorApi,
@@ -15,35 +15,37 @@ export async function provideDemoData(
 ): Promise<DemoCredentials> {
   const organization = await findOrCreate<Named>(api, "/api/v1/organizations", {
     list: "organizations",
-    matches: (found) => found.id === kept?.organization_id || (!kept && found.name === NAME),
+    id: kept?.organization_id,
+    matches: (found) => found.name === NAME,
     create: { name: NAME, plan: "pro" },
   });
   const organizationPath = `/api/v1/organizations/${organization.id}`;
   const user = await findOrCreate<Named & { email: string }>(api, `${organizationPath}/users`, {
     list: "users",
-    matches: (found) => found.email === demoUserEmail,
+    matches: (found) => found.email.toLowerCase() === demoUserEmail,
     create: { email: demoUserEmail, name: NAME },
   });
-  const project = await findOrCreate<Project>(api, `${organizationPath}/projects`, {
+  const project = await findOrCreate<Named>(api, `${organizationPath}/projects`, {
     list: "projects",
+    id: kept?.project_id,
     matches: (found) => found.name === NAME,
     create: { name: NAME },
   });
-  const environment = project.environments.find((found) => found.name === ENVIRONMENT);
-  if (environment === undefined) {
-    throw new StartError(`The demo project has no environment "${ENVIRONMENT}".`);
-  }
-  const place = {
-    path: `/api/v1/projects/${project.id}/environments/${environment.id}/keys`,
-    userId: user.id,
-  };
+  const environments = `/api/v1/projects/${project.id}/environments`;
+  const environment = await findOrCreate<Named>(api, environments, {
+    list: "environments",
+    id: kept?.environment_id,
+    matches: (found) => found.name === ENVIRONMENT,
+    create: { name: ENVIRONMENT },
+  });
+  const scope = { path: `${environments}/${environment.id}/keys`, userId: user.id };
   return {
     organization_id: organization.id,
     user_id: user.id,
     project_id: project.id,
     environment_id: environment.id,
-    client_key: await provideKey(api, { ...place, kind: "client", kept: kept?.client_key }),
-    server_key: await provideKey(api, { ...place, kind: "server", kept: kept?.server_key }),
+    client_key: await provideKey(api, { ...scope, kind: "client", kept: kept?.client_key }),
+    server_key: await provideKey(api, { ...scope, kind: "server", kept: kept?.server_key }),
   };
 }
 
@@ -51,16 +53,24 @@ const NAME = "Demo";
 const ENVIRONMENT = "development";
 
 type Named = { id: string; name: string };
-type Project = Named & { environments: Named[] };
-type Key = { id: string; expires_at: string | null; revoked_at: string | null };
+type Key = { id: string; user_id: string; expires_at: string | null; revoked_at: string | null };
 
-async function findOrCreate<T>(
+async function findOrCreate<T extends Named>(
   api: OperatorApi,
   path: string,
-  wanted: { list: string; matches: (found: T) => boolean; create: unknown },
+  wanted: {
+    list: string;
+    id?: string | undefined;
+    matches: (found: T) => boolean;
+    create: unknown;
+  },
 ): Promise<T> {
   const found = await list<T>(api, path, wanted.list);
-  return found.find(wanted.matches) ?? api.create<T>(path, wanted.create);
+  return (
+    found.find(({ id }) => id === wanted.id) ??
+    found.find(wanted.matches) ??
+    api.create<T>(path, wanted.create)
+  );
 }
 
 async function provideKey(
@@ -71,7 +81,7 @@ async function provideKey(
   if (kept !== undefined) {
     const keys = await list<Key>(api, path, "keys");
     const record = keys.find((key) => key.id === kept.split("_")[1]);
-    if (record !== undefined && works(record)) return kept;
+    if (record?.user_id === wanted.userId && works(record)) return kept;
   }
   const body = { kind, name: `Demo ${kind}`, user_id: wanted.userId };
   return (await api.create<{ key: string }>(path, body)).key;

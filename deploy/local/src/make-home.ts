@@ -21,10 +21,17 @@ export function makeHome(home: string): void {
   } catch (cause) {
     throw new StartError(
       `The directory ${home} cannot be written to (${cause instanceof Error ? cause.message : cause}). ` +
-        "Choose another one: HALYARD_HOME=~/halyard npm start",
+        wayOut(home),
       { cause },
     );
   }
+}
+
+/** A start as another user, such as root, leaves data that this user cannot write. */
+function wayOut(home: string): string {
+  return existsSync(join(home, "credentials.json"))
+    ? `It contains the data of another user's start. Make them yours: sudo chown -R "$(id -un)" '${home}'`
+    : "Choose another one: HALYARD_HOME=~/halyard npm start";
 }
 
 /** `mkdirSync` with `recursive` never returns where the file system answers ENOENT, as /proc does. */

@@ -7,10 +7,10 @@ export function welcome(options: {
   settings: Settings;
   baseUrl: string;
   demo: DemoCredentials | undefined;
-  /** On a later start the flag of the printed line exists. */
-  isFirstStart: boolean;
+  /** Then the flag of the line that creates one may exist. */
+  hasFlags: boolean;
 }): string {
-  const { settings, baseUrl, demo, isFirstStart } = options;
+  const { settings, baseUrl, demo, hasFlags } = options;
   const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, ""];
   const tail = ["", `Data, keys and logs: ${settings.home}`, "Ctrl-C stops everything.", ""];
   if (demo === undefined) {
@@ -31,7 +31,7 @@ export function welcome(options: {
     `  Client key  ${demo.client_key}`,
     `  Server key  ${demo.server_key}`,
     "",
-    ...(isFirstStart ? create : []),
+    ...(hasFlags ? [] : create),
     "Read all flags as an application does:",
     "",
     `  curl ${baseUrl}/api/v1/sdk/flags -H 'Authorization: Bearer ${demo.client_key}'`,

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { PROJECT_DIR } from "./launcher.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
+const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
 const START = join(PROJECT_DIR, "deploy/local/src/start.mjs");
 
 function run(args: string[]) {
@@ -27,6 +28,23 @@ describe("given a Node.js that is too old because install scripts were ignored",
     expect(stderr).toContain("npm rebuild --ignore-scripts=false");
     expect(stderr).not.toContain("    at ");
   });
+
+  it.each(["setup", "migrate", "verify-history", "remove-demo-keys", "test"])(
+    "names it for the npm script %s",
+    (name) => {
+      const { status, stderr } = spawnSync("sh", ["-c", manifest.scripts[name]], {
+        cwd: PROJECT_DIR,
+        encoding: "utf8",
+        env: {
+          PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+          NODE_OPTIONS: reporting("20.20.2").join(" "),
+        },
+      });
+
+      expect(status).toBe(2);
+      expect(stderr).toContain("npm rebuild --ignore-scripts=false");
+    },
+  );
 });
 
 describe("given a checkout without packages", () => {
@@ -34,7 +52,9 @@ describe("given a checkout without packages", () => {
     const checkout = throwawayDirectory();
     const folder = join(checkout, "deploy/local/src");
     mkdirSync(folder, { recursive: true });
-    cpSync(START, join(folder, "start.mjs"));
+    for (const file of ["start.mjs", "check-node.mjs"]) {
+      cpSync(join(dirname(START), file), join(folder, file));
+    }
 
     const { status, stderr } = run([join(folder, "start.mjs")]);
 
@@ -45,7 +65,6 @@ describe("given a checkout without packages", () => {
 
 describe("given an installation without development dependencies", () => {
   it("has the Node.js that runs TypeScript", () => {
-    const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
     expect(manifest.dependencies.node).toMatch(/^24\./);
   });
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, mkdirSync, statSync } from "node:fs";
+import { chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findNatsServer } from "@halyard/local-backends";
 import { describe, expect, it } from "@jest/globals";
@@ -47,6 +47,20 @@ if (isRoot && isOpenToAll(PROJECT_DIR)) {
       chownSync(join(closed, "home"), DAEMON.uid, DAEMON.gid);
 
       await startsBelow(closed, DAEMON);
+    });
+  });
+
+  describe("given a home of an ordinary user after a start as root", () => {
+    it("names the command that gives the data to that user", async () => {
+      const home = throwawayDirectory(0o755);
+      chownSync(home, DAEMON.uid, DAEMON.gid);
+      writeFileSync(join(home, "credentials.json"), "{}", { mode: 0o600 });
+
+      const halyard = launchHalyard({ home, user: DAEMON });
+
+      expect(await halyard.exited).toBe(1);
+      expect(halyard.output()).toContain(`sudo chown -R "$(id -un)" '${home}'`);
+      expect(halyard.output()).not.toContain("Choose another");
     });
   });
 }

@@ -2,6 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
+import type { DemoCredentials } from "../src/credentials.ts";
+import { provideDemoData } from "../src/demo-data.ts";
+import { createOperatorApi } from "../src/operator-api.ts";
 import {
   type Demo,
   eventually,
@@ -70,6 +73,16 @@ async function readExamples(demo: Demo): Promise<string[]> {
     if (status !== 200) failed.push(`${status} ${target}`);
   }
   return failed;
+}
+
+async function deleteFlags(demo: Demo): Promise<void> {
+  const url = `${demo.base_url}/api/v1/flags`;
+  const headers = { authorization: `Bearer ${demo.server_key}` };
+  const { flags } = (await (await fetch(url, { headers })).json()) as { flags: { id: string }[] };
+  for (const { id } of flags) {
+    const { status } = await fetch(`${url}/${id}`, { method: "DELETE", headers });
+    expect(status).toBeLessThan(300);
+  }
 }
 
 describe("given a new home", () => {
@@ -167,6 +180,60 @@ describe("given a home on which Halyard runs", () => {
     expect(second.output()).toContain("PORT=");
     expect(existsSync(join(home, "postgres"))).toBe(false);
   });
+
+  describe("and demo data that an operator changes", () => {
+    let kept: DemoCredentials;
+    beforeAll(() => {
+      kept = JSON.parse(readFileSync(join(halyard.home, "credentials.json"), "utf8")).demo;
+    });
+
+    const provide = () =>
+      provideDemoData(
+        createOperatorApi({ baseUrl: demo.base_url, token: demo.operator_token }),
+        kept,
+      );
+    const pathOf = {
+      organization: () => `organizations/${kept.organization_id}`,
+      user: () => `organizations/${kept.organization_id}/users/${kept.user_id}`,
+      project: () => `organizations/${kept.organization_id}/projects/${kept.project_id}`,
+      environment: () => `projects/${kept.project_id}/environments/${kept.environment_id}`,
+    };
+    const kinds = ["environment", "user", "project", "organization"] as const;
+
+    async function send(method: string, path: string, body?: unknown): Promise<void> {
+      const response = await fetch(`${demo.base_url}/api/v1/${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${demo.operator_token}`,
+          "content-type": "application/json",
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
+    }
+
+    it.each(kinds)("finds the renamed %s", async (kind) => {
+      await send("PATCH", pathOf[kind](), { name: "Renamed" });
+      expect(await provide()).toEqual(kept);
+    });
+
+    it.each(kinds)("creates the deleted %s again, once, with keys", async (kind) => {
+      const id = kept[`${kind}_id`];
+      await send("DELETE", `${pathOf[kind]()}?confirm=${id}`);
+      const made = await provide();
+      expect(made[`${kind}_id`]).not.toBe(id);
+      expect(made.server_key).not.toBe(kept.server_key);
+      kept = made;
+      expect(await provide()).toEqual(kept);
+    });
+
+    it("replaces the keys of a user whose address is no longer the demo's", async () => {
+      await send("PATCH", pathOf.user(), { email: "ada@example.com" });
+      const made = await provide();
+      expect(made.user_id).not.toBe(kept.user_id);
+      expect(made.server_key).not.toBe(kept.server_key);
+    });
+  });
 });
 
 describe("given that the launcher itself is killed", () => {
@@ -175,6 +242,7 @@ describe("given that the launcher itself is killed", () => {
     const halyard = launchHalyard({ home });
     const demo = await halyard.ready();
     const processes = processesOf(halyard);
+    await deleteFlags(demo);
 
     await halyard.end("SIGKILL");
     await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
@@ -183,6 +251,11 @@ describe("given that the launcher itself is killed", () => {
     await eventually("no process is left", () => !processes.some(isRunning));
     await eventually("it is announced anew", () => again.output().includes("Ctrl-C"));
     expect((await again.ready()).client_key).toBe(demo.client_key);
+    // The project has no flag, so the line that creates one works.
+    expect(printedCurlRequests(again.output()).map(({ method }) => method)).toEqual([
+      "POST",
+      "GET",
+    ]);
   });
 });
 
@@ -255,7 +328,7 @@ describe("given npm start in production mode over a home with demo keys", () => 
     const variables = { NODE_ENV: "production" };
     const refused = launchHalyard({ home, variables });
     expect(await refused.exited).toBe(1);
-    expect(refused.output()).toContain("npm start -- --remove-demo-keys");
+    expect(refused.output()).toContain("HALYARD_MODE=production npm start -- --remove-demo-keys");
 
     const halyard = launchHalyard({ home, variables, args: ["--remove-demo-keys"] });
     const { base_url } = await halyard.ready();

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const folders = [".", "docs", "docs/decisions", "conformance"];
+const folders = [".", "docs", "docs/decisions", "conformance", "deploy/kubernetes"];
 
 const pages = folders.flatMap((folder) =>
   readdirSync(join(root, folder))
@@ -12,24 +12,46 @@ const pages = folders.flatMap((folder) =>
     .map((file) => join(folder, file)),
 );
 
-/** Addresses of the project's own files and folders, without the part of the page. */
-function linksOf(page: string): string[] {
+/** Links to the project's own files, folders and headings. */
+function linksOf(page: string): { address: string; file: string; anchor: string }[] {
   const text = readFileSync(join(root, page), "utf8");
-  return [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
+  return [...text.matchAll(/\]\(([^)\s]+)[^)]*\)/g)]
     .map(([, address = ""]) => address)
-    .filter((address) => !/^[a-z]+:/.test(address));
+    .filter((address) => !/^[a-z]+:/.test(address))
+    .map((address) => {
+      const [file = "", anchor = ""] = address.split("#");
+      return { address, file: file === "" ? page : join(dirname(page), file), anchor };
+    });
+}
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(page: string): Set<string> {
+  const text = readFileSync(join(root, page), "utf8").replace(/^```.*?^```/gms, "");
+  const anchors = new Set<string>();
+  for (const [, heading = ""] of text.matchAll(/^#+ (.*)$/gm)) {
+    const anchor = heading
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-");
+    let unique = anchor;
+    for (let count = 1; anchors.has(unique); count += 1) unique = `${anchor}-${count}`;
+    anchors.add(unique);
+  }
+  return anchors;
 }
 
 describe("given the project's pages", () => {
   it.each(pages)("%s links to nothing that is not there", (page) => {
     const missing = linksOf(page).filter(
-      (address) => !existsSync(join(root, dirname(page), address)),
+      ({ file, anchor }) =>
+        !existsSync(join(root, file)) || (anchor !== "" && !anchorsOf(file).has(anchor)),
     );
-    expect(missing).toEqual([]);
+    expect(missing.map(({ address }) => address)).toEqual([]);
   });
 
   it("the list of decisions has every one of them", () => {
-    const list = linksOf("docs/decisions/README.md");
+    const list = linksOf("docs/decisions/README.md").map(({ address }) => address);
     const records = readdirSync(join(root, "docs/decisions")).filter((file) => /^\d/.test(file));
     expect(list.toSorted()).toEqual(records.toSorted());
   });

@@ -201,7 +201,7 @@ describe("given a process that is killed after the insert and before the acknowl
 
 describe("given an invalid message", () => {
   it.each([
-    ["no JSON", () => "{", "/ must be object"],
+    ["no JSON", () => "{", "must be object"],
     ["another action", () => ({ ...aMessage(), action: "state" }), "/action must be one of"],
     ["another project", () => aMessage({ project_id: uuidv7() }), "Unknown project."],
     [

@@ -99,7 +99,7 @@ describe("given a database with demo keys", () => {
     expect(message).toContain("management ended with 2 before it listened");
     expect(message).toContain("2 API keys of the demo user demo@example.com");
     expect(message).toContain("npm run remove-demo-keys");
-    expect(message).toContain("npm start -- --remove-demo-keys");
+    expect(message).toContain("HALYARD_MODE=production npm start -- --remove-demo-keys");
     expect(message).toContain("src/remove-demo-keys.ts");
   });
 

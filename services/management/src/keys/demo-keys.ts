@@ -14,7 +14,7 @@ import {
 
 /** The commands that remove demo keys: of the database of `npm start`, of any database, and in a container. */
 export const removalCommands = {
-  local: "npm start -- --remove-demo-keys",
+  local: "HALYARD_MODE=production npm start -- --remove-demo-keys",
   database: "npm run remove-demo-keys",
   container: "src/remove-demo-keys.ts",
 };
