@@ -103,10 +103,13 @@ const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
     from (
       select any_state.*
       from flag_states as any_state
-      -- Leaves out states of deleted environments. Behind the limit, they could fill a page and end the reading.
-      join environments as environment on environment.id = any_state.environment_id
       where (any_state.flag_id, any_state.environment_id)
         > (${last?.id ?? nilUuid}, ${last?.environmentId ?? nilUuid})
+        -- Leaves out states of deleted environments. Behind the limit, they could fill a page and end the reading.
+        -- Without statistics, PostgreSQL would run a join before the order of the index, over all states.
+        and (
+          select true from environments as environment where environment.id = any_state.environment_id
+        )
       order by any_state.flag_id, any_state.environment_id
       limit ${pageBounds.rows}
     ) as next
