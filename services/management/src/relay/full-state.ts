@@ -1,6 +1,6 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { readPlaceTombstones } from "../deletion/deletion-store.ts";
+import { placeTombstonesAfter } from "../deletion/deletion-store.ts";
 import { environmentEntry } from "../environments/environment-entry.ts";
 import { flagEntry } from "../flags/flag-entry.ts";
 import { keyEntry } from "../keys/key-entry.ts";
@@ -27,7 +27,8 @@ export async function* readFullState(
   plans: Readonly<Record<string, PlanLimits>>,
 ): AsyncGenerator<readonly AddressedEntry[]> {
   // Rows that were written before a deletion may still be unsent, and their entries follow the pages.
-  yield await readPlaceTombstones(sql);
+  const places = (last?: AddressedEntry) => placeTombstonesAfter(sql, last, pageBounds.rows);
+  for await (const tombstones of pages(places)) yield tombstones;
   const byId = <Row extends { id: string }>(read: (sql: Sql, id: string) => Promise<Row[]>) =>
     pages((last: Row | undefined) => read(sql, last?.id ?? nilUuid));
   for await (const rows of byId(organizationsAfter))
