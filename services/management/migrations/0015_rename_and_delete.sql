@@ -283,7 +283,9 @@ begin
     where organization_id = subject and erased_up_to is null
     order by id
     limit at_most
-  ));
+  ))
+    -- Again, because a user's deletion with an erasure may have been committed while this statement waited for the row.
+    and erased_up_to is null;
   if not exists (select from users where organization_id = subject) then
     update organizations set emptied_at = now() where id = subject;
   end if;
