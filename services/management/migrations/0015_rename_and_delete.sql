@@ -97,28 +97,34 @@ begin atomic
 end;
 
 -- The tombstones of what was deleted. They are part of every snapshot until nothing is left below them, and for at
--- least as long as other tombstones, so that each service can remove its own rows.
-create function deleted_places(least_days integer)
+-- least as long as other tombstones, so that each service can remove its own rows. Returns a page in the order of keys.
+create function deleted_places(least_days integer, after_key text, at_most integer)
 returns table (entry_key text, deleted_version bigint, deletion timestamptz)
 language sql stable security definer
 begin atomic
-  select id || '.organization', version, deleted_at
-  from organizations
-  where deleted_at is not null
-    and (emptied_at is null or deleted_at > now() - make_interval(days => least_days))
-  union all
-  select organization_id || '.project.' || id, version, deleted_at
-  from projects
-  where deleted_at is not null
-    and (emptied_at is null or deleted_at > now() - make_interval(days => least_days))
-  union all
-  select project.organization_id || '.environment.' || environment.id, environment.version,
-    environment.deleted_at
-  from environments as environment
-  join projects as project on project.id = environment.project_id
-  where environment.deleted_at is not null
-    and (environment.emptied_at is null
-      or environment.deleted_at > now() - make_interval(days => least_days));
+  select place.entry_key, place.version, place.deleted_at
+  from (
+    select id || '.organization' as entry_key, version, deleted_at
+    from organizations
+    where deleted_at is not null
+      and (emptied_at is null or deleted_at > now() - make_interval(days => least_days))
+    union all
+    select organization_id || '.project.' || id, version, deleted_at
+    from projects
+    where deleted_at is not null
+      and (emptied_at is null or deleted_at > now() - make_interval(days => least_days))
+    union all
+    select project.organization_id || '.environment.' || environment.id, environment.version,
+      environment.deleted_at
+    from environments as environment
+    join projects as project on project.id = environment.project_id
+    where environment.deleted_at is not null
+      and (environment.emptied_at is null
+        or environment.deleted_at > now() - make_interval(days => least_days))
+  ) as place
+  where place.entry_key collate "C" > after_key
+  order by place.entry_key collate "C"
+  limit at_most;
 end;
 
 -- The organization of a project, also of a deleted one.
@@ -148,6 +154,43 @@ begin atomic
   limit 1
   for no key update of environment skip locked;
 end;
+
+-- Ends the removal of deleted environments that are empty, at most this number. Returns the number. Environments that a
+-- transaction adds rows to are locked, and left out.
+create function finish_empty_environments(at_most integer) returns integer
+language plpgsql security definer
+as $$
+declare
+  locked uuid[];
+  finished uuid[];
+begin
+  locked := array(
+    select environment.id
+    from environments as environment
+    where environment.deleted_at is not null and environment.emptied_at is null
+      -- Without statistics, PostgreSQL would join environments with all keys and states.
+      and (select true from api_keys where environment_id = environment.id limit 1) is null
+      and (select true from flag_states where environment_id = environment.id limit 1) is null
+      and (select true from environment_fills where environment_id = environment.id limit 1) is null
+    order by environment.deleted_at, environment.id
+    limit at_most
+    for update skip locked
+  );
+  -- A statement of its own, because rows may have been added between the first one's start and its lock.
+  with emptied as (
+    update environments as environment
+    set emptied_at = now()
+    where id = any (locked)
+      and not exists (select from api_keys where environment_id = environment.id)
+      and not exists (select from flag_states where environment_id = environment.id)
+      and not exists (select from environment_fills where environment_id = environment.id)
+    returning id
+  )
+  select array_agg(id) into finished from emptied;
+  delete from environments_last_seen where environment_id = any (finished);
+  return coalesce(cardinality(finished), 0);
+end
+$$;
 
 -- Removes API keys of a deleted environment. The caller publishes their deletion.
 create function remove_keys_of_deleted(environment uuid, at_most integer)
@@ -224,6 +267,11 @@ begin
       select from projects as project
       where project.organization_id = organization.id and project.emptied_at is null
     )
+    -- The rows of users to erase are the work that is left for erase_from_audit_log.
+    and not exists (
+      select from users
+      where users.organization_id = organization.id and users.erased_up_to is not null
+    )
   order by organization.deleted_at, organization.id
   limit 1
   for update skip locked;
@@ -231,10 +279,14 @@ begin
     return false;
   end if;
   delete from users where id = any (array(
-    select id from users where organization_id = subject order by id limit at_most
-  ));
-  get diagnostics removed = row_count;
-  if removed < at_most then
+    select id from users
+    where organization_id = subject and erased_up_to is null
+    order by id
+    limit at_most
+  ))
+    -- Again, because a user's deletion with an erasure may have been committed while this statement waited for the row.
+    and erased_up_to is null;
+  if not exists (select from users where organization_id = subject) then
     update organizations set emptied_at = now() where id = subject;
   end if;
   return true;
@@ -242,7 +294,8 @@ end
 $$;
 
 -- Removes the e-mail address of the next deleted user from a page of the audit log: from entries that the user made,
--- and from entries about the user. Returns whether anything is left to do.
+-- and from entries about the user. Transactions that read the address lock the user, so the deletion waits for their
+-- entries, and no later entry contains the address. Returns whether anything is left to do.
 create function erase_from_audit_log(at_most integer) returns boolean
 language plpgsql security definer
 as $$
@@ -281,10 +334,11 @@ declare
 begin
   foreach name in array array[
     'mark_deleted(uuid, timestamptz)',
-    'deleted_places(integer)',
+    'deleted_places(integer, text, integer)',
     'organization_of_project(uuid)',
     'has_rows_to_remove()',
     'claim_deleted_environment()',
+    'finish_empty_environments(integer)',
     'remove_keys_of_deleted(uuid, integer)',
     'finish_deleted_environment(uuid)',
     'remove_rest_of_deleted(integer)',

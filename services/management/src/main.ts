@@ -22,6 +22,7 @@ import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { type BrokerSide, startBrokerSide } from "./broker-side.ts";
 import { type Config, readConfig } from "./config.ts";
+import { requireRowSecurity } from "./deletion/require-row-security.ts";
 import { startRemoving } from "./deletion/start-removing.ts";
 import { startFilling } from "./environments/start-filling.ts";
 import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
@@ -75,6 +76,7 @@ await startOrExit(async () => {
     logger,
   });
   const { sql } = database;
+  const rowSecurity = await requireRowSecurity({ sql, onBypassed: exitWith });
   const demoKeys =
     config.HALYARD_MODE === "production"
       ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
@@ -133,6 +135,6 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: createReadiness(database, demoKeys, broker),
-    close: [database.close, demoKeys.stop, broker.stop, ...background],
+    close: [database.close, rowSecurity.stop, demoKeys.stop, broker.stop, ...background],
   });
 });

@@ -165,18 +165,18 @@ describe("given a process that is killed after the insert and before the acknowl
     let process: ServiceProcess | undefined;
     try {
       process = await startServiceProcess("management", environment);
-      // The insert waits at the trigger. PostgreSQL notices the killed process only after the insert.
+      // The commit waits at the trigger. PostgreSQL notices the killed process only after the commit.
       await admin.unsafe(`
         create function wait_for_test() returns trigger language plpgsql
           as $$ begin perform pg_advisory_xact_lock_shared(1); return new; end $$;
         grant execute on function wait_for_test to management_runtime;
-        create trigger wait_for_test before insert on changes
-          for each row execute function wait_for_test()`);
+        create constraint trigger wait_for_test after insert on changes
+          deferrable initially deferred for each row execute function wait_for_test()`);
       const holder = await admin.reserve();
       await holder`select pg_advisory_lock(1)`;
       const message = aMessage();
       await send(message);
-      await eventually(async () => (await waiting()) === 1, { because: "the insert waits" });
+      await eventually(async () => (await waiting()) === 1, { because: "the commit waits" });
       await process.kill();
       await holder`select pg_advisory_unlock(1)`;
       holder.release();
@@ -201,7 +201,7 @@ describe("given a process that is killed after the insert and before the acknowl
 
 describe("given an invalid message", () => {
   it.each([
-    ["no JSON", () => "{", "must be object"],
+    ["no JSON", () => "{", "(the whole document) must be object"],
     ["another action", () => ({ ...aMessage(), action: "state" }), "/action must be one of"],
     ["another project", () => aMessage({ project_id: uuidv7() }), "Unknown project."],
     [

@@ -1,10 +1,13 @@
 import { defaultPlans, entryKey, snapshotBucket } from "@halyard/contracts";
 import { readEpoch } from "@halyard/jetstream";
+import type { Transaction } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
+import { v7 as uuidv7 } from "uuid";
 import { removedAtOnce, removeNextBatch } from "../src/deletion/remove-deleted.ts";
+import { readActor } from "../src/flags/project-store.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { readFullState } from "../src/relay/full-state.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
@@ -76,6 +79,15 @@ async function breaksOfTheHistory(): Promise<unknown[]> {
   });
   return breaks;
 }
+
+it("ends the users of a deleted organization at once", async () => {
+  const place = await given.place();
+  await remove(organizationPath(place));
+  expect((await call(userPath(place))).status).toBe(404);
+  expect((await call(userPath(place), "PATCH", { body: { name: "Ada" } })).status).toBe(404);
+  expect((await remove(userPath(place))).status).toBe(404);
+  await removeEverything();
+});
 
 describe.each([
   { subject: "organization", pathOf: organizationPath },
@@ -226,6 +238,31 @@ describe("given a deleted project with many flags", () => {
     );
   });
 
+  it("has many tombstones on several pages of a rebuilt snapshot, and few batches for empty environments", async () => {
+    const place = await given.place();
+    const count = 1_200;
+    await management.sql`
+      insert into environments (id, project_id, name, created_at)
+      select gen_random_uuid(), ${place.project.id}, 'environment-' || number, now()
+      from generate_series(1, ${count}) as number`;
+    await remove(projectPath(place));
+    const pages: number[] = [];
+    const found = new Set<string>();
+    for await (const page of readFullState(management.sql, defaultPlans)) {
+      const places = page
+        .filter(({ value }) => "deleted" in value)
+        .map(({ address }) => entryKey(address))
+        .filter((key) => key.startsWith(`${place.organizationId}.environment.`));
+      pages.push(page.length);
+      for (const key of places) found.add(key);
+    }
+    expect(found.size).toBeGreaterThan(count);
+    expect(Math.max(...pages)).toBeLessThanOrEqual(500);
+    expect(await removeEverything()).toBeLessThan(count / removedAtOnce + 10);
+    const [row] = await management.sql`select has_rows_to_remove() as more`;
+    expect(row?.more).toBe(false);
+  });
+
   it("leaves a history that can be verified", async () => {
     const place = await placeWithFlags(3);
     await remove(projectPath(place));
@@ -353,5 +390,57 @@ describe("given a deleted user", () => {
     expect(text).toContain(place.userId);
     const rows = await management.sql`select from users where email = ${email}`;
     expect(rows).toHaveLength(0);
+  });
+
+  it("is erased also if the organization is deleted soon after", async () => {
+    const place = await given.place();
+    const { email } = (await call(userPath(place))).body;
+    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
+    await remove(userPath(place), "&erase=true");
+    await remove(organizationPath(place));
+    await removeEverything();
+    expect(JSON.stringify(await audit(place))).not.toContain(email);
+    const rows = await management.sql`select from users where id = ${place.userId}`;
+    expect(rows).toHaveLength(0);
+  });
+
+  it("can be erased later, once", async () => {
+    const place = await given.place();
+    const { email } = (await call(userPath(place))).body;
+    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
+    await remove(userPath(place));
+    await removeEverything();
+    expect((await remove(userPath(place), "&erase=true")).status).toBe(204);
+    await removeEverything();
+    expect(JSON.stringify(await audit(place))).not.toContain(email);
+    expect((await remove(userPath(place), "&erase=true")).status).toBe(404);
+  });
+
+  it("is erased from a change that was not committed before the deletion", async () => {
+    const place = await given.place();
+    const { email } = (await call(userPath(place))).body;
+    const isRead = Promise.withResolvers<void>();
+    const isFree = Promise.withResolvers<void>();
+    const change = management.sql.begin(async (tx) => {
+      const actor = await readActor(tx as unknown as Transaction, place.userId);
+      isRead.resolve();
+      await isFree.promise;
+      await tx`
+        insert into changes (id, project_id, environment_id, action, cause, actor_id, actor_email, changed_at)
+        values (${uuidv7()}, ${place.project.id}, ${place.first.id}, 'environment_changed', 'manual',
+          ${actor.id}, ${actor.email}, now())`;
+    });
+    await isRead.promise;
+    const deletion = remove(userPath(place), "&erase=true").then(removeEverything);
+    await eventually(async () => {
+      const waiting = await management.sql`select from pg_locks where not granted`;
+      return waiting.length > 0;
+    });
+    isFree.resolve();
+    await Promise.all([change, deletion]);
+    const rows = await management.sql<{ email: string }[]>`
+      select actor_email as email from changes where actor_id = ${place.userId}`;
+    expect(rows.map((row) => row.email)).toContain("erased");
+    expect(rows.map((row) => row.email)).not.toContain(email);
   });
 });

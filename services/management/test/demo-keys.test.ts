@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { connectPostgres } from "@halyard/postgres";
 import {
   call,
   createTestDatabase,
@@ -13,6 +14,8 @@ import {
   type TestNats,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { countDemoKeys } from "../src/keys/demo-keys.ts";
 import { operatorToken } from "./management-fixture.ts";
 
 /** Management in production over a database that `npm start` has filled with demo keys. */
@@ -85,6 +88,17 @@ async function removeDemoKeys(...given: string[]) {
 
 const statusWith = async (url: string, key: string) =>
   (await call(`${url}/api/v1/flags`, { key })).status;
+
+describe("given a role that bypasses row-level security", () => {
+  it("does not start, because deleted projects would be visible", async () => {
+    const message = await start("development", database.adminUrl).then(
+      String,
+      (error: Error) => error.message,
+    );
+    expect(message).toContain("management ended with 2 before it listened");
+    expect(message).toContain("Use the role management_runtime");
+  });
+});
 
 describe("given a database with demo keys", () => {
   it("lets development start", async () => {
@@ -173,5 +187,22 @@ describe("given the command that removes demo keys", () => {
 
   it("changes nothing the second time", async () => {
     expect(await removeDemoKeys()).toBe("The database contains no demo keys.\n");
+  });
+
+  it("is not needed for keys of a deleted project", async () => {
+    const development = await start("development");
+    const other = await createProject(development.url);
+    const path = other.users.replace("/users", `/projects/${other.id}`);
+    const deleted = await call(`${development.url}/api/v1${path}?confirm=${other.id}`, {
+      method: "DELETE",
+      key: operatorToken,
+    });
+    expect(deleted.status).toBe(204);
+    const sql = connectPostgres({
+      ...{ url: database.runtimeUrls.management, name: "test", maxConnections: 1 },
+      logger: pino({ level: "silent" }),
+    });
+    expect(await countDemoKeys(sql)).toBe(0);
+    await sql.end();
   });
 });

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { defaultPlans } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { connectPostgres } from "@halyard/postgres";
 import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
+import { readFullState } from "../src/relay/full-state.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
 import {
   hasUnknownEvent,
@@ -29,6 +31,8 @@ const batch = 500;
 const organizations = 10;
 /** From its sixth execution on, a prepared statement may have a plan for all parameters. */
 const planIsKeptAfter = 6;
+
+const organizationId = randomUUID();
 
 let database: TestDatabase;
 let sql: Sql;
@@ -231,5 +235,48 @@ describe("given statistics of a full outbox, and few unsent rows", () => {
 
   it.each(statements.filter(({ isRead }) => isRead))("$name visits few rows", async (statement) => {
     expect((await visitedBy(statement, given)).visited).toBeLessThan(batch);
+  });
+});
+
+describe("given flags, and no statistics of the environments", () => {
+  const states = 30_000;
+
+  beforeAll(async () => {
+    const admin = connectAsSuperuser(database.adminUrl, "management");
+    await admin`alter table environments set (autovacuum_enabled = false)`;
+    await admin`
+      insert into organizations (id, name, plan, version, created_at, updated_at)
+      values (${organizationId}, 'Acme', 'growth', 1, now(), now())`;
+    await admin`
+      insert into projects (id, organization_id, name, created_at)
+      select gen_random_uuid(), ${organizationId}, 'project-' || number, now()
+      from generate_series(1, 100) as number`;
+    await admin`
+      insert into environments (id, project_id, name, created_at)
+      select gen_random_uuid(), project.id, 'environment-' || number, now()
+      from projects as project cross join generate_series(1, 3) as number`;
+    await admin`
+      insert into flags (id, project_id, key, name, description, type, version, last_event_at,
+        created_at, updated_at)
+      select gen_random_uuid(), project.id, 'flag-' || number, 'f', '', 'release', 1, now(), now(), now()
+      from projects as project cross join generate_series(1, ${states / 300}) as number`;
+    await admin`
+      insert into flag_states (flag_id, environment_id, enabled, rollout_percentage, targeting_rules,
+        version, updated_at)
+      select flag.id, environment.id, false, 100, '[]', 1, now()
+      from flags as flag join environments as environment using (project_id)`;
+    await admin`analyze flags, flag_states`;
+    await admin.end();
+  }, 60_000);
+
+  it("visits each state about once for all pages of the snapshot", async () => {
+    const { result, visited } = await visitedRows(sql, "flag_states", async (tx) => {
+      let flags = 0;
+      for await (const page of readFullState(asSql(tx), defaultPlans))
+        flags += page.filter(({ address }) => address.kind === "flag").length;
+      return flags;
+    });
+    expect(result).toBe(states);
+    expect(visited).toBeLessThan(1.5 * states);
   });
 });

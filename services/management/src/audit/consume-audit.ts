@@ -8,7 +8,7 @@ import {
   type QueueMetrics,
   type Verdict,
 } from "@halyard/jetstream";
-import { isOutage, type Sql } from "@halyard/postgres";
+import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { serviceActor } from "./attribution.ts";
@@ -31,7 +31,8 @@ export function consumeAudit(options: {
     const recorded = checkAuditRecorded(parseJson(payload));
     if (!recorded.ok) return { setAside: recorded.problem };
     if (!hasSubject(recorded.value)) return { setAside: "The subject of the change is missing." };
-    return insertRecorded(options.sql, recorded.value);
+    const { value } = recorded;
+    return options.sql.begin((tx) => insertRecorded(tx as unknown as Transaction, value));
   }
 
   return consumeQueue({
@@ -50,11 +51,11 @@ function hasSubject(message: AuditRecorded): boolean {
   return message.flag_id !== null && message.environment_id !== null;
 }
 
-async function insertRecorded(sql: Sql, message: AuditRecorded): Promise<Verdict> {
-  const known = await readKnown(sql, message);
+async function insertRecorded(tx: Transaction, message: AuditRecorded): Promise<Verdict> {
+  const known = await readKnown(tx, message);
   if (!known.isOfOrganization) return { setAside: "Unknown project." };
   const { user_id: userId } = message;
-  await insertAuditEntries(sql, [
+  await insertAuditEntries(tx, [
     {
       id: message.id,
       projectId: message.project_id,
@@ -77,15 +78,20 @@ async function insertRecorded(sql: Sql, message: AuditRecorded): Promise<Verdict
 /** The e-mail address is not part of the message. It is empty for a user who was deleted in the meantime. */
 type Known = { isOfOrganization: boolean; email: string; flagKey: string | null };
 
-async function readKnown(sql: Sql, message: AuditRecorded): Promise<Known> {
+async function readKnown(tx: Transaction, message: AuditRecorded): Promise<Known> {
   const { organization_id: organizationId, project_id: projectId, flag_id: flagId } = message;
-  const [known] = await sql<[Known]>`
+  const [known] = await tx<[Known]>`
     select
       -- Also a deleted project, whose webhooks are deleted after it.
       organization_of_project(${projectId}) is not distinct from ${organizationId}::uuid
         as "isOfOrganization",
       coalesce(
-        (select email from users where id = ${message.user_id} and organization_id = ${organizationId}),
+        (
+          select email from users
+          where id = ${message.user_id} and organization_id = ${organizationId}
+          -- An erasure of the address waits until the entry is committed.
+          for key share
+        ),
         ''
       ) as email,
       coalesce(

@@ -1,4 +1,4 @@
-import { parseEntryKey } from "@halyard/contracts";
+import { entryKey, parseEntryKey } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { StatePlace } from "../history/history-store.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
@@ -29,11 +29,16 @@ export async function markDeleted(
 /** Days for which every rebuilt snapshot contains a tombstone. Other tombstones are kept for seven. */
 const tombstoneDays = 8;
 
-/** The tombstones of organizations, projects and environments for a rebuild of the snapshot. */
-export async function readPlaceTombstones(sql: Sql): Promise<AddressedEntry[]> {
+/** Reads the next tombstones of organizations, projects and environments for a rebuild of the snapshot. */
+export async function placeTombstonesAfter(
+  sql: Sql,
+  last: AddressedEntry | undefined,
+  limit: number,
+): Promise<AddressedEntry[]> {
+  const lastKey = last === undefined ? "" : entryKey(last.address);
   const places = await sql<{ entryKey: string; version: number; deletedAt: Date }[]>`
     select entry_key as "entryKey", deleted_version as version, deletion as "deletedAt"
-    from deleted_places(${tombstoneDays})`;
+    from deleted_places(${tombstoneDays}, ${lastKey}, ${limit})`;
   return places.map(placeTombstone);
 }
 
@@ -68,6 +73,13 @@ export async function claimDeletedEnvironment(
       organization_id as "organizationId"
     from claim_deleted_environment()`;
   return claimed;
+}
+
+/** Ends the removal of deleted environments without rows. Returns the number of environments. */
+export async function finishEmptyEnvironments(tx: Transaction, atMost: number): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    select finish_empty_environments(${atMost}) as count`;
+  return row.count;
 }
 
 /** Removes API keys of a deleted environment. */

@@ -5,6 +5,7 @@ import {
   claimDeletedEnvironment,
   type DeletedEnvironment,
   eraseFromAuditLog,
+  finishEmptyEnvironments,
   finishEnvironment,
   lockStates,
   removeFill,
@@ -26,13 +27,15 @@ export const removedAtOnce = 200;
 
 /** Removes the next batch. Returns whether anything may be left. */
 export async function removeNextBatch(write: Write, now: Date): Promise<boolean> {
+  // Users of a deleted organization stay until their e-mail addresses are erased.
+  if (await eraseFromAuditLog(write.tx, removedAtOnce)) return true;
+  if ((await finishEmptyEnvironments(write.tx, removedAtOnce)) > 0) return true;
   const environment = await claimDeletedEnvironment(write.tx);
   if (environment !== undefined) {
     await removeOfEnvironment(write, environment, now);
     return true;
   }
-  if (await removeRest(write.tx, removedAtOnce)) return true;
-  return eraseFromAuditLog(write.tx, removedAtOnce);
+  return removeRest(write.tx, removedAtOnce);
 }
 
 /** Keys come first, because a reader of release 0.1.0 accepts them until their own tombstones arrive. */

@@ -28,8 +28,12 @@ export async function findEnvironment(
   return environment;
 }
 
-/** The user to whom a change is attributed; users are never deleted. */
+/**
+ * Returns the user to whom a change is attributed. The lock makes an erasure of the e-mail address wait until the
+ * change is committed. The address is empty if the user was removed with a deleted organization.
+ */
 export async function readActor(tx: Transaction, userId: string): Promise<Actor> {
-  const [actor] = await tx<[Actor]>`select id, email from users where id = ${userId}`;
-  return actor;
+  const [actor] = await tx<Actor[]>`
+    select id, email from users where id = ${userId} for key share`;
+  return actor ?? { id: userId, email: "" };
 }

@@ -123,7 +123,7 @@ const worksForUser = (sql: Sql | Transaction, email: string) => sql`
 
 export async function countWorkingKeysOfUser(sql: Sql, email: string): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
-    select count(*)::integer as count from api_keys as key where ${worksForUser(sql, email)}`;
+    select count(*)::integer as count from ${tables(sql)} where ${worksForUser(sql, email)}`;
   return row.count;
 }
 

@@ -1,6 +1,6 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { readPlaceTombstones } from "../deletion/deletion-store.ts";
+import { placeTombstonesAfter } from "../deletion/deletion-store.ts";
 import { environmentEntry } from "../environments/environment-entry.ts";
 import { flagEntry } from "../flags/flag-entry.ts";
 import { keyEntry } from "../keys/key-entry.ts";
@@ -27,7 +27,8 @@ export async function* readFullState(
   plans: Readonly<Record<string, PlanLimits>>,
 ): AsyncGenerator<readonly AddressedEntry[]> {
   // Rows that were written before a deletion may still be unsent, and their entries follow the pages.
-  yield await readPlaceTombstones(sql);
+  const places = (last?: AddressedEntry) => placeTombstonesAfter(sql, last, pageBounds.rows);
+  for await (const tombstones of pages(places)) yield tombstones;
   const byId = <Row extends { id: string }>(read: (sql: Sql, id: string) => Promise<Row[]>) =>
     pages((last: Row | undefined) => read(sql, last?.id ?? nilUuid));
   for await (const rows of byId(organizationsAfter))
@@ -103,10 +104,13 @@ const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
     from (
       select any_state.*
       from flag_states as any_state
-      -- Leaves out states of deleted environments. Behind the limit, they could fill a page and end the reading.
-      join environments as environment on environment.id = any_state.environment_id
       where (any_state.flag_id, any_state.environment_id)
         > (${last?.id ?? nilUuid}, ${last?.environmentId ?? nilUuid})
+        -- Leaves out states of deleted environments. Behind the limit, they could fill a page and end the reading.
+        -- Without statistics, PostgreSQL would run a join before the order of the index, over all states.
+        and (
+          select true from environments as environment where environment.id = any_state.environment_id
+        )
       order by any_state.flag_id, any_state.environment_id
       limit ${pageBounds.rows}
     ) as next

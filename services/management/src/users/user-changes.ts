@@ -13,7 +13,15 @@ import { lockOrganization } from "../organizations/organization-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { listProjectIds } from "../projects/project-store.ts";
 import type { User } from "./user.ts";
-import { deleteUser, insertUser, isEmailTaken, lockUser, updateUser } from "./user-store.ts";
+import {
+  deleteUser,
+  eraseUser,
+  insertUser,
+  isEmailTaken,
+  lockDeletedUser,
+  lockUser,
+  updateUser,
+} from "./user-store.ts";
 
 type UserAddress = { organizationId: string; userId: string };
 
@@ -104,7 +112,7 @@ export function createUserChanges(options: {
       for (const projectId of await listProjectIds(tx, address.organizationId))
         await lockKeysOf(tx, projectId);
       const user = await lockUser(tx, address);
-      if (user === undefined) return noSuchUser();
+      if (user === undefined) return erase ? eraseDeleted(write, address) : noSuchUser();
       const occasion = await occasionOf(write, principal);
       const keys = await lockUnrevokedKeysOfUser(tx, user.id);
       if (keys.length > 0) await carryOut(write, decideRevoke(keys, occasion));
@@ -115,6 +123,14 @@ export function createUserChanges(options: {
       return user;
     },
   };
+}
+
+/** A user that was deleted without `erase` can be erased later. */
+async function eraseDeleted({ tx }: Write, address: UserAddress): Promise<User | Refusal> {
+  const user = await lockDeletedUser(tx, address);
+  if (user === undefined) return noSuchUser();
+  await eraseUser(tx, user.id);
+  return user;
 }
 
 async function lockOf({ tx }: Write, address: UserAddress): Promise<User | Refusal> {

@@ -5,10 +5,17 @@ import type { User } from "./user.ts";
 const columns = (sql: Sql | Transaction) => sql`
   id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
 
+const erasedEmail = "erased";
+
 type Address = { organizationId: string; userId: string };
 
-const isAt = (sql: Sql | Transaction, { organizationId, userId }: Address) => sql`
-  id = ${userId} and organization_id = ${organizationId} and deleted_at is null`;
+/** Users of a deleted organization are removed later. */
+const isOf = (sql: Sql | Transaction, { organizationId, userId }: Address) => sql`
+  id = ${userId} and organization_id = ${organizationId}
+  and exists (select from organizations where id = ${organizationId})`;
+
+const isAt = (sql: Sql | Transaction, address: Address) => sql`
+  ${isOf(sql, address)} and deleted_at is null`;
 
 export async function findUser(
   sql: Sql | Transaction,
@@ -30,6 +37,18 @@ export async function holdUser(tx: Transaction, address: Address): Promise<User 
 export async function lockUser(tx: Transaction, address: Address): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     select ${columns(tx)} from users where ${isAt(tx, address)} for update`;
+  return user;
+}
+
+/** Reads a deleted user whose e-mail address was not erased. */
+export async function lockDeletedUser(
+  tx: Transaction,
+  address: Address,
+): Promise<User | undefined> {
+  const [user] = await tx<User[]>`
+    select ${columns(tx)} from users
+    where ${isOf(tx, address)} and deleted_at is not null and email <> ${erasedEmail}
+    for update`;
   return user;
 }
 
@@ -79,5 +98,10 @@ export async function deleteUser(
   { now, erase }: { now: Date; erase: boolean },
 ): Promise<void> {
   await tx`update users set name = null, deleted_at = ${now} where id = ${id}`;
-  if (erase) await tx`update users set email = 'erased', erased_up_to = id where id = ${id}`;
+  if (erase) await eraseUser(tx, id);
+}
+
+/** Removes the e-mail address of a locked, deleted user. */
+export async function eraseUser(tx: Transaction, id: string): Promise<void> {
+  await tx`update users set email = ${erasedEmail}, erased_up_to = id where id = ${id}`;
 }
