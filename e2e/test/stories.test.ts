@@ -5,23 +5,25 @@ import {
   eventually,
   openEventStream,
   type ServiceProcess,
+  startReceiver,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type CreatedFlag, createFlags } from "../src/changes.ts";
 import { onThisMachine } from "../src/promised-time.ts";
 import { type Edge, type System, startSystem } from "../src/system.ts";
 import { createProject, createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+import { createWebhook } from "../src/webhook-story.ts";
 
 /** What the contract promises: a moment later, within one second at the latest. */
 const promisedMs = 1_000;
 
-describe("given two managements and two edges behind a gateway", () => {
+describe("given two managements and two edges, a dispatcher and a scheduler behind a gateway", () => {
   let system: System;
   let gateway: ServiceProcess;
   const streams: EventStream[] = [];
 
   beforeAll(async () => {
-    system = await startSystem({ managements: 2, edges: 2 });
+    system = await startSystem({ managements: 2, edges: 2, dispatchers: 1, schedulers: 1 });
     gateway = await system.startGateway();
   });
   afterAll(async () => {
@@ -101,6 +103,56 @@ describe("given two managements and two edges behind a gateway", () => {
       await eventually(() => staying.events.length > before);
       expect(staying.events.at(-1)?.data).toEqual({ flags: { kept: true } });
     });
+
+    it("deletes its webhooks and schedules and cancels its deliveries, and no other project's", async () => {
+      const tenant = await createTenant(gateway.url, { name: "Ending" });
+      const { organizationId, userId, projectId } = tenant;
+      const other = await createProject(gateway.url, { organizationId, userId, name: "Other" });
+      await scheduleAndRetry(tenant);
+      await scheduleAndRetry(other);
+
+      const path = `organizations/${organizationId}/projects/${projectId}?confirm=${projectId}`;
+      await must(api(path), { method: "DELETE", key: operatorToken });
+      const nothing = { webhooks: 0, schedules: 0, deliveries: ["cancelled"] };
+      await becomes(tenant, nothing);
+      await becomes(other, retrying);
+    });
+
+    const retrying = { webhooks: 1, schedules: 1, deliveries: ["retrying"] };
+
+    /** Creates a flag with a schedule, and a webhook with a delivery that is retried. */
+    async function scheduleAndRetry(tenant: Tenant): Promise<void> {
+      const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
+      const receiver = await startReceiver();
+      system.endsWithSystem(receiver.close);
+      receiver.answer({ kind: "answer", status: 503 });
+      const { url } = receiver;
+      await createWebhook(gateway.url, tenant, { name: "Hook", url, events: ["flag.toggled"] });
+      const schedule = api(`flags/${flag?.id}/environments/${tenant.environmentId}/schedule`);
+      const body = { enable_at: "2099-01-01T00:00:00Z" };
+      await eventually(() => must(schedule, { method: "POST", key: tenant.serverKey, body }), {
+        because: "the scheduler has received the flag",
+      });
+      await switchOn(tenant, flag);
+      await becomes(tenant, retrying);
+    }
+
+    /** Waits for what dispatchers and schedulers store of a project. */
+    const becomes = ({ projectId, environmentId }: Tenant, expected: object) =>
+      eventually(
+        async () => {
+          const [stored] = await system.sql`
+            select
+              (select count(*)::int from webhooks.webhooks where project_id = ${projectId}) as webhooks,
+              (
+                select count(*)::int from scheduler.schedules where environment_id = ${environmentId}
+              ) as schedules,
+              array(select status from webhooks.deliveries where project_id = ${projectId}) as deliveries`;
+          expect(stored).toEqual(expected);
+          return true;
+        },
+        { withinMs: 30_000 },
+      );
   });
 
   describe("someone flips a flag over HTTP", () => {

@@ -7,8 +7,12 @@ import type { SnapshotEntry } from "./follow-snapshot.ts";
  * from the tombstones in the snapshot, which outlive the removal of management's own rows, so a crash or an outage
  * delays the removal and does not prevent it.
  *
- * A tombstone that arrives while following counts immediately. One that was found by a read counts later: after a
- * restore of the database, the snapshot has tombstones of what exists again, until management has rebuilt it.
+ * A tombstone that arrives while following counts immediately. One that was found by a read may be wrong: after a
+ * restore of the database, the snapshot has tombstones of what exists again, until management has rebuilt it. Such a
+ * tombstone counts some time after the next write to the snapshot. Only the relay's leader writes to it, and the leader
+ * begins with the comparison of database and snapshot. Without a leader, nothing is removed.
+ *
+ * An outage of PostgreSQL may end with an older database. Tombstones whose rows could not be removed then count as found.
  */
 export type DeletedPlaces = {
   /** Takes an entry that arrived while following. */
@@ -22,7 +26,7 @@ export type DeletedPlaces = {
 
 type PlaceKind = "organization" | "project" | "environment";
 
-/** Management rebuilds a snapshot within seconds. */
+/** The time from the leader's first write until a found tombstone counts. The leader rebuilds a snapshot within seconds. */
 const foundDelayMs = 30_000;
 const lookEveryMs = 1_000;
 
@@ -34,42 +38,68 @@ const repeatAfterMs = 60_000;
 
 type Pending = { dueMs: number; isRepeated: boolean };
 
+type Tombstones = {
+  pending: Map<string, Pending>;
+  found: Set<string>;
+  /** The revision that a later write must exceed. It is read after the newest found tombstone. */
+  foundAt: number | "reading" | undefined;
+};
+
 export function removeOfDeletedPlaces(options: {
   kind: PlaceKind;
-  /** Returns whether the follower is current and the snapshot is not being rebuilt. */
-  isSettled: () => Promise<boolean>;
+  /** Returns the revision of the snapshot; undefined if the follower is not current or the snapshot is being rebuilt. */
+  settledRevision: () => Promise<number | undefined>;
   /** Removes rows in batches. It can be called again for a place whose rows are gone. */
   remove: (ids: readonly string[], mayGoOn: () => boolean) => Promise<void>;
   isOutage: (error: unknown) => boolean;
   monotonicMs: () => number;
   logger: Logger;
 }): DeletedPlaces {
-  const { kind, isSettled, remove, isOutage, monotonicMs, logger } = options;
-  let pending = new Map<string, Pending>();
+  const { kind, settledRevision, remove, isOutage, monotonicMs, logger } = options;
+  let tombstones = noTombstones();
   let isStopping = false;
   let working: Promise<void> | undefined;
   const timer = setInterval(begin, lookEveryMs).unref();
 
-  const add = (to: Map<string, Pending>, entry: SnapshotEntry, delayMs: number) => {
-    const id = "deleted" in entry.value ? placeId(entry.address, kind) : undefined;
-    if (id !== undefined) to.set(id, { dueMs: monotonicMs() + delayMs, isRepeated: false });
-    return id !== undefined;
-  };
+  const deletedId = ({ address, value }: SnapshotEntry) =>
+    "deleted" in value ? placeId(address, kind) : undefined;
 
   async function removeDue(): Promise<void> {
-    const present = pending;
-    const due = [...present].filter(([, { dueMs }]) => dueMs <= monotonicMs());
-    if (due.length === 0 || !(await isSettled())) return;
+    const present = tombstones;
+    const { pending, found } = present;
+    const due = [...pending].filter(([, { dueMs }]) => dueMs <= monotonicMs());
+    if (due.length === 0 && found.size === 0) return;
+    present.foundAt ??= "reading";
+    const revision = await settledRevision();
+    // A whole read has replaced the tombstones meanwhile.
+    if (revision === undefined || present !== tombstones) return;
+    confirmFound(present, revision);
+    if (due.length === 0) return;
     await remove(
       due.map(([id]) => id),
-      () => !isStopping,
+      () => !isStopping && present === tombstones,
     );
     for (const [id, removed] of due) {
-      // A whole read or another tombstone has replaced it meanwhile.
-      if (present.get(id) !== removed) continue;
-      if (removed.isRepeated) present.delete(id);
-      else present.set(id, { dueMs: monotonicMs() + repeatAfterMs, isRepeated: true });
+      // Another tombstone has replaced it meanwhile.
+      if (pending.get(id) !== removed) continue;
+      if (removed.isRepeated) pending.delete(id);
+      else pending.set(id, { dueMs: monotonicMs() + repeatAfterMs, isRepeated: true });
     }
+  }
+
+  /** Makes found tombstones pending once the leader has written to the snapshot after they were found. */
+  function confirmFound(present: Tombstones, revision: number): void {
+    if (present.foundAt === "reading") present.foundAt = revision;
+    // Without a value, another tombstone was found while the revision was read.
+    if (present.foundAt === undefined || revision <= present.foundAt) return;
+    const dueMs = monotonicMs() + foundDelayMs;
+    for (const id of present.found) present.pending.set(id, { dueMs, isRepeated: false });
+    present.found.clear();
+  }
+
+  /** Postpones every removal until the leader has compared this database with the snapshot. */
+  function countAsFound(): void {
+    for (const id of tombstones.pending.keys()) addFound(tombstones, id);
   }
 
   function begin(): void {
@@ -77,6 +107,7 @@ export function removeOfDeletedPlaces(options: {
     working ??= removeDue()
       .catch((err: unknown) => {
         if (!isOutage(err)) throw err;
+        countAsFound();
         logger.warn({ err, kind }, "rows of deleted places are not removed yet");
       })
       .finally(() => {
@@ -86,15 +117,25 @@ export function removeOfDeletedPlaces(options: {
 
   return {
     apply(entry) {
-      if (add(pending, entry, 0)) begin();
+      const id = deletedId(entry);
+      if (id === undefined) return;
+      tombstones.found.delete(id);
+      tombstones.pending.set(id, { dueMs: monotonicMs(), isRepeated: false });
+      begin();
     },
-    resume: (entry) => void add(pending, entry, foundDelayMs),
+    resume(entry) {
+      const id = deletedId(entry);
+      if (id !== undefined) addFound(tombstones, id);
+    },
     beginReplacing() {
-      const next = new Map<string, Pending>();
+      const next = noTombstones();
       return {
-        take: (entry) => void add(next, entry, foundDelayMs),
+        take(entry) {
+          const id = deletedId(entry);
+          if (id !== undefined) addFound(next, id);
+        },
         finish() {
-          pending = next;
+          tombstones = next;
         },
       };
     },
@@ -104,6 +145,16 @@ export function removeOfDeletedPlaces(options: {
       await working;
     },
   };
+}
+
+function noTombstones(): Tombstones {
+  return { pending: new Map(), found: new Set(), foundAt: undefined };
+}
+
+function addFound(to: Tombstones, id: string): void {
+  to.pending.delete(id);
+  to.found.add(id);
+  to.foundAt = undefined;
 }
 
 function placeId(address: EntryAddress, kind: PlaceKind): string | undefined {

@@ -21,6 +21,7 @@ import { parseJson } from "./parse-json.ts";
 import { findComplete } from "./read-epoch.ts";
 import type { StreamMessage } from "./read-stream.ts";
 import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
+import { streamPosition } from "./streams.ts";
 
 /**
  * Follows the snapshot: everything first, then each change. The reader keeps its state when an attempt ends,
@@ -74,6 +75,8 @@ export type FollowedSnapshot = FollowedStream & {
    * absence be taken for the database's.
    */
   isSettled(): Promise<boolean>;
+  /** Returns the last sequence of the stream if `isSettled`. */
+  settledRevision(): Promise<number | undefined>;
 };
 
 export function followSnapshot(options: {
@@ -133,18 +136,23 @@ export function followSnapshot(options: {
     begin,
   };
   const followed = followStream({ connection, logger, source });
+  async function settledRevision(): Promise<number | undefined> {
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+    const look = Promise.all([
+      readGenuine(manager),
+      streamPosition(manager, snapshotBucket.streamName),
+    ]);
+    const [complete, position] = await look.catch(() => []);
+    const hasEpoch = complete !== undefined && complete.epoch === held?.epoch;
+    const isSettled = hasEpoch && complete.rebuilding === undefined && followed.isCurrent();
+    return isSettled ? position?.lastSequence : undefined;
+  }
+
   return {
     ...followed,
     ready: ready.promise,
-    async isSettled() {
-      const manager = await jetstreamManager(connection, {
-        checkAPI: false,
-        timeout: apiTimeoutMs,
-      });
-      const complete = await readGenuine(manager).catch(() => undefined);
-      const hasEpoch = complete !== undefined && complete.epoch === held?.epoch;
-      return hasEpoch && complete.rebuilding === undefined && followed.isCurrent();
-    },
+    settledRevision,
+    isSettled: async () => (await settledRevision()) !== undefined,
   };
 }
 

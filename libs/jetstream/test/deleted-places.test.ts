@@ -10,16 +10,16 @@ const deletion = (projectId: string): SnapshotEntry => ({
 class Outage extends Error {}
 
 let removed: string[][];
-let isSettled: boolean;
+let revision: number | undefined;
 let failure: Error | undefined;
 let places: ReturnType<typeof removeOfDeletedPlaces>;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  [removed, isSettled, failure] = [[], true, undefined];
+  [removed, revision, failure] = [[], 1, undefined];
   places = removeOfDeletedPlaces({
     kind: "project",
-    isSettled: async () => isSettled,
+    settledRevision: async () => revision,
     remove: async (ids) => {
       if (failure !== undefined) throw failure;
       removed.push([...ids]);
@@ -51,25 +51,43 @@ describe("the rows of a deleted project", () => {
     expect(removed).toEqual([["one"], ["one"]]);
   });
 
-  it("are removed later when a read found the deletion, if the next read finds it too", async () => {
+  it("stay while no leader runs, and are removed after its first write if the next read finds the deletion too", async () => {
     readWhole(deletion("restored"), deletion("gone"));
+    await pass(3_600);
+    expect(removed).toEqual([]);
+    revision = 2;
     await pass(25);
     readWhole(deletion("gone"));
+    await pass(60);
+    expect(removed).toEqual([]);
+    revision = 3;
     await pass(25);
     expect(removed).toEqual([]);
     await pass(10);
     expect(removed).toEqual([["gone"]]);
   });
 
-  it("stay while the snapshot is being rebuilt or PostgreSQL is unavailable", async () => {
-    isSettled = false;
+  it("stay while the snapshot is being rebuilt", async () => {
+    revision = undefined;
     places.apply(deletion("one"));
     await pass(10);
-    [isSettled, failure] = [true, new Outage()];
-    await pass(10);
     expect(removed).toEqual([]);
-    failure = undefined;
+    revision = 2;
     await pass(2);
+    expect(removed).toEqual([["one"]]);
+  });
+
+  it("stay after an outage of PostgreSQL until the leader has compared the database with the snapshot", async () => {
+    failure = new Outage();
+    places.apply(deletion("one"));
+    await pass(10);
+    failure = undefined;
+    await pass(60);
+    expect(removed).toEqual([]);
+    revision = 2;
+    await pass(25);
+    expect(removed).toEqual([]);
+    await pass(10);
     expect(removed).toEqual([["one"]]);
   });
 

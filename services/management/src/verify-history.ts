@@ -29,7 +29,8 @@ and the service can run meanwhile.
 Heads
   The head of a chain is the hash of its newest entry. --anchor writes all heads
   to a file (JSON lines, mode 0600) if the history is whole. --against checks that
-  each head of such a file is still in its chain, or that its removal is recorded.
+  each head of such a file is still in its chain. A missing head passes if it is
+  older than 30 days and a removal from its chain is recorded.
   Keep the file where the database's administrators cannot change it. Both
   options can name the same file.
 

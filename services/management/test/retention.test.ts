@@ -253,6 +253,23 @@ describe("the history of flags that were deleted with their project", () => {
     expect(await breaksAgainst(heads)).toEqual([]);
   });
 
+  it("goes with its environment, while the flag lives on in another one", async () => {
+    const stagingId = newId();
+    await admin`insert into environments values (${stagingId}, ${ids.projectId}, 'staging', now())`;
+    const flag = await flagChanged("checkout", 99, 90);
+    const place = { flagId: flag.id, environmentId: stagingId };
+    const heads = (await headsNow()).filter(({ environmentId }) => environmentId === stagingId);
+    expect(heads).toHaveLength(1);
+    await runtime.begin((tx) => endHistory(tx as unknown as Transaction, [place]));
+    await admin`delete from flag_states where environment_id = ${stagingId}`;
+    await admin`update environments set deleted_at = now() where id = ${stagingId}`;
+    await admin`update ended_history set ended_at = ${daysAgo(50)}`;
+    await retain({ auditDays: 40 });
+    expect(await admin`select from history where environment_id = ${stagingId}`).toHaveLength(0);
+    expect(await rolloutsOf(flag)).toEqual([100, 90]);
+    expect(await breaksAgainst(heads)).toEqual([]);
+  });
+
   it("stays while some of it is young, or the flag still has a state", async () => {
     const young = await flagChanged("young", 99, 20);
     await endChainsOf(young, 50);

@@ -69,6 +69,7 @@ export function startBrokerSide(options: {
   let knowsFlags = false;
   let isCurrent = () => false;
   let isSettled = async () => false;
+  let settledRevision: () => Promise<number | undefined> = async () => undefined;
 
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "scheduler", onProblem });
@@ -77,7 +78,7 @@ export function startBrokerSide(options: {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const deletedEnvironments = deleteSchedulesOfDeleted({
       sql,
-      isSettled: () => isSettled(),
+      settledRevision: () => settledRevision(),
       logger,
     });
     const followed = followDirectory({
@@ -96,6 +97,7 @@ export function startBrokerSide(options: {
     });
     isCurrent = followed.isCurrent;
     isSettled = followed.isSettled;
+    settledRevision = followed.settledRevision;
     const sending = { sql, canSend: isCurrent, send: createSendDue({ client, logger }), logger };
     dispatcher = startDispatcher(sending);
     const lost = watchForLostMessages({

@@ -44,7 +44,7 @@ export function startBrokerSide(options: {
   const { logger } = options;
   let knowsKeys = false;
   let isCurrent = () => false;
-  let isSettled = async () => false;
+  let settledRevision: () => Promise<number | undefined> = async () => undefined;
   let isConsuming = () => false;
 
   const { problem, onProblem } = trackProblem();
@@ -52,7 +52,7 @@ export function startBrokerSide(options: {
   const working = onceConnected(connecting, async (connection) => {
     const deletedProjects = removeOfDeletedPlaces({
       kind: "project",
-      isSettled: () => isSettled(),
+      settledRevision: () => settledRevision(),
       remove: (projectIds, mayGoOn) =>
         deleteWebhooksOf(options.sql, projectIds, { newId: options.newId, mayGoOn }),
       isOutage,
@@ -70,7 +70,7 @@ export function startBrokerSide(options: {
     });
     const events = consumeEvents({ ...options, connection });
     isCurrent = followed.isCurrent;
-    isSettled = followed.isSettled;
+    settledRevision = followed.settledRevision;
     isConsuming = events.isRunning;
     const client = jetstream(connection);
     const telling = tellLastUsed({

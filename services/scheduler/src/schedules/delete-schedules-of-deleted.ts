@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 /** Deletes the schedules of environments whose deletion arrives in the snapshot. */
 export function deleteSchedulesOfDeleted(options: {
   sql: Sql;
-  isSettled: () => Promise<boolean>;
+  settledRevision: () => Promise<number | undefined>;
   logger: Logger;
 }): DeletedPlaces {
   return removeOfDeletedPlaces({

@@ -100,14 +100,17 @@ export async function readNames(sql: Sql, place: ChainPlace): Promise<PlaceNames
   return names;
 }
 
-/** Returns true if retention can have removed a missing chain: its flag does not exist, and its head is old enough. */
+/** Returns true if retention can have removed a missing chain: it has no state, and its head is old enough. */
 export async function wasRemoved(
   sql: Sql,
-  { flagId, changedAt }: ChainPlace & { changedAt: Date },
+  { flagId, environmentId, changedAt }: ChainPlace & { changedAt: Date },
 ): Promise<boolean> {
   const [row] = await sql<[{ removed: boolean }]>`
     select ${changedAt} < removed_before
-      and not exists (select from flags where id = ${flagId}) as removed
+      and not exists (
+        select from flag_states
+        where flag_id = ${flagId} and environment_id = ${environmentId}
+      ) as removed
     from audit_retention`;
   return row.removed;
 }
