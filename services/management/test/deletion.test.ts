@@ -9,6 +9,7 @@ import { v7 as uuidv7 } from "uuid";
 import { removedAtOnce, removeNextBatch } from "../src/deletion/remove-deleted.ts";
 import { readActor } from "../src/flags/project-store.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
+import { countWorkingKeysOfUser } from "../src/keys/key-store.ts";
 import { readFullState } from "../src/relay/full-state.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { entriesOf, seedFlags, tenancyOf } from "./tenancy-fixture.ts";
@@ -190,6 +191,15 @@ describe("given a deleted project with many flags", () => {
     await eventually(() => management.directory.versionOf(id) === 9);
     expect(management.directory.verify(place.serverKey, Date.now())).toBeUndefined();
     await connection.close();
+  });
+
+  it("has no working keys, also while their rows are left", async () => {
+    const place = await given.place();
+    const email = (await call(userPath(place))).body.email.toLowerCase();
+    expect(await countWorkingKeysOfUser(management.sql, email)).toBeGreaterThan(0);
+    await remove(projectPath(place));
+    expect(await rowsBelow(place)).not.toMatchObject({ keys: 0 });
+    expect(await countWorkingKeysOfUser(management.sql, email)).toBe(0);
   });
 
   it("frees its name and its place in the plan", async () => {

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { connectPostgres } from "@halyard/postgres";
 import {
   call,
   createTestDatabase,
@@ -14,8 +13,6 @@ import {
   type TestNats,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { pino } from "pino";
-import { countDemoKeys } from "../src/keys/demo-keys.ts";
 import { operatorToken } from "./management-fixture.ts";
 
 /** Management in production over a database that `npm start` has filled with demo keys. */
@@ -187,22 +184,5 @@ describe("given the command that removes demo keys", () => {
 
   it("changes nothing the second time", async () => {
     expect(await removeDemoKeys()).toBe("The database contains no demo keys.\n");
-  });
-
-  it("is not needed for keys of a deleted project", async () => {
-    const development = await start("development");
-    const other = await createProject(development.url);
-    const path = other.users.replace("/users", `/projects/${other.id}`);
-    const deleted = await call(`${development.url}/api/v1${path}?confirm=${other.id}`, {
-      method: "DELETE",
-      key: operatorToken,
-    });
-    expect(deleted.status).toBe(204);
-    const sql = connectPostgres({
-      ...{ url: database.runtimeUrls.management, name: "test", maxConnections: 1 },
-      logger: pino({ level: "silent" }),
-    });
-    expect(await countDemoKeys(sql)).toBe(0);
-    await sql.end();
   });
 });
