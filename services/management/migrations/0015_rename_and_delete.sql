@@ -97,7 +97,8 @@ begin atomic
 end;
 
 -- The tombstones of what was deleted. They are part of every snapshot until nothing is left below them, and for at
--- least as long as other tombstones, so that each service can remove its own rows. Returns a page in the order of keys.
+-- least as long as other tombstones, so that each service can remove its own rows. Returns a page in the order of keys;
+-- without `at_most`, all of them.
 create function deleted_places(least_days integer, after_key text, at_most integer)
 returns table (entry_key text, deleted_version bigint, deletion timestamptz)
 language sql stable security definer

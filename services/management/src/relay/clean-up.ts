@@ -65,7 +65,7 @@ async function cleanOutbox(
     from outbox
     where sent_at < clock_timestamp() - ${tombstoneLifetimeMs} * interval '1 millisecond'
       -- A tombstone stays while rows are left below it.
-      and not (tombstone and subject = any(array(select entry_key from deleted_places(0))))
+      and not (tombstone and subject = any(array(select entry_key from deleted_places(0, '', null))))
     order by sent_at
     limit ${batchSize}`;
   // Entries go first: after a crash in between, the rows are still there.
