@@ -7,7 +7,7 @@ import { migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
 import { provideDemoData } from "./demo-data.ts";
 import { writeDemoFile } from "./demo-file.ts";
 import { writeExampleIds } from "./example-ids-file.ts";
-import { createOperatorApi } from "./operator-api.ts";
+import { createOperatorApi, type OperatorApi } from "./operator-api.ts";
 import { awaitReady } from "./readiness.ts";
 import { restartOnChange } from "./restart-on-change.ts";
 import { planGateway, planServices } from "./service-plans.ts";
@@ -70,7 +70,8 @@ export async function bringUp(launch: Launch): Promise<void> {
   throwIfEnding(launch);
   for (const service of services) service.onRestarted(announce);
   announce();
-  const hasFlags = demo !== undefined && (await hasDemoFlags(baseUrl, demo.server_key));
+  const api = createOperatorApi({ baseUrl, token: operatorToken });
+  const hasFlags = demo !== undefined && (await hasDemoFlags(api, demo.project_id));
   steps.say(welcome({ settings, baseUrl, demo, hasFlags }));
 }
 
@@ -131,11 +132,15 @@ async function bringUpDemo(
   });
 }
 
-/** A key that was just issued may not work yet: then the project has no flags, or its keys were replaced. */
-async function hasDemoFlags(baseUrl: string, serverKey: string): Promise<boolean> {
-  const api = createOperatorApi({ baseUrl, token: serverKey });
-  const { status, body } = await api.get<{ flags: unknown[] }>("/api/v1/flags");
-  return status === 200 && body.flags.length > 0;
+/** Reads the audit log, because a read with the demo's key would count as its last use. */
+async function hasDemoFlags(api: OperatorApi, projectId: string): Promise<boolean> {
+  type Change = { flag_id: string | null; action: string };
+  const path = `/api/v1/projects/${projectId}/changes?limit=1000`;
+  const { body } = await api.get<{ changes: Change[] }>(path);
+  const newest = new Map<string, string>();
+  for (const { flag_id, action } of body.changes)
+    if (flag_id !== null && !newest.has(flag_id)) newest.set(flag_id, action);
+  return [...newest.values()].some((action) => action !== "deleted");
 }
 
 /** Between two steps is the place to notice that the run shall end. */
