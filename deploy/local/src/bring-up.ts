@@ -66,12 +66,12 @@ export async function bringUp(launch: Launch): Promise<void> {
     const running = services.map((service) => service.current());
     writeDemoFile(settings.home, { baseUrl, operatorToken, demo, services: running });
   };
+  const api = createOperatorApi({ baseUrl, token: operatorToken });
+  const hasFlags = demo !== undefined && (await hasDemoFlags(api, demo.project_id));
   if (launch.watch) await restartOnChange(services, launch);
   throwIfEnding(launch);
   for (const service of services) service.onRestarted(announce);
   announce();
-  const api = createOperatorApi({ baseUrl, token: operatorToken });
-  const hasFlags = demo !== undefined && (await hasDemoFlags(api, demo.project_id));
   steps.say(welcome({ settings, baseUrl, demo, hasFlags }));
 }
 
