@@ -71,7 +71,6 @@ async function loadFiles(): Promise<Served[]> {
 
 const commonHeaders = {
   "content-security-policy": contentSecurityPolicy,
-  "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cache-control": "no-cache",
 };

@@ -15,8 +15,8 @@ const TRUSTED_PROXIES = "127.0.0.1";
 
 /**
  * Each service gets only what it needs: only those that have a schema know the database, each as a role
- * of its own; only management has the operator's token, the others have its digest; only edges know what their streams' tokens are signed
- * with, only the dispatcher knows what the secrets of webhooks are encrypted with. Management comes first.
+ * of its own; only management has the operator's token, the others have its digest; only edges have the secret of their streams'
+ * tokens, only the dispatcher knows what the secrets of webhooks are encrypted with. Management comes first.
  */
 export function planServices(options: {
   settings: Settings;

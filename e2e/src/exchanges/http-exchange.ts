@@ -27,7 +27,6 @@ export function requestText({ method = "GET", path, headers = {}, body }: Asked)
 
 /**
  * Sends bytes and returns what the connection answers until it is closed, or until `isEnough` says so, for streams.
- * `then` runs once, when the first bytes have arrived.
  */
 export async function exchange(
   url: string,

@@ -37,10 +37,7 @@ export function readEnvironment<S extends z.ZodObject>(
   throw new ConfigurationError([...new Set(problems)]);
 }
 
-/** The default message of zod. */
-const defaultMessage = "Invalid input";
-
-/** A specific message, which is the end of a sentence, precedes the notes of the variable. */
+/** An issue with the parameter `isSentenceEnd` has a message that continues a sentence after the variable's name. */
 function sentenceOf(
   schema: z.ZodObject,
   given: Record<string, string>,
@@ -50,7 +47,7 @@ function sentenceOf(
   if (issue.path.length === 0) return issue.message;
   const name = String(issue.path[0]);
   const expects = notesOf(schema.shape[name])?.expects;
-  const isSpecific = issue.code === "custom" && issue.message !== defaultMessage;
+  const isSpecific = issue.code === "custom" && issue.params?.isSentenceEnd === true;
   const expectation = expects === undefined || isSpecific ? issue.message : `must be ${expects}`;
   return given[name] === undefined
     ? `${name} is not set: it ${expectation}.`

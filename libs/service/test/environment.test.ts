@@ -71,7 +71,10 @@ describe("given an environment", () => {
   });
 
   it("reports the specific message of a check instead of what is expected", () => {
-    const even = z.string().refine((text) => Number(text) % 2 === 0, "must be even");
+    const even = z.string().refine((text) => Number(text) % 2 === 0, {
+      error: "must be even",
+      params: { isSentenceEnd: true },
+    });
     const specific = z.object({ COUNT: variable(even, { description: "", expects: "a number" }) });
     expect(() => readEnvironment(specific, { COUNT: "3" })).toThrow(
       expect.objectContaining({ problems: ["COUNT must be even."] }),

@@ -20,13 +20,14 @@ import { parsePlans, plansExpectation } from "./parse-plans.ts";
 /** The shortest operator token that is accepted: as hard to guess as a 128-bit key, written in hex. */
 const shortestToken = 32;
 
-/** Its problems are sentences that go on after the variable's name: which plan, and what of it. */
+/** Its problems name the plan. They continue a sentence after the variable's name. */
 const Plans = z
   .string()
   .transform((text, context) => {
     const parsed = parsePlans(text);
     if ("plans" in parsed) return parsed.plans;
-    for (const message of parsed.problems) context.addIssue({ code: "custom", message });
+    for (const message of parsed.problems)
+      context.addIssue({ code: "custom", message, params: { isSentenceEnd: true } });
     return z.NEVER;
   })
   .default({});

@@ -33,7 +33,7 @@ export async function revokeDemoKeys(
 ): Promise<readonly Key[]> {
   // The locks of the projects come first, because a request that issues a key takes them in this order.
   const projects = await readProjectsOfUser(write.tx, demoUserEmail);
-  for (const projectId of projects) await lockKeysOf(write.tx, projectId);
+  await lockKeysOf(write.tx, projects);
   const keys = await lockWorkingKeysOfUser(write.tx, demoUserEmail);
   if (keys.length === 0) return keys;
   const occasion = { ...context, actor: operatorActor, apiKeyId: null, cause: "manual" } as const;

@@ -74,7 +74,7 @@ export function createKeyChanges(options: {
   return {
     async issue(write, principal, { projectId, environmentId }, request) {
       if (!reachesProject(principal, projectId)) return noSuchEnvironment();
-      await lockKeysOf(write.tx, projectId);
+      await lockKeysOf(write.tx, [projectId]);
       const place = await holdKeyPlace(write.tx, { projectId, environmentId });
       if (place === undefined) return noSuchEnvironment();
       const environmentOnly = request.environment_only ?? false;
@@ -124,7 +124,7 @@ async function lockPermitted(
   address: KeyAddress,
 ): Promise<Key | Refusal> {
   if (!reachesProject(principal, address.projectId)) return noSuchKey();
-  await lockKeysOf(write.tx, address.projectId);
+  await lockKeysOf(write.tx, [address.projectId]);
   const key = await lockKey(write.tx, address);
   if (key === undefined) return noSuchKey();
   return checkMayHandle(principal, key) ?? key;

@@ -82,9 +82,11 @@ export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key
  * Serializes the requests that add or end keys of a project. Otherwise a key that is issued during a revocation
  * with `issued=true` would survive it.
  */
-export async function lockKeysOf(tx: Transaction, projectId: string): Promise<void> {
-  const name = `keys of ${projectId.toLowerCase()}`;
-  await tx`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`;
+export async function lockKeysOf(tx: Transaction, projectIds: readonly string[]): Promise<void> {
+  const names = projectIds.map((projectId) => `keys of ${projectId.toLowerCase()}`);
+  await tx`
+    select pg_advisory_xact_lock(hashtextextended(name, 0))
+    from unnest(${names}::text[]) as name`;
 }
 
 /** Reads a key to change it. What it is joined with never changes, so its own lock is enough. */

@@ -109,8 +109,7 @@ export function createUserChanges(options: {
     async remove(write, principal, address, { erase }) {
       const { tx } = write;
       // The locks of the projects come first, because a request that issues a key takes them in this order.
-      for (const projectId of await listProjectIds(tx, address.organizationId))
-        await lockKeysOf(tx, projectId);
+      await lockKeysOf(tx, await listProjectIds(tx, address.organizationId));
       const user = await lockUser(tx, address);
       if (user === undefined) return erase ? eraseDeleted(write, address) : noSuchUser();
       const occasion = await occasionOf(write, principal);
