@@ -1,14 +1,14 @@
 import { defaultPlans } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import { decideCreateEnvironment } from "../src/environments/decide-create-environment.ts";
-import { decideInitialStates } from "../src/environments/decide-initial-states.ts";
-import type { Occasion } from "../src/flags/occasion.ts";
+import type { Occasion } from "../src/access/change-context.ts";
+import { decideCreateEnvironment } from "../src/environments/environment.ts";
+import { decideInitialStates } from "../src/flags/environment-fills.ts";
 import {
   decideCreateOrganization,
   decideUpdateOrganization,
-} from "../src/organizations/decide-organization.ts";
-import type { Organization } from "../src/organizations/organization.ts";
-import { decideCreateProject } from "../src/projects/decide-create-project.ts";
+  type Organization,
+} from "../src/organizations/organization.ts";
+import { decideCreateProject } from "../src/projects/project.ts";
 
 const now = new Date("2027-01-31T09:00:00.000Z");
 const plans = defaultPlans;

@@ -1,10 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import type { HistoryEntry } from "../src/flags/decision.ts";
-import type { Flag, FlagState } from "../src/flags/flag.ts";
-import { decideRollback } from "../src/history/decide-rollback.ts";
-import { finish, follow, type Walk } from "../src/history/verification/decide-break.ts";
-import type { Break, Link } from "../src/history/verification/link.ts";
+import type { Flag, FlagState, HistoryEntry } from "../src/flags/flag.ts";
+import { decideRollback } from "../src/history/rollback.ts";
+import {
+  type Break,
+  finish,
+  follow,
+  type Link,
+  type Walk,
+} from "../src/history/verification/chain.ts";
 
 /** The pure decisions: what going back means, and where a chain is broken. */
 const now = new Date("2026-11-20T12:00:00Z");

@@ -8,8 +8,7 @@ import {
   decideRotate,
   type KeyDecision,
 } from "../src/keys/decide-key.ts";
-import type { Key } from "../src/keys/key.ts";
-import { checkMayHandle } from "../src/keys/key-permission.ts";
+import { checkMayHandle, type Key } from "../src/keys/key.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { tenancyOf } from "./tenancy-fixture.ts";
 

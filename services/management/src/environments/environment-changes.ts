@@ -1,27 +1,28 @@
 import { keyRefusals } from "@halyard/api-keys";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { attributionOf, type Occasion } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
+import { createEnvironmentFills } from "../flags/environment-fills.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
-import { noSuchProject, reachesProject } from "../projects/project-access.ts";
+import { noSuchProject, reachesProject } from "../projects/project.ts";
 import { lockProject } from "../projects/project-store.ts";
-import { decideCreateEnvironment } from "./decide-create-environment.ts";
-import type { Environment } from "./environment.ts";
-import { noSuchEnvironment } from "./environment-access.ts";
-import { environmentAudit } from "./environment-audit.ts";
-import { environmentEntry } from "./environment-entry.ts";
+import {
+  decideCreateEnvironment,
+  type Environment,
+  environmentAudit,
+  environmentEntry,
+  noSuchEnvironment,
+} from "./environment.ts";
 import {
   countEnvironments,
   findEnvironment,
   insertEnvironments,
   renameEnvironment,
 } from "./environment-store.ts";
-import { createEnvironmentFills } from "./fill-environment.ts";
 
 type EnvironmentAddress = { projectId: string; environmentId: string };
 

@@ -12,11 +12,10 @@ import type { Authenticate } from "../access/principal.ts";
 import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
-import { noSuchProject, reachesProject } from "../projects/project-access.ts";
+import { noSuchProject, reachesProject } from "../projects/project.ts";
 import { findProject } from "../projects/project-store.ts";
-import { noSuchEnvironment } from "./environment-access.ts";
+import { environmentResource, noSuchEnvironment } from "./environment.ts";
 import { createEnvironmentChanges } from "./environment-changes.ts";
-import { environmentResource } from "./environment-resource.ts";
 import { findEnvironment, listEnvironments } from "./environment-store.ts";
 
 /**

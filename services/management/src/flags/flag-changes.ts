@@ -1,14 +1,12 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import { createEnvironmentFills } from "../environments/fill-environment.ts";
-import { decideRollback, type RollbackDecision } from "../history/decide-rollback.ts";
+import type { Author, Cause, Occasion } from "../access/change-context.ts";
 import { readNewestEntries } from "../history/history-store.ts";
+import { decideRollback, type RollbackDecision } from "../history/rollback.ts";
 import type { Write } from "../outbox/write.ts";
-import { decideChange } from "./decide-change.ts";
-import { decideCreate } from "./decide-create.ts";
-import { decideDelete } from "./decide-delete.ts";
-import type { Decision } from "./decision.ts";
-import type { Flag, FlagState } from "./flag.ts";
+import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
+import { createEnvironmentFills } from "./environment-fills.ts";
+import type { Decision, Flag, FlagState } from "./flag.ts";
 import { pathOf } from "./flag-resource.ts";
 import {
   deleteFlag,
@@ -20,7 +18,6 @@ import {
   readStates,
   updateFlag,
 } from "./flag-store.ts";
-import type { Author, Cause, Occasion } from "./occasion.ts";
 import { holdEnvironments, readActor } from "./project-store.ts";
 
 /**

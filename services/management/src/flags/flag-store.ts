@@ -1,7 +1,13 @@
 import type { Json, Sql, Transaction } from "@halyard/postgres";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import type { Decision, HistoryEntry } from "./decision.ts";
-import { type Flag, type FlagEnvironment, type FlagState, initialSettings } from "./flag.ts";
+import {
+  type Decision,
+  type Flag,
+  type FlagEnvironment,
+  type FlagState,
+  type HistoryEntry,
+  initialSettings,
+} from "./flag.ts";
 
 /** Flags and their states in PostgreSQL. */
 export type FlagInEnvironment = {

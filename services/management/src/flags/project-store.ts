@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "@halyard/postgres";
+import type { Actor } from "../access/change-context.ts";
 import type { FlagEnvironment } from "./flag.ts";
-import type { Actor } from "./occasion.ts";
 
 /** What the flags need to know of the project that they are in. */
 

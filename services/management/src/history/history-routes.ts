@@ -1,12 +1,13 @@
 import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
+import { type HistoryEntry as HistoryEntryResource, inSchemaOrder } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { type App, answer, refuse, registerRoute } from "@halyard/service";
 import type { Authenticate } from "../access/principal.ts";
-import { createEnvironmentFills } from "../environments/fill-environment.ts";
+import { createEnvironmentFills } from "../flags/environment-fills.ts";
+import type { HistoryEntry } from "../flags/flag.ts";
 import { noSuchFlag } from "../flags/flag-changes.ts";
 import type { Writer } from "../outbox/write.ts";
-import { historyEntryResource } from "./history-resource.ts";
 import { findSequence, findStatePlace, listHistory } from "./history-store.ts";
 
 /** How many entries are answered when nobody says how many. */
@@ -68,4 +69,17 @@ export function registerHistoryRoutes(
       return answer.ok({ history, next_before: more ? entries.at(-1)?.id : null });
     },
   });
+}
+
+/** An entry of the history as the API shows it. */
+export function historyEntryResource(entry: HistoryEntry): HistoryEntryResource {
+  return {
+    id: entry.id,
+    enabled: entry.enabled,
+    rollout_percentage: entry.rolloutPercentage,
+    targeting_rules: inSchemaOrder(entry.targetingRules),
+    changed_at: entry.changedAt.toISOString(),
+    changed_by: entry.changedBy,
+    change_type: entry.changeType,
+  };
 }

@@ -2,11 +2,10 @@ import type { NewApiKey } from "@halyard/api-keys";
 import { type IssueKey, parseInstant } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
-import type { AuditEntry } from "../audit/audit-entry.ts";
-import type { Occasion } from "../flags/occasion.ts";
+import type { Occasion } from "../access/change-context.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
 import { entryMessage, entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
-import type { Key, KeyPlace } from "./key.ts";
-import { keyEntry } from "./key-entry.ts";
+import { type Key, type KeyPlace, keyEntry } from "./key.ts";
 
 /** The result of issuing, rotating or revoking, decided before anything is written. */
 export type KeyDecision = {

@@ -1,18 +1,18 @@
 import { keyRefusals, makeApiKey } from "@halyard/api-keys";
-import type { IssueKey } from "@halyard/contracts";
+import { type IssueKey, isDemoUser } from "@halyard/contracts";
+import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
+import { attributionOf, type Occasion } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import { noSuchEnvironment } from "../environments/environment-access.ts";
-import type { Occasion } from "../flags/occasion.ts";
+import { noSuchEnvironment } from "../environments/environment.ts";
 import type { Write } from "../outbox/write.ts";
-import { reachesProject } from "../projects/project-access.ts";
+import { reachesProject } from "../projects/project.ts";
+import type { User } from "../users/user.ts";
+import { holdUser } from "../users/user-store.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
-import { findOwner } from "./find-owner.ts";
-import type { Key, KeyAddress } from "./key.ts";
-import { checkMayHandle } from "./key-permission.ts";
+import { checkMayHandle, type Key, type KeyAddress } from "./key.ts";
 import {
   findUnrevokedKey,
   holdKeyPlace,
@@ -143,4 +143,20 @@ export async function carryOut(write: Write, decision: KeyDecision): Promise<voi
 
 export function noSuchKey(): Refusal {
   return refuse("NOT_FOUND_001", "There is no such key in this environment.");
+}
+
+/** Returns the user that a new key belongs to. */
+export async function findOwner(
+  tx: Transaction,
+  address: { organizationId: string; userId: string },
+  { allowDemoUser }: { allowDemoUser: boolean },
+): Promise<User | Refusal> {
+  const user = await holdUser(tx, address);
+  if (user === undefined)
+    return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
+  if (allowDemoUser || !isDemoUser(user)) return user;
+  return refuse(
+    "VALIDATION_001",
+    "/user_id must not be a demo user: production does not start with keys of one",
+  );
 }

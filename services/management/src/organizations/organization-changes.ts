@@ -1,15 +1,17 @@
 import type { PlanLimits } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { attributionOf, type Occasion } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
 import type { Write } from "../outbox/write.ts";
-import { projectAudit } from "../projects/project-audit.ts";
+import { projectAudit } from "../projects/project.ts";
 import { lockProjectsOf } from "../projects/project-store.ts";
-import { decideCreateOrganization, decideUpdateOrganization } from "./decide-organization.ts";
-import type { Organization } from "./organization.ts";
+import {
+  decideCreateOrganization,
+  decideUpdateOrganization,
+  type Organization,
+} from "./organization.ts";
 import {
   insertOrganization,
   lockOrganization,

@@ -1,22 +1,24 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { attributionOf, type Occasion } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
 import { insertEnvironments } from "../environments/environment-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
-import { nextVersion } from "../organizations/decide-organization.ts";
+import { nextVersion } from "../organizations/organization.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { lockOrganization, updateOrganization } from "../organizations/organization-store.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
-import { decideCreateProject, type ProjectDecision } from "./decide-create-project.ts";
-import type { Project } from "./project.ts";
-import { noSuchProject } from "./project-access.ts";
-import { projectAudit } from "./project-audit.ts";
-import { projectEntry } from "./project-entry.ts";
+import {
+  decideCreateProject,
+  noSuchProject,
+  type Project,
+  type ProjectDecision,
+  projectAudit,
+  projectEntry,
+} from "./project.ts";
 import { insertProject, lockProject, renameProject } from "./project-store.ts";
 
 type ProjectAddress = { organizationId: string; projectId: string };

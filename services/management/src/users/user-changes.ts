@@ -1,10 +1,9 @@
 import { demoUserEmail, isDemoUser } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { attributionOf, type Occasion } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
-import type { AuditEntry } from "../audit/audit-entry.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
 import { decideRevoke } from "../keys/decide-key.ts";
 import { carryOut } from "../keys/key-changes.ts";
 import { lockKeysOf, lockUnrevokedKeysOfUser } from "../keys/key-store.ts";

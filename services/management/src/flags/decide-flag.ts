@@ -1,13 +1,99 @@
 import { isDeepStrictEqual } from "node:util";
-import type { EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
-import type { AuditEntry } from "../audit/audit-entry.ts";
-import { entryOf, eventMessage } from "../outbox/outbox-message.ts";
-import type { Decision } from "./decision.ts";
-import type { Flag, FlagEnvironment, FlagState } from "./flag.ts";
-import { flagEntry } from "./flag-entry.ts";
-import { flagEvent } from "./flag-event.ts";
-import { momentAfter, type Occasion } from "./occasion.ts";
-import { auditEntry, auditedSettings, auditedState, historyEntry } from "./records.ts";
+import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
+import { momentAfter, type Occasion } from "../access/change-context.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
+import { entryMessage, entryOf, eventMessage } from "../outbox/outbox-message.ts";
+import {
+  type Decision,
+  type Flag,
+  type FlagEnvironment,
+  type FlagState,
+  initialSettings,
+} from "./flag.ts";
+import {
+  auditEntry,
+  auditedSettings,
+  auditedState,
+  flagEntry,
+  flagEvent,
+  historyEntry,
+} from "./flag-events.ts";
+
+/**
+ * A new flag. It exists in every environment of the project at once; what the request says of its
+ * state is meant for one of them. One event tells of it, whatever the number of environments.
+ */
+export function decideCreate(
+  place: {
+    organizationId: string;
+    projectId: string;
+    environments: readonly FlagEnvironment[];
+    /** The one that the request's state is for. */
+    environment: FlagEnvironment;
+  },
+  request: CreateFlag,
+  occasion: Occasion,
+): Decision & { state: FlagState } {
+  const at = occasion.now;
+  const flag: Flag = {
+    id: occasion.newId(),
+    organizationId: place.organizationId,
+    projectId: place.projectId,
+    key: request.key,
+    name: request.name,
+    description: request.description ?? "",
+    type: request.type ?? "release",
+    version: 1,
+    lastEventAt: at,
+    createdAt: at,
+    updatedAt: at,
+  };
+  const states = place.environments.map((environment) => initialState(flag, environment.id));
+  const state: FlagState = {
+    ...initialState(flag, place.environment.id),
+    enabled: request.enabled ?? initialSettings.enabled,
+    rolloutPercentage: request.rollout_percentage ?? initialSettings.rolloutPercentage,
+    targetingRules: request.targeting_rules ?? initialSettings.targetingRules,
+  };
+  const all = states.map((initial) =>
+    initial.environmentId === state.environmentId ? state : initial,
+  );
+  const event = flagEvent(
+    "flag.created",
+    { flag, environment: place.environment, state, before: null, at },
+    occasion,
+  );
+  const after = { ...auditedSettings(flag), ...auditedState(state) };
+  return {
+    flag,
+    state,
+    states: all,
+    history: all.map((each) => historyEntry(each, occasion)),
+    audit: [
+      auditEntry(
+        "created",
+        { flag, environmentId: state.environmentId, before: null, after, at },
+        occasion,
+      ),
+    ],
+    messages: [eventMessage(event), ...all.map((each) => entryOf(flagEntry(flag, each)))],
+  };
+}
+
+/** The state that a flag has in an environment before anybody has set it there. */
+export function initialState(
+  flag: Pick<Flag, "id" | "version" | "createdAt">,
+  environmentId: string,
+  at = flag.createdAt,
+): FlagState {
+  return {
+    flagId: flag.id,
+    environmentId,
+    ...initialSettings,
+    version: flag.version,
+    updatedAt: at,
+  };
+}
 
 /**
  * A change of a flag's settings, of its state in one environment, or of both. What is given but not
@@ -126,4 +212,56 @@ function audited(
     entries.push(auditEntry("state", { flag, environmentId, ...states, at }, occasion));
   }
   return entries;
+}
+
+/**
+ * The end of a flag, in every environment. One event tells of it, with the last state in the key's
+ * environment; in the snapshot a deletion with the next version takes the place of each state, so
+ * that no older value can come back. The audit log keeps what the flag was in every environment, an
+ * entry each.
+ */
+export function decideDelete(
+  current: {
+    flag: Flag;
+    state: FlagState;
+    environment: FlagEnvironment;
+    /** Those of all environments of the project. */
+    states: readonly FlagState[];
+  },
+  occasion: Occasion,
+): Decision {
+  const { state, environment } = current;
+  const at = momentAfter(current.flag.lastEventAt, occasion.now);
+  const version = current.flag.version + 1;
+  const flag: Flag = { ...current.flag, version, lastEventAt: at, updatedAt: at };
+  const event = flagEvent(
+    "flag.deleted",
+    { flag, environment, state, before: state, at },
+    occasion,
+  );
+  const deletion = { deleted: true, version, committed_at: at.toISOString() } as const;
+  return {
+    flag,
+    states: [],
+    history: [],
+    audit: current.states.map((last) => {
+      const before = { ...auditedSettings(flag), ...auditedState(last) };
+      const { environmentId } = last;
+      return auditEntry("deleted", { flag, environmentId, before, after: null, at }, occasion);
+    }),
+    messages: [
+      eventMessage(event),
+      ...current.states.map(({ environmentId }) =>
+        entryMessage(
+          {
+            kind: "flag",
+            organizationId: flag.organizationId,
+            environmentId,
+            flagId: flag.id,
+          },
+          deletion,
+        ),
+      ),
+    ],
+  };
 }

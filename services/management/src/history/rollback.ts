@@ -1,13 +1,47 @@
 import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
-import { type App, answer, isRefusal, registerRoute } from "@halyard/service";
+import { type App, answer, isRefusal, type Refusal, refuse, registerRoute } from "@halyard/service";
+import { authorOf, type Occasion } from "../access/change-context.ts";
 import type { AuthenticateKey } from "../access/principal.ts";
-import { authorOf } from "../audit/attribution.ts";
+import { decideChange } from "../flags/decide-flag.ts";
+import type { Decision, Flag, FlagEnvironment, FlagState, HistoryEntry } from "../flags/flag.ts";
 import type { FlagChanges } from "../flags/flag-changes.ts";
-import { etagOf, pathOfState } from "../flags/flag-resource.ts";
-import { checkIfMatch } from "../flags/precondition.ts";
+import { checkIfMatch, etagOf, pathOfState } from "../flags/flag-resource.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
+
+/** What follows from going back, and the entry of the history that is in effect again. */
+export type RollbackDecision = Decision & { state: FlagState; restored: HistoryEntry };
+
+/**
+ * The way back: the state that stood before the newest entry becomes the present one, as a change
+ * like any other, with an entry of its own. So going back twice leads to where one was.
+ */
+export function decideRollback(
+  current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
+  newestFirst: readonly HistoryEntry[],
+  occasion: Occasion,
+): RollbackDecision | Refusal {
+  const [, restored] = newestFirst;
+  if (restored === undefined) return nothingBefore;
+  const decision = decideChange(
+    current,
+    {
+      enabled: restored.enabled,
+      rollout_percentage: restored.rolloutPercentage,
+      targeting_rules: [...restored.targetingRules],
+    },
+    occasion,
+  );
+  // Every entry differs from the one before it, unless somebody wrote into the tables by hand.
+  if (decision === "unchanged") return nothingBefore;
+  return { ...decision, restored };
+}
+
+const nothingBefore = refuse(
+  "CONFLICT_002",
+  "There is nothing to roll back to: the state has been like this from the beginning.",
+);
 
 /** The way back to the state before the newest one, for the project's server keys. */
 export function registerRollbackRoute(
