@@ -1,6 +1,5 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { Transaction } from "@halyard/postgres";
-import { readActor } from "../flags/project-store.ts";
 import type { Principal } from "./principal.ts";
 
 /** The author, time and cause of a change. */
@@ -46,3 +45,13 @@ export async function attributionOf(tx: Transaction, principal: Principal): Prom
 }
 
 export const authorOf = (key: DirectoryKey): Author => ({ userId: key.userId, apiKeyId: key.id });
+
+/**
+ * Returns the user to whom a change is attributed. The lock makes an erasure of the e-mail address wait until the
+ * change is committed. The address is empty if the user was removed with a deleted organization.
+ */
+export async function readActor(tx: Transaction, userId: string): Promise<Actor> {
+  const [actor] = await tx<Actor[]>`
+    select id, email from users where id = ${userId} for key share`;
+  return actor ?? { id: userId, email: "" };
+}

@@ -1,20 +1,19 @@
 import { type AuditedChange, inSchemaOrder, type TargetingRule } from "@halyard/contracts";
-import type { Actor, Cause } from "../access/change-context.ts";
+import type { Actor, Attribution, Cause, Occasion } from "../access/change-context.ts";
 
 /** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
-export type AuditEntry = (
+export type AuditEntry = AuditedScope &
+  AuditedDifference &
+  Attribution & { id: string; cause: Cause; changedAt: Date };
+
+type AuditedScope =
   | { projectId: string; environmentId: string | null }
-  | { organizationId: string }
-) & {
-  id: string;
+  | { organizationId: string };
+
+type AuditedDifference = {
   action: AuditedChange["action"];
-  cause: Cause;
-  actor: Actor;
-  /** The API key used for the change; null for the operator and for scheduled changes. */
-  apiKeyId: string | null;
   before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
-  changedAt: Date;
   // The subject of the change, unless it is the project or the environment itself.
   flagId?: string;
   flagKey?: string;
@@ -22,6 +21,15 @@ export type AuditEntry = (
   webhookId?: string;
   userId?: string;
 };
+
+/** Returns the entry of a change. Without a time of its own, it has the time of its context. */
+export function auditEntry(
+  context: Occasion,
+  change: AuditedScope & AuditedDifference & { changedAt?: Date },
+): AuditEntry {
+  const { cause, actor, apiKeyId, now: changedAt } = context;
+  return { id: context.newId(), cause, actor, apiKeyId, changedAt, ...change };
+}
 
 /** An entry of a project's audit log as stored. */
 export type RecordedChange = {

@@ -110,3 +110,10 @@ export async function listChanges(
   const changes = rows.slice(0, page.limit).map(({ available: _, ...change }) => change);
   return { changes, more: (rows[0]?.available ?? 0) > changes.length };
 }
+
+/** Returns the organization of a project, also of a deleted one; null if the project never existed. */
+export async function findOrganizationOf(sql: Sql, projectId: string): Promise<string | null> {
+  const [row] = await sql<[{ id: string | null }]>`
+    select organization_of_project(${projectId}) as id`;
+  return row.id;
+}

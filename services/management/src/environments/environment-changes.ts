@@ -2,14 +2,12 @@ import { keyRefusals } from "@halyard/api-keys";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { attributionOf, type Occasion } from "../access/change-context.ts";
-import type { Principal } from "../access/principal.ts";
+import { noSuchProject, type Principal, reachesProject } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
 import { createEnvironmentFills } from "../flags/environment-fills.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
-import { noSuchProject, reachesProject } from "../projects/project.ts";
-import { lockProject } from "../projects/project-store.ts";
 import {
   decideCreateEnvironment,
   type Environment,
@@ -21,6 +19,7 @@ import {
   countEnvironments,
   findEnvironment,
   insertEnvironments,
+  lockParentProject,
   renameEnvironment,
 } from "./environment-store.ts";
 
@@ -65,7 +64,7 @@ export function createEnvironmentChanges(options: {
       if (principal.kind === "key" && principal.key.environmentOnly)
         return keyRefusals.otherEnvironment;
       // The lock lets one environment through at a time, so that the limit is exact.
-      const project = await lockProject(tx, projectId);
+      const project = await lockParentProject(tx, projectId);
       if (project === undefined) return noSuchProject();
       const [occasion, environmentCount] = await Promise.all([
         occasionOf(tx, principal),
@@ -119,7 +118,7 @@ async function lockEnvironment(
   tx: Transaction,
   address: EnvironmentAddress,
 ): Promise<{ environment: Environment; organizationId: string } | Refusal> {
-  const project = await lockProject(tx, address.projectId);
+  const project = await lockParentProject(tx, address.projectId);
   if (project === undefined) return noSuchEnvironment();
   const environment = await findEnvironment(tx, address);
   if (environment === undefined) return noSuchEnvironment();

@@ -1,7 +1,7 @@
 import type { Environment as EnvironmentResource } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Occasion } from "../access/change-context.ts";
-import type { AuditEntry } from "../audit/audit-log.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 
@@ -48,22 +48,11 @@ export function environmentEntry(
 /** The entry of the audit log about an environment itself. */
 export function environmentAudit(
   action: "environment_created" | "environment_renamed" | "environment_deleted",
-  environment: Pick<Environment, "id" | "projectId">,
-  { before, after }: Pick<AuditEntry, "before" | "after">,
+  { projectId, id: environmentId }: Pick<Environment, "id" | "projectId">,
+  names: Pick<AuditEntry, "before" | "after">,
   occasion: Occasion,
 ): AuditEntry {
-  return {
-    id: occasion.newId(),
-    projectId: environment.projectId,
-    environmentId: environment.id,
-    action,
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
-    before,
-    after,
-    changedAt: occasion.now,
-  };
+  return auditEntry(occasion, { projectId, environmentId, action, ...names });
 }
 
 /** Also the answer to who may not reach the project: to them there is nothing in it. */

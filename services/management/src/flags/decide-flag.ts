@@ -11,9 +11,9 @@ import {
   initialSettings,
 } from "./flag.ts";
 import {
-  auditEntry,
   auditedSettings,
   auditedState,
+  flagAudit,
   flagEntry,
   flagEvent,
   historyEntry,
@@ -70,11 +70,12 @@ export function decideCreate(
     states: all,
     history: all.map((each) => historyEntry(each, occasion)),
     audit: [
-      auditEntry(
-        "created",
-        { flag, environmentId: state.environmentId, before: null, after, at },
-        occasion,
-      ),
+      flagAudit(occasion, flag, {
+        environmentId: state.environmentId,
+        action: "created",
+        before: null,
+        after,
+      }),
     ],
     messages: [eventMessage(event), ...all.map((each) => entryOf(flagEntry(flag, each)))],
   };
@@ -202,14 +203,15 @@ function audited(
 ): AuditEntry[] {
   const entries: AuditEntry[] = [];
   const { flag } = after;
-  const at = flag.updatedAt;
   const settings = { before: auditedSettings(before.flag), after: auditedSettings(flag) };
   if (!isDeepStrictEqual(settings.before, settings.after))
-    entries.push(auditEntry("settings", { flag, environmentId: null, ...settings, at }, occasion));
+    entries.push(
+      flagAudit(occasion, flag, { environmentId: null, action: "settings", ...settings }),
+    );
   if (after.state !== before.state) {
     const states = { before: auditedState(before.state), after: auditedState(after.state) };
     const { environmentId } = after.state;
-    entries.push(auditEntry("state", { flag, environmentId, ...states, at }, occasion));
+    entries.push(flagAudit(occasion, flag, { environmentId, action: "state", ...states }));
   }
   return entries;
 }
@@ -247,7 +249,7 @@ export function decideDelete(
     audit: current.states.map((last) => {
       const before = { ...auditedSettings(flag), ...auditedState(last) };
       const { environmentId } = last;
-      return auditEntry("deleted", { flag, environmentId, before, after: null, at }, occasion);
+      return flagAudit(occasion, flag, { environmentId, action: "deleted", before, after: null });
     }),
     messages: [
       eventMessage(event),

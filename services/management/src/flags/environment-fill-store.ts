@@ -1,9 +1,8 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import type { Environment } from "../environments/environment.ts";
 
 /** A new environment in which some flags of the project have no stored state yet. */
 export type EnvironmentFill = {
-  environment: Pick<Environment, "id" | "projectId" | "createdAt">;
+  environment: { id: string; projectId: string; createdAt: Date };
   organizationId: string;
   /** The user that the first history entries name. */
   createdBy: string;

@@ -1,8 +1,6 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import type { Author, Cause, Occasion } from "../access/change-context.ts";
-import { readNewestEntries } from "../history/history-store.ts";
-import { decideRollback, type RollbackDecision } from "../history/rollback.ts";
+import { type Author, type Cause, type Occasion, readActor } from "../access/change-context.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
 import { createEnvironmentFills } from "./environment-fills.ts";
@@ -13,12 +11,12 @@ import {
   type FlagInEnvironment,
   type FlagPlace,
   findFlagId,
+  holdEnvironments,
   insertFlag,
   lockFlag,
   readStates,
   updateFlag,
 } from "./flag-store.ts";
-import { holdEnvironments, readActor } from "./project-store.ts";
 
 /**
  * The use cases: read and lock, decide, write what was decided. Each runs inside a write's
@@ -34,6 +32,8 @@ export type ChangeRequest = {
 
 export type FlagAndState = { flag: Flag; state: FlagState };
 
+type Either<T> = T | Promise<T>;
+
 export type FlagChanges = {
   create(
     write: Write,
@@ -46,10 +46,12 @@ export type FlagChanges = {
     request: ChangeRequest,
     settings: UpdateFlag,
   ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null }) | Refusal>;
-  rollBack(
+  /** Writes any decision about a flag. It is made under the lock of the flag, so that no other change intervenes. */
+  decide<R extends Decision | "unchanged">(
     write: Write,
-    request: Omit<ChangeRequest, "cause">,
-  ): Promise<Pick<RollbackDecision, "flag" | "state" | "restored"> | Refusal>;
+    request: ChangeRequest,
+    decide: (current: FlagInEnvironment, context: Occasion) => Either<R | Refusal>,
+  ): Promise<{ current: FlagInEnvironment; decision: R } | Refusal>;
   remove(write: Write, request: ChangeRequest): Promise<{ removed: Flag } | Refusal>;
 };
 
@@ -63,7 +65,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
 
   async function lockPermitted(
     write: Write,
-    request: Omit<ChangeRequest, "cause">,
+    request: ChangeRequest,
   ): Promise<FlagInEnvironment | Refusal> {
     const { place } = request;
     let current = await lockFlag(write.tx, place);
@@ -75,7 +77,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     return request.permit(current) ?? current;
   }
 
-  return {
+  const changes: FlagChanges = {
     async create(write, place, author, request) {
       const environments = await holdEnvironments(write.tx, place.projectId);
       const environment = environments.find(({ id }) => id === place.environmentId);
@@ -88,35 +90,34 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     },
 
     async change(write, request, settings) {
+      const changed = await changes.decide(write, request, (current, occasion) =>
+        decideChange(current, settings, occasion),
+      );
+      if (isRefusal(changed)) return changed;
+      const { current, decision } = changed;
+      if (decision === "unchanged") return current;
+      return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt };
+    },
+
+    async decide(write, request, decide) {
       const [current, occasion] = await Promise.all([
         lockPermitted(write, request),
         occasionOf(write, request.author, request.cause),
       ]);
-      if ("refused" in current) return current;
-      const decision = decideChange(current, settings, occasion);
-      if (decision === "unchanged") return current;
-      await carryOut(write, decision);
-      return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt };
-    },
-
-    async rollBack(write, request) {
-      const [current, occasion] = await Promise.all([
-        lockPermitted(write, request),
-        occasionOf(write, request.author, "rollback"),
-      ]);
-      if ("refused" in current) return current;
-      // Read under the flag's lock, so that no other change comes between what is read and written.
-      const newestFirst = await readNewestEntries(write.tx, current.state, 2);
-      const decision = decideRollback(current, newestFirst, occasion);
+      if (isRefusal(current)) return current;
+      const decision = await decide(current, occasion);
+      if (decision === "unchanged") return { current, decision };
       if (isRefusal(decision)) return decision;
-      await carryOut(write, decision);
-      return decision;
+      const updated = updateFlag(write.tx, decision);
+      write.publish(decision.messages);
+      await updated;
+      return { current, decision };
     },
 
     async remove(write, request) {
       await holdEnvironments(write.tx, request.place.projectId);
       const current = await lockPermitted(write, request);
-      if ("refused" in current) return current;
+      if (isRefusal(current)) return current;
       const occasion = await occasionOf(write, request.author, request.cause);
       const states = await readStates(write.tx, current.flag.id);
       const decision = decideDelete({ ...current, states }, occasion);
@@ -125,12 +126,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       return { removed: decision.flag };
     },
   };
-}
-
-async function carryOut(write: Write, decision: Decision): Promise<void> {
-  const updated = updateFlag(write.tx, decision);
-  write.publish(decision.messages);
-  await updated;
+  return changes;
 }
 
 /** The flag with the key can be deleted before its id is read; then the refusal has no `Location`. */

@@ -6,7 +6,7 @@ import {
   type TargetingRule,
 } from "@halyard/contracts";
 import type { Occasion } from "../access/change-context.ts";
-import type { AuditEntry } from "../audit/audit-log.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Flag, FlagEnvironment, FlagState, HistoryEntry } from "./flag.ts";
 
@@ -87,7 +87,7 @@ export function flagEntry(
   };
 }
 
-/** The entries that a change leaves in the history of its state and in the project's audit log. */
+/** The entry that a change leaves in the history of its state. */
 export function historyEntry(
   state: FlagState,
   occasion: Pick<Occasion, "cause" | "newId"> & { actor: { id: string } },
@@ -105,31 +105,14 @@ export function historyEntry(
   };
 }
 
-export function auditEntry(
-  action: "created" | "settings" | "state" | "deleted",
-  about: {
-    flag: Flag;
-    environmentId: string | null;
-    before: Record<string, unknown> | null;
-    after: Record<string, unknown> | null;
-    at: Date;
-  },
+/** The entry that a change leaves in the project's audit log. */
+export function flagAudit(
   occasion: Occasion,
+  flag: Flag,
+  change: Pick<AuditEntry, "action" | "before" | "after"> & { environmentId: string | null },
 ): AuditEntry {
-  return {
-    id: occasion.newId(),
-    projectId: about.flag.projectId,
-    environmentId: about.environmentId,
-    flagId: about.flag.id,
-    flagKey: about.flag.key,
-    action,
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
-    before: about.before,
-    after: about.after,
-    changedAt: about.at,
-  };
+  const { id: flagId, key: flagKey, projectId, updatedAt: changedAt } = flag;
+  return auditEntry(occasion, { projectId, flagId, flagKey, changedAt, ...change });
 }
 
 /** A flag's settings, and its state where it has one, as the audit log shows them. */

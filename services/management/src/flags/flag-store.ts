@@ -168,6 +168,20 @@ export async function listFlags(
   return { flags, more: (rows[0]?.available ?? 0) > flags.length };
 }
 
+/**
+ * Returns the environments of a project, which stay as they are until the transaction ends: environments are added and
+ * deleted under a lock that conflicts with this one. A project that was deleted meanwhile has none.
+ */
+export async function holdEnvironments(
+  tx: Transaction,
+  projectId: string,
+): Promise<FlagEnvironment[]> {
+  const held = await tx`select from projects where id = ${projectId} for key share`;
+  if (held.count === 0) return [];
+  return tx<FlagEnvironment[]>`
+    select id, name from environments where project_id = ${projectId} order by id`;
+}
+
 export async function findFlagId(
   tx: Transaction,
   { projectId, key }: { projectId: string; key: string },

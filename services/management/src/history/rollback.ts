@@ -9,6 +9,7 @@ import type { FlagChanges } from "../flags/flag-changes.ts";
 import { checkIfMatch, etagOf, pathOfState } from "../flags/flag-resource.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
+import { readNewestEntries } from "./history-store.ts";
 
 /** What follows from going back, and the entry of the history that is in effect again. */
 export type RollbackDecision = Decision & { state: FlagState; restored: HistoryEntry };
@@ -62,15 +63,23 @@ export function registerRollbackRoute(
         answerOnce(write, contract.rollBack, input, principal, async () => {
           const { params, request } = input;
           const { key } = principal;
-          const rolledBack = await changes.rollBack(write, {
-            place: { ...key, flagId: params.flagId, environmentId: params.envId },
-            author: authorOf(key),
-            permit: ({ state }) =>
-              checkKeyEnvironment(key, state.environmentId) ??
-              checkIfMatch(request.ifMatch, state, pathOfState(state)),
-          });
+          const rolledBack = await changes.decide(
+            write,
+            {
+              place: { ...key, flagId: params.flagId, environmentId: params.envId },
+              author: authorOf(key),
+              cause: "rollback",
+              permit: ({ state }) =>
+                checkKeyEnvironment(key, state.environmentId) ??
+                checkIfMatch(request.ifMatch, state, pathOfState(state)),
+            },
+            async (current, occasion) => {
+              const newestFirst = await readNewestEntries(write.tx, current.state, 2);
+              return decideRollback(current, newestFirst, occasion);
+            },
+          );
           if (isRefusal(rolledBack)) return rolledBack;
-          const { state, restored } = rolledBack;
+          const { state, restored } = rolledBack.decision;
           const rolledBackTo = restored.changedAt.toISOString();
           return answer.ok(
             {

@@ -3,7 +3,7 @@ import { type IssueKey, parseInstant } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
 import type { Occasion } from "../access/change-context.ts";
-import type { AuditEntry } from "../audit/audit-log.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryMessage, entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 import { type Key, type KeyPlace, keyEntry } from "./key.ts";
 
@@ -168,19 +168,14 @@ function keyAudit(
   after: Key,
   occasion: Occasion,
 ): AuditEntry {
-  return {
-    id: occasion.newId(),
+  return auditEntry(occasion, {
     projectId: after.projectId,
     environmentId: after.environmentId,
     keyId: after.id,
     action,
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
     before: before && auditedKey(before),
     after: auditedKey(after),
-    changedAt: occasion.now,
-  };
+  });
 }
 
 /** What became of the old key, and which one took its place. */

@@ -4,18 +4,16 @@ import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
 import { attributionOf, type Occasion } from "../access/change-context.ts";
-import type { Principal } from "../access/principal.ts";
+import { type Principal, reachesProject } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { noSuchEnvironment } from "../environments/environment.ts";
 import type { Write } from "../outbox/write.ts";
-import { reachesProject } from "../projects/project.ts";
-import type { User } from "../users/user.ts";
-import { holdUser } from "../users/user-store.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
 import { checkMayHandle, type Key, type KeyAddress } from "./key.ts";
 import {
   findUnrevokedKey,
   holdKeyPlace,
+  holdOwner,
   insertKey,
   lockIssuedKeys,
   lockKey,
@@ -150,8 +148,8 @@ export async function findOwner(
   tx: Transaction,
   address: { organizationId: string; userId: string },
   { allowDemoUser }: { allowDemoUser: boolean },
-): Promise<User | Refusal> {
-  const user = await holdUser(tx, address);
+): Promise<{ id: string } | Refusal> {
+  const user = await holdOwner(tx, address);
   if (user === undefined)
     return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
   if (allowDemoUser || !isDemoUser(user)) return user;

@@ -8,11 +8,10 @@ import {
   type Refusal,
   registerRoute,
 } from "@halyard/service";
-import type { Authenticate } from "../access/principal.ts";
+import { type Authenticate, reachesProject } from "../access/principal.ts";
 import { noSuchEnvironment } from "../environments/environment.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
-import { reachesProject } from "../projects/project.ts";
 import { checkMayRead, issuedKeyResource, keyResource } from "./key.ts";
 import { createKeyChanges, type IssuedKey, noSuchKey } from "./key-changes.ts";
 import { findKey, findKeyPlace, listKeys } from "./key-store.ts";

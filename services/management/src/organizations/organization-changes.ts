@@ -2,11 +2,10 @@ import type { PlanLimits } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { attributionOf, type Occasion } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
+import { auditEntry } from "../audit/audit-log.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
 import type { Write } from "../outbox/write.ts";
-import { projectAudit } from "../projects/project.ts";
-import { lockProjectsOf } from "../projects/project-store.ts";
 import {
   decideCreateOrganization,
   decideUpdateOrganization,
@@ -15,6 +14,7 @@ import {
 import {
   insertOrganization,
   lockOrganization,
+  lockProjectsOf,
   lockToDelete,
   updateOrganization,
 } from "./organization-store.ts";
@@ -74,8 +74,13 @@ export function createOrganizationChanges(options: {
       await insertAuditEntries(
         tx,
         projects.map((project) => {
-          const names = { before: { name: project.name }, after: null };
-          return projectAudit("project_deleted", project, names, occasion);
+          return auditEntry(occasion, {
+            projectId: project.id,
+            environmentId: null,
+            action: "project_deleted",
+            before: { name: project.name },
+            after: null,
+          });
         }),
       );
       publish(await markDeleted(tx, organization.id, occasion.now));

@@ -2,7 +2,7 @@ import type { PlanLimits } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { attributionOf, type Occasion } from "../access/change-context.ts";
-import type { Principal } from "../access/principal.ts";
+import { noSuchProject, type Principal } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
 import { insertEnvironments } from "../environments/environment-store.ts";
@@ -13,7 +13,6 @@ import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
 import {
   decideCreateProject,
-  noSuchProject,
   type Project,
   type ProjectDecision,
   projectAudit,

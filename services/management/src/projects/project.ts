@@ -1,8 +1,7 @@
 import { type PlanLimits, raisedByPlan } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Occasion } from "../access/change-context.ts";
-import type { Principal } from "../access/principal.ts";
-import type { AuditEntry } from "../audit/audit-log.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import {
   type Environment,
   environmentCreated,
@@ -42,34 +41,11 @@ export function projectEntry(project: Omit<Project, "createdAt">): AddressedEntr
 /** The entry of the audit log about a project itself. */
 export function projectAudit(
   action: "project_created" | "project_renamed" | "project_deleted",
-  project: { id: string },
-  { before, after }: Pick<AuditEntry, "before" | "after">,
+  { id: projectId }: { id: string },
+  names: Pick<AuditEntry, "before" | "after">,
   occasion: Occasion,
 ): AuditEntry {
-  return {
-    id: occasion.newId(),
-    projectId: project.id,
-    environmentId: null,
-    action,
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
-    before,
-    after,
-    changedAt: occasion.now,
-  };
-}
-
-/**
- * The operator reaches every project, a key its own; to others a project does not exist. Asked before
- * anything is read or locked. The id is as it came: a UUID may be written in either case.
- */
-export function reachesProject(principal: Principal, projectId: string): boolean {
-  return principal.kind === "operator" || principal.key.projectId === projectId.toLowerCase();
-}
-
-export function noSuchProject(): Refusal {
-  return refuse("NOT_FOUND_001", "There is no such project.");
+  return auditEntry(occasion, { projectId, environmentId: null, action, ...names });
 }
 
 /** What follows from a new project, decided before anything is written. */

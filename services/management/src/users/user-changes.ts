@@ -2,7 +2,7 @@ import { demoUserEmail, isDemoUser } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { attributionOf, type Occasion } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import type { AuditEntry } from "../audit/audit-log.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { decideRevoke } from "../keys/decide-key.ts";
 import { carryOut } from "../keys/key-changes.ts";
@@ -147,18 +147,13 @@ function userAudit(
   occasion: Occasion,
 ): AuditEntry {
   const { id, organizationId } = after ?? before;
-  return {
-    id: occasion.newId(),
+  return auditEntry(occasion, {
     organizationId,
     userId: id,
     action,
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
     before: before && auditedUser(before),
     after: after && auditedUser(after),
-    changedAt: occasion.now,
-  };
+  });
 }
 
 /** A user in the audit log. */
