@@ -36,7 +36,7 @@ const state: FlagState = {
 };
 const environment = { id: "production", name: "production" };
 let ids = 0;
-const occasion = {
+const context = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
   cause: "rollback",
@@ -69,7 +69,7 @@ describe("going back", () => {
     ],
   ])("brings back %s, with the events for it", (_what, settings, events) => {
     const restored = entry(settings);
-    const decision = decideRollback({ flag, state, environment }, [entry(), restored], occasion);
+    const decision = decideRollback({ flag, state, environment }, [entry(), restored], context);
     expect(decision).toMatchObject({
       restored,
       state: { ...state, ...settings, version: 8, updatedAt: now },
@@ -87,7 +87,7 @@ describe("going back", () => {
     ["there is none", []],
     ["the entry before says the same", [entry(), entry()]],
   ])("is refused when %s", (_what, newestFirst) => {
-    expect(decideRollback({ flag, state, environment }, newestFirst, occasion)).toMatchObject({
+    expect(decideRollback({ flag, state, environment }, newestFirst, context)).toMatchObject({
       refused: "CONFLICT_002",
     });
   });

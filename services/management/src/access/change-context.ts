@@ -3,7 +3,7 @@ import type { Transaction } from "@halyard/postgres";
 import type { Principal } from "./principal.ts";
 
 /** The author, time and cause of a change. */
-export type Occasion = Attribution & {
+export type ChangeContext = Attribution & {
   cause: Cause;
   now: Date;
   /** A new UUID of version 7. */

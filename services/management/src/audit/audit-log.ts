@@ -1,5 +1,5 @@
 import { type AuditedChange, inSchemaOrder, type TargetingRule } from "@halyard/contracts";
-import type { Actor, Attribution, Cause, Occasion } from "../access/change-context.ts";
+import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
 
 /** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
 export type AuditEntry = AuditedScope &
@@ -24,7 +24,7 @@ type AuditedDifference = {
 
 /** Returns the entry of a change. Without a time of its own, it has the time of its context. */
 export function auditEntry(
-  context: Occasion,
+  context: ChangeContext,
   change: AuditedScope & AuditedDifference & { changedAt?: Date },
 ): AuditEntry {
   const { cause, actor, apiKeyId, now: changedAt } = context;

@@ -1,6 +1,6 @@
 import type { Environment as EnvironmentResource } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
-import type { Occasion } from "../access/change-context.ts";
+import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
@@ -50,9 +50,9 @@ export function environmentAudit(
   action: "environment_created" | "environment_renamed" | "environment_deleted",
   { projectId, id: environmentId }: Pick<Environment, "id" | "projectId">,
   names: Pick<AuditEntry, "before" | "after">,
-  occasion: Occasion,
+  context: ChangeContext,
 ): AuditEntry {
-  return auditEntry(occasion, { projectId, environmentId, action, ...names });
+  return auditEntry(context, { projectId, environmentId, action, ...names });
 }
 
 /** Also the answer to who may not reach the project: to them there is nothing in it. */
@@ -74,7 +74,7 @@ export const mostEnvironments = 50;
 export function decideCreateEnvironment(
   current: { project: { id: string; organizationId: string }; environmentCount: number },
   request: { name: string },
-  occasion: Occasion,
+  context: ChangeContext,
 ): EnvironmentDecision | Refusal {
   const { project, environmentCount } = current;
   if (environmentCount >= mostEnvironments)
@@ -82,22 +82,26 @@ export function decideCreateEnvironment(
       "CONFLICT_001",
       `The project has ${environmentCount} environments. The maximum is ${mostEnvironments}.`,
     );
-  const environment = newEnvironment(project.id, request.name, occasion);
+  const environment = newEnvironment(project.id, request.name, context);
   return {
     environment,
-    audit: [environmentCreated(environment, occasion)],
+    audit: [environmentCreated(environment, context)],
     messages: [
       entryOf(environmentEntry({ ...environment, organizationId: project.organizationId })),
     ],
   };
 }
 
-export function newEnvironment(projectId: string, name: string, occasion: Occasion): Environment {
-  const { now } = occasion;
-  return { id: occasion.newId(), projectId, name, version: 1, createdAt: now, updatedAt: now };
+export function newEnvironment(
+  projectId: string,
+  name: string,
+  context: ChangeContext,
+): Environment {
+  const { now } = context;
+  return { id: context.newId(), projectId, name, version: 1, createdAt: now, updatedAt: now };
 }
 
-export function environmentCreated(environment: Environment, occasion: Occasion): AuditEntry {
+export function environmentCreated(environment: Environment, context: ChangeContext): AuditEntry {
   const names = { before: null, after: { name: environment.name } };
-  return environmentAudit("environment_created", environment, names, occasion);
+  return environmentAudit("environment_created", environment, names, context);
 }

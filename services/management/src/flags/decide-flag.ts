@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
-import { momentAfter, type Occasion } from "../access/change-context.ts";
+import { type ChangeContext, momentAfter } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import { entryMessage, entryOf, eventMessage } from "../outbox/outbox-message.ts";
 import {
@@ -32,11 +32,11 @@ export function decideCreate(
     environment: FlagEnvironment;
   },
   request: CreateFlag,
-  occasion: Occasion,
+  context: ChangeContext,
 ): Decision & { state: FlagState } {
-  const at = occasion.now;
+  const at = context.now;
   const flag: Flag = {
-    id: occasion.newId(),
+    id: context.newId(),
     organizationId: place.organizationId,
     projectId: place.projectId,
     key: request.key,
@@ -61,16 +61,16 @@ export function decideCreate(
   const event = flagEvent(
     "flag.created",
     { flag, environment: place.environment, state, before: null, at },
-    occasion,
+    context,
   );
   const after = { ...auditedSettings(flag), ...auditedState(state) };
   return {
     flag,
     state,
     states: all,
-    history: all.map((each) => historyEntry(each, occasion)),
+    history: all.map((each) => historyEntry(each, context)),
     audit: [
-      flagAudit(occasion, flag, {
+      flagAudit(context, flag, {
         environmentId: state.environmentId,
         action: "created",
         before: null,
@@ -106,14 +106,14 @@ export function initialState(
 export function decideChange(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
   request: UpdateFlag,
-  occasion: Occasion,
+  context: ChangeContext,
 ): (Decision & { state: FlagState }) | "unchanged" {
   const settings = changedSettings(current.flag, request);
   const stateSettings = changedState(current.state, request);
   const names = eventNames(settings, stateSettings);
   if (names.length === 0) return "unchanged";
 
-  const at = momentAfter(current.flag.lastEventAt, occasion.now);
+  const at = momentAfter(current.flag.lastEventAt, context.now);
   const lastEventAt = new Date(at.getTime() + names.length - 1);
   const version = current.flag.version + 1;
   const flag: Flag = { ...current.flag, ...settings, version, lastEventAt, updatedAt: at };
@@ -133,15 +133,15 @@ export function decideChange(
         ...(name === "flag.updated" ? { changes: changesOf(current.flag, settings) } : {}),
         at: new Date(at.getTime() + index),
       },
-      occasion,
+      context,
     ),
   );
   return {
     flag,
     state,
     states: stateChanged ? [state] : [],
-    history: stateChanged ? [historyEntry(state, occasion)] : [],
-    audit: audited(current, { flag, state }, occasion),
+    history: stateChanged ? [historyEntry(state, context)] : [],
+    audit: audited(current, { flag, state }, context),
     messages: [
       ...events.map(eventMessage),
       ...(stateChanged ? [entryOf(flagEntry(flag, state))] : []),
@@ -199,19 +199,19 @@ function changesOf(flag: Flag, settings: Settings): NonNullable<FlagEvent["chang
 function audited(
   before: { flag: Flag; state: FlagState },
   after: { flag: Flag; state: FlagState },
-  occasion: Occasion,
+  context: ChangeContext,
 ): AuditEntry[] {
   const entries: AuditEntry[] = [];
   const { flag } = after;
   const settings = { before: auditedSettings(before.flag), after: auditedSettings(flag) };
   if (!isDeepStrictEqual(settings.before, settings.after))
     entries.push(
-      flagAudit(occasion, flag, { environmentId: null, action: "settings", ...settings }),
+      flagAudit(context, flag, { environmentId: null, action: "settings", ...settings }),
     );
   if (after.state !== before.state) {
     const states = { before: auditedState(before.state), after: auditedState(after.state) };
     const { environmentId } = after.state;
-    entries.push(flagAudit(occasion, flag, { environmentId, action: "state", ...states }));
+    entries.push(flagAudit(context, flag, { environmentId, action: "state", ...states }));
   }
   return entries;
 }
@@ -230,17 +230,13 @@ export function decideDelete(
     /** Those of all environments of the project. */
     states: readonly FlagState[];
   },
-  occasion: Occasion,
+  context: ChangeContext,
 ): Decision {
   const { state, environment } = current;
-  const at = momentAfter(current.flag.lastEventAt, occasion.now);
+  const at = momentAfter(current.flag.lastEventAt, context.now);
   const version = current.flag.version + 1;
   const flag: Flag = { ...current.flag, version, lastEventAt: at, updatedAt: at };
-  const event = flagEvent(
-    "flag.deleted",
-    { flag, environment, state, before: state, at },
-    occasion,
-  );
+  const event = flagEvent("flag.deleted", { flag, environment, state, before: state, at }, context);
   const deletion = { deleted: true, version, committed_at: at.toISOString() } as const;
   return {
     flag,
@@ -249,7 +245,7 @@ export function decideDelete(
     audit: current.states.map((last) => {
       const before = { ...auditedSettings(flag), ...auditedState(last) };
       const { environmentId } = last;
-      return flagAudit(occasion, flag, { environmentId, action: "deleted", before, after: null });
+      return flagAudit(context, flag, { environmentId, action: "deleted", before, after: null });
     }),
     messages: [
       eventMessage(event),

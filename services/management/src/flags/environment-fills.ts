@@ -115,14 +115,14 @@ export function decideInitialStates(
   circumstances: { now: Date; newId: () => string },
 ): InitialStates {
   const { now, newId } = circumstances;
-  const occasion = { actor: { id: fill.createdBy }, cause: "manual", newId } as const;
+  const context = { actor: { id: fill.createdBy }, cause: "manual", newId } as const;
   const added = flags.map((flag) => ({
     flag,
     state: initialState(flag, fill.environment.id, fill.environment.createdAt),
   }));
   return {
     states: added.map(({ state }) => state),
-    history: added.map(({ state }) => historyEntry(state, occasion)),
+    history: added.map(({ state }) => historyEntry(state, context)),
     messages: added.map(({ flag, state }) =>
       entryOf(flagEntry(flag, { ...state, updatedAt: now })),
     ),

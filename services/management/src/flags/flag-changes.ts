@@ -1,6 +1,11 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import { type Author, type Cause, type Occasion, readActor } from "../access/change-context.ts";
+import {
+  type Author,
+  type Cause,
+  type ChangeContext,
+  readActor,
+} from "../access/change-context.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
 import { createEnvironmentFills } from "./environment-fills.ts";
@@ -50,7 +55,7 @@ export type FlagChanges = {
   decide<R extends Decision | "unchanged">(
     write: Write,
     request: ChangeRequest,
-    decide: (current: FlagInEnvironment, context: Occasion) => Either<R | Refusal>,
+    decide: (current: FlagInEnvironment, context: ChangeContext) => Either<R | Refusal>,
   ): Promise<{ current: FlagInEnvironment; decision: R } | Refusal>;
   remove(write: Write, request: ChangeRequest): Promise<{ removed: Flag } | Refusal>;
 };
@@ -58,7 +63,7 @@ export type FlagChanges = {
 export function createFlagChanges(options: { now: () => Date; newId: () => string }): FlagChanges {
   const fills = createEnvironmentFills(options);
 
-  async function occasionOf(write: Write, author: Author, cause: Cause): Promise<Occasion> {
+  async function contextOf(write: Write, author: Author, cause: Cause): Promise<ChangeContext> {
     const actor = await readActor(write.tx, author.userId);
     return { actor, apiKeyId: author.apiKeyId, cause, now: options.now(), newId: options.newId };
   }
@@ -82,16 +87,16 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       const environments = await holdEnvironments(write.tx, place.projectId);
       const environment = environments.find(({ id }) => id === place.environmentId);
       if (environment === undefined) return noSuchFlag();
-      const occasion = await occasionOf(write, author, "manual");
-      const decision = decideCreate({ ...place, environments, environment }, request, occasion);
+      const context = await contextOf(write, author, "manual");
+      const decision = decideCreate({ ...place, environments, environment }, request, context);
       if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
       write.publish(decision.messages);
       return decision;
     },
 
     async change(write, request, settings) {
-      const changed = await changes.decide(write, request, (current, occasion) =>
-        decideChange(current, settings, occasion),
+      const changed = await changes.decide(write, request, (current, context) =>
+        decideChange(current, settings, context),
       );
       if (isRefusal(changed)) return changed;
       const { current, decision } = changed;
@@ -100,12 +105,12 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     },
 
     async decide(write, request, decide) {
-      const [current, occasion] = await Promise.all([
+      const [current, context] = await Promise.all([
         lockPermitted(write, request),
-        occasionOf(write, request.author, request.cause),
+        contextOf(write, request.author, request.cause),
       ]);
       if (isRefusal(current)) return current;
-      const decision = await decide(current, occasion);
+      const decision = await decide(current, context);
       if (decision === "unchanged") return { current, decision };
       if (isRefusal(decision)) return decision;
       const updated = updateFlag(write.tx, decision);
@@ -118,9 +123,9 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       await holdEnvironments(write.tx, request.place.projectId);
       const current = await lockPermitted(write, request);
       if (isRefusal(current)) return current;
-      const occasion = await occasionOf(write, request.author, request.cause);
+      const context = await contextOf(write, request.author, request.cause);
       const states = await readStates(write.tx, current.flag.id);
-      const decision = decideDelete({ ...current, states }, occasion);
+      const decision = decideDelete({ ...current, states }, context);
       await deleteFlag(write.tx, decision);
       write.publish(decision.messages);
       return { removed: decision.flag };

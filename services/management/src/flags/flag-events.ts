@@ -5,7 +5,7 @@ import {
   type StateInEvent,
   type TargetingRule,
 } from "@halyard/contracts";
-import type { Occasion } from "../access/change-context.ts";
+import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Flag, FlagEnvironment, FlagState, HistoryEntry } from "./flag.ts";
@@ -21,11 +21,11 @@ export function flagEvent(
     changes?: FlagEvent["changes"];
     at: Date;
   },
-  occasion: Occasion,
+  context: ChangeContext,
 ): FlagEvent {
   const { flag, environment } = about;
   return {
-    id: occasion.newId(),
+    id: context.newId(),
     event,
     timestamp: about.at.toISOString(),
     version: flag.version,
@@ -42,8 +42,8 @@ export function flagEvent(
     state: stateInEvent(about.state),
     state_before: about.before === null ? null : stateInEvent(about.before),
     ...(about.changes === undefined ? {} : { changes: about.changes }),
-    triggered_by: { id: occasion.actor.id, email: occasion.actor.email },
-    cause: occasion.cause,
+    triggered_by: { id: context.actor.id, email: context.actor.email },
+    cause: context.cause,
   };
 }
 
@@ -90,29 +90,29 @@ export function flagEntry(
 /** The entry that a change leaves in the history of its state. */
 export function historyEntry(
   state: FlagState,
-  occasion: Pick<Occasion, "cause" | "newId"> & { actor: { id: string } },
+  context: Pick<ChangeContext, "cause" | "newId"> & { actor: { id: string } },
 ): HistoryEntry {
   return {
-    id: occasion.newId(),
+    id: context.newId(),
     flagId: state.flagId,
     environmentId: state.environmentId,
     enabled: state.enabled,
     rolloutPercentage: state.rolloutPercentage,
     targetingRules: state.targetingRules,
-    changeType: occasion.cause,
-    changedBy: occasion.actor.id,
+    changeType: context.cause,
+    changedBy: context.actor.id,
     changedAt: state.updatedAt,
   };
 }
 
 /** The entry that a change leaves in the project's audit log. */
 export function flagAudit(
-  occasion: Occasion,
+  context: ChangeContext,
   flag: Flag,
   change: Pick<AuditEntry, "action" | "before" | "after"> & { environmentId: string | null },
 ): AuditEntry {
   const { id: flagId, key: flagKey, projectId, updatedAt: changedAt } = flag;
-  return auditEntry(occasion, { projectId, flagId, flagKey, changedAt, ...change });
+  return auditEntry(context, { projectId, flagId, flagKey, changedAt, ...change });
 }
 
 /** A flag's settings, and its state where it has one, as the audit log shows them. */

@@ -1,7 +1,7 @@
 import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { type App, answer, isRefusal, type Refusal, refuse, registerRoute } from "@halyard/service";
-import { authorOf, type Occasion } from "../access/change-context.ts";
+import { authorOf, type ChangeContext } from "../access/change-context.ts";
 import type { AuthenticateKey } from "../access/principal.ts";
 import { decideChange } from "../flags/decide-flag.ts";
 import type { Decision, Flag, FlagEnvironment, FlagState, HistoryEntry } from "../flags/flag.ts";
@@ -21,7 +21,7 @@ export type RollbackDecision = Decision & { state: FlagState; restored: HistoryE
 export function decideRollback(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
   newestFirst: readonly HistoryEntry[],
-  occasion: Occasion,
+  context: ChangeContext,
 ): RollbackDecision | Refusal {
   const [, restored] = newestFirst;
   if (restored === undefined) return nothingBefore;
@@ -32,7 +32,7 @@ export function decideRollback(
       rollout_percentage: restored.rolloutPercentage,
       targeting_rules: [...restored.targetingRules],
     },
-    occasion,
+    context,
   );
   // Every entry differs from the one before it, unless somebody wrote into the tables by hand.
   if (decision === "unchanged") return nothingBefore;
@@ -73,9 +73,9 @@ export function registerRollbackRoute(
                 checkKeyEnvironment(key, state.environmentId) ??
                 checkIfMatch(request.ifMatch, state, pathOfState(state)),
             },
-            async (current, occasion) => {
+            async (current, context) => {
               const newestFirst = await readNewestEntries(write.tx, current.state, 2);
-              return decideRollback(current, newestFirst, occasion);
+              return decideRollback(current, newestFirst, context);
             },
           );
           if (isRefusal(rolledBack)) return rolledBack;

@@ -32,15 +32,15 @@ export function countDemoKeys(sql: Sql): Promise<number> {
  */
 export async function revokeDemoKeys(
   write: Write,
-  context: { now: Date; newId: () => string },
+  clock: { now: Date; newId: () => string },
 ): Promise<readonly Key[]> {
   // The locks of the projects come first, because a request that issues a key takes them in this order.
   const projects = await readProjectsOfUser(write.tx, demoUserEmail);
   await lockKeysOf(write.tx, projects);
   const keys = await lockWorkingKeysOfUser(write.tx, demoUserEmail);
   if (keys.length === 0) return keys;
-  const occasion = { ...context, actor: operatorActor, apiKeyId: null, cause: "manual" } as const;
-  await carryOut(write, decideRevoke(keys, occasion));
+  const context = { ...clock, actor: operatorActor, apiKeyId: null, cause: "manual" } as const;
+  await carryOut(write, decideRevoke(keys, context));
   return keys;
 }
 

@@ -3,7 +3,7 @@ import { type IssueKey, isDemoUser } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
-import { attributionOf, type Occasion } from "../access/change-context.ts";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
 import { type Principal, reachesProject } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { noSuchEnvironment } from "../environments/environment.ts";
@@ -52,7 +52,7 @@ export function createKeyChanges(options: {
   randomBytes: (size: number) => Buffer;
   allowDemoUser: boolean;
 }): KeyChanges {
-  async function occasionOf(write: Write, principal: Principal): Promise<Occasion> {
+  async function contextOf(write: Write, principal: Principal): Promise<ChangeContext> {
     const attribution = await attributionOf(write.tx, principal);
     return { ...attribution, cause: "manual", now: options.now(), newId: options.newId };
   }
@@ -85,8 +85,8 @@ export function createKeyChanges(options: {
       const issuer = await issuerOf(write, principal);
       if (issuer !== null && isRefusal(issuer)) return issuer;
       const material = makeApiKey(request.kind, options.randomBytes);
-      const occasion = { ...(await occasionOf(write, principal)), issuer };
-      const decision = decideIssue(place, { ...request, user_id: owner.id }, material, occasion);
+      const context = { ...(await contextOf(write, principal)), issuer };
+      const decision = decideIssue(place, { ...request, user_id: owner.id }, material, context);
       if (isRefusal(decision)) return decision;
       await carryOut(write, decision);
       return { key: decision.issued, text: material.key };
@@ -98,8 +98,8 @@ export function createKeyChanges(options: {
       const issuer = await issuerOf(write, principal);
       if (issuer !== null && isRefusal(issuer)) return issuer;
       const material = makeApiKey(old.kind, options.randomBytes);
-      const occasion = { ...(await occasionOf(write, principal)), issuer };
-      const decision = decideRotate(old, overlapSeconds, material, occasion);
+      const context = { ...(await contextOf(write, principal)), issuer };
+      const decision = decideRotate(old, overlapSeconds, material, context);
       if (isRefusal(decision)) return decision;
       await carryOut(write, decision);
       return { key: decision.issued, text: material.key };
@@ -109,7 +109,7 @@ export function createKeyChanges(options: {
       const key = await lockPermitted(write, principal, address);
       if (isRefusal(key)) return key;
       const issued = withIssued ? await lockIssuedKeys(write.tx, key.id) : [];
-      const decision = decideRevoke([key, ...issued], await occasionOf(write, principal));
+      const decision = decideRevoke([key, ...issued], await contextOf(write, principal));
       if (decision.changed.length > 0) await carryOut(write, decision);
       return key;
     },

@@ -1,6 +1,6 @@
 import type { PlanLimits } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import { attributionOf, type Occasion } from "../access/change-context.ts";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
 import { auditEntry } from "../audit/audit-log.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
@@ -63,7 +63,7 @@ export function createOrganizationChanges(options: {
     async remove({ tx, publish }, principal, organizationId) {
       const organization = await lockToDelete(tx, organizationId);
       if (organization === undefined) return noSuchOrganization();
-      const occasion: Occasion = {
+      const context: ChangeContext = {
         ...(await attributionOf(tx, principal)),
         cause: "manual",
         now: now(),
@@ -74,7 +74,7 @@ export function createOrganizationChanges(options: {
       await insertAuditEntries(
         tx,
         projects.map((project) => {
-          return auditEntry(occasion, {
+          return auditEntry(context, {
             projectId: project.id,
             environmentId: null,
             action: "project_deleted",
@@ -83,7 +83,7 @@ export function createOrganizationChanges(options: {
           });
         }),
       );
-      publish(await markDeleted(tx, organization.id, occasion.now));
+      publish(await markDeleted(tx, organization.id, context.now));
       return organization;
     },
   };

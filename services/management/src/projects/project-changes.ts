@@ -1,7 +1,7 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import { attributionOf, type Occasion } from "../access/change-context.ts";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
 import { noSuchProject, type Principal } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
@@ -46,7 +46,7 @@ export function createProjectChanges(options: {
 }): ProjectChanges {
   const { plans, now, newId } = options;
 
-  async function occasionOf(tx: Transaction, principal: Principal): Promise<Occasion> {
+  async function contextOf(tx: Transaction, principal: Principal): Promise<ChangeContext> {
     return { ...(await attributionOf(tx, principal)), cause: "manual", now: now(), newId };
   }
 
@@ -55,8 +55,8 @@ export function createProjectChanges(options: {
       // The organization's lock lets one project through at a time, so that the limit is exact.
       const current = await lockOrganization(tx, organizationId);
       if (current === undefined) return noSuchOrganization();
-      const occasion = await occasionOf(tx, principal);
-      const decision = decideCreateProject(current, request, { plans, occasion });
+      const context = await contextOf(tx, principal);
+      const decision = decideCreateProject(current, request, { plans, context });
       if (isRefusal(decision)) return decision;
       if (!(await insertProject(tx, decision.project))) return nameTaken(request.name);
       await Promise.all([
@@ -73,12 +73,12 @@ export function createProjectChanges(options: {
       const project = await lockProject(tx, projectId);
       if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject();
       if (name === undefined || name === project.name) return project;
-      const occasion = await occasionOf(tx, principal);
+      const context = await contextOf(tx, principal);
       const version = project.version + 1;
-      const renamed = { ...project, name, version, updatedAt: occasion.now };
+      const renamed = { ...project, name, version, updatedAt: context.now };
       if (!(await renameProject(tx, renamed))) return nameTaken(name);
       const names = { before: { name: project.name }, after: { name } };
-      await insertAuditEntries(tx, [projectAudit("project_renamed", project, names, occasion)]);
+      await insertAuditEntries(tx, [projectAudit("project_renamed", project, names, context)]);
       publish([entryOf(projectEntry(renamed))]);
       return renamed;
     },
@@ -88,15 +88,15 @@ export function createProjectChanges(options: {
       if (current === undefined) return noSuchProject();
       const project = await lockProject(tx, projectId);
       if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject();
-      const occasion = await occasionOf(tx, principal);
+      const context = await contextOf(tx, principal);
       const names = { before: { name: project.name }, after: null };
       const changed = nextVersion(current.organization, current.projectCount - 1, {
         plans,
-        now: occasion.now,
+        now: context.now,
       });
-      await insertAuditEntries(tx, [projectAudit("project_deleted", project, names, occasion)]);
+      await insertAuditEntries(tx, [projectAudit("project_deleted", project, names, context)]);
       await updateOrganization(tx, changed.organization);
-      const tombstones = await markDeleted(tx, project.id, occasion.now);
+      const tombstones = await markDeleted(tx, project.id, context.now);
       publish([...tombstones, ...changed.messages]);
       return project;
     },

@@ -1,6 +1,6 @@
 import { type PlanLimits, raisedByPlan } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
-import type { Occasion } from "../access/change-context.ts";
+import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import {
   type Environment,
@@ -43,9 +43,9 @@ export function projectAudit(
   action: "project_created" | "project_renamed" | "project_deleted",
   { id: projectId }: { id: string },
   names: Pick<AuditEntry, "before" | "after">,
-  occasion: Occasion,
+  context: ChangeContext,
 ): AuditEntry {
-  return auditEntry(occasion, { projectId, environmentId: null, action, ...names });
+  return auditEntry(context, { projectId, environmentId: null, action, ...names });
 }
 
 /** What follows from a new project, decided before anything is written. */
@@ -63,26 +63,26 @@ const usualEnvironments = ["development", "staging", "production"];
 export function decideCreateProject(
   current: { organization: Organization; projectCount: number },
   request: { name: string; environments?: readonly string[] | undefined },
-  circumstances: { plans: Readonly<Record<string, PlanLimits>>; occasion: Occasion },
+  circumstances: { plans: Readonly<Record<string, PlanLimits>>; context: ChangeContext },
 ): ProjectDecision | Refusal {
-  const { plans, occasion } = circumstances;
+  const { plans, context } = circumstances;
   const names = request.environments ?? usualEnvironments;
   const refusal = checkNames(names) ?? checkLimit(current, plans);
   if (refusal !== undefined) return refusal;
 
   const organizationId = current.organization.id;
   const project: Project = {
-    id: occasion.newId(),
+    id: context.newId(),
     organizationId,
     name: request.name,
     version: 1,
-    createdAt: occasion.now,
-    updatedAt: occasion.now,
+    createdAt: context.now,
+    updatedAt: context.now,
   };
-  const environments = names.map((name) => newEnvironment(project.id, name, occasion));
+  const environments = names.map((name) => newEnvironment(project.id, name, context));
   const changed = nextVersion(current.organization, current.projectCount + 1, {
     plans,
-    now: occasion.now,
+    now: context.now,
   });
   return {
     project,
@@ -93,9 +93,9 @@ export function decideCreateProject(
         "project_created",
         project,
         { before: null, after: { name: project.name } },
-        occasion,
+        context,
       ),
-      ...environments.map((environment) => environmentCreated(environment, occasion)),
+      ...environments.map((environment) => environmentCreated(environment, context)),
     ],
     messages: [
       ...changed.messages,
