@@ -14,8 +14,7 @@ import {
   registerFlagStateRoutes,
   registerOperatorCatalogue,
 } from "./flags/flag-routes.ts";
-import { registerHistoryRoutes } from "./history/history-routes.ts";
-import { registerRollbackRoute } from "./history/rollback.ts";
+import { registerHistoryRoutes, registerRollbackRoute } from "./history/history-routes.ts";
 import { createAnswerOnce } from "./idempotency/answer-once.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
 import { registerOrganizationRoutes } from "./organizations/organization-routes.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { Flag, FlagState, HistoryEntry } from "../src/flags/flag.ts";
-import { decideRollback } from "../src/history/rollback.ts";
+import { decideRollback } from "../src/history/decide-rollback.ts";
 import {
   type Break,
   finish,
