@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { LocalBackendError } from "./local-backend-error.ts";
+import { StartError } from "./start-error.ts";
 
 /** How long an earlier server may take to end, for instance after its launcher was killed. */
 const patienceMs = 15_000;
@@ -8,7 +8,7 @@ const lookEveryMs = 50;
 /**
  * Waits until no process of an earlier start works on the data.
  *
- * @throws LocalBackendError if one still does after 15 seconds; the message contains the command that stops it
+ * @throws StartError if one still does after 15 seconds; the message contains the command that stops it
  */
 export async function awaitEarlierServer(options: {
   name: string;
@@ -27,7 +27,7 @@ export async function awaitEarlierServer(options: {
   }
   while (pids.length > 0) {
     if (Date.now() > deadline) {
-      throw new LocalBackendError(
+      throw new StartError(
         `Another ${name} (process ${pids[0]}) works on ${dataDir}. ` +
           `Stop it with \`${options.stopCommand} ${pids[0]}\`, or choose another directory in HALYARD_HOME.`,
       );

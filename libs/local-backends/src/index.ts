@@ -7,7 +7,6 @@ export {
 } from "./background-process.ts";
 export { hasCode, readIfPresent, readLogTail } from "./files.ts";
 export { findFreePort, type PortState, portState } from "./free-port.ts";
-export { LocalBackendError } from "./local-backend-error.ts";
 export { type LocalNats, type LocalNatsOptions, startLocalNats } from "./local-nats.ts";
 export {
   type LocalPostgres,
@@ -17,3 +16,4 @@ export {
 export { type FindNatsServerOptions, findNatsServer } from "./nats-server-binary.ts";
 export { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
 export { type Reaper, startReaper } from "./reaper.ts";
+export { StartError } from "./start-error.ts";

@@ -10,10 +10,10 @@ import {
 import { awaitEarlierServer } from "./earlier-server.ts";
 import { readIfPresent, readLogTail } from "./files.ts";
 import { portState } from "./free-port.ts";
-import { LocalBackendError } from "./local-backend-error.ts";
 import { natsServerVersion } from "./nats-server-binary.ts";
 import { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
 import type { Reaper } from "./reaper.ts";
+import { StartError } from "./start-error.ts";
 
 const HOST = "127.0.0.1";
 
@@ -111,7 +111,7 @@ async function readUrlWhenReady(
     if (server.hasExited()) throw await cannotStart(server, options);
     if (Date.now() > deadline) {
       await server.stop();
-      throw new LocalBackendError(
+      throw new StartError(
         `nats-server was not ready within ${START_PATIENCE_MS / 1000} s. Its log is ${server.logFile}.`,
       );
     }
@@ -129,12 +129,12 @@ function readPortsFile(file: string): string | undefined {
 async function cannotStart(server: BackgroundProcess, options: LocalNatsOptions): Promise<Error> {
   const { port, storeDir } = options;
   if (port !== undefined && (await portState({ host: HOST, port })) !== "free") {
-    return new LocalBackendError(
+    return new StartError(
       `The port ${port} for NATS is taken by another process. Stop that process or choose another port.`,
     );
   }
   const lines = readLogTail(server.logFile, 5).map((line) => `\n  ${line}`);
-  return new LocalBackendError(
+  return new StartError(
     `nats-server cannot start on the data in ${storeDir}. The end of its log (${server.logFile}):` +
       `${lines.join("")}\nIf the data are damaged, move them away to begin with empty ones: ` +
       `mv '${storeDir}' '${storeDir}.damaged'`,

@@ -10,7 +10,6 @@ import {
 import { awaitEarlierServer } from "./earlier-server.ts";
 import { readLogTail } from "./files.ts";
 import { findFreePort, portState } from "./free-port.ts";
-import { LocalBackendError } from "./local-backend-error.ts";
 import {
   locatePostgresBinaries,
   type PostgresBinaries,
@@ -20,6 +19,7 @@ import { prepareCluster, SUPERUSER, wayOut } from "./postgres-cluster.ts";
 import { type PostgresHome, settlePostgresHome } from "./postgres-home.ts";
 import { findPostgresOn, postmasterFileIn, readPostmasterFile } from "./postgres-processes.ts";
 import type { Reaper } from "./reaper.ts";
+import { StartError } from "./start-error.ts";
 
 const HOST = "127.0.0.1";
 
@@ -159,7 +159,7 @@ async function becomesReady(server: BackgroundProcess, clusterDir: string): Prom
     if (file?.pid === server.pid && file.status === "ready") return true;
     if (Date.now() > deadline) {
       await server.stop();
-      throw new LocalBackendError(
+      throw new StartError(
         `PostgreSQL was not ready within ${START_PATIENCE_MS / 1000} s. Its log is ${server.logFile}.`,
       );
     }
@@ -168,15 +168,15 @@ async function becomesReady(server: BackgroundProcess, clusterDir: string): Prom
   return false;
 }
 
-function portTaken(port: number): LocalBackendError {
-  return new LocalBackendError(
+function portTaken(port: number): StartError {
+  return new StartError(
     `The port ${port} for PostgreSQL is taken by another process. Stop that process or choose another port.`,
   );
 }
 
-function cannotStart(home: PostgresHome): LocalBackendError {
+function cannotStart(home: PostgresHome): StartError {
   const lines = readLogTail(home.logFile, 5).map((line) => `\n  ${line}`);
-  return new LocalBackendError(
+  return new StartError(
     `PostgreSQL cannot start on the data in ${home.clusterDir}. ` +
       `The end of its log (${home.logFile}):${lines.join("")}\nIf the data are damaged: ${wayOut(home)}`,
   );

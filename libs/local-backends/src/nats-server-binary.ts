@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { programSearchPath } from "./config.ts";
 import { fetchDebianPackage, locateDebianTools } from "./debian-package.ts";
 import { hasCode } from "./files.ts";
-import { LocalBackendError } from "./local-backend-error.ts";
 import { natsServerAdvice } from "./programs.ts";
+import { StartError } from "./start-error.ts";
 
 /** Brought direct reads of streams and consumers with a name, which following the snapshot needs. */
 const OLDEST_VERSION = { major: 2, minor: 9 };
@@ -25,7 +25,7 @@ export type FindNatsServerOptions = {
 /**
  * Finds a nats-server on the path or in the cache, or fetches it into the cache without root.
  *
- * @throws LocalBackendError that names the servers which cannot be used and the ways to get one
+ * @throws StartError that names the servers which cannot be used and the ways to get one
  */
 export async function findNatsServer(options: FindNatsServerOptions): Promise<string> {
   const searchPath = options.searchPath ?? programSearchPath();
@@ -88,14 +88,10 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function missing(options: {
-  searchPath: string;
-  problems: string[];
-  cause?: unknown;
-}): LocalBackendError {
+function missing(options: { searchPath: string; problems: string[]; cause?: unknown }): StartError {
   const { searchPath, problems, cause } = options;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new LocalBackendError(
+  return new StartError(
     [
       `Halyard needs nats-server ${OLDEST_VERSION.major}.${OLDEST_VERSION.minor} or later, and found none.`,
       ...problems,

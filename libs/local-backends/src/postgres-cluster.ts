@@ -15,9 +15,9 @@ import {
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { lastErrorLine, readIfPresent, unlessAbsent } from "./files.ts";
-import { LocalBackendError } from "./local-backend-error.ts";
 import type { PostgresBinaries } from "./postgres-binaries.ts";
 import type { PostgresHome } from "./postgres-home.ts";
+import { StartError } from "./start-error.ts";
 
 export const SUPERUSER = "postgres";
 
@@ -31,18 +31,18 @@ export async function prepareCluster(preparation: Preparation): Promise<string> 
   const version = readIfPresent(join(home.clusterDir, "PG_VERSION"))?.trim();
   const major = binaries.version.split(".")[0];
   if (version === undefined) {
-    throw new LocalBackendError(
+    throw new StartError(
       `${home.clusterDir} is not a PostgreSQL data directory, or a damaged one. ${wayOut(home)}`,
     );
   }
   if (version !== major) {
-    throw new LocalBackendError(
+    throw new StartError(
       `${home.clusterDir} was made by PostgreSQL ${version}, and this is ${major}. ${wayOut(home)}`,
     );
   }
   const password = readIfPresent(home.passwordFile)?.trim();
   if (password === undefined || password === "") {
-    throw new LocalBackendError(
+    throw new StartError(
       `The password in ${home.passwordFile} is lost, which the data in ${home.clusterDir} need. ${wayOut(home)}`,
     );
   }
@@ -102,7 +102,7 @@ async function runInitdb({ home, binaries, durable }: Preparation, args: string[
       ...(home.user === undefined ? {} : { uid: home.user.uid, gid: home.user.gid }),
     });
   } catch (cause) {
-    throw new LocalBackendError(
+    throw new StartError(
       `PostgreSQL's data directory could not be made in ${home.clusterDir}: ${lastErrorLine(cause)} ` +
         "See that the disk has room and that the directory can be written to.",
       { cause },

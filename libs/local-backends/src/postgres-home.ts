@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { hasCode, readIfPresent, unlessAbsent } from "./files.ts";
-import { LocalBackendError } from "./local-backend-error.ts";
+import { StartError } from "./start-error.ts";
 import { findUnprivilegedUser, runsAsRoot, type SystemUser, userCan } from "./system-user.ts";
 
 /** Where the files of a server are, and as whom it runs: undefined means as the present user. */
@@ -29,7 +29,7 @@ type Wish = { dataDir: string; place: string; onStep: (text: string) => void };
  * the data, in `cluster`. When root starts PostgreSQL, the data belong to another user. If that user cannot
  * reach `dataDir`, the data are in `place`, and `cluster` is a symbolic link to them.
  *
- * @throws LocalBackendError if the data belong to somebody else or cannot be reached
+ * @throws StartError if the data belong to somebody else or cannot be reached
  */
 export function settlePostgresHome(wish: Wish): PostgresHome {
   const { dataDir } = wish;
@@ -38,7 +38,7 @@ export function settlePostgresHome(wish: Wish): PostgresHome {
   const clusterDir = clusterOf(dataDir);
   const owner = ownerOf(clusterDir);
   if (user === undefined && owner !== undefined && owner.uid !== process.getuid?.()) {
-    throw new LocalBackendError(
+    throw new StartError(
       `The data in ${clusterDir} belong to another user. ` +
         "Start as the user that started it before (or as root), or choose another directory in HALYARD_HOME.",
     );
@@ -84,13 +84,13 @@ function userForRoot(wish: Wish): SystemUser {
 
 function checkedOwner(owner: SystemUser, clusterDir: string): SystemUser {
   if (owner.uid === 0) {
-    throw new LocalBackendError(
+    throw new StartError(
       `PostgreSQL's data in ${clusterDir} belong to root, as whom it does not run. ` +
         `Give them to its own user: chown -R ${findUnprivilegedUser().name} '${clusterDir}'`,
     );
   }
   if (userCan(owner, "-w", clusterDir)) return owner;
-  throw new LocalBackendError(
+  throw new StartError(
     `PostgreSQL's data in ${clusterDir} belong to the ${owner.name}, who cannot reach them there. ` +
       "Open the directories above for passing through (chmod o+x), or choose another directory in HALYARD_HOME.",
   );
@@ -122,7 +122,7 @@ function refuseCopyOfHome(dataDir: string, clusterDir: string): void {
   const home = realpathSync(dataDir);
   if (recorded === home || !existsSync(dirname(clusterDir))) return;
   if (recorded !== undefined && linkedCluster(recorded) === clusterDir) {
-    throw new LocalBackendError(
+    throw new StartError(
       `${home} is a copy of ${recorded}, whose data are in ${clusterDir}. ` +
         `To begin with empty data: rm '${join(home, "cluster")}'`,
     );
@@ -145,8 +145,8 @@ function unreachable(problem: {
   place: string;
   user: SystemUser;
   cause?: unknown;
-}): LocalBackendError {
-  return new LocalBackendError(
+}): StartError {
+  return new StartError(
     `PostgreSQL does not run as root, and its user ${problem.user.name} can reach neither ` +
       `${problem.dataDir} nor ${problem.place}. Start as an ordinary user, choose a directory that is ` +
       "open to others in HALYARD_HOME, or name a PostgreSQL server of your own in POSTGRES_URL.",
