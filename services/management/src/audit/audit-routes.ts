@@ -2,11 +2,19 @@ import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { type App, answer, cursorOf, readCursor, refuse, registerRoute } from "@halyard/service";
 import { validate as isUuid } from "uuid";
-import type { Authenticate, Principal } from "../access/principal.ts";
-import { noSuchProject, reachesProject } from "../projects/project-access.ts";
-import { findOrganizationOf } from "../projects/project-store.ts";
-import { type AuditLog, findChangeSequence, listChanges } from "./change-store.ts";
-import { changeResource } from "./recorded-change.ts";
+import {
+  type Authenticate,
+  noSuchProject,
+  type Principal,
+  reachesProject,
+} from "../access/principal.ts";
+import { changeResource } from "./audit-log.ts";
+import {
+  type AuditLog,
+  findChangeSequence,
+  findOrganizationOf,
+  listChanges,
+} from "./audit-store.ts";
 
 /** How many changes are answered when nobody says how many. */
 const usualLimit = 100;

@@ -1,5 +1,24 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import type { EnvironmentFill, ProjectFlag } from "./environment-fill.ts";
+
+/** A new environment in which some flags of the project have no stored state yet. */
+export type EnvironmentFill = {
+  environment: { id: string; projectId: string; createdAt: Date };
+  organizationId: string;
+  /** The user that the first history entries name. */
+  createdBy: string;
+  /** All flags up to this key have a state in the environment. */
+  afterKey: string;
+};
+
+/** The part of a flag that its state in a new environment depends on. */
+export type ProjectFlag = {
+  id: string;
+  organizationId: string;
+  projectId: string;
+  key: string;
+  version: number;
+  createdAt: Date;
+};
 
 /** Fills of new environments, in PostgreSQL. */
 type FillRow = Omit<EnvironmentFill, "environment"> & {

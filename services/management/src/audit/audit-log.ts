@@ -1,5 +1,35 @@
 import { type AuditedChange, inSchemaOrder, type TargetingRule } from "@halyard/contracts";
-import type { Actor, Cause } from "../flags/occasion.ts";
+import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
+
+/** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
+export type AuditEntry = AuditedScope &
+  AuditedDifference &
+  Attribution & { id: string; cause: Cause; changedAt: Date };
+
+type AuditedScope =
+  | { projectId: string; environmentId: string | null }
+  | { organizationId: string };
+
+type AuditedDifference = {
+  action: AuditedChange["action"];
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  // The subject of the change, unless it is the project or the environment itself.
+  flagId?: string;
+  flagKey?: string;
+  keyId?: string;
+  webhookId?: string;
+  userId?: string;
+};
+
+/** Returns the entry of a change. Without a time of its own, it has the time of its context. */
+export function auditEntry(
+  context: ChangeContext,
+  change: AuditedScope & AuditedDifference & { changedAt?: Date },
+): AuditEntry {
+  const { cause, actor, apiKeyId, now: changedAt } = context;
+  return { id: context.newId(), cause, actor, apiKeyId, changedAt, ...change };
+}
 
 /** An entry of a project's audit log as stored. */
 export type RecordedChange = {

@@ -6,9 +6,9 @@ import {
 } from "@halyard/api-keys";
 import type { KeyEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { keyEntry } from "../keys/key-entry.ts";
-import { findUnrevokedKey } from "../keys/key-store.ts";
-import type { FindKey } from "./principal.ts";
+import type { FindKey } from "../access/principal.ts";
+import { keyEntry } from "./key.ts";
+import { findUnrevokedKey } from "./key-store.ts";
 
 /**
  * Who is asking is answered from the directory in memory, as on every service. Only while the

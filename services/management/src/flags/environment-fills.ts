@@ -1,16 +1,24 @@
-import { insertHistory, insertStates } from "../flags/flag-store.ts";
-import type { Write } from "../outbox/write.ts";
-import { decideInitialStates } from "./decide-initial-states.ts";
-import type { EnvironmentFill } from "./environment-fill.ts";
+import type { Sql } from "@halyard/postgres";
+import type { Logger } from "pino";
+import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+import { type Batches, startBatches } from "../outbox/start-batches.ts";
+import type { Write, Writer } from "../outbox/write.ts";
+import { initialState } from "./decide-flag.ts";
 import {
   claimFill,
   continueFill,
   deleteFill,
+  type EnvironmentFill,
   fillsWithout,
+  hasFills,
   insertFill,
   lockFlagsWithoutState,
   nextFlags,
+  type ProjectFlag,
 } from "./environment-fill-store.ts";
+import type { FlagState, HistoryEntry } from "./flag.ts";
+import { flagEntry, historyEntry } from "./flag-events.ts";
+import { insertHistory, insertStates } from "./flag-store.ts";
 
 /**
  * Gives the flags of a project their states in a new environment, in batches. The transaction that creates
@@ -87,4 +95,61 @@ export function createEnvironmentFills(options: {
         await fillFlags(write, fill, [place.flagId]);
     },
   };
+}
+
+/** The rows and entries of flags in a new environment. */
+export type InitialStates = {
+  states: readonly FlagState[];
+  history: readonly HistoryEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+/**
+ * The states that flags have in a new environment since its creation. Nothing happens to the flags: they
+ * keep their versions, and there is no event. Readers measure the delay of an entry from its
+ * `committed_at`, so that is the present time.
+ */
+export function decideInitialStates(
+  fill: Pick<EnvironmentFill, "environment" | "createdBy">,
+  flags: readonly ProjectFlag[],
+  circumstances: { now: Date; newId: () => string },
+): InitialStates {
+  const { now, newId } = circumstances;
+  const context = { actor: { id: fill.createdBy }, cause: "manual", newId } as const;
+  const added = flags.map((flag) => ({
+    flag,
+    state: initialState(flag, fill.environment.id, fill.environment.createdAt),
+  }));
+  return {
+    states: added.map(({ state }) => state),
+    history: added.map(({ state }) => historyEntry(state, context)),
+    messages: added.map(({ flag, state }) =>
+      entryOf(flagEntry(flag, { ...state, updatedAt: now })),
+    ),
+  };
+}
+
+/** Continues the fills of all environments. */
+export function startFilling(options: {
+  sql: Sql;
+  writer: Writer;
+  now: () => Date;
+  newId: () => string;
+  logger: Logger;
+}): Batches {
+  const fills = createEnvironmentFills(options);
+  return startBatches({
+    ...options,
+    hasWork: hasFills,
+    async writeBatch(write) {
+      const filled = await fills.continue(write);
+      if (filled?.isComplete)
+        options.logger.info(
+          { environmentId: filled.environmentId },
+          "the environment contains all flags",
+        );
+      return filled !== undefined;
+    },
+    failure: "a new environment was not filled",
+  });
 }
