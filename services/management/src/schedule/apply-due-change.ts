@@ -1,7 +1,7 @@
 import type { ScheduleDue } from "@halyard/contracts";
 import { isRefusal, refuse } from "@halyard/service";
 import type { FlagState } from "../flags/flag.ts";
-import type { FlagChanges } from "../flags/flag-changes.ts";
+import { changeFlag } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import { readStanding, recordOutcome, type Standing } from "./inbox-store.ts";
 import { applied, cancelled, failed, type Outcome } from "./outcome.ts";
@@ -25,10 +25,10 @@ export type DueChanges = {
 
 export function createDueChanges(options: {
   writer: Writer;
-  changes: FlagChanges;
   now: () => Date;
+  newId: () => string;
 }): DueChanges {
-  const { writer, changes, now } = options;
+  const { writer, now, newId } = options;
 
   async function once(
     due: ScheduleDue,
@@ -47,8 +47,8 @@ export function createDueChanges(options: {
 
   async function change(write: Write, due: ScheduleDue): Promise<Outcome> {
     let before: FlagState | undefined;
-    const changed = await changes.change(
-      write,
+    const changed = await changeFlag(
+      { ...write, now, newId },
       {
         place: {
           projectId: due.project_id,

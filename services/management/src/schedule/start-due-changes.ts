@@ -1,6 +1,5 @@
 import type { Consumption, QueueMetrics } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import { createFlagChanges } from "../flags/flag-changes.ts";
 import { createWriter } from "../outbox/write.ts";
 import type { Broker } from "../relay/broker.ts";
 import { queueStanding } from "../relay/streams-standing.ts";
@@ -30,7 +29,7 @@ export function startDueChanges(options: {
   const writer = createWriter({ sql, newId, wakeRelay: options.wakeRelay });
   return consumeDueChanges({
     ...broker,
-    dueChanges: createDueChanges({ writer, changes: createFlagChanges({ now, newId }), now }),
+    dueChanges: createDueChanges({ writer, now, newId }),
     queueStanding: (createdAt) => queueStanding(sql, createdAt),
     concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
     metrics: options.queueMetrics,
