@@ -58,7 +58,11 @@ export function registerHistoryRoutes(
     return answer.ok({ history, next_before: more ? entries.at(-1)?.id : null });
   });
 
-  /** For the project's server keys, because a rollback is attributed to a user. */
+  registerRollback(routes);
+}
+
+/** For the project's server keys, because a rollback is attributed to a user. */
+function registerRollback(routes: Routes): void {
   routes.write(contract.rollBack, {
     run: (change, { params, request }) => {
       const { key } = change.principal;
