@@ -1,8 +1,14 @@
+import { type DeletedPlaces, removeOfDeletedPlaces } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { FlagDirectory, FlagPlace } from "../directory/flag-directory.ts";
 import type { OnFlagsGone } from "../directory/follow-directory.ts";
-import { cancelOfFlags, listScheduledFlags, type ScheduledFlag } from "./cancel-of-flags.ts";
+import {
+  cancelOfFlags,
+  deleteSchedulesOf,
+  listScheduledFlags,
+  type ScheduledFlag,
+} from "./schedule-store.ts";
 
 /**
  * Cancels the schedules of deleted flags: immediately when the deletion arrives, and by looks at every flag
@@ -23,7 +29,7 @@ const lookAfterMs: readonly number[] = [30_000, 90_000];
 
 export type SchedulesOfDeletedFlags = OnFlagsGone & { stop(): Promise<void> };
 
-export function createSchedulesOfDeletedFlags(options: {
+type Options = {
   sql: Sql;
   flags: Pick<FlagDirectory, "standing">;
   /** Whether the directory follows the snapshot at this moment. */
@@ -33,29 +39,27 @@ export function createSchedulesOfDeletedFlags(options: {
   /** Times after an interruption at which every flag is looked at. */
   lookAfterMs?: readonly number[];
   logger: Logger;
-}): SchedulesOfDeletedFlags {
-  const { sql, flags, directoryIsCurrent, snapshotIsSettled, logger } = options;
+};
+
+export function createSchedulesOfDeletedFlags(options: Options): SchedulesOfDeletedFlags {
+  const { sql, logger } = options;
   const looksAfterMs = options.lookAfterMs ?? lookAfterMs;
-  let stopped = false;
+  const stopping = new AbortController();
   let deleted: FlagPlace[] = [];
-  let sweepAsked = false;
+  let isLookDue = false;
   let working: Promise<void> | undefined;
   let looks: NodeJS.Timeout[] = [];
 
-  function start(): void {
-    working ??= work();
-  }
-
   async function work(): Promise<void> {
-    while (!stopped && (deleted.length > 0 || sweepAsked)) {
+    while (!stopping.signal.aborted && (deleted.length > 0 || isLookDue)) {
       const batch = deleted.slice(0, batchSize);
-      const sweep = sweepAsked;
+      const look = isLookDue;
       // Another read in the meantime asks for another look.
-      sweepAsked = false;
+      isLookDue = false;
       try {
         if (batch.length > 0) await cancelOfFlags(sql, batch);
         deleted = deleted.slice(batch.length);
-        if (sweep) await cancelOfMissingFlags();
+        if (look) await cancelOfMissingFlags(options, stopping.signal);
       } catch (error) {
         if (!isOutage(error)) throw error;
         deleted = [];
@@ -66,44 +70,59 @@ export function createSchedulesOfDeletedFlags(options: {
     working = undefined;
   }
 
-  /** A directory that is behind knows nothing of new flags; the next full read asks for another look. */
-  async function cancelOfMissingFlags(): Promise<void> {
-    if (!(await snapshotIsSettled())) return;
-    let last: FlagPlace | undefined;
-    do {
-      const page = await listScheduledFlags(sql, last, batchSize);
-      if (stopped || !directoryIsCurrent()) return;
-      const gone = page.filter(isGone);
-      if (gone.length > 0) await cancelOfFlags(sql, gone);
-      last = page.length === batchSize ? page.at(-1) : undefined;
-    } while (last !== undefined);
-  }
-
-  function isGone(flag: ScheduledFlag): boolean {
-    const standing = flags.standing(flag);
-    return standing === "deleted" || (standing === "unknown" && !flag.isNew);
-  }
-
-  function sweep(): void {
-    sweepAsked = true;
-    start();
+  function lookNow(): void {
+    isLookDue = true;
+    working ??= work();
   }
 
   function lookLater(): void {
     looks.forEach(clearTimeout);
-    looks = looksAfterMs.map((afterMs) => setTimeout(sweep, afterMs).unref());
+    looks = looksAfterMs.map((afterMs) => setTimeout(lookNow, afterMs).unref());
   }
 
   return {
     deleted(place) {
       deleted.push(place);
-      start();
+      working ??= work();
     },
     current: lookLater,
     async stop() {
-      stopped = true;
+      stopping.abort();
       looks.forEach(clearTimeout);
       await working;
     },
   };
+}
+
+/** A directory that is behind knows nothing of new flags; the next full read asks for another look. */
+async function cancelOfMissingFlags(options: Options, signal: AbortSignal): Promise<void> {
+  const { sql, flags, directoryIsCurrent, snapshotIsSettled } = options;
+  if (!(await snapshotIsSettled())) return;
+  const isGone = (flag: ScheduledFlag) => {
+    const standing = flags.standing(flag);
+    return standing === "deleted" || (standing === "unknown" && !flag.isNew);
+  };
+  let last: FlagPlace | undefined;
+  do {
+    const page = await listScheduledFlags(sql, last, batchSize);
+    if (signal.aborted || !directoryIsCurrent()) return;
+    const gone = page.filter(isGone);
+    if (gone.length > 0) await cancelOfFlags(sql, gone);
+    last = page.length === batchSize ? page.at(-1) : undefined;
+  } while (last !== undefined);
+}
+
+/** Deletes the schedules of environments whose deletion arrives in the snapshot. */
+export function deleteSchedulesOfDeleted(options: {
+  sql: Sql;
+  settledRevision: () => Promise<number | undefined>;
+  logger: Logger;
+}): DeletedPlaces {
+  return removeOfDeletedPlaces({
+    ...options,
+    kind: "environment",
+    remove: (ids, mayGoOn) => deleteSchedulesOf(options.sql, ids, mayGoOn),
+    isOutage,
+    monotonicMs: () => performance.now(),
+  });
 }
