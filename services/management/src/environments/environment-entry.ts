@@ -1,10 +1,10 @@
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { EntryOf } from "@halyard/contracts";
 import type { Environment } from "./environment.ts";
 
 /** An environment as the other services know it. */
 export function environmentEntry(
   environment: Omit<Environment, "createdAt"> & { organizationId: string },
-): AddressedEntry {
+): EntryOf<"environment"> {
   const { id, organizationId } = environment;
   return {
     address: { kind: "environment", organizationId, environmentId: id },

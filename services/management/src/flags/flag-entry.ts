@@ -1,5 +1,4 @@
-import type { TargetingRule } from "@halyard/contracts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { EntryOf, TargetingRule } from "@halyard/contracts";
 
 /** A flag in one environment, as the edges evaluate it. */
 export function flagEntry(
@@ -12,7 +11,7 @@ export function flagEntry(
     version: number;
     updatedAt: Date;
   },
-): AddressedEntry {
+): EntryOf<"flag"> {
   const { organizationId } = flag;
   const { environmentId } = state;
   return {

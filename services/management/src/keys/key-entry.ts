@@ -1,4 +1,4 @@
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { EntryOf } from "@halyard/contracts";
 
 /** What the other services need to know of an API key: whose it is, and how to tell that it is right. */
 export function keyEntry(key: {
@@ -13,7 +13,7 @@ export function keyEntry(key: {
   version: number;
   expiresAt: Date | null;
   committedAt: Date;
-}): AddressedEntry {
+}): EntryOf<"key"> {
   return {
     address: { kind: "key", organizationId: key.organizationId, keyId: key.id },
     value: {

@@ -1,12 +1,11 @@
-import type { PlanLimits } from "@halyard/contracts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { EntryOf, PlanLimits } from "@halyard/contracts";
 import type { Organization } from "./organization.ts";
 
 /** An organization as the other services know it: with the limits of its plan resolved. */
 export function organizationEntry(
   organization: Omit<Organization, "createdAt"> & { projectCount: number },
   plans: Readonly<Record<string, PlanLimits>>,
-): AddressedEntry {
+): EntryOf<"organization"> {
   return {
     address: { kind: "organization", organizationId: organization.id },
     value: {

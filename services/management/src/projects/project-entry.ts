@@ -1,8 +1,8 @@
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
+import type { EntryOf } from "@halyard/contracts";
 import type { Project } from "./project.ts";
 
 /** A project as the other services know it. */
-export function projectEntry(project: Omit<Project, "createdAt">): AddressedEntry {
+export function projectEntry(project: Omit<Project, "createdAt">): EntryOf<"project"> {
   return {
     address: { kind: "project", organizationId: project.organizationId, projectId: project.id },
     value: {
