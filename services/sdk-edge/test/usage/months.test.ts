@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { monthOf } from "../../src/usage/month.ts";
-import { monthFields, monthRefusal } from "../../src/usage/month-fields.ts";
+import { monthFields, monthOf, monthRefusal } from "../../src/usage/months.ts";
 
 const instant = (text: string) => Date.parse(text);
 

@@ -1,22 +1,18 @@
 /**
- * Hands out turns. Many want one at once, and each who gets it will soon ask for something; so the
- * first ones get it at once and the rest in small groups, all queues in turn. When the event loop has
- * come late to a group, those of before are still being answered: the next groups are smaller until it
- * is on time again. So others get their answers meanwhile, whatever a turn costs.
- *
- * Who waits already keeps its place.
+ * Serves items in small groups, because each of them will cause a request soon. The first group is served at
+ * once. A group that the event loop begins late means that earlier requests are still being answered: the next
+ * groups are smaller until the loop is on time again. All queues share each group. An item that already waits
+ * keeps its place.
  */
-export type Spread<T> = {
-  /** Lets all of these have a turn. */
+export type PacedQueue<T> = {
   add(queue: string, all: Iterable<T>): void;
-  /** Gives a turn up. */
   remove(queue: string, one: T): void;
   stop(): void;
 };
 
 export const groupIntervalMs = 25;
 
-/** How many get their turn when the loop is on time, a little late, or busy. */
+/** Sizes of a group when the loop is on time, a little late, or busy. */
 const groupSizes = [
   { lateByMs: 5, size: 100 },
   { lateByMs: 25, size: 25 },
@@ -25,25 +21,25 @@ const groupSizes = [
 
 export const largestGroup = groupSizes[0].size;
 
-export function createSpread<T>(options: {
-  turn: (one: T) => void;
-  /** Milliseconds that only ever grow. */
+export function createPacedQueue<T>(options: {
+  serve: (one: T) => void;
+  /** Monotonic clock in milliseconds. */
   elapsed: () => number;
-}): Spread<T> {
-  const { turn, elapsed } = options;
+}): PacedQueue<T> {
+  const { serve, elapsed } = options;
   const queues = new Map<string, Set<T>>();
   let timer: NodeJS.Timeout | undefined;
   let dueMs = 0;
 
-  /** An equal share for each queue; one that was served goes behind the others. */
-  function serve(size: number): void {
+  /** Each queue has an equal share, and goes behind the others when it was served. */
+  function serveQueues(size: number): void {
     const share = Math.max(1, Math.floor(size / queues.size));
     let served = 0;
     for (const [name, queue] of [...queues]) {
       if (served >= size) return;
       queues.delete(name);
       for (const one of take(queue, share)) {
-        turn(one);
+        serve(one);
         served += 1;
       }
       if (queue.size > 0) queues.set(name, queue);
@@ -54,7 +50,7 @@ export function createSpread<T>(options: {
     timer = undefined;
     if (queues.size === 0) return;
     const lateMs = elapsed() - dueMs;
-    serve(groupSizes.find(({ lateByMs }) => lateMs < lateByMs)?.size ?? 0);
+    serveQueues(groupSizes.find(({ lateByMs }) => lateMs < lateByMs)?.size ?? 0);
     schedule();
   }
 
@@ -69,8 +65,8 @@ export function createSpread<T>(options: {
       for (const one of all) queue.add(one);
       queues.set(name, queue);
       if (timer !== undefined) return;
-      serve(largestGroup);
-      // The next group keeps its distance, also when nobody is left for it yet.
+      serveQueues(largestGroup);
+      // The next group keeps the interval, also for items that are added later.
       schedule();
     },
     remove: (name, one) => void queues.get(name)?.delete(one),

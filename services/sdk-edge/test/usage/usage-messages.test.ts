@@ -1,21 +1,34 @@
 import { checkUsageRecorded, type UsageRecorded } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import { cutMessages } from "../../src/usage/cut-messages.ts";
-import { type EnvironmentHour, emptyEnvironmentHour, type Tally } from "../../src/usage/tally.ts";
+import {
+  type EnvironmentHour,
+  mostFlagsOfEnvironment,
+  type Tally,
+} from "../../src/usage/counting.ts";
+import { cutMessages } from "../../src/usage/usage-messages.ts";
 import { id } from "../builders.ts";
 
 const edge = "5f0c5bb0-55d0-4b2f-9f0e-1d0d57f7a001";
 const hourBeganMs = Date.parse("2027-01-31T09:00:00.000Z");
 
 function environment(number: number, fields: Partial<EnvironmentHour> = {}): EnvironmentHour {
-  const ids = {
+  return {
+    hourBeganMs,
     organizationId: id("org"),
     projectId: id("project"),
     environmentId: id("env", number),
+    requests: { ...noRequests, flags: number },
+    bulkAnswers: 0,
+    bulkAnsweredAtMs: 0,
+    flags: undefined,
+    ...fields,
   };
-  const empty = emptyEnvironmentHour(ids, hourBeganMs);
-  return { ...empty, requests: { ...empty.requests, flags: number }, ...fields };
 }
+
+const noRequests = {
+  ...{ flags: 0, evaluate: 0, stream: 0 },
+  ...{ ofrep_flags: 0, ofrep_flag: 0, ofrep_stream: 0 },
+};
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
@@ -79,34 +92,25 @@ describe("given more than one message takes", () => {
     );
     expect(messages.length).toBeGreaterThan(10);
     expect(messages.map(({ said }) => said.sequence)).toEqual(messages.map((_, at) => 7 + at));
-    for (const { text } of messages) expect(text.length).toBeLessThan(4_096 + 200);
+    for (const { text } of messages) expect(text.length).toBeLessThan(4_096 + 500);
     const environments = messages.flatMap(({ said }) => said.environments);
     expect(environments.map(({ requests }) => requests.flags)).toEqual(numbers(200));
     expect(messages.flatMap(({ said }) => said.keys)).toHaveLength(300);
   });
 
-  it("cuts through an environment with many flags, and counts its requests once", () => {
+  it("fits all flags that an environment can have into one message of the size that a broker takes", () => {
     const flags = new Map(
-      numbers(500).map((number) => [id("flag", number), { evaluations: number, evaluatedAtMs: 1 }]),
+      numbers(mostFlagsOfEnvironment).map((number) => [
+        id("flag", number),
+        { evaluations: 1_000_000, evaluatedAtMs: hourBeganMs },
+      ]),
     );
-    const large = environment(5, { flags, bulkAnswers: 4, bulkAnsweredAtMs: 1 });
-    const messages = cut({ environments: [environment(1), large, environment(2)] }, 8_192);
-    for (const { text, said } of messages) {
-      expect(text.length).toBeLessThan(8_192 + 200);
-      const ids = said.environments.map((one) => one.environment_id);
-      expect(new Set(ids).size).toBe(ids.length);
-    }
-    const parts = messages
-      .flatMap(({ said }) => said.environments)
-      .filter((one) => one.environment_id === id("env", 5));
-    expect(parts.flatMap((part) => part.flags.map((flag) => flag.evaluations))).toEqual(
-      numbers(500),
-    );
-    expect(parts.map((part) => part.requests.flags ?? 0)).toEqual([
-      5,
-      ...parts.slice(1).map(() => 0),
-    ]);
-    expect(parts.reduce((sum, part) => sum + part.bulk_answers, 0)).toBe(4);
+    const messages = cut({
+      environments: [...numbers(500).map((one) => environment(one)), environment(501, { flags })],
+    });
+    for (const { text } of messages) expect(text.length).toBeLessThan(1024 * 1024);
+    const told = messages.flatMap(({ said }) => said.environments).at(-1);
+    expect(told?.flags).toHaveLength(mostFlagsOfEnvironment);
   });
 
   it("makes a message only when it is asked for", () => {

@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import {
-  createSpread,
+  createPacedQueue,
   groupIntervalMs,
   largestGroup,
-  type Spread,
-} from "../../src/streams/spread.ts";
+  type PacedQueue,
+} from "../../src/streams/paced-queue.ts";
 
 let turns: string[];
-let spread: Spread<string>;
+let queue: PacedQueue<string>;
 let elapsedMs: number;
 beforeEach(() => {
   jest.useFakeTimers();
   turns = [];
   elapsedMs = 0;
-  spread = createSpread({ turn: (one) => turns.push(one), elapsed: () => elapsedMs });
+  queue = createPacedQueue({ serve: (one) => turns.push(one), elapsed: () => elapsedMs });
 });
 afterEach(() => {
   jest.useRealTimers();
@@ -30,20 +30,20 @@ function nextGroup(lateMs = 0): void {
 
 describe("given few who want a turn", () => {
   it("gives it to all of them at once", () => {
-    spread.add("e1", names("a", largestGroup));
+    queue.add("e1", names("a", largestGroup));
     expect(turns).toEqual(names("a", largestGroup));
   });
 
   it("makes those who come right after wait for the next group", () => {
-    spread.add("e1", ["a"]);
-    spread.add("e1", ["a"]);
+    queue.add("e1", ["a"]);
+    queue.add("e1", ["a"]);
     expect(turns).toEqual(["a"]);
     nextGroup();
     expect(turns).toEqual(["a", "a"]);
   });
 
   it("stops its timer when nobody is left", () => {
-    spread.add("e1", ["a"]);
+    queue.add("e1", ["a"]);
     nextGroup();
     expect(jest.getTimerCount()).toBe(0);
   });
@@ -51,7 +51,7 @@ describe("given few who want a turn", () => {
 
 describe("given many who want a turn", () => {
   it("gives it to the first at once, and to the others in groups, to each once", () => {
-    spread.add("e1", names("a", 250));
+    queue.add("e1", names("a", 250));
     expect(turns).toHaveLength(100);
     nextGroup();
     expect(turns).toHaveLength(200);
@@ -60,7 +60,7 @@ describe("given many who want a turn", () => {
   });
 
   it("makes the groups smaller while the loop is late, and larger when it is on time again", () => {
-    spread.add("e1", names("a", 1_000));
+    queue.add("e1", names("a", 1_000));
     const sizes = [0, 10, 200, 24, 4].map((lateMs) => {
       const before = turns.length;
       nextGroup(lateMs);
@@ -70,8 +70,8 @@ describe("given many who want a turn", () => {
   });
 
   it("gives one turn for several changes to those who wait, and another to those who had one", () => {
-    spread.add("e1", names("a", 150));
-    for (let more = 0; more < 10; more += 1) spread.add("e1", names("a", 150));
+    queue.add("e1", names("a", 150));
+    for (let more = 0; more < 10; more += 1) queue.add("e1", names("a", 150));
     nextGroup();
     nextGroup();
     nextGroup();
@@ -80,22 +80,22 @@ describe("given many who want a turn", () => {
   });
 
   it("gives none to those who have left", () => {
-    spread.add("e1", names("a", 101));
-    spread.remove("e1", "a100");
+    queue.add("e1", names("a", 101));
+    queue.remove("e1", "a100");
     nextGroup();
     expect(turns).toHaveLength(100);
   });
 
   it("lets few in one queue not wait for many in another", () => {
-    spread.add("many", names("m", 1_000));
-    spread.add("few", names("f", 10));
+    queue.add("many", names("m", 1_000));
+    queue.add("few", names("f", 10));
     nextGroup();
     expect(turns.filter((one) => one.startsWith("f"))).toHaveLength(10);
     expect(turns.filter((one) => one.startsWith("m"))).toHaveLength(150);
   });
 
   it("serves more queues than a group has places one after another", () => {
-    for (let queue = 0; queue < 250; queue += 1) spread.add(`e${queue}`, [`q${queue}`]);
+    for (let number = 0; number < 250; number += 1) queue.add(`e${number}`, [`q${number}`]);
     nextGroup();
     nextGroup();
     nextGroup();

@@ -1,14 +1,19 @@
 import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { DirectoryKey } from "@halyard/api-keys";
 import { createContext } from "@halyard/evaluation";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
 import { changedBetween } from "../../src/snapshot/changed.ts";
 import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import { sliceMs } from "../../src/streams/slices.ts";
-import { type FlagsStream, maxUnsentBytes } from "../../src/streams/stream.ts";
-import { createTelling, type Telling } from "../../src/streams/telling.ts";
+import {
+  createStreamCounts,
+  createStreamRegistry,
+  maxUnsentBytes,
+} from "../../src/streams/stream.ts";
+import { createStreamHub, type StreamHub } from "../../src/streams/stream-hub.ts";
 import { flagEntry, id } from "../builders.ts";
 
 /**
@@ -16,12 +21,22 @@ import { flagEntry, id } from "../builders.ts";
  * enough expressions for rules to be costly, each over a text that it soon has been through.
  */
 const costlyFlags = 12;
+const context = createContext(new Map([["text", "x"]]));
+const key: DirectoryKey = {
+  id: "key",
+  kind: "client",
+  organizationId: id("org"),
+  projectId: id("project"),
+  environmentId: id("env"),
+  userId: id("user"),
+  environmentOnly: false,
+  expiresAtMs: undefined,
+};
 let views: ReturnType<typeof createEnvironmentViews>;
 let version: number;
 let clockMs: number;
-let telling: Telling;
+let hub: StreamHub;
 let reader: Reader;
-let stream: FlagsStream;
 
 beforeEach(() => {
   views = createEnvironmentViews();
@@ -29,8 +44,22 @@ beforeEach(() => {
   clockMs = 0;
   become({ changing: false });
   reader = createReader();
-  stream = openStream();
-  telling = createTelling({ views, counts: { flags: 0 }, now: () => 0, elapsed });
+  hub = createStreamHub({
+    registry: createStreamRegistry(),
+    views,
+    counts: createStreamCounts(),
+    now: () => 0,
+    random: () => 0,
+    elapsed,
+  });
+  const view = views.of(id("env"));
+  const values = view.valuesFor(context);
+  hub.open(reader.response, {
+    ...{ key, context, view, values },
+    hasLargeContext: false,
+    lastEventId: undefined,
+  });
+  reader.forget();
 });
 
 describe("given a stream that takes many slices to evaluate", () => {
@@ -59,7 +88,7 @@ describe("given a stream that takes many slices to evaluate", () => {
   it("is evaluated no further when it has closed", async () => {
     announce({ changing: true });
     await turns(3);
-    telling.forget(stream);
+    reader.response.emit("close");
     const usedMs = clockMs;
     await turns(costlyFlags);
     expect(reader.heard()).toEqual([]);
@@ -100,9 +129,9 @@ describe("given a stream that takes many slices to evaluate", () => {
   });
 });
 
-/** A turn of the loop gives time for one step. */
+/** A slice has time for one step. */
 const elapsed = () => {
-  clockMs += sliceMs;
+  clockMs += sliceMs / 2;
   return clockMs;
 };
 
@@ -141,27 +170,10 @@ function become(values: Record<string, boolean>): void {
 
 function announce(values: Record<string, boolean>): void {
   become(values);
-  telling.tell(id("env"), [stream]);
+  hub.announce(id("env"));
 }
 
-const presentTag = () => views.of(id("env")).valuesFor(stream.context).etag;
-
-function openStream(): FlagsStream {
-  return {
-    kind: "flags",
-    response: reader.response,
-    keyId: "key",
-    organizationId: id("org"),
-    environmentId: id("env"),
-    slot: 0,
-    behind: undefined,
-    cause: "client",
-    context: createContext(new Map([["text", "x"]])),
-    hasLargeContext: false,
-    heard: views.of(id("env")),
-    hasMissed: false,
-  };
-}
+const presentTag = () => views.of(id("env")).valuesFor(context).etag;
 
 type Reader = ReturnType<typeof createReader>;
 
@@ -177,6 +189,8 @@ function createReader() {
   return {
     response: response as unknown as ServerResponse,
     heard: () => written.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? "")),
+    /** Forgets what was written so far. */
+    forget: () => written.splice(0),
     lastId: () => /^id: (.*)$/m.exec(written.at(-1) ?? "")?.[1],
     leaveUnread(bytes: number) {
       response.writableLength = bytes;

@@ -1,7 +1,7 @@
 import type { Refusal } from "@halyard/service";
-import { elsewhere } from "../sdk/begin-stream.ts";
-import type { Exchange } from "../sdk/endpoint.ts";
-import type { StreamSlots } from "./stream-slots.ts";
+import type { StreamSlots } from "../slots/stream-slots.ts";
+import { elsewhere } from "./begin-stream.ts";
+import type { Exchange } from "./endpoint.ts";
 
 /** Takes a slot for a requested stream and releases it when the response ends. */
 export function takeSlot(

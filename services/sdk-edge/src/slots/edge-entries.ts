@@ -1,6 +1,16 @@
 import { type EdgeLease, leaseKey } from "@halyard/contracts";
+import type { Logger } from "@halyard/service";
+import type { Clock, SlotTimes } from "./clock.ts";
+import type { LeaseStore } from "./lease-store.ts";
 import type { Leases } from "./leases.ts";
-import type { SlotOptions } from "./organization.ts";
+
+export type EdgeEntryOptions = {
+  edgeId: string;
+  store: LeaseStore;
+  clock: Clock;
+  times: SlotTimes;
+  logger: Logger;
+};
 
 export type OwnEntry = ReturnType<typeof createOwnEntry>;
 
@@ -16,7 +26,7 @@ const unansweredWhileConnected = 10;
  * before timers.
  */
 export function createOwnEntry(
-  { edgeId, store, clock, times, logger }: SlotOptions,
+  { edgeId, store, clock, times, logger }: EdgeEntryOptions,
   leases: Leases,
 ) {
   const key = leaseKey.edge(edgeId);
@@ -77,4 +87,33 @@ export function createOwnEntry(
       if (leases.content.isEstablished) await write({ state: "ended" });
     },
   };
+}
+
+/**
+ * Ends the entries of edges that stopped renewing, so that their counts no longer apply. An ended entry stays
+ * while an organization's entry names the edge.
+ */
+export function watchOthers(
+  forMs: number,
+  { edgeId, store, times, logger }: EdgeEntryOptions,
+  leases: Leases,
+): void {
+  const isNamed = (id: string) =>
+    [...leases.content.organizations.values()].some(({ holders }) => id in holders);
+  for (const [id, edge] of leases.content.edges) {
+    edge.silentMs += forMs;
+    if (id !== edgeId && !edge.isEnded && edge.silentMs > times.endAfterMs)
+      void end(id, edge.revision);
+    if (edge.isEnded && edge.silentMs > times.forgetAfterMs) {
+      const named = isNamed(id);
+      edge.silentMs = named ? 0 : Number.NEGATIVE_INFINITY;
+      if (!named) void store.forget(leaseKey.edge(id));
+    }
+  }
+
+  /** Has no effect if the edge has renewed its entry meanwhile. */
+  async function end(id: string, over: number): Promise<void> {
+    if ((await leases.write(leaseKey.edge(id), { state: "ended" }, over)) === "written")
+      logger.warn({ edge: id }, "an edge stopped renewing its entry; its streams no longer count");
+  }
 }

@@ -2,8 +2,8 @@ import { EventEmitter } from "node:events";
 import type { Refusal } from "@halyard/service";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import type { Exchange } from "../../src/sdk/endpoint.ts";
+import { takeSlot } from "../../src/sdk/take-slot.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { takeSlot } from "../../src/slots/take-slot.ts";
 
 /** A stream whose values take a while to be evaluated: `open` is called when they are there. */
 let response: EventEmitter & { destroyed: boolean };

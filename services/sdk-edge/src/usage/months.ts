@@ -1,7 +1,26 @@
 import { raisedByPlan } from "@halyard/contracts";
 import { retryAfter } from "@halyard/rate-limit";
 import { type Refusal, refuse } from "@halyard/service";
-import type { Month } from "./month.ts";
+
+/** A calendar month of UTC, the period of a plan's requests. */
+export type Month = {
+  /** `2027-01`. */
+  readonly name: string;
+  readonly beganMs: number;
+  readonly endsMs: number;
+};
+
+/** Returns the month of an instant. */
+export function monthOf(instantMs: number): Month {
+  const instant = new Date(instantMs);
+  const year = instant.getUTCFullYear();
+  const month = instant.getUTCMonth();
+  return {
+    name: instant.toISOString().slice(0, "2027-01".length),
+    beganMs: Date.UTC(year, month, 1),
+    endsMs: Date.UTC(year, month + 1, 1),
+  };
+}
 
 /** What callers are told about their month (draft-ietf-httpapi-ratelimit-headers). */
 export type MonthStanding = { limit: number; used: number; month: Month; nowMs: number };
