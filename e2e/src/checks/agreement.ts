@@ -9,8 +9,8 @@ import { call, eventually } from "@halyard/testing";
 import { AckPolicy, DeliverPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, nanos } from "@nats-io/transport-node";
 import type postgres from "postgres";
-import type { Acknowledged } from "./changes.ts";
-import type { Edge } from "./system.ts";
+import type { Edge } from "../system/system.ts";
+import type { Acknowledged } from "../traffic/changes.ts";
 
 /**
  * What must hold when everything has come to rest, whatever happened before: PostgreSQL is the truth;

@@ -1,6 +1,6 @@
 import { createAjv } from "@halyard/contracts";
-import { document, type Operation, type Schema } from "./openapi.ts";
-import type { RawAnswer } from "./raw-request.ts";
+import { document, type Operation, type Schema } from "../traffic/openapi.ts";
+import type { RawAnswer } from "../traffic/raw-request.ts";
 
 /** Checks of data and of answers against the schemas of the public OpenAPI document. */
 const ajv = createAjv().addSchema(

@@ -6,8 +6,8 @@ import {
 } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import type postgres from "postgres";
+import { withManager } from "../system/disturbances.ts";
 import { readAll } from "./agreement.ts";
-import { withManager } from "./disturbances.ts";
 
 /**
  * What must hold of scheduled changes when everything has come to rest: what the scheduler says was

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { usageStream } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
-import { withManager } from "./disturbances.ts";
-import type { System } from "./system.ts";
-import { must, type Tenant } from "./tenancy.ts";
-import type { Sent } from "./usage-traffic.ts";
+import { withManager } from "../system/disturbances.ts";
+import type { System } from "../system/system.ts";
+import { must, type Tenant } from "../system/tenancy.ts";
+import type { Sent } from "../traffic/usage-traffic.ts";
 
 /**
  * What was sent against what was counted: by organization, by environment and endpoint, and by flag. Each

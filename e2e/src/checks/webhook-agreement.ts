@@ -3,8 +3,8 @@ import { type FlagEvent, flagEventsStream } from "@halyard/contracts";
 import { eventually, type ReceivedRequest } from "@halyard/testing";
 import type postgres from "postgres";
 import { Webhook as StandardWebhook } from "standardwebhooks";
+import { withManager } from "../system/disturbances.ts";
 import { awaitRest, readAll } from "./agreement.ts";
-import { withManager } from "./disturbances.ts";
 
 /**
  * What must hold of webhooks when everything has come to rest: of every event in the log that a webhook

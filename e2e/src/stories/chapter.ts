@@ -5,17 +5,17 @@ import {
   faultsOfAnswers,
   faultsOfLog,
   faultsOfSnapshot,
-} from "./agreement.ts";
+} from "../checks/agreement.ts";
+import type { System } from "../system/system.ts";
+import { createTenant, type Tenant } from "../system/tenancy.ts";
 import {
   type ChangeStream,
   type CreatedFlag,
   createFlags,
   ladderKeys,
   streamChanges,
-} from "./changes.ts";
-import type { System } from "./system.ts";
-import { createTenant, type Tenant } from "./tenancy.ts";
-import { type Watcher, watch } from "./watcher.ts";
+} from "../traffic/changes.ts";
+import { type Watcher, watch } from "../traffic/watcher.ts";
 
 /**
  * One story in a running system: a tenant of its own, a watching client that looks at every edge from

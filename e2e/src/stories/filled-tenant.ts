@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
-import { createFlags } from "./changes.ts";
-import type { Operation } from "./openapi.ts";
-import { must, operatorToken, type Tenant } from "./tenancy.ts";
+import { must, operatorToken, type Tenant } from "../system/tenancy.ts";
+import { createFlags } from "../traffic/changes.ts";
+import type { Operation } from "../traffic/openapi.ts";
 
 /** A tenant with one of everything that the public document's paths name. */
 export type FilledTenant = Tenant & {

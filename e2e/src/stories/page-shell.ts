@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { operatorToken, type Tenant } from "./tenancy.ts";
+import { operatorToken, type Tenant } from "../system/tenancy.ts";
 
 /**
  * Runs the commands of a page as a reader would, one block after another in one terminal: variables

@@ -1,8 +1,8 @@
-import type { CreatedFlag } from "./changes.ts";
+import { awaitCounted } from "../checks/usage-agreement.ts";
+import type { System } from "../system/system.ts";
+import { must, type Tenant } from "../system/tenancy.ts";
+import type { CreatedFlag } from "../traffic/changes.ts";
 import { presentTime } from "./scheduler-clock.ts";
-import type { System } from "./system.ts";
-import { must, type Tenant } from "./tenancy.ts";
-import { awaitCounted } from "./usage-agreement.ts";
 import type { WebhookStory } from "./webhook-story.ts";
 
 /** State beside flags and webhooks that a backup contains: schedules and usage. */

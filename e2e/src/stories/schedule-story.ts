@@ -6,14 +6,14 @@ import {
   awaitSnapshot,
   faultsOfLog,
   faultsOfSnapshot,
-} from "./agreement.ts";
-import { type CreatedFlag, createFlags } from "./changes.ts";
-import { forgetMessageIdsAtOnce } from "./disturbances.ts";
-import { awaitSchedulesAtRest, faultsOfScheduledChanges } from "./schedule-agreement.ts";
+} from "../checks/agreement.ts";
+import { awaitSchedulesAtRest, faultsOfScheduledChanges } from "../checks/schedule-agreement.ts";
+import { forgetMessageIdsAtOnce } from "../system/disturbances.ts";
+import type { Edge, System } from "../system/system.ts";
+import { createTenant, must, type Tenant } from "../system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
+import { recordValues, type SeenValues } from "../traffic/seen-values.ts";
 import { presentTime } from "./scheduler-clock.ts";
-import { recordValues, type SeenValues } from "./seen-values.ts";
-import type { Edge, System } from "./system.ts";
-import { createTenant, must, type Tenant } from "./tenancy.ts";
 
 /**
  * One story of scheduled changes in a running system: a tenant of its own with flags that are off,

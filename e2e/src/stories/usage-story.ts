@@ -1,9 +1,9 @@
 import { usageStream } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
-import { type CreatedFlag, createFlags } from "./changes.ts";
-import { forgetMessageIdsAtOnce } from "./disturbances.ts";
-import type { Edge, System } from "./system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "./tenancy.ts";
+import { forgetMessageIdsAtOnce } from "../system/disturbances.ts";
+import type { Edge, System } from "../system/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
 import {
   askOnce,
   everyKind,
@@ -12,7 +12,7 @@ import {
   type Sent,
   sendTraffic,
   type Traffic,
-} from "./usage-traffic.ts";
+} from "../traffic/usage-traffic.ts";
 
 /**
  * One story of what is used in a running system: a tenant of its own with flags, known to every edge and

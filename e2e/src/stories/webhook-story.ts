@@ -1,11 +1,11 @@
 import { eventually, type ReceivedRequest, type Receiver, startReceiver } from "@halyard/testing";
-import { faultsOfLog } from "./agreement.ts";
-import { type CreatedFlag, createFlags } from "./changes.ts";
-import { awaitNobodyConnected, forgetMessageIdsAtOnce } from "./disturbances.ts";
-import { type FlipStream, streamFlips } from "./flips.ts";
-import type { System } from "./system.ts";
-import { createTenant, must, type Tenant } from "./tenancy.ts";
-import { awaitDeliveriesAtRest, faultsOfDeliveries } from "./webhook-agreement.ts";
+import { faultsOfLog } from "../checks/agreement.ts";
+import { awaitDeliveriesAtRest, faultsOfDeliveries } from "../checks/webhook-agreement.ts";
+import { awaitNobodyConnected, forgetMessageIdsAtOnce } from "../system/disturbances.ts";
+import type { System } from "../system/system.ts";
+import { createTenant, must, type Tenant } from "../system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
+import { type FlipStream, streamFlips } from "../traffic/flips.ts";
 
 /**
  * One story of webhooks in a running system: a tenant of its own with flags and a receiver that is to

@@ -5,7 +5,7 @@ import { eventually } from "@halyard/testing";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, nanos } from "@nats-io/transport-node";
 import type postgres from "postgres";
-import type { ChangeStream } from "./changes.ts";
+import type { ChangeStream } from "../traffic/changes.ts";
 
 /** What tests do to a running system to bring it to one certain moment, and to hold it there. */
 

@@ -32,7 +32,7 @@ export type Launched = {
   remove(): Promise<void>;
 };
 
-const thisProject = fileURLToPath(new URL("../..", import.meta.url));
+const thisProject = fileURLToPath(new URL("../../..", import.meta.url));
 const startWithinMs = 60_000;
 
 /** Others may pass through, as PostgreSQL does, which never runs as root. */

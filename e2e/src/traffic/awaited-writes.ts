@@ -1,6 +1,6 @@
 import { call } from "@halyard/testing";
-import type { Management } from "./system.ts";
-import { must, type Tenant } from "./tenancy.ts";
+import type { Management } from "../system/system.ts";
+import { must, type Tenant } from "../system/tenancy.ts";
 
 /** Counts the answers to writes that did not wait until the write was in effect. */
 export const incompleteWaits = "halyard_write_waits_incomplete_total";

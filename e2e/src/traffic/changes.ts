@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Called, call } from "@halyard/testing";
-import { must } from "./tenancy.ts";
+import { must } from "../system/tenancy.ts";
 
 /**
  * A stream of changes over HTTP. One writer climbs a ladder of flags that go on one after another and

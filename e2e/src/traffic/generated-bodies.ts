@@ -1,8 +1,8 @@
 import { operatorNames } from "@halyard/contracts";
 import { createGeneratorSync, type JsonSchema } from "json-schema-faker";
-import { compileSchema } from "./document-checks.ts";
+import { compileSchema } from "../checks/document-checks.ts";
+import { type Random, seededRandom } from "../system/seeded-random.ts";
 import { document, type Operation, resolve } from "./openapi.ts";
-import { type Random, seededRandom } from "./seeded-random.ts";
 
 /** Bodies for an operation, most of them near the border between those that fit its schema and those that do not. */
 export type GeneratedBody = { body: unknown; problem: string | undefined };

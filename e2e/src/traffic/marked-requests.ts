@@ -1,4 +1,4 @@
-import type { Marks } from "./marks.ts";
+import type { Marks } from "../checks/marks.ts";
 import { headerBytes, type RawRequest } from "./raw-request.ts";
 
 /**

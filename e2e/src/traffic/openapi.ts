@@ -71,7 +71,7 @@ type RawOperation = {
   responses: Record<string, RawResponse>;
 };
 
-const file = fileURLToPath(new URL("../../docs/openapi.json", import.meta.url));
+const file = fileURLToPath(new URL("../../../docs/openapi.json", import.meta.url));
 export const document = JSON.parse(readFileSync(file, "utf8")) as Document;
 
 export function resolve(schema: Schema): Schema {

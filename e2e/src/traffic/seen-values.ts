@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type EventStream, openEventStream } from "@halyard/testing";
-import type { Edge } from "./system.ts";
+import type { Edge } from "../system/system.ts";
 
 /**
  * A client that holds a stream open to each edge and writes down what it is told of every flag. An

@@ -1,7 +1,7 @@
 import { type EventStream, openEventStream } from "@halyard/testing";
+import type { Edge, System } from "../system/system.ts";
+import type { Tenant } from "../system/tenancy.ts";
 import { sendRaw } from "./raw-request.ts";
-import type { Edge, System } from "./system.ts";
-import type { Tenant } from "./tenancy.ts";
 
 /**
  * A tenant's streams, of both kinds, as its applications open them. How many are open at once is counted

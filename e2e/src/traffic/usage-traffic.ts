@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { UsageEndpoint } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
+import type { Edge } from "../system/system.ts";
+import type { Tenant } from "../system/tenancy.ts";
 import type { CreatedFlag } from "./changes.ts";
 import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
-import type { Edge } from "./system.ts";
-import type { Tenant } from "./tenancy.ts";
 
 /**
  * Applications that ask every edge in every way, right and wrong, and remember what they sent and what

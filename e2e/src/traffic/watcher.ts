@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { type EventStream, openEventStream, type StreamEvent } from "@halyard/testing";
-import type { Edge } from "./system.ts";
+import type { Edge } from "../system/system.ts";
 
 /**
  * A client that never looks away. It asks every edge again and again, holds streams open to each, and

@@ -1,5 +1,5 @@
 import { eventually } from "@halyard/testing";
-import { createTenant, must } from "../tenancy.ts";
+import { createTenant, must } from "../../system/tenancy.ts";
 import type { Keys, Transcript } from "./transcript.ts";
 
 /** The plan of the tenant that meets every limit. */

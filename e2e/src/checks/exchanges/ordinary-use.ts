@@ -1,5 +1,5 @@
 import { eventually, type Receiver } from "@halyard/testing";
-import { must } from "../tenancy.ts";
+import { must } from "../../system/tenancy.ts";
 import type { Keys, Transcript } from "./transcript.ts";
 
 /** Ids of the resources that the story created, by the names of path parameters. Later chapters use them. */

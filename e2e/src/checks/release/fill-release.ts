@@ -1,6 +1,6 @@
 import { call, eventually, openEventStream, type Receiver } from "@halyard/testing";
-import type { Demo } from "../launched.ts";
-import { must } from "../tenancy.ts";
+import type { Demo } from "../../system/launched.ts";
+import { must } from "../../system/tenancy.ts";
 import type { ReleaseFixture } from "./release-fixture.ts";
 
 /** Fills a fresh demo project over the public API with an example of everything that a release stores. */

@@ -1,5 +1,5 @@
-import type { Demo } from "../launched.ts";
-import { must } from "../tenancy.ts";
+import type { Demo } from "../../system/launched.ts";
+import { must } from "../../system/tenancy.ts";
 import type { Filled } from "./fill-release.ts";
 import type { Exchange } from "./release-fixture.ts";
 

@@ -59,7 +59,7 @@ export const homeFiles = {
   credentials: "credentials.json",
 } as const;
 
-const fixtures = fileURLToPath(new URL("../../fixtures", import.meta.url));
+const fixtures = fileURLToPath(new URL("../../../fixtures", import.meta.url));
 const prefix = "release-";
 
 export function fixtureFolder(version: string): string {
