@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { applyPlans } from "../src/relay/apply-plans.ts";
-import { LeadershipLostError } from "../src/relay/failures.ts";
-import { createLease } from "../src/relay/lease.ts";
+import { createLease, LeadershipLostError } from "../src/relay/lease.ts";
 import { operatorToken as key, type Management, openManagement } from "./management-fixture.ts";
 import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
 

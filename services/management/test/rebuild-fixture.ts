@@ -8,11 +8,11 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { flagEntry } from "../src/flags/flag-events.ts";
-import { appendMessages } from "../src/outbox/append-messages.ts";
-import { createPublications, type Publications } from "../src/outbox/publications.ts";
+import { createPublications, type Publications } from "../src/outbox/effects.ts";
+import { appendMessages } from "../src/outbox/outbox-message.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
-import { synchroniseSnapshot } from "../src/relay/synchronise-snapshot.ts";
+import { synchroniseSnapshot } from "../src/relay/snapshot.ts";
 
 type Given = {
   signer?: EntrySigner;

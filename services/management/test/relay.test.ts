@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { createPublications } from "../src/outbox/publications.ts";
+import { createPublications } from "../src/outbox/effects.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLane } from "../src/relay/lane.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
-import { synchroniseLog } from "../src/relay/synchronise-log.ts";
+import { synchroniseLog } from "../src/relay/log.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { whileLeading } from "./relay-fixture.ts";
 

@@ -96,10 +96,14 @@ async function breaksTold(): Promise<string[]> {
 const changes = createFlagChanges({ now: () => new Date(), newId: uuidv7 });
 
 async function committed<T extends object>(
-  work: (write: { tx: Transaction; publish: () => void }) => Promise<T | object>,
+  work: (write: {
+    tx: Transaction;
+    publish: () => void;
+    finish: () => void;
+  }) => Promise<T | object>,
 ): Promise<T> {
   const done = await runtime.begin(async (tx) =>
-    work({ tx: tx as unknown as Transaction, publish: () => undefined }),
+    work({ tx: tx as unknown as Transaction, publish: () => undefined, finish: () => undefined }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;

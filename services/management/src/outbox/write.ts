@@ -1,9 +1,8 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { Refusal } from "@halyard/service";
 import { isRefusal } from "@halyard/service";
-import { appendMessages } from "./append-messages.ts";
 import type { Effects, ExpectedEffect } from "./effects.ts";
-import type { OutboxMessage } from "./outbox-message.ts";
+import { appendMessages, type OutboxMessage } from "./outbox-message.ts";
 
 /**
  * Every change of this service: a transaction that contains the change and the messages about it. After
@@ -14,6 +13,11 @@ export type Write = {
   tx: Transaction;
   /** Publishes with the commit, in this order. */
   publish(messages: readonly OutboxMessage[]): void;
+  /**
+   * Takes the last statements of the change, of which the caller does not wait. They are sent together with the rows
+   * of the outbox and the commit.
+   */
+  finish(statements: Promise<unknown>): void;
 };
 
 export type Writer = <T extends object>(
@@ -32,24 +36,28 @@ export function createWriter(options: {
 
   return async (work) => {
     const messages: OutboxMessage[] = [];
+    const last: Promise<unknown>[] = [];
     let pending: ExpectedEffect | undefined;
     try {
       const result = await sql.begin(async (plainTransaction) => {
         const tx = plainTransaction as unknown as Transaction;
-        const appending: Promise<number[]>[] = [];
         const done = await work({
           tx,
-          publish: (more) => {
-            messages.push(...more);
-            const appended = appendMessages(tx, more, newId);
-            // Heard of below, unless something else fails first and rolls back anyway.
-            appended.catch(() => undefined);
-            appending.push(appended);
+          publish: (more) => void messages.push(...more),
+          finish(statements) {
+            // Otherwise a refusal or another failure would leave a rejection without a handler.
+            statements.catch(() => undefined);
+            last.push(statements);
           },
         });
         if (isRefusal(done)) throw new RolledBack(done);
-        const rowIds = (await Promise.all(appending)).flat();
-        if (rowIds.length > 0) pending = effects?.expect(rowIds);
+        if (messages.length > 0)
+          last.push(
+            appendMessages(tx, messages, newId).then((rowIds) => {
+              pending = effects?.expect(rowIds);
+            }),
+          );
+        await Promise.all(last);
         return { done };
       });
       if (messages.length > 0) options.wakeRelay();

@@ -1,5 +1,4 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import { LeadershipLostError } from "./failures.ts";
 
 /**
  * Leadership of the relay, as a lease in PostgreSQL. It ends by itself, so a process that was stopped
@@ -99,4 +98,10 @@ export function createLease(options: {
         where name = ${name} and holder = ${holder}`;
     },
   };
+}
+
+/** Another process leads, or our lease has run out: what we were about to publish is not ours to. */
+export class LeadershipLostError extends Error {
+  override name = "LeadershipLostError";
+  readonly hasSafeMessage = true;
 }

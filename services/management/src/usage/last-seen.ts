@@ -1,5 +1,33 @@
-import type { UsageLastSeen } from "@halyard/contracts";
-import type { Sql, Transaction } from "@halyard/postgres";
+import { checkUsageLastSeen, type UsageLastSeen, usageStream } from "@halyard/contracts";
+import { type Consumption, consumeJson, type QueueMetrics } from "@halyard/jetstream";
+import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+
+/** A message tells of up to thousands of keys and flags; there are few, and nobody waits for them. */
+const concurrency = 1;
+
+/** Takes from the queue when keys and flags were last used, and keeps it for those who look. */
+export function consumeLastSeen(options: {
+  connection: NatsConnection;
+  sql: Sql;
+  metrics: QueueMetrics;
+  logger: Logger;
+}): Consumption {
+  return consumeJson({
+    ...options,
+    stream: usageStream.name,
+    consumer: usageStream.lastSeen.consumer,
+    subject: usageStream.lastSeen.subject,
+    concurrency,
+    check: checkUsageLastSeen,
+    async handle(seen) {
+      await recordLastSeen(options.sql, seen);
+      return "done";
+    },
+    isOutage,
+  });
+}
 
 /**
  * When keys and flags were last used, in PostgreSQL. The latest instant wins, whatever the order in which
