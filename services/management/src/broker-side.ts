@@ -136,7 +136,6 @@ export function startBrokerSide(options: {
       onWritten: relay.wake,
       onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
       signal: stopping.signal,
-      logger,
     });
   }
 

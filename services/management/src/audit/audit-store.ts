@@ -1,4 +1,4 @@
-import type { Json, Sql, Transaction } from "@halyard/postgres";
+import { json, type Sql, type Transaction } from "@halyard/postgres";
 import type { AuditEntry } from "./audit-entry.ts";
 
 /**
@@ -17,7 +17,7 @@ export async function insertAuditEntries(
     select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId", "webhookId",
       "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId", before, after,
       "changedAt"
-    from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
+    from jsonb_to_recordset(${json(entries)}) as entry (
       id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
       "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
       actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)

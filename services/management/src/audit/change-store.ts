@@ -1,4 +1,4 @@
-import type { Sql } from "@halyard/postgres";
+import { fragment, type Sql } from "@halyard/postgres";
 import { afterEverySequence, longestPageBytes } from "./page-bounds.ts";
 import type { RecordedChange } from "./recorded-change.ts";
 
@@ -28,22 +28,24 @@ export async function listChanges(
   page: { beforeSequence: number | null; limit: number },
 ): Promise<{ changes: RecordedChange[]; more: boolean }> {
   const { flagId, environmentId } = which;
-  const ofFlag = flagId === undefined ? sql`` : sql`and change.flag_id = ${flagId}`;
+  const ofFlag = flagId === undefined ? fragment`` : fragment`and change.flag_id = ${flagId}`;
   const ofEnvironment =
-    environmentId === undefined ? sql`` : sql`and change.environment_id = ${environmentId}`;
-  const upToPage = sql`
+    environmentId === undefined
+      ? fragment``
+      : fragment`and change.environment_id = ${environmentId}`;
+  const upToPage = fragment`
     and change.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
     order by change.sequence desc
     limit ${page.limit + 1}`;
   // Each branch reads its own index in order; one condition with `or` would need a sort.
   const ofUsers =
     flagId === undefined && environmentId === undefined
-      ? sql`
+      ? fragment`
         union all (
           select * from changes as change
           where change.organization_id = ${which.organizationId} ${upToPage}
         )`
-      : sql``;
+      : fragment``;
   const rows = await sql<(RecordedChange & { available: number })[]>`
     select id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
       webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",

@@ -32,7 +32,7 @@ export function consumeAudit(options: {
     if (!recorded.ok) return { setAside: recorded.problem };
     if (!hasSubject(recorded.value)) return { setAside: "The subject of the change is missing." };
     const { value } = recorded;
-    return options.sql.begin((tx) => insertRecorded(tx as unknown as Transaction, value));
+    return options.sql.begin((tx) => insertRecorded(tx, value));
   }
 
   return consumeQueue({

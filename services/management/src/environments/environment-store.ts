@@ -1,8 +1,8 @@
-import type { Json, Sql, Transaction } from "@halyard/postgres";
+import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { Environment } from "./environment.ts";
 
 /** Environments in PostgreSQL. */
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   environment.id, environment.project_id as "projectId", environment.name, environment.version,
   environment.created_at as "createdAt",
   coalesce(environment.updated_at, environment.created_at) as "updatedAt"`;
@@ -12,7 +12,7 @@ export async function findEnvironment(
   address: { projectId: string; environmentId: string },
 ): Promise<Environment | undefined> {
   const [environment] = await sql<Environment[]>`
-    select ${columns(sql)}
+    select ${columns}
     from environments as environment
     where environment.id = ${address.environmentId}
       and environment.project_id = ${address.projectId}`;
@@ -24,7 +24,7 @@ export async function listEnvironments(
   projectId: string,
 ): Promise<Environment[]> {
   return sql<Environment[]>`
-    select ${columns(sql)}
+    select ${columns}
     from environments as environment
     where environment.project_id = ${projectId}
     order by environment.created_at, environment.id`;
@@ -39,7 +39,7 @@ export async function countEnvironments(tx: Transaction, projectId: string): Pro
 /** The environments of all projects of an organization. */
 export async function listEnvironmentsOf(sql: Sql, organizationId: string): Promise<Environment[]> {
   return sql<Environment[]>`
-    select ${columns(sql)}
+    select ${columns}
     from environments as environment
     join projects as project on project.id = environment.project_id
     where project.organization_id = ${organizationId}
@@ -74,7 +74,7 @@ export async function insertEnvironments(
   const inserted = await tx`
     insert into environments (id, project_id, name, created_at)
     select id, "projectId", name, "createdAt"
-    from jsonb_to_recordset(${tx.json(environments as unknown as Json)}) as environment (
+    from jsonb_to_recordset(${json(environments)}) as environment (
       id uuid, "projectId" uuid, name text, "createdAt" timestamptz)
     on conflict on constraint environment_name_taken do nothing`;
   return inserted.count === environments.length;

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import { decodePublished, type PublishedHint } from "./published-hint.ts";
@@ -34,33 +33,24 @@ export function createLeaderHint(sql: Sql, logger: Logger): () => void {
   };
 }
 
-/** How soon listening is tried again while PostgreSQL is away at the start. */
-const retryAfterMs = 1_000;
-
-/**
- * Listens for both hints, from when PostgreSQL is there. Afterwards the client library listens again
- * by itself when a connection is lost. Resolves when listening, or when the signal ends the trying.
- */
-export async function listenForHints(
+/** Listens for both hints, until the signal is aborted. */
+export function listenForHints(
   sql: Sql,
   options: {
     publishedChannel: string;
     onWritten: () => void;
     onPublished: (hint: PublishedHint) => void;
     signal: AbortSignal;
-    logger: Logger;
   },
 ): Promise<void> {
-  while (!options.signal.aborted) {
-    try {
-      await sql.listen(writtenChannel, options.onWritten);
-      await sql.listen(options.publishedChannel, (text) =>
-        options.onPublished(decodePublished(text)),
-      );
-      return;
-    } catch (error) {
-      options.logger.warn({ err: error }, "not listening for hints yet; trying again");
-      await delay(retryAfterMs, undefined, { signal: options.signal }).catch(() => undefined);
-    }
-  }
+  const { publishedChannel, onWritten, onPublished, signal } = options;
+  return sql.listen({
+    channels: {
+      [writtenChannel]: onWritten,
+      [publishedChannel]: (text) => onPublished(decodePublished(text)),
+    },
+    // A hint may have been lost.
+    onListening: onWritten,
+    signal,
+  });
 }

@@ -34,8 +34,7 @@ export function createWriter(options: {
     const messages: OutboxMessage[] = [];
     let pending: ExpectedEffect | undefined;
     try {
-      const result = await sql.begin(async (plainTransaction) => {
-        const tx = plainTransaction as unknown as Transaction;
+      const result = await sql.begin(async (tx) => {
         const appending: Promise<number[]>[] = [];
         const done = await work({
           tx,

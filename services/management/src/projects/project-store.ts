@@ -1,13 +1,13 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { Project } from "./project.ts";
 
 /** Projects in PostgreSQL. */
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   id, organization_id as "organizationId", name, version, created_at as "createdAt",
   coalesce(updated_at, created_at) as "updatedAt"`;
 
 export async function findProject(sql: Sql, id: string): Promise<Project | undefined> {
-  const [project] = await sql<Project[]>`select ${columns(sql)} from projects where id = ${id}`;
+  const [project] = await sql<Project[]>`select ${columns} from projects where id = ${id}`;
   return project;
 }
 
@@ -16,7 +16,7 @@ export async function findProjectOf(
   address: { organizationId: string; projectId: string },
 ): Promise<Project | undefined> {
   const [project] = await sql<Project[]>`
-    select ${columns(sql)} from projects
+    select ${columns} from projects
     where id = ${address.projectId} and organization_id = ${address.organizationId}`;
   return project;
 }
@@ -27,14 +27,14 @@ export async function findProjectOf(
  */
 export async function lockProject(tx: Transaction, id: string): Promise<Project | undefined> {
   const [project] = await tx<Project[]>`
-    select ${columns(tx)} from projects where id = ${id} for update`;
+    select ${columns} from projects where id = ${id} for update`;
   return project;
 }
 
 /** The same for all projects of an organization. */
 export async function lockProjectsOf(tx: Transaction, organizationId: string): Promise<Project[]> {
   return tx<Project[]>`
-    select ${columns(tx)} from projects
+    select ${columns} from projects
     where organization_id = ${organizationId}
     order by id
     for update`;
@@ -42,7 +42,7 @@ export async function lockProjectsOf(tx: Transaction, organizationId: string): P
 
 export async function listProjects(sql: Sql, organizationId: string): Promise<Project[]> {
   return sql<Project[]>`
-    select ${columns(sql)} from projects
+    select ${columns} from projects
     where organization_id = ${organizationId}
     order by created_at, id`;
 }

@@ -4,7 +4,6 @@ import type { Sql, Transaction } from "@halyard/postgres";
 import { encodePublished } from "../outbox/published-hint.ts";
 import { StreamMovedError } from "./failures.ts";
 import type { UnrecordedValue } from "./found-entries.ts";
-import { planEachTime } from "./plan-each-time.ts";
 
 /** The relay's questions to the outbox, and what it records there. */
 export type StreamName = "events" | "snapshot";
@@ -129,8 +128,7 @@ export async function recordFound(
 /** Returns whether one of these message ids belongs to no event of the outbox. */
 export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
   const ours = messageIds.filter((id) => uuidShape.test(id));
-  const [row] = await planEachTime<{ isUnknown: boolean }>(
-    sql,
+  const [row] = await sql.unprepared<{ isUnknown: boolean }[]>(
     `select exists (
       select from unnest($1::uuid[]) as event (id)
       where not exists (
@@ -147,8 +145,7 @@ export async function unrecordedValues(
   sql: Sql,
   keys: readonly string[],
 ): Promise<UnrecordedValue[]> {
-  return planEachTime<UnrecordedValue>(
-    sql,
+  return sql.unprepared<UnrecordedValue[]>(
     `select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
       sent_at is not null as "isSent"
     from outbox
@@ -186,11 +183,10 @@ export async function forgetEventsAfter(
  * plan could scan the primary key.
  */
 export async function unsentRange(
-  sql: Pick<Sql, "unsafe">,
+  sql: Pick<Sql, "unprepared">,
   stream: StreamName,
 ): Promise<{ oldest: number | undefined; newest: number | undefined }> {
-  const [range] = await planEachTime<{ oldest: number | null; newest: number | null }>(
-    sql,
+  const [range] = await sql.unprepared<{ oldest: number | null; newest: number | null }[]>(
     `select
       (
         select id from outbox
@@ -214,8 +210,7 @@ export async function readBacklog(
   sql: Sql,
   countUpTo: number,
 ): Promise<{ rows: number; oldestSeconds: number }> {
-  const [backlog] = await planEachTime<{ rows: number; oldestSeconds: number }>(
-    sql,
+  const [backlog] = await sql.unprepared<{ rows: number; oldestSeconds: number }[]>(
     `select count(*)::integer as rows,
       coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as "oldestSeconds"
     from (

@@ -1,5 +1,4 @@
 import type { Sql } from "@halyard/postgres";
-import { planEachTime } from "./plan-each-time.ts";
 
 /**
  * Unsent rows wait in queues: one for each organization and kind of message. A batch takes the oldest rows of
@@ -88,20 +87,20 @@ const selectFew = `
 
 /** Returns the next rows of a kind, from the queues after `afterQueue` or from the first one. */
 export async function unsentRows(
-  sql: Pick<Sql, "unsafe">,
+  sql: Pick<Sql, "unprepared">,
   kind: QueueKind,
   { rows, bytes, afterQueue }: BatchBounds & { afterQueue: string | undefined },
 ): Promise<UnsentBatch> {
   // Before and after all names that begin with the kind and a space.
   const range = [afterQueue ?? kind, `${kind}!`];
-  const few = await planEachTime<UnsentRow>(sql, selectFew, [...range, fewRows]);
+  const few = await sql.unprepared<UnsentRow[]>(selectFew, [...range, fewRows]);
   if (few.length < Math.min(fewRows, rows) && bytesOf(few) <= bytes)
     return {
       rows: few.sort((a, b) => a.id - b.id),
       lastQueue: undefined,
       hasMore: afterQueue !== undefined,
     };
-  const found = await planEachTime<UnsentRow & { lastQueue: string | null }>(sql, selectBatch, [
+  const found = await sql.unprepared<(UnsentRow & { lastQueue: string | null })[]>(selectBatch, [
     ...range,
     rows,
     bytes,

@@ -1,5 +1,5 @@
 import type { ScheduleDue } from "@halyard/contracts";
-import type { Json, Transaction } from "@halyard/postgres";
+import { json, type Transaction } from "@halyard/postgres";
 import type { Outcome } from "./outcome.ts";
 
 /**
@@ -43,7 +43,7 @@ export async function recordOutcome(
 ): Promise<boolean> {
   const inserted = await tx`
     insert into inbox (message_id, outcome, processed_at)
-    values (${messageId}, ${tx.json(outcome as unknown as Json)}, clock_timestamp())
+    values (${messageId}, ${json(outcome)}, clock_timestamp())
     on conflict (message_id) do nothing`;
   return inserted.count > 0;
 }

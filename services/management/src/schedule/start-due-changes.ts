@@ -32,7 +32,7 @@ export function startDueChanges(options: {
     ...broker,
     dueChanges: createDueChanges({ writer, changes: createFlagChanges({ now, newId }), now }),
     queueStanding: (createdAt) => queueStanding(sql, createdAt),
-    concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
+    concurrency: Math.max(1, Math.floor(sql.maxConnections * shareOfConnections)),
     metrics: options.queueMetrics,
   });
 }
