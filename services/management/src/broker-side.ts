@@ -116,13 +116,19 @@ export function startBrokerSide(options: {
       keepStreams(broker),
       startCleanUp({ sql, broker, isLeading: relay.isLeading }),
     ];
-    const hints = listenForHints(sql, {
+    const ending = new AbortController();
+    const listening = listenForHints(sql, {
       onWritten: relay.wake,
       onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
-      logger,
+      signal: ending.signal,
     });
     return [
-      ...[async () => followedEdges.stop(), hints.stop, relay.stop, keys.stop],
+      async () => followedEdges.stop(),
+      async () => {
+        ending.abort();
+        await listening;
+      },
+      ...[relay.stop, keys.stop],
       // The relay still carries what these write.
       async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
     ];

@@ -124,8 +124,7 @@ export async function openManagement(
     await filling?.stop();
     await removing?.stop();
     await broker.stop();
-    // As main does: what was broken off by a test is not waited for.
-    await sql.end({ timeout: 1 });
+    await sql.end();
   });
   return {
     url,

@@ -1,4 +1,5 @@
 import type { PlanLimits } from "@halyard/contracts";
+import { json } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
@@ -47,7 +48,7 @@ beforeAll(async () => {
   await given.project(idOf("small"));
   await first.sql`
     insert into organizations
-    select id, 'One of many', 'many', 1, now(), now(), ${first.sql.json(before.many)}
+    select id, 'One of many', 'many', 1, now(), now(), ${json(before.many)}
     from unnest(${manyIds}::uuid[]) as id`;
   await first.sql`update organizations set limits = null where id = ${idOf("unrecorded")}`;
   await first.stop();

@@ -91,7 +91,7 @@ async function connectDeafly(url: string) {
       for (const { from, to } of answers) from.pipe(to);
     },
     async end() {
-      await sql.end({ timeout: 1 });
+      await sql.end();
       between.close();
     },
   };
@@ -327,7 +327,7 @@ describe("given a former leader that wakes up late", () => {
   /** A database as the former leader remembers it: with a row that it has yet to publish. */
   function unsentForever() {
     const row = { id: 1, messageId: randomUUID(), subject: "flag.created", payload: "{}" };
-    return { unsafe: async () => [row] } as unknown as Management["sql"];
+    return { unprepared: async () => [row] } as unknown as Management["sql"];
   }
 });
 

@@ -110,7 +110,7 @@ export function startBrokerSide(options: {
       stream: scheduleStream.name,
       consumer: scheduleStream.resolved.consumer,
       subject: scheduleStream.resolved.subject,
-      concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
+      concurrency: Math.max(1, Math.floor(sql.maxConnections * shareOfConnections)),
       handle: createSettleChanges({
         sql,
         metrics: scheduleMetrics,

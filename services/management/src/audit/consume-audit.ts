@@ -28,7 +28,7 @@ export function consumeAudit(options: {
     check: checkAuditRecorded,
     async handle(recorded) {
       if (!hasSubject(recorded)) return { setAside: "The subject of the change is missing." };
-      return options.sql.begin((tx) => insertRecorded(tx as unknown as Transaction, recorded));
+      return options.sql.begin((tx) => insertRecorded(tx, recorded));
     },
     isOutage,
   });

@@ -1,6 +1,5 @@
 import type { SnapshotRevision } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
-import { pause } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
@@ -74,37 +73,23 @@ export function decodePublished(text: string): PublishedHint {
   };
 }
 
-/** How soon listening is tried again while PostgreSQL is away at the start. */
-const retryAfterMs = 1_000;
-
-/** Listens for both hints. After a lost connection, the client library listens again by itself. */
+/** Listens for both hints, until the signal is aborted. */
 export function listenForHints(
   sql: Sql,
   options: {
     onWritten: () => void;
     onPublished: (hint: PublishedHint) => void;
-    logger: Logger;
+    signal: AbortSignal;
   },
-): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-
-  async function listen(): Promise<void> {
-    do {
-      try {
-        await sql.listen(writtenChannel, options.onWritten);
-        await sql.listen(publishedChannel, (text) => options.onPublished(decodePublished(text)));
-        return;
-      } catch (error) {
-        options.logger.warn({ err: error }, "not listening for hints yet; trying again");
-      }
-    } while (await pause(retryAfterMs, stopping.signal));
-  }
-
-  const listening = listen();
-  return {
-    async stop() {
-      stopping.abort();
-      await listening;
+): Promise<void> {
+  const { onWritten, onPublished, signal } = options;
+  return sql.listen({
+    channels: {
+      [writtenChannel]: onWritten,
+      [publishedChannel]: (text) => onPublished(decodePublished(text)),
     },
-  };
+    // A hint may have been lost.
+    onListening: onWritten,
+    signal,
+  });
 }

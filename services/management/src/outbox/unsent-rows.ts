@@ -77,12 +77,12 @@ export type UnsentBatch = {
  * delay another's change. Begins after a queue, or with the first one.
  */
 export async function unsentRowsInTurns(
-  sql: Pick<Sql, "unsafe">,
+  sql: Pick<Sql, "unprepared">,
   kind: QueueKind,
   { rows, bytes, afterQueue }: BatchBounds & { afterQueue: string | undefined },
 ): Promise<UnsentBatch> {
   const range = afterAllOf(kind, afterQueue);
-  const found = await planEachTime<UnsentRow & { lastQueue: string | null }>(sql, selectBatch, [
+  const found = await sql.unprepared<(UnsentRow & { lastQueue: string | null })[]>(selectBatch, [
     ...range,
     rows,
     bytes,
@@ -119,12 +119,12 @@ const selectAll = `
  * the queues take turns. A row that commits later has a hint of its own.
  */
 export async function allUnsentRows(
-  sql: Pick<Sql, "unsafe">,
+  sql: Pick<Sql, "unprepared">,
   stream: StreamName,
   { rows, bytes }: BatchBounds,
 ): Promise<UnsentRow[] | undefined> {
   const parameters = [...rangeOf[stream], rows, bytes];
-  const found = await planEachTime<UnsentRow & { fits: boolean }>(sql, selectAll, parameters);
+  const found = await sql.unprepared<(UnsentRow & { fits: boolean })[]>(selectAll, parameters);
   if (found[0]?.fits === false) return undefined;
   return found.sort((a, b) => a.id - b.id);
 }
@@ -134,11 +134,10 @@ export async function allUnsentRows(
  * plan could scan the primary key.
  */
 export async function unsentRange(
-  sql: Pick<Sql, "unsafe">,
+  sql: Pick<Sql, "unprepared">,
   stream: StreamName,
 ): Promise<{ oldest: number | undefined; newest: number | undefined }> {
-  const [range] = await planEachTime<{ oldest: number | null; newest: number | null }>(
-    sql,
+  const [range] = await sql.unprepared<{ oldest: number | null; newest: number | null }[]>(
     `select
       (
         select id from outbox
@@ -162,8 +161,7 @@ export async function readBacklog(
   sql: Sql,
   countUpTo: number,
 ): Promise<{ rows: number; oldestSeconds: number }> {
-  const [backlog] = await planEachTime<{ rows: number; oldestSeconds: number }>(
-    sql,
+  const [backlog] = await sql.unprepared<{ rows: number; oldestSeconds: number }[]>(
     `select count(*)::integer as rows,
       coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as "oldestSeconds"
     from (
@@ -176,16 +174,4 @@ export async function readBacklog(
     [countUpTo],
   );
   return backlog ?? { rows: 0, oldestSeconds: 0 };
-}
-
-/**
- * Runs a statement without a name, so that PostgreSQL plans it each time. A kept plan that was made for an almost
- * empty outbox would scan all of it, until the next ANALYZE.
- */
-export async function planEachTime<Row extends object>(
-  sql: Pick<Sql, "unsafe">,
-  statement: string,
-  parameters: readonly (string | number | readonly string[])[],
-): Promise<Row[]> {
-  return sql.unsafe<Row[]>(statement, [...parameters] as never[]);
 }

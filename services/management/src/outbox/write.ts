@@ -14,7 +14,7 @@ export type Write = {
   /** Publishes with the commit, in this order. */
   publish(messages: readonly OutboxMessage[]): void;
   /**
-   * Takes the last statements of the change, of which the caller does not wait. They are sent together with the rows
+   * Takes the last statements of the change, for which the caller does not wait. They are sent together with the rows
    * of the outbox and the commit.
    */
   finish(statements: Promise<unknown>): void;
@@ -36,28 +36,22 @@ export function createWriter(options: {
 
   return async (work) => {
     const messages: OutboxMessage[] = [];
-    const last: Promise<unknown>[] = [];
     let pending: ExpectedEffect | undefined;
     try {
-      const result = await sql.begin(async (plainTransaction) => {
-        const tx = plainTransaction as unknown as Transaction;
+      const result = await sql.begin(async (tx) => {
         const done = await work({
           tx,
           publish: (more) => void messages.push(...more),
-          finish(statements) {
-            // Otherwise a refusal or another failure would leave a rejection without a handler.
-            statements.catch(() => undefined);
-            last.push(statements);
-          },
+          finish: handled,
         });
         if (isRefusal(done)) throw new RolledBack(done);
         if (messages.length > 0)
-          last.push(
+          handled(
             appendMessages(tx, messages, newId).then((rowIds) => {
+              // The commit is sent, but not answered.
               pending = effects?.expect(rowIds);
             }),
           );
-        await Promise.all(last);
         return { done };
       });
       if (messages.length > 0) options.wakeRelay();
@@ -70,6 +64,11 @@ export function createWriter(options: {
       pending?.forget();
     }
   };
+}
+
+/** The transaction fails with its first statement that fails, also if nobody waits for that. */
+function handled(statements: Promise<unknown>): void {
+  statements.catch(() => undefined);
 }
 
 /** Carries a refusal out of a transaction that is to be rolled back. */

@@ -76,8 +76,7 @@ export function createLease(options: {
       ),
     isHeld: () => monotonicMs() < heldUntilMs,
     recordAsLeader: async (work) =>
-      sql.begin(async (plainTransaction) => {
-        const tx = plainTransaction as unknown as Transaction;
+      sql.begin(async (tx) => {
         const rows = await tx`
           select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true),
                  -- A plan that was made for an almost empty outbox would scan all of it, until the next ANALYZE.

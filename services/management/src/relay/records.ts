@@ -2,7 +2,7 @@ import { flagEventsStream, type SnapshotRevision } from "@halyard/contracts";
 import type { StreamPosition } from "@halyard/jetstream";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { notifyPublished } from "../outbox/hints.ts";
-import { planEachTime, type StreamName } from "../outbox/unsent-rows.ts";
+import type { StreamName } from "../outbox/unsent-rows.ts";
 import { StreamMovedError } from "./broker.ts";
 import type { UnrecordedValue } from "./found-entries.ts";
 import { leaseMs } from "./lease.ts";
@@ -108,8 +108,7 @@ export async function recordFound(
 /** Returns whether one of these message ids belongs to no event of the outbox. */
 export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
   const ours = messageIds.filter((id) => uuidShape.test(id));
-  const [row] = await planEachTime<{ isUnknown: boolean }>(
-    sql,
+  const [row] = await sql.unprepared<{ isUnknown: boolean }[]>(
     `select exists (
       select from unnest($1::uuid[]) as event (id)
       where not exists (
@@ -126,8 +125,7 @@ export async function unrecordedValues(
   sql: Sql,
   keys: readonly string[],
 ): Promise<UnrecordedValue[]> {
-  return planEachTime<UnrecordedValue>(
-    sql,
+  return sql.unprepared<UnrecordedValue[]>(
     `select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
       sent_at is not null as "isSent"
     from outbox

@@ -1,6 +1,6 @@
 import type { ScheduleDue, ScheduleResolved } from "@halyard/contracts";
 import type { Verdict } from "@halyard/jetstream";
-import type { Json, Transaction } from "@halyard/postgres";
+import { json, type Transaction } from "@halyard/postgres";
 import { isRefusal, refuse } from "@halyard/service";
 import type { FlagState } from "../flags/flag.ts";
 import type { FlagChanges } from "../flags/flag-changes.ts";
@@ -151,7 +151,7 @@ export async function recordOutcome(
 ): Promise<boolean> {
   const inserted = await tx`
     insert into inbox (message_id, outcome, processed_at)
-    values (${messageId}, ${tx.json(outcome as unknown as Json)}, clock_timestamp())
+    values (${messageId}, ${json(outcome)}, clock_timestamp())
     on conflict (message_id) do nothing`;
   return inserted.count > 0;
 }

@@ -39,7 +39,7 @@ export function consumeDueChanges(options: {
     stream: scheduleStream.name,
     consumer: scheduleStream.due.consumer,
     subject: scheduleStream.due.subject,
-    concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
+    concurrency: Math.max(1, Math.floor(sql.maxConnections * shareOfConnections)),
     check: checkScheduleDue,
 
     async handle(due, { streamCreatedAt }) {

@@ -1,4 +1,4 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql } from "@halyard/postgres";
 import type { FlagPlace } from "../directory/flag-directory.ts";
 import { endSchedules } from "./end-schedules.ts";
 
@@ -10,8 +10,7 @@ import { endSchedules } from "./end-schedules.ts";
 export async function cancelOfFlags(sql: Sql, places: readonly FlagPlace[]): Promise<void> {
   const flagIds = places.map(({ flagId }) => flagId);
   const environmentIds = places.map(({ environmentId }) => environmentId);
-  await sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  await sql.begin(async (tx) => {
     const open = await tx<{ id: string; scheduleId: string }[]>`
       select change.id, change.schedule_id as "scheduleId"
       from scheduled_changes as change
@@ -55,7 +54,7 @@ export async function listScheduledFlags(
       created_at > present_time() - interval '1 minute' as "isNew"
     from schedules
     where latest
-      ${after === undefined ? sql`` : sql`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
+      ${after === undefined ? fragment`` : fragment`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
     order by flag_id, environment_id
     limit ${limit}`;
 }
