@@ -15,6 +15,8 @@ export type Polling = {
   /** Sent in turn; the bare server gives the answer to the first of them. */
   plans: readonly RequestPlan[];
   goal?: Goal;
+  /** The bare server reads and parses the bodies of requests. */
+  bareReadsBody?: boolean;
 };
 
 export const connections = 64;
@@ -30,8 +32,11 @@ export async function besideBare(
   { load, edge, polling }: { load: Load; edge: Target; polling: Polling },
 ): Promise<{ figures: Figure[]; notes: string[] }> {
   const first = numbered(polling.plans[0] as RequestPlan, 0);
-  const bareBytes = await startBaseline(bench, edge.url, first, { bodyAs: "bytes" });
-  const bareText = await startBaseline(bench, edge.url, first, { bodyAs: "text" });
+  const readsBody = polling.bareReadsBody ?? false;
+  const startBare = (bodyAs: "bytes" | "text") =>
+    startBaseline(bench, edge.url, first, { bodyAs, readsBody });
+  const bareBytes = await startBare("bytes");
+  const bareText = await startBare("text");
   const round = (target: Target, measureMs: number) => () =>
     sample(load, { target, polling, measureMs });
   for (const target of [edge, bareBytes, bareText])

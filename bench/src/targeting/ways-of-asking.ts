@@ -45,6 +45,15 @@ export const ofrepBulk: Way = {
     posted("/ofrep/v1/evaluate/flags", key, { context: { targetingKey, ...attributes } }),
 };
 
+export const ofrepSingle = (flagKey: string): Way => ({
+  ...ofrepBulk,
+  name: "one flag by OFREP",
+  plan: ({ user_id: targetingKey, ...attributes }, key) =>
+    posted(`/ofrep/v1/evaluate/flags/${flagKey}`, key, {
+      context: { targetingKey, ...attributes },
+    }),
+});
+
 /** So many kinds of user; each request has a number of its own in the id. */
 const kindsOfUser = 48;
 

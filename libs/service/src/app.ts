@@ -29,6 +29,8 @@ export type AppOptions = {
    * development; production switches it off, because a check costs as much as an answer.
    */
   checkAnswers?: boolean;
+  /** Changes the path and query of a request before it is routed. */
+  rewriteTarget?: (target: string) => string;
   /**
    * Tells the failures of a part that is away from faults of the program: they are answered with 503,
    * so that the caller comes back.
@@ -61,6 +63,7 @@ const keepAliveTimeoutMs = 72_000;
  */
 export function createApp(options: AppOptions): App {
   const requestIds = createRequestIds();
+  const { rewriteTarget = (target) => target } = options;
   const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const app: App = fastify({
     bodyLimit: options.bodyLimitBytes,
@@ -84,7 +87,7 @@ export function createApp(options: AppOptions): App {
       requestIdLogLabel: "request_id",
     }),
     genReqId: requestIds,
-    rewriteUrl: ({ url = "" }) => pathAndQueryOf(url),
+    rewriteUrl: ({ url = "" }) => rewriteTarget(pathAndQueryOf(url)),
     childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, requestIds),
     // A path that cannot be decoded, or with a part that is too long, names nothing.

@@ -61,6 +61,13 @@ const callersErrors: Readonly<Record<string, Refusal>> = {
 
 const bodyBrokenOff = refuse("VALIDATION_001", "The body did not arrive completely");
 
+/** Returns the error for a body that the framework or its parser of JSON rejected, or undefined for other errors. */
+export function refusalOfBody(error: unknown): Refusal | undefined {
+  if (error instanceof BodySyntaxError) return refuse("VALIDATION_001", error.message);
+  if (error instanceof BodyEncodingError) return refuse("VALIDATION_003", error.message);
+  return callersErrors[(error as Partial<FastifyError> | undefined)?.code ?? ""];
+}
+
 /** Tells the failures of a part that is away from faults of the program. */
 export type IsOutage = (error: unknown) => boolean;
 
@@ -73,10 +80,8 @@ function refusalOf(
   request: FastifyRequest,
   isOutage: IsOutage,
 ): Refusal | undefined {
-  if (error instanceof BodySyntaxError) return refuse("VALIDATION_001", error.message);
-  if (error instanceof BodyEncodingError) return refuse("VALIDATION_003", error.message);
   if (request.raw.readableAborted) return bodyBrokenOff;
-  const known = callersErrors[(error as Partial<FastifyError> | undefined)?.code ?? ""];
+  const known = refusalOfBody(error);
   if (known !== undefined) return known;
   const retryAfterSeconds = isOutage(error) ? defaultRetryAfterSeconds : retryAfterOf(error);
   if (retryAfterSeconds === undefined) return undefined;

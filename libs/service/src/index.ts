@@ -1,7 +1,7 @@
 export { createAlarm } from "./alarm.ts";
 export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.ts";
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
-export { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
+export { anyOriginHeaders, isOpenToAllOrigins, openPrefixes } from "./any-origin.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { hasDuplicateMembers } from "./duplicate-members.ts";
@@ -13,13 +13,13 @@ export {
   type VariableNotes,
   variable,
 } from "./environment.ts";
-export { nothingHere, sendRefusal, writeRefusal } from "./error-answers.ts";
+export { nothingHere, refusalOfBody, sendRefusal, writeRefusal } from "./error-answers.ts";
 export { fixedAnswer } from "./fixed-answer.ts";
 export type { Readiness, ReadReadiness } from "./health.ts";
 export { compileInputChecks, type InputChecks } from "./input-checks.ts";
+export { BodyEncodingError, notJson } from "./json-body.ts";
 export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
-export { refusalOfHeaders } from "./malformed-http.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
 export { natsServers } from "./nats-servers.ts";
@@ -27,9 +27,7 @@ export { onceConnected } from "./once-connected.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
 export { periodically } from "./periodically.ts";
 export { isWellEncoded } from "./query-values.ts";
-export { announcesBody, type BodyReading, readJsonBody } from "./read-json-body.ts";
 export { releaseAll } from "./release.ts";
-export { createRequestIds } from "./request-id.ts";
 export { pathAndQueryOf } from "./request-target.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";

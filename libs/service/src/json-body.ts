@@ -14,7 +14,7 @@ export class BodyEncodingError extends Error {
 }
 
 /** JSON is UTF-8 (RFC 8259); another charset, or compression, is refused rather than misread. */
-export function checkEncoding(headers: IncomingHttpHeaders): void {
+function checkEncoding(headers: IncomingHttpHeaders): void {
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding.toLowerCase() !== "identity")
     throw new BodyEncodingError("The body must not be compressed");
@@ -53,7 +53,7 @@ function parseSyntax(text: string): unknown {
 }
 
 /** The value that bytes of JSON in UTF-8 say; throws a `BodySyntaxError` for other bytes. */
-export function parseJsonBytes(bytes: Buffer): unknown {
+function parseJsonBytes(bytes: Buffer): unknown {
   return parse(decode(bytes));
 }
 
@@ -62,13 +62,6 @@ export const notJson = refuse(
   "The body must be JSON, with Content-Type: application/json",
 );
 export const bodyTooLarge = refuse("VALIDATION_002", "The body is too large");
-
-const plainJson = /^application\/json\s*(?:$|;)/i;
-
-/** Whether a content type says that the body is JSON. */
-export function isJsonType(contentType: string): boolean {
-  return plainJson.test(contentType) || structuredSuffix.test(contentType);
-}
 
 /**
  * JSON is the only kind of body. `JSON.parse` makes a field named `__proto__` an own property like

@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import type { Refusal } from "@halyard/service";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import type { Exchange } from "../../src/sdk/endpoint.ts";
+import type { Exchange } from "../../src/http/exchange.ts";
+import { takeSlot } from "../../src/sdk/take-slot.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { takeSlot } from "../../src/slots/take-slot.ts";
 
 /** A stream whose values take a while to be evaluated: `open` is called when they are there. */
 let response: EventEmitter & { destroyed: boolean };
