@@ -13,13 +13,13 @@ export {
   type VariableNotes,
   variable,
 } from "./environment.ts";
-export { nothingHere, refusalOfBody, sendRefusal, writeRefusal } from "./error-answers.ts";
+export { nothingHere, sendRefusal, writeRefusal } from "./error-answers.ts";
 export { fixedAnswer } from "./fixed-answer.ts";
 export type { Readiness, ReadReadiness } from "./health.ts";
 export { compileInputChecks, type InputChecks } from "./input-checks.ts";
-export { BodyEncodingError, notJson } from "./json-body.ts";
 export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";
+export { rejectMalformed } from "./malformed-http.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
 export { natsServers } from "./nats-servers.ts";
@@ -27,6 +27,7 @@ export { onceConnected } from "./once-connected.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
 export { periodically } from "./periodically.ts";
 export { isWellEncoded } from "./query-values.ts";
+export { announcesBody, readJsonBody } from "./read-json-body.ts";
 export { releaseAll } from "./release.ts";
 export { pathAndQueryOf } from "./request-target.ts";
 export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";

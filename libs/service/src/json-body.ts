@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { refuse } from "./answer.ts";
@@ -14,7 +15,7 @@ export class BodyEncodingError extends Error {
 }
 
 /** JSON is UTF-8 (RFC 8259); another charset, or compression, is refused rather than misread. */
-function checkEncoding(headers: IncomingHttpHeaders): void {
+export function checkEncoding(headers: IncomingHttpHeaders): void {
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding.toLowerCase() !== "identity")
     throw new BodyEncodingError("The body must not be compressed");
@@ -27,15 +28,10 @@ function charsetOf(contentType: string): string | undefined {
   return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]?.toLowerCase();
 }
 
-/** Without `fatal`, bytes that are no UTF-8 would silently become replacement characters. */
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
+/** `toString` would turn bytes that are not UTF-8 into replacement characters. */
 function decode(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes);
-  } catch (cause) {
-    throw new BodySyntaxError("The body is not valid UTF-8", { cause });
-  }
+  if (!isUtf8(bytes)) throw new BodySyntaxError("The body is not valid UTF-8");
+  return bytes.toString();
 }
 
 function parse(text: string): unknown {
@@ -53,7 +49,7 @@ function parseSyntax(text: string): unknown {
 }
 
 /** The value that bytes of JSON in UTF-8 say; throws a `BodySyntaxError` for other bytes. */
-function parseJsonBytes(bytes: Buffer): unknown {
+export function parseJsonBytes(bytes: Buffer): unknown {
   return parse(decode(bytes));
 }
 
@@ -62,6 +58,13 @@ export const notJson = refuse(
   "The body must be JSON, with Content-Type: application/json",
 );
 export const bodyTooLarge = refuse("VALIDATION_002", "The body is too large");
+
+const plainJson = /^application\/json\s*(?:$|;)/i;
+
+/** Whether a content type says that the body is JSON. */
+export function isJsonType(contentType: string): boolean {
+  return plainJson.test(contentType) || structuredSuffix.test(contentType);
+}
 
 /**
  * JSON is the only kind of body. `JSON.parse` makes a field named `__proto__` an own property like

@@ -5,12 +5,8 @@ import type { Registry } from "prom-client";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
-import {
-  bodyLimitBytes,
-  escapeMalformedPath,
-  prepareForEdgeRoutes,
-  registerEdgeRoute,
-} from "./http/routes.ts";
+import { answerPreflights } from "./http/preflight.ts";
+import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/routes.ts";
 import { createKeyRate, createLimits, usualInvalidKeyRate } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
@@ -111,7 +107,7 @@ export function createEdge(options: EdgeOptions): Edge {
     random,
   });
   ofrep.follow();
-  prepareForEdgeRoutes(app);
+  answerPreflights(app);
   const routes = [
     ...flagsRoutes(parts),
     ...evaluateRoutes(parts),

@@ -27,7 +27,7 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
   const view = views.of(key.environmentId);
   const answer = ({ etag, body }: FlagValues) => {
     usage?.answeredAll(key, nowMs);
-    exchange.answerTagged(etag, () => body);
+    exchange.answerTagged(etag, body);
   };
   if (context === emptyContext) answer(view.valuesForNobody);
   else

@@ -33,10 +33,10 @@ const fault = (): never => {
   throw new Error("a fault");
 };
 
-describe.each(routes)("given a fault in the answer about %s", (_what, method, path, body) => {
+describe.each(routes)("given a fault in the answer about %s", (what, method, path, body) => {
   it("ends the response with 500 before the head is sent", async () => {
-    jest.spyOn(usage, "answeredAll").mockImplementationOnce(fault);
-    jest.spyOn(usage, "answeredOne").mockImplementationOnce(fault);
+    const counts = what.startsWith("one") ? "answeredOne" : "answeredAll";
+    jest.spyOn(usage, counts).mockImplementationOnce(fault);
     const received = await ask(method, path, body);
     expect(received).toMatch(/^HTTP\/1\.1 500 /);
     expect(received).toContain("X-Request-Id: ");
