@@ -138,23 +138,22 @@ export function createApp(options: AppOptions): App {
     next();
   }
 
-  function answerUnknown(request: FastifyRequest, reply: FastifyReply): void {
-    beginAnswer(request, reply, () => sendRefusal(reply, nothingHere));
-  }
-
   app.addHook("onRoute", (route) => {
     if (route.config?.hijacked === true) return;
     const present = route.onRequest ?? [];
     route.onRequest = [beginAnswer, ...(Array.isArray(present) ? present : [present])];
   });
   app.setErrorHandler((error, request, reply) => {
-    // An unknown route is unknown, whatever is wrong with the body.
-    if (request.is404) answerUnknown(request, reply);
-    else answerError(error, request, reply, options.isOutage);
+    answerError(error, request, reply, options.isOutage);
   });
-  app.setNotFoundHandler((request, reply) => {
-    recordUnmatched(recording, request, reply);
-    answerUnknown(request, reply);
+  app.register((unknown, _options, done) => {
+    // The framework does not announce this handler by `onRoute`.
+    unknown.addHook("onRequest", beginAnswer);
+    unknown.setNotFoundHandler((request, reply) => {
+      recordUnmatched(recording, request, reply);
+      sendRefusal(reply, nothingHere);
+    });
+    done();
   });
   return app;
 }

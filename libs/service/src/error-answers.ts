@@ -98,6 +98,11 @@ export function answerError(
   reply: FastifyReply,
   isOutage: IsOutage = () => false,
 ): void {
+  // An unknown route is unknown, whatever is wrong with the body that was sent there.
+  if (request.is404) {
+    sendRefusal(reply, nothingHere);
+    return;
+  }
   // The framework would close the connection after a body that it did not read to its end. Closing
   // over unread bytes resets the connection, and the caller, or a gateway, might never see the
   // answer; Node drops the rest of the body instead, for as long as a request may take to arrive.
