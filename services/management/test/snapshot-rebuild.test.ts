@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
+import { type SnapshotEntry, type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
 import {
   collectRead,
   followSnapshot,
   type HeldSnapshot,
   readComplete,
   readEpoch,
-  type SnapshotEntry,
   snapshotPosition,
 } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";

@@ -1,6 +1,5 @@
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import type { FlagEntry } from "@halyard/contracts";
-import type { SnapshotEntry } from "@halyard/jetstream";
+import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {

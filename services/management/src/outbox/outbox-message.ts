@@ -2,16 +2,14 @@ import {
   type EntryAddress,
   entryKey,
   type FlagEvent,
-  type LiveEntry,
+  type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
-
-import type { AddressedEntry } from "./addressed-entry.ts";
 
 /** Something to publish: a domain event for the log, or the new value of an entry of the snapshot. */
 export type OutboxMessage =
   | { stream: "events"; event: FlagEvent }
-  | { stream: "snapshot"; address: EntryAddress; value: LiveEntry | Tombstone };
+  | ({ stream: "snapshot" } & SnapshotEntry);
 
 export type OutboxRow = {
   stream: "events" | "snapshot";
@@ -25,13 +23,13 @@ export function eventMessage(event: FlagEvent): OutboxMessage {
   return { stream: "events", event };
 }
 
-export function entryMessage(address: EntryAddress, value: LiveEntry | Tombstone): OutboxMessage {
+export function entryMessage(address: EntryAddress, value: Tombstone): OutboxMessage {
   return { stream: "snapshot", address, value };
 }
 
 /** An entry as the functions that describe resources give it. */
-export function entryOf({ address, value }: AddressedEntry): OutboxMessage {
-  return entryMessage(address, value);
+export function entryOf(entry: SnapshotEntry): OutboxMessage {
+  return { stream: "snapshot", ...entry };
 }
 
 export function rowOf(message: OutboxMessage, newId: () => string): OutboxRow {

@@ -1,14 +1,13 @@
 import type { KeySignatures } from "@halyard/api-keys";
 import {
   checkCompleteEntry,
-  checkEntry,
   completeKey,
   type EntryAddress,
   entryKey,
   isSignedEntry,
   type KeyEntry,
   type LiveEntry,
-  parseEntryKey,
+  parseEntry,
   type Tombstone,
 } from "@halyard/contracts";
 
@@ -22,12 +21,11 @@ export type EntryOrigin = "foreign" | "management" | KeyEntry | Tombstone;
 
 /** Returns who wrote an entry with this key, as far as its content shows. */
 export function originOf(key: string, payload: string): EntryOrigin {
-  const address = parseEntryKey(key);
-  if (address === undefined) return "foreign";
-  const checked = checkEntry(address.kind, parsed(payload));
-  if (!checked.ok) return "foreign";
-  const { value } = checked;
-  if (isSignedEntry(address.kind, value)) return value as KeyEntry | Tombstone;
+  const checked = parseEntry(key, parsed(payload));
+  if (!checked?.ok) return "foreign";
+  const entry = checked.value;
+  if (isSignedEntry(entry)) return entry.value;
+  const { value } = entry;
   const isOfKey = "deleted" in value || entryKey(addressOf(value)) === key;
   return isOfKey ? "management" : "foreign";
 }

@@ -1,5 +1,11 @@
 import { type EntrySigner, signComplete } from "@halyard/api-keys";
-import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
+import {
+  type CompleteEntry,
+  completeKey,
+  entryKey,
+  type SnapshotEntry,
+  snapshotBucket,
+} from "@halyard/contracts";
 import {
   ensureSnapshot,
   findComplete,
@@ -8,7 +14,6 @@ import {
   purgeEntriesBefore,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Broker } from "./broker.ts";
 import { LeadershipLostError } from "./failures.ts";
 import { readFullState } from "./full-state.ts";
@@ -103,7 +108,7 @@ async function completeMessage(
 }
 
 async function outgoing(
-  { address, value }: AddressedEntry,
+  { address, value }: SnapshotEntry,
   signer: EntrySigner | undefined,
 ): Promise<OutgoingMessage> {
   const key = entryKey(address);

@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { createAlarm } from "@halyard/service";
+import { createWakeUp } from "@halyard/timing";
 import type { Logger } from "pino";
 import { claimDue, msUntilNextDue } from "./dispatch-store.ts";
 import type { SendDue } from "./send-due.ts";
@@ -34,11 +34,12 @@ export function startDispatcher(options: {
   logger: Logger;
 }): Dispatcher {
   const { sql, canSend, send, logger } = options;
-  let stopping = false;
-  const alarm = createAlarm();
+  const stopping = new AbortController();
+  const wakeUp = createWakeUp();
 
   async function run(): Promise<void> {
-    while (!stopping) await alarm.sleep(await dispatch());
+    const { signal } = stopping;
+    while (!signal.aborted) await wakeUp.sleep(await dispatch(), signal);
   }
 
   /** Sends what is due; answers how long there is nothing to do. */
@@ -61,10 +62,9 @@ export function startDispatcher(options: {
 
   const running = run();
   return {
-    wake: alarm.wake,
+    wake: wakeUp.wake,
     async stop() {
-      stopping = true;
-      alarm.wake();
+      stopping.abort();
       await running;
     },
   };

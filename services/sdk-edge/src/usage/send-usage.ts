@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { usageMessageId, usageStream } from "@halyard/contracts";
-import { pause } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
+import { pause } from "@halyard/timing";
 import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Counting } from "./counting.ts";
-import { cutMessages, type OutgoingUsage } from "./cut-messages.ts";
+import { cutMessages, type OutgoingUsage } from "./usage-messages.ts";
 
 /**
  * Sends what was counted to usage-metering, twice a second. What was taken is sent message by message;
