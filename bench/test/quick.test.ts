@@ -55,7 +55,7 @@ describe("given a benchmark", () => {
     "its profile names the functions of ours that answer",
     async () => {
       const output = await runBench("--quick", "--profile", "flags");
-      expect(output).toContain("services/sdk-edge/src/sdk/");
+      expect(output).toContain("services/sdk-edge/src/http/");
     },
     patienceMs,
   );

@@ -1,8 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { anyOriginHeaders } from "@halyard/service";
-
-/** Headers of every answer, as a flat list of names and values. */
-export const corsHeaders: readonly string[] = Object.entries(anyOriginHeaders).flat();
+import { type App, openPrefixes } from "@halyard/service";
 
 const allowedHeaders = [
   "Authorization",
@@ -16,27 +13,34 @@ const allowedHeaders = [
   "X-User-Attributes",
 ];
 
-/** Other headers about the user that a page asks for. A wildcard cannot say "all that begin so". */
+/** Further headers about the user that a page requests. CORS has no wildcard for a prefix. */
 const userHeader = /^x-user-[a-z0-9-]{1,64}$/;
 
-/** More than any page needs; the answer must not grow with the question. */
+/** More than any page needs. It bounds the length of the response. */
 const mostRequestedHeaders = 32;
 
-/** The longest that a browser keeps the answer to a preflight: a day, in some only two hours. */
-const preflightMaxAgeSeconds = 24 * 60 * 60;
+/** The longest time for which a browser keeps the response: a day, in some browsers two hours. */
+const maxAgeSeconds = 24 * 60 * 60;
 
-/** Whether a browser asks, before the request itself, if the page may make it. */
-export function isPreflight({ method, headers }: IncomingMessage): boolean {
-  return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+/** Answers preflights for all paths that are open to any origin. Browsers send no key with a preflight. */
+export function answerPreflights(app: App): void {
+  for (const prefix of openPrefixes)
+    app.options(`${prefix}*`, { config: { measured: false } }, (request, reply) => {
+      if (request.headers["access-control-request-method"] === undefined) {
+        reply.callNotFound();
+        return;
+      }
+      reply.hijack();
+      answerPreflight(request.raw, reply.raw);
+    });
 }
 
-/** Answers a preflight. It needs no key: browsers never send one with it. */
-export function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
+function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(204, {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, POST",
     "Access-Control-Allow-Headers": allowedFor(request).join(", "),
-    "Access-Control-Max-Age": preflightMaxAgeSeconds,
+    "Access-Control-Max-Age": maxAgeSeconds,
     Vary: "Access-Control-Request-Headers",
     "X-Content-Type-Options": "nosniff",
   });
