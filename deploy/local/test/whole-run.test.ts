@@ -85,13 +85,16 @@ async function deleteFlags(demo: Demo): Promise<void> {
   }
 }
 
+/** What the first run printed into its demo.json. */
+let first: Demo;
+
 describe("given a new home", () => {
   const home = usedHome;
-  let demo: Demo;
 
   it("starts every part as a process and says so in a whole demo.json", async () => {
     const halyard = launchHalyard({ home });
-    demo = await halyard.ready();
+    const demo = await halyard.ready();
+    first = demo;
 
     expect(Object.keys(demo)).toEqual([
       "base_url",
@@ -138,17 +141,6 @@ describe("given a new home", () => {
     expect(await isListening(demo.base_url)).toBe(false);
     expect(existsSync(join(home, "demo.json"))).toBe(false);
   });
-
-  it("keeps data and keys for the next start", async () => {
-    const halyard = launchHalyard({ home: copyOfUsedHome() });
-    const { base_url, services, ...kept } = await halyard.ready();
-
-    expect(demo).toMatchObject(kept);
-    expect(await readFlags({ ...demo, base_url })).toEqual({ flags: { "new-checkout": true } });
-    expect(Object.keys(services)).toHaveLength(6);
-    await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
-    expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual(["GET"]);
-  });
 });
 
 describe("given a home on which Halyard runs", () => {
@@ -158,6 +150,16 @@ describe("given a home on which Halyard runs", () => {
   beforeAll(async () => {
     halyard = launchHalyard({ home: copyOfUsedHome(), untilFileEnds: true });
     demo = await halyard.ready();
+  });
+
+  it("has kept data and keys of the start before", async () => {
+    const { base_url, services, ...kept } = demo;
+
+    expect(first).toMatchObject(kept);
+    expect(await readFlags({ ...first, base_url })).toEqual({ flags: { "new-checkout": true } });
+    expect(Object.keys(services)).toHaveLength(6);
+    await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
+    expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual(["GET"]);
   });
 
   it("refuses a second start, names the process, and leaves the first one alone", async () => {
@@ -234,10 +236,24 @@ describe("given a home on which Halyard runs", () => {
       expect(made.server_key).not.toBe(kept.server_key);
     });
   });
+
+  it("ends the run instead of starting with an empty database when the data are deleted", async () => {
+    const cluster = join(halyard.home, "postgres/cluster");
+    const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
+
+    renameSync(cluster, `${cluster}.moved`);
+    process.kill(pid, "SIGKILL");
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain(
+      `PostgreSQL died 5 times within a minute. PostgreSQL's data in ${cluster} are missing.`,
+    );
+    expect(existsSync(cluster)).toBe(false);
+  });
 });
 
 describe("given that the launcher itself is killed", () => {
-  it("leaves no process, and can be started again at once", async () => {
+  it("leaves no process, can be started again at once, and that run ends when the reaper is killed", async () => {
     const home = copyOfUsedHome();
     const halyard = launchHalyard({ home });
     const demo = await halyard.ready();
@@ -256,13 +272,11 @@ describe("given that the launcher itself is killed", () => {
       "POST",
       "GET",
     ]);
+    await expectEndWithoutReaper(again);
   });
-});
 
-describe("given that the reaper is killed", () => {
-  it("stops everything, since nobody would do so for a launcher that is killed", async () => {
-    const halyard = launchHalyard({ home: copyOfUsedHome() });
-    await halyard.ready();
+  /** Without the reaper nothing would stop the processes of a launcher that is killed, so the run ends. */
+  async function expectEndWithoutReaper(halyard: Halyard): Promise<void> {
     const processes = processesOf(halyard);
     const { reaper } = JSON.parse(readFileSync(join(halyard.home, "lock"), "utf8"));
     expect(processes).toContain(reaper.pid);
@@ -274,7 +288,7 @@ describe("given that the reaper is killed", () => {
     expect(halyard.output()).toContain("Halyard has stopped.");
     expect(processes.filter(isRunning)).toEqual([]);
     expect(existsSync(join(halyard.home, "demo.json"))).toBe(false);
-  });
+  }
 });
 
 describe("given that the end comes while things are still being started", () => {
@@ -350,24 +364,6 @@ describe("given a damaged home", () => {
 
     expect(await halyard.exited).toBe(1);
     expect(halyard.output()).toContain(`mv '${cluster}' '${cluster}.damaged'`);
-  });
-});
-
-describe("given that the data are deleted during the run", () => {
-  it("ends the run instead of starting with an empty database", async () => {
-    const halyard = launchHalyard({ home: copyOfUsedHome() });
-    await halyard.ready();
-    const cluster = join(halyard.home, "postgres/cluster");
-    const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
-
-    renameSync(cluster, `${cluster}.moved`);
-    process.kill(pid, "SIGKILL");
-
-    expect(await halyard.exited).toBe(1);
-    expect(halyard.output()).toContain(
-      `PostgreSQL died 5 times within a minute. PostgreSQL's data in ${cluster} are missing.`,
-    );
-    expect(existsSync(cluster)).toBe(false);
   });
 });
 
