@@ -1,10 +1,9 @@
 import { cpSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginChapter } from "../../src/stories/chapter.ts";
-import { awaitAnswers } from "../../src/system/disturbances.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
+import { beginChapter } from "../src/stories/chapter.ts";
+import { awaitAnswers } from "../src/system/disturbances.ts";
+import { type System, startSystem } from "../src/system/system.ts";
 
 describe("given NATS that is killed and started again under a stream of changes", () => {
   let system: System;
@@ -12,31 +11,6 @@ describe("given NATS that is killed and started again under a stream of changes"
     system = await startSystem({ managements: 2, edges: 2 });
   });
   afterAll(() => system?.close());
-
-  it("takes changes meanwhile, and tells of all of them once", async () => {
-    const chapter = await beginChapter(system, { name: "NATS restarted" });
-    const changes = chapter.change();
-    for (let round = 0; round < 2; round += 1) {
-      await awaitAnswers(changes, 40);
-      await system.nats.kill();
-      // While NATS is away every change is answered late, but it is answered.
-      await awaitAnswers(changes, 8);
-      await system.nats.start();
-    }
-    await awaitAnswers(changes, 20);
-    expect(await chapter.faults()).toEqual([]);
-  });
-
-  it("says at management whether NATS is connected, and keeps management ready", async () => {
-    const [management] = system.managements;
-    const readiness = () => call(`${management?.metricsUrl}/readyz`);
-    expect(await readiness()).toMatchObject({ status: 200, body: { nats: "connected" } });
-    await system.nats.kill();
-    await eventually(async () => (await readiness()).body.nats === "away");
-    expect((await readiness()).status).toBe(200);
-    await system.nats.start();
-    await eventually(async () => (await readiness()).body.nats === "connected");
-  });
 
   it("loses nothing to a broker that falls silent and goes on", async () => {
     const chapter = await beginChapter(system, { name: "NATS stopped" });

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
-import { holdRow } from "../../src/system/held-rows.ts";
-import { killOne, startReadyScheduler } from "../../src/system/replicas.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
-import type { CreatedFlag } from "../../src/traffic/changes.ts";
+import { beginScheduleStory } from "../src/stories/schedule-story.ts";
+import { holdRow } from "../src/system/held-rows.ts";
+import { killOne, startReadyScheduler } from "../src/system/replicas.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import type { CreatedFlag } from "../src/traffic/changes.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -21,22 +21,6 @@ describe("given schedulers whose clock is set by an hour", () => {
   afterAll(() => system?.close());
 
   const step = (byMs: number) => stepClock(system.sql, "scheduler", byMs);
-
-  it("makes everything that comes due by a step forwards, in order, and nothing of it again", async () => {
-    const story = await beginScheduleStory(system, { name: "Forwards", flags: 10 });
-    const [later, ...windows] = story.flags as [CreatedFlag, ...CreatedFlag[]];
-    for (const flag of windows)
-      await story.schedule(flag, { enableInMs: 20 * minuteMs, disableInMs: 50 * minuteMs });
-    await story.schedule(later, { enableInMs: 70 * minuteMs });
-    await step(hourMs);
-    for (const flag of windows) await story.applied(flag);
-    await step(0);
-    await step(hourMs);
-    story.expectMade(later, []);
-    expect(await story.faults()).toEqual([]);
-    expect(await story.states(later)).toEqual(["armed"]);
-    await step(0);
-  });
 
   it("makes nothing before its time after a step backwards, and all of it when it comes", async () => {
     const story = await beginScheduleStory(system, { name: "Backwards", flags: 2 });

@@ -1,16 +1,10 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { readQueue } from "../../src/checks/schedule-agreement.ts";
-import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
-import {
-  awaitForgotten,
-  awaitLockWaiters,
-  endLease,
-  lockTable,
-} from "../../src/system/disturbances.ts";
-import { holdRow } from "../../src/system/held-rows.ts";
-import { killOne } from "../../src/system/replicas.ts";
-import { type Management, type System, startSystem } from "../../src/system/system.ts";
+import { readQueue } from "../src/checks/schedule-agreement.ts";
+import { beginScheduleStory } from "../src/stories/schedule-story.ts";
+import { awaitLockWaiters, endLease, lockTable } from "../src/system/disturbances.ts";
+import { killOne } from "../src/system/replicas.ts";
+import { type Management, type System, startSystem } from "../src/system/system.ts";
 
 /** Time to set a schedule, and to come to what is to go wrong with it. */
 const soonMs = 600;
@@ -26,7 +20,6 @@ describe("given a management that is killed with a due change in its hands", () 
   afterAll(() => system?.close());
 
   const only = () => system.managements[0] as Management;
-  const passed = async () => (await readQueue(system.nats.url)).passed;
 
   async function begin(name: string) {
     const story = await beginScheduleStory(system, { name });
@@ -50,29 +43,6 @@ describe("given a management that is killed with a due change in its hands", () 
     await unlock();
     expect(await story.made(flag)).toEqual([]);
     await story.applied(flag);
-    expect(await story.faults()).toEqual([]);
-  });
-
-  it("has the next one tell of it and not make it again, if it was committed and not told", async () => {
-    const { story, flag } = await begin("Not told");
-    const { gate } = only();
-    const held = await holdRow(system.sql, "management.flags", flag.id);
-    await story.schedule(flag, { enableInMs: soonMs });
-    await held.awaitWaiters();
-    gate.shut();
-    await held.release();
-    await eventually(() => gate.holds("schedule.resolved"));
-    await kill();
-    expect(await story.made(flag)).toEqual([true]);
-    expect(await story.states(flag)).toEqual(["sent"]);
-    await system.startManagement();
-    await story.switchByHand(flag, false);
-    await story.applied(flag);
-    await awaitForgotten();
-    const before = await passed();
-    gate.open();
-    await eventually(async () => (await passed()) > before, { because: "what was held has come" });
-    await gate.close();
     expect(await story.faults()).toEqual([]);
   });
 

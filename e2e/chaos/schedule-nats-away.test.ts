@@ -1,10 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
-import { type HeldRow, holdRow } from "../../src/system/held-rows.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
-import type { CreatedFlag } from "../../src/traffic/changes.ts";
+import { beginScheduleStory } from "../src/stories/schedule-story.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import type { CreatedFlag } from "../src/traffic/changes.ts";
 
 /** Time to set schedules before they come due. */
 const soonMs = 600;
@@ -32,25 +30,6 @@ describe("given NATS that is away when changes come due", () => {
     expect(await story.states(window)).toEqual(["armed", "waiting"]);
     expect(await story.clear(cleared)).toBe(204);
     story.expectMade(cleared, []);
-    await system.nats.start();
-    expect(await story.faults()).toEqual([]);
-  });
-
-  it("tells of those that were made when it went, and makes none again", async () => {
-    const story = await beginScheduleStory(system, { name: "NATS killed meanwhile", flags: 3 });
-    const held: HeldRow[] = [];
-    for (const flag of story.flags) {
-      held.push(await holdRow(system.sql, "management.flags", flag.id));
-      await story.schedule(flag, { enableInMs: soonMs });
-    }
-    await held[0]?.awaitWaiters(story.flags.length);
-    await system.nats.kill();
-    for (const row of held) await row.release();
-    for (const flag of story.flags) {
-      await eventually(async () => (await story.made(flag)).length === 1);
-      await story.switchByHand(flag, false);
-      expect(await story.states(flag)).toEqual(["sent"]);
-    }
     await system.nats.start();
     expect(await story.faults()).toEqual([]);
   });

@@ -1,11 +1,10 @@
 import { eventually, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { readQueue } from "../../src/checks/schedule-agreement.ts";
-import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
-import { awaitForgotten } from "../../src/system/disturbances.ts";
-import { holdRow } from "../../src/system/held-rows.ts";
-import { killOne, startReadyScheduler } from "../../src/system/replicas.ts";
-import { type Scheduler, type System, startSystem } from "../../src/system/system.ts";
+import { readQueue } from "../src/checks/schedule-agreement.ts";
+import { beginScheduleStory } from "../src/stories/schedule-story.ts";
+import { holdRow } from "../src/system/held-rows.ts";
+import { killOne, startReadyScheduler } from "../src/system/replicas.ts";
+import { type Scheduler, type System, startSystem } from "../src/system/system.ts";
 
 /** Time to set a schedule, and to come to what is to go wrong with it. */
 const soonMs = 600;
@@ -29,25 +28,6 @@ describe("given a scheduler that is killed with a due change in its hands", () =
     if (flag === undefined) throw new Error("a flag");
     return { story, flag };
   }
-
-  it("has the next one send it, if it was claimed and not sent, and bears the copy that comes late", async () => {
-    const { story, flag } = await begin("Claimed, not sent");
-    const { gate } = only();
-    gate.shut();
-    await story.schedule(flag, { enableInMs: soonMs });
-    await eventually(() => gate.holds("schedule.due"));
-    expect(await story.states(flag)).toEqual(["sent"]);
-    await kill();
-    await replace();
-    await story.applied(flag);
-    await story.switchByHand(flag, false);
-    await awaitForgotten();
-    const before = await passed();
-    gate.open();
-    await eventually(async () => (await passed()) > before, { because: "the copy has come" });
-    await gate.close();
-    expect(await story.faults()).toEqual([]);
-  });
 
   it("sees it made by the next one, if it was sent and the broker could not say so", async () => {
     const { story, flag } = await begin("Sent, not acknowledged");

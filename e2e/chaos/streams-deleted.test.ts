@@ -2,10 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { readAll } from "../../src/checks/agreement.ts";
-import { beginChapter } from "../../src/stories/chapter.ts";
-import { awaitAnswers, deleteStream, lockTable } from "../../src/system/disturbances.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
+import { readAll } from "../src/checks/agreement.ts";
+import { beginChapter } from "../src/stories/chapter.ts";
+import { awaitAnswers, deleteStream, lockTable } from "../src/system/disturbances.ts";
+import { type System, startSystem } from "../src/system/system.ts";
 
 /** An edge looks at the epoch every second, and at once when its reading ends. */
 const untilNoticedMs = 2_000;
@@ -52,15 +52,6 @@ describe("given JetStream's streams that are deleted under running edges", () =>
     await awaitAnswers(changes, 30);
     await deleteStream(system.nats.url, flagEventsStream.name);
     await awaitAnswers(changes, 60);
-    expect(await chapter.faults()).toEqual([]);
-  });
-
-  it("does both at once, while nothing is being changed", async () => {
-    const chapter = await beginChapter(system, { name: "Both" });
-    await deleteStream(system.nats.url, snapshotBucket.streamName);
-    await deleteStream(system.nats.url, flagEventsStream.name);
-    const changes = chapter.change();
-    await awaitAnswers(changes, 30);
     expect(await chapter.faults()).toEqual([]);
   });
 });

@@ -1,11 +1,10 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
-import { awaitLockWaiters, lockTable } from "../../src/system/disturbances.ts";
-import { holdRow } from "../../src/system/held-rows.ts";
-import { killOne, startReadyDispatcher } from "../../src/system/replicas.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
-import type { CreatedFlag } from "../../src/traffic/changes.ts";
+import { beginWebhookStory } from "../src/stories/webhook-story.ts";
+import { awaitLockWaiters, lockTable } from "../src/system/disturbances.ts";
+import { killOne, startReadyDispatcher } from "../src/system/replicas.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import type { CreatedFlag } from "../src/traffic/changes.ts";
 
 /** Long enough to lock a table before the retry, and waited for by nobody else. */
 const retryDelay = "3s";
@@ -30,27 +29,6 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     const [flag] = story.flags as [CreatedFlag];
     return { story, flag };
   }
-
-  it("has the next one make the deliveries of events that were read, once, whether they were made or not", async () => {
-    const { story, flag } = await begin("Read");
-    const heldWebhook = await holdRow(system.sql, "webhooks.webhooks", story.webhookId);
-    await story.switchByHand(flag, true);
-    await heldWebhook.awaitWaiters();
-    await kill();
-    await heldWebhook.endWaiters();
-    await heldWebhook.release();
-    expect(await story.deliveries()).toEqual([]);
-
-    const { gate } = await replace();
-    gate.shutBefore("+ACK");
-    await story.switchByHand(flag, false);
-    await eventually(() => gate.holds("+ACK"), { withinMs: 20_000 });
-    await kill();
-    await gate.close();
-    await story.endClaims();
-    await replace();
-    expect(await story.faults()).toEqual([]);
-  });
 
   it("has the next one send what it was about to claim", async () => {
     const { story, flag } = await begin("Claiming");
@@ -81,24 +59,5 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     await replace();
     expect(await story.faults()).toEqual([]);
     expect(story.arrived(delivery)).toHaveLength(2);
-  });
-
-  it("has the next one send once more what was answered and not recorded", async () => {
-    const { story, flag } = await begin("Answered");
-    const release = Promise.withResolvers<void>();
-    story.receiver.answer({ kind: "answer", status: 200, after: release.promise });
-    await story.switchByHand(flag, true);
-    const delivery = await story.deliveryThatIs("delivering");
-    const heldDelivery = await holdRow(system.sql, "webhooks.deliveries", delivery.id);
-    release.resolve();
-    await heldDelivery.awaitWaiters();
-    await kill();
-    await heldDelivery.endWaiters();
-    await heldDelivery.release();
-    expect(await story.endClaims()).toBe(1);
-    await replace();
-    expect(await story.faults()).toEqual([]);
-    expect(story.arrived(delivery)).toHaveLength(2);
-    expect((await story.deliveryThatIs("delivered")).attemptsMade).toBe(1);
   });
 });

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { idIn, makeApiKey } from "@halyard/api-keys";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -27,6 +28,8 @@ const deletion = JSON.stringify({
 });
 /** The others store the answer of the API, or an entry under a subject that is not the bucket's. */
 const storesEntries: ReadonlySet<string> = new Set(["publish", "direct get"]);
+/** Without pauses, the requests would keep the rebuild of the snapshot from the processors. */
+const betweenRequestsMs = 5;
 type Reader = Pick<Replica, "url" | "metricsUrl" | "log"> & { name: string; path: string };
 
 describe("given a client of NATS that can write to the snapshot", () => {
@@ -135,6 +138,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
           // Edges answer 429 to an address with many invalid keys.
           if (status === 401 || status === 429) refused.add(name);
         }
+        await delay(betweenRequestsMs);
       } while (!isOver);
     })();
     try {

@@ -1,0 +1,73 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
+import { holdRow } from "../../src/system/held-rows.ts";
+import { killOne, startReadyDispatcher } from "../../src/system/replicas.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
+
+/** Longer than the test. */
+const retryDelay = "3s";
+
+/** `e2e/chaos` has the other points at which it can be killed. */
+describe("given a dispatcher that is killed with a delivery in its hands", () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 1,
+      dispatchers: 1,
+      edges: 0,
+      settings: () => ({ "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: retryDelay } }),
+    });
+  });
+  afterAll(() => system?.close());
+
+  const kill = () => killOne(system.dispatchers);
+  const replace = () => startReadyDispatcher(system);
+
+  async function begin(name: string) {
+    const story = await beginWebhookStory(system, { name });
+    const [flag] = story.flags as [CreatedFlag];
+    return { story, flag };
+  }
+
+  it("has the next one make the deliveries of events that were read, once, whether they were made or not", async () => {
+    const { story, flag } = await begin("Read");
+    const heldWebhook = await holdRow(system.sql, "webhooks.webhooks", story.webhookId);
+    await story.switchByHand(flag, true);
+    await heldWebhook.awaitWaiters();
+    await kill();
+    await heldWebhook.endWaiters();
+    await heldWebhook.release();
+    expect(await story.deliveries()).toEqual([]);
+
+    const { gate } = await replace();
+    gate.shutBefore("+ACK");
+    await story.switchByHand(flag, false);
+    await eventually(() => gate.holds("+ACK"), { withinMs: 20_000 });
+    await kill();
+    await gate.close();
+    await story.endClaims();
+    await replace();
+    expect(await story.faults()).toEqual([]);
+  });
+
+  it("has the next one send once more what was answered and not recorded", async () => {
+    const { story, flag } = await begin("Answered");
+    const release = Promise.withResolvers<void>();
+    story.receiver.answer({ kind: "answer", status: 200, after: release.promise });
+    await story.switchByHand(flag, true);
+    const delivery = await story.deliveryThatIs("delivering");
+    const heldDelivery = await holdRow(system.sql, "webhooks.deliveries", delivery.id);
+    release.resolve();
+    await heldDelivery.awaitWaiters();
+    await kill();
+    await heldDelivery.endWaiters();
+    await heldDelivery.release();
+    expect(await story.endClaims()).toBe(1);
+    await replace();
+    expect(await story.faults()).toEqual([]);
+    expect(story.arrived(delivery)).toHaveLength(2);
+    expect((await story.deliveryThatIs("delivered")).attemptsMade).toBe(1);
+  });
+});
