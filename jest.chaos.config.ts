@@ -11,6 +11,8 @@ const chaos: Config = {
     "<rootDir>/e2e/chaos/*.test.ts",
     "<rootDir>/e2e/test/{bad-input,older-backup,read-your-writes}.test.ts",
     "<rootDir>/bench/test/quick.test.ts",
+    "<rootDir>/libs/evaluation/test/fold-case.test.ts",
+    "<rootDir>/services/scheduler/test/replace-race.test.ts",
   ],
 };
 

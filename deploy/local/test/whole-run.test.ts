@@ -183,6 +183,27 @@ describe("given a home on which Halyard runs", () => {
     expect(existsSync(join(home, "postgres"))).toBe(false);
   });
 
+  it("leaves no process when its launcher is killed, and can be started again at once", async () => {
+    const { home } = halyard;
+    const before = demo;
+    const processes = processesOf(halyard);
+    await deleteFlags(demo);
+
+    await halyard.end("SIGKILL");
+    await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
+    halyard = launchHalyard({ home, untilFileEnds: true });
+
+    await eventually("no process is left", () => !processes.some(isRunning));
+    await eventually("it is announced anew", () => halyard.output().includes("Ctrl-C"));
+    demo = await halyard.ready();
+    expect(demo.client_key).toBe(before.client_key);
+    // The project has no flag, so the line that creates one works.
+    expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual([
+      "POST",
+      "GET",
+    ]);
+  });
+
   describe("and demo data that an operator changes", () => {
     let kept: DemoCredentials;
     beforeAll(() => {
@@ -237,46 +258,7 @@ describe("given a home on which Halyard runs", () => {
     });
   });
 
-  it("ends the run instead of starting with an empty database when the data are deleted", async () => {
-    const cluster = join(halyard.home, "postgres/cluster");
-    const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
-
-    renameSync(cluster, `${cluster}.moved`);
-    process.kill(pid, "SIGKILL");
-
-    expect(await halyard.exited).toBe(1);
-    expect(halyard.output()).toContain(
-      `PostgreSQL died 5 times within a minute. PostgreSQL's data in ${cluster} are missing.`,
-    );
-    expect(existsSync(cluster)).toBe(false);
-  });
-});
-
-describe("given that the launcher itself is killed", () => {
-  it("leaves no process, can be started again at once, and that run ends when the reaper is killed", async () => {
-    const home = copyOfUsedHome();
-    const halyard = launchHalyard({ home });
-    const demo = await halyard.ready();
-    const processes = processesOf(halyard);
-    await deleteFlags(demo);
-
-    await halyard.end("SIGKILL");
-    await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
-    const again = launchHalyard({ home });
-
-    await eventually("no process is left", () => !processes.some(isRunning));
-    await eventually("it is announced anew", () => again.output().includes("Ctrl-C"));
-    expect((await again.ready()).client_key).toBe(demo.client_key);
-    // The project has no flag, so the line that creates one works.
-    expect(printedCurlRequests(again.output()).map(({ method }) => method)).toEqual([
-      "POST",
-      "GET",
-    ]);
-    await expectEndWithoutReaper(again);
-  });
-
-  /** Without the reaper nothing would stop the processes of a launcher that is killed, so the run ends. */
-  async function expectEndWithoutReaper(halyard: Halyard): Promise<void> {
+  it("stops everything when the reaper is killed, since nobody would do so for a launcher that is killed", async () => {
     const processes = processesOf(halyard);
     const { reaper } = JSON.parse(readFileSync(join(halyard.home, "lock"), "utf8"));
     expect(processes).toContain(reaper.pid);
@@ -288,7 +270,7 @@ describe("given that the launcher itself is killed", () => {
     expect(halyard.output()).toContain("Halyard has stopped.");
     expect(processes.filter(isRunning)).toEqual([]);
     expect(existsSync(join(halyard.home, "demo.json"))).toBe(false);
-  }
+  });
 });
 
 describe("given that the end comes while things are still being started", () => {
@@ -336,6 +318,8 @@ describe("given npm start in production mode", () => {
 });
 
 describe("given npm start in production mode over a home with demo keys", () => {
+  let halyard: Halyard;
+
   it("refuses to start, and starts after it has removed the keys", async () => {
     const home = copyOfUsedHome();
     const { demo } = JSON.parse(readFileSync(join(home, "credentials.json"), "utf8"));
@@ -344,13 +328,30 @@ describe("given npm start in production mode over a home with demo keys", () => 
     expect(await refused.exited).toBe(1);
     expect(refused.output()).toContain("HALYARD_MODE=production npm start -- --remove-demo-keys");
 
-    const halyard = launchHalyard({ home, variables, args: ["--remove-demo-keys"] });
+    halyard = launchHalyard({
+      ...{ home, variables, args: ["--remove-demo-keys"] },
+      untilFileEnds: true,
+    });
     const { base_url } = await halyard.ready();
     const headers = { authorization: `Bearer ${demo.server_key}` };
     await eventually("the key is revoked", async () => {
       const { status } = await fetch(`${base_url}/api/v1/flags`, { headers });
       return status === 401;
     });
+  });
+
+  it("ends the run instead of starting with an empty database when the data are deleted", async () => {
+    const cluster = join(halyard.home, "postgres/cluster");
+    const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
+
+    renameSync(cluster, `${cluster}.moved`);
+    process.kill(pid, "SIGKILL");
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain(
+      `PostgreSQL died 5 times within a minute. PostgreSQL's data in ${cluster} are missing.`,
+    );
+    expect(existsSync(cluster)).toBe(false);
   });
 });
 
