@@ -9,7 +9,7 @@ const chaos: Config = {
   ...config,
   testMatch: [
     "<rootDir>/e2e/chaos/*.test.ts",
-    "<rootDir>/e2e/test/{bad-input,older-backup,read-your-writes}.test.ts",
+    "<rootDir>/e2e/test/{bad-input,forged-keys,older-backup,read-your-writes}.test.ts",
     "<rootDir>/bench/test/quick.test.ts",
     "<rootDir>/libs/evaluation/test/fold-case.test.ts",
     "<rootDir>/services/scheduler/test/replace-race.test.ts",

@@ -10,9 +10,15 @@ import {
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { awaitEdgesAgree, faultsOfAnswers, faultsOfSnapshot } from "../src/checks/agreement.ts";
-import { hourMs, readSchedule, scheduleInAnHour, useFlags } from "../src/stories/restore-story.ts";
+import {
+  copyTree,
+  hourMs,
+  readSchedule,
+  scheduleInAnHour,
+  takeBaseBackup,
+  useFlags,
+} from "../src/stories/restore-story.ts";
 import { beginWebhookStory, type WebhookStory } from "../src/stories/webhook-story.ts";
-import { copyTree, takeBaseBackup } from "../src/system/base-backup.ts";
 import { awaitAnswers } from "../src/system/disturbances.ts";
 import {
   startReadyDispatcher,

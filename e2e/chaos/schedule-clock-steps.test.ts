@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginScheduleStory } from "../src/stories/schedule-story.ts";
-import { holdRow } from "../src/system/held-rows.ts";
+import { holdRow } from "../src/system/disturbances.ts";
 import { killOne, startReadyScheduler } from "../src/system/replicas.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import type { CreatedFlag } from "../src/traffic/changes.ts";

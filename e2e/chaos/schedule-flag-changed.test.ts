@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { eventually, type ServiceProcess, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginScheduleStory, type ScheduleStory } from "../src/stories/schedule-story.ts";
-import { holdRow } from "../src/system/held-rows.ts";
+import { holdRow } from "../src/system/disturbances.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import type { CreatedFlag } from "../src/traffic/changes.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginScheduleStory } from "../src/stories/schedule-story.ts";
-import { holdRow } from "../src/system/held-rows.ts";
+import { holdRow } from "../src/system/disturbances.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import type { CreatedFlag } from "../src/traffic/changes.ts";
 

@@ -2,7 +2,7 @@ import { eventually, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readQueue } from "../src/checks/schedule-agreement.ts";
 import { beginScheduleStory } from "../src/stories/schedule-story.ts";
-import { holdRow } from "../src/system/held-rows.ts";
+import { holdRow } from "../src/system/disturbances.ts";
 import { killOne, startReadyScheduler } from "../src/system/replicas.ts";
 import { type Scheduler, type System, startSystem } from "../src/system/system.ts";
 

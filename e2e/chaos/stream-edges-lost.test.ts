@@ -1,8 +1,8 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginUsageStory } from "../src/stories/usage-story.ts";
-import { plansText } from "../src/system/plans.ts";
 import { type Edge, type System, startSystem } from "../src/system/system.ts";
+import { plansText } from "../src/system/tenancy.ts";
 import { followStreams, type TenantStreams } from "../src/traffic/tenant-streams.ts";
 
 /**

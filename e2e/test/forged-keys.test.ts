@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { idIn, makeApiKey } from "@halyard/api-keys";
-import { call, eventually } from "@halyard/testing";
+import { call, eventually, isThorough } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import "../src/system/patience.ts";
 import {
@@ -190,15 +190,20 @@ describe("given a client of NATS that can write to the snapshot", () => {
     expect(await acceptedBy(tenant.serverKey)).toEqual(everywhere());
   });
 
-  it.each<[string, (payload: string, other: string) => string]>([
+  type Forgery = [what: string, forge: (payload: string, other: string) => string];
+  const forgeries: Forgery[] = [
+    ["another secret", edited({ secret_sha256: "0".repeat(64), version: 2 })],
+    ["a deletion", () => deletion],
+    ["no entry", () => "nothing"],
+  ];
+  const similarForgeries: Forgery[] = [
     ["another kind of key", edited({ key_kind: "client", version: 2 })],
     ["another project", edited({ project_id: otherProject, version: 2 })],
     ["a later expiry", edited({ expires_at: "2099-01-01T00:00:00.000Z", version: 2 })],
-    ["another secret", edited({ secret_sha256: "0".repeat(64), version: 2 })],
-    ["a deletion", () => deletion],
     ["the entry of another key", (_, other) => other],
-    ["no entry", () => "nothing"],
-  ])(
+  ];
+
+  it.each([...forgeries, ...(isThorough ? similarForgeries : [])])(
     "does not stop a key by storing %s, and management restores the entry",
     async (_what, forge) => {
       const victim = await issue();
@@ -255,7 +260,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
   });
 
   it("does not extend a key that expires", async () => {
-    const expiring = await issue({ expires_at: new Date(Date.now() + 10_000).toISOString() });
+    const expiring = await issue({ expires_at: new Date(Date.now() + 6_000).toISOString() });
     const later = edited({ expires_at: null, version: 2 })(expiring.payload);
     await storeUntilRestored("publish", expiring.address, later);
     await eventually(async () => (await acceptedBy(expiring.key)).length === 0);

@@ -18,9 +18,15 @@ import {
   faultsOfSnapshot,
 } from "../src/checks/agreement.ts";
 import { requestsUsed } from "../src/checks/usage-agreement.ts";
-import { hourMs, readSchedule, scheduleInAnHour, useFlags } from "../src/stories/restore-story.ts";
+import {
+  copyTree,
+  hourMs,
+  readSchedule,
+  scheduleInAnHour,
+  takeBaseBackup,
+  useFlags,
+} from "../src/stories/restore-story.ts";
 import { beginWebhookStory, type WebhookStory } from "../src/stories/webhook-story.ts";
-import { copyTree, takeBaseBackup } from "../src/system/base-backup.ts";
 import { withManager } from "../src/system/disturbances.ts";
 import {
   startReadyDispatcher,

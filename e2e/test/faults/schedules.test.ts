@@ -2,8 +2,7 @@ import { eventually, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readQueue } from "../../src/checks/schedule-agreement.ts";
 import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
-import { awaitForgotten, endLease } from "../../src/system/disturbances.ts";
-import { type HeldRow, holdRow } from "../../src/system/held-rows.ts";
+import { awaitForgotten, endLease, type HeldRow, holdRow } from "../../src/system/disturbances.ts";
 import { killOne, startReadyScheduler } from "../../src/system/replicas.ts";
 import {
   type Management,

@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
-import { holdRow } from "../../src/system/held-rows.ts";
+import { holdRow } from "../../src/system/disturbances.ts";
 import { killOne, startReadyDispatcher } from "../../src/system/replicas.ts";
 import { type System, startSystem } from "../../src/system/system.ts";
 import type { CreatedFlag } from "../../src/traffic/changes.ts";

@@ -7,43 +7,28 @@ import { connect } from "@nats-io/transport-node";
 import { followPage } from "../../src/stories/follow-page.ts";
 import { blocksOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
 import { openPageReceivers, type PageReceivers } from "../../src/stories/page-receiver.ts";
-import { demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
-import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import type { PageSystem } from "../../src/stories/page-system.ts";
+import { must, type Tenant } from "../../src/system/tenancy.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
-/** Nobody asks for flags' values here. */
-const nobody = "http://127.0.0.1:1";
 const page = pageOf("docs/webhooks.md");
 
 /** What the page about webhooks says is what happens, and its receivers are right. */
-describe("given a running system with a webhook dispatcher", () => {
-  let system: System;
-  let gatewayUrl: string;
+export function describeWebhooks(given: () => PageSystem): void {
   let tenant: Tenant;
   let receivers: PageReceivers;
-  const shells: PageShell[] = [];
   const recorders: { close(): Promise<void> }[] = [];
 
   beforeAll(async () => {
     receivers = openPageReceivers(page);
-    system = await startSystem({
-      managements: 1,
-      dispatchers: 1,
-      edges: 0,
-      settings: () => ({ gateway: { UPSTREAM_SDK_EDGE_URL: nobody } }),
-    });
-    gatewayUrl = (await system.startGateway()).url;
-    tenant = await createTenant(gatewayUrl, { name: "Webhooks" });
+    tenant = await given().createTenant("Webhooks");
   });
   afterAll(async () => {
-    for (const shell of shells) shell.close();
     await Promise.all(recorders.map((recorder) => recorder.close()));
     await receivers?.close();
-    await system?.close();
   });
 
-  const webhooksUrl = () => `${gatewayUrl}/api/v1/projects/${tenant.projectId}/webhooks`;
+  const webhooksUrl = () => `${given().gatewayUrl}/api/v1/projects/${tenant.projectId}/webhooks`;
 
   async function newWebhook(url: string, secret: string | null): Promise<string> {
     const name = `${url} ${secret}`;
@@ -58,15 +43,18 @@ describe("given a running system with a webhook dispatcher", () => {
     recorders.push(recorder);
     await newWebhook(recorder.url, secret);
     const body = { key: flagKey, name: "Größe ☃" };
-    await must(`${gatewayUrl}/api/v1/flags`, { method: "POST", key: tenant.serverKey, body });
+    await must(`${given().gatewayUrl}/api/v1/flags`, {
+      method: "POST",
+      key: tenant.serverKey,
+      body,
+    });
     return eventually(async () => recorder.requests[0]);
   }
 
   it("docs/webhooks.md works when it is followed, also for the second time", async () => {
     const [, secret = ""] = /WEBHOOK_SECRET='([^']+)' node receiver\.mjs/.exec(page) ?? [];
     const receiver = await receivers.start("verify.mjs", secret);
-    const shell = openPageShell(demoOf(tenant, gatewayUrl));
-    shells.push(shell);
+    const shell = given().openShell(tenant);
     const followed = page.replaceAll("http://127.0.0.1:8090", receiver.url);
     expect(await followPage(shell, followed)).toBeGreaterThan(7);
     // Each time the page is followed, the test comes twice, as something new; the flag once, though it was redelivered.
@@ -130,48 +118,53 @@ describe("given a running system with a webhook dispatcher", () => {
     ).flatMap(({ kind, text }) => (kind === "sql" ? [text] : []));
     const webhook = await newWebhook("http://127.0.0.1:2/nobody", "a secret");
     const body = { key: "fails", name: "Fails" };
-    await must(`${gatewayUrl}/api/v1/flags`, { method: "POST", key: tenant.serverKey, body });
+    await must(`${given().gatewayUrl}/api/v1/flags`, {
+      method: "POST",
+      key: tenant.serverKey,
+      body,
+    });
     const failures = await eventually(async () => {
-      const rows = await system.sql.unsafe(failing);
+      const rows = await given().system.sql.unsafe(failing);
       return rows.length > 0 ? rows : undefined;
     });
     const { id } = await must(webhook, { key: tenant.serverKey });
     expect(failures.map((row) => ({ ...row }))).toEqual([
       { webhook_id: id, status_code: null, error: "connection refused", count: "1" },
     ]);
-    expect(await system.sql.unsafe(keys)).toMatchObject([{ key_id: "tests" }]);
-    expect(await system.sql.unsafe(due)).toMatchObject([{ webhooks: "0" }]);
+    expect(await given().system.sql.unsafe(keys)).toMatchObject([{ key_id: "tests" }]);
+    expect(await given().system.sql.unsafe(due)).toMatchObject([{ webhooks: "0" }]);
   });
 
   it("and the log is read again, as it says, when its consumer is removed", async () => {
     const { headers } = await recordDelivery("a secret", "read-again");
     const eventOf = (id: string) =>
-      system.sql`select event_id from webhooks.deliveries where id = ${id}`;
+      given().system.sql`select event_id from webhooks.deliveries where id = ${id}`;
     const [event] = await eventOf(String(headers["webhook-id"]));
     const count = async () =>
       (
-        await system.sql`select event_id, count(*) from webhooks.deliveries group by 1 order by 1`
+        await given().system
+          .sql`select event_id, count(*) from webhooks.deliveries group by 1 order by 1`
       ).map((row) => ({ ...row }));
     const before = await count();
     // As if the event had been set aside.
-    await system.sql`delete from webhooks.deliveries where event_id = ${event?.event_id}`;
-    await system.sql`delete from webhooks.inbox where event_id = ${event?.event_id}`;
-    await removeConsumer(system.nats.url);
+    await given().system.sql`delete from webhooks.deliveries where event_id = ${event?.event_id}`;
+    await given().system.sql`delete from webhooks.inbox where event_id = ${event?.event_id}`;
+    await removeConsumer(given().system.nats.url);
     await eventually(async () => (await count()).length === before.length);
     expect(await count()).toEqual(before);
   });
-});
 
-describe("given docs/configuration.md", () => {
-  it("docs/webhooks.md has the same delays of retries", () => {
-    const delays = tableOf(page, "Retry |").map(([, delay = ""]) =>
-      delay.replace(/ (\w)\w*$/, "$1"),
-    );
-    const [, configured] =
-      /`WEBHOOK_RETRY_DELAYS` \| (\S+)/.exec(pageOf("docs/configuration.md")) ?? [];
-    expect(delays.join(",")).toBe(configured);
+  describe("given docs/configuration.md", () => {
+    it("docs/webhooks.md has the same delays of retries", () => {
+      const delays = tableOf(page, "Retry |").map(([, delay = ""]) =>
+        delay.replace(/ (\w)\w*$/, "$1"),
+      );
+      const [, configured] =
+        /`WEBHOOK_RETRY_DELAYS` \| (\S+)/.exec(pageOf("docs/configuration.md")) ?? [];
+      expect(delays.join(",")).toBe(configured);
+    });
   });
-});
+}
 
 /** The delivery as it would have been so many seconds ago. */
 function signedAgain(

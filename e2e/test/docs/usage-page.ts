@@ -1,37 +1,21 @@
 import { readFileSync } from "node:fs";
 import { defaultPlans } from "@halyard/contracts";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import { followPage } from "../../src/stories/follow-page.ts";
 import { blocksOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
-import { demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
-import { createTenant, operatorToken, type Tenant } from "../../src/system/tenancy.ts";
+import type { PageSystem } from "../../src/stories/page-system.ts";
+import { operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const page = pageOf("docs/usage.md");
 
 /** What the page about usage says is what happens. */
-describe("given a running system with usage metering", () => {
-  let system: System;
-  let gatewayUrl: string;
+export function describeUsage(given: () => PageSystem): void {
   let tenant: Tenant;
-  const shells: PageShell[] = [];
-
   beforeAll(async () => {
-    system = await startSystem({ managements: 1, meterings: 1, edges: 1 });
-    gatewayUrl = (await system.startGateway()).url;
-    tenant = await createTenant(gatewayUrl, { name: "Usage" });
+    tenant = await given().createTenant("Usage");
   });
-  afterAll(async () => {
-    for (const shell of shells) shell.close();
-    await system?.close();
-  });
-
-  function openShell(): PageShell {
-    const shell = openPageShell(demoOf(tenant, gatewayUrl));
-    shells.push(shell);
-    return shell;
-  }
+  const openShell = () => given().openShell(tenant);
 
   it("docs/usage.md works when it is followed, also for the second time", async () => {
     expect(await followPage(openShell(), page)).toBe(4);
@@ -41,14 +25,14 @@ describe("given a running system with usage metering", () => {
     const [answered = "", ofStreams = ""] = blocksOf(page).flatMap(({ kind, text }) =>
       kind === "http" ? [text] : [],
     );
-    const { headers } = await fetch(`${gatewayUrl}/api/v1/sdk/flags`, {
+    const { headers } = await fetch(`${given().gatewayUrl}/api/v1/sdk/flags`, {
       headers: { authorization: `Bearer ${tenant.clientKey}` },
     });
     expect(shapeOf(headersIn(headers))).toBe(shapeOf(answered));
 
-    const brief = await createTenant(gatewayUrl, { name: "One stream", plan: "free" });
+    const brief = await given().createTenant("One stream", "free");
     const open = () =>
-      fetch(`${gatewayUrl}/api/v1/sdk/stream`, {
+      fetch(`${given().gatewayUrl}/api/v1/sdk/stream`, {
         headers: { authorization: `Bearer ${brief.clientKey}` },
       });
     const first = await open();
@@ -62,7 +46,7 @@ describe("given a running system with usage metering", () => {
     const [most = ""] = blocksOf(sectionOf(pageOf("docs/operations.md"), "Usage metering")).flatMap(
       ({ kind, text }) => (kind === "sql" ? [text] : []),
     );
-    const rows = await system.sql.unsafe(most);
+    const rows = await given().system.sql.unsafe(most);
     expect(rows.map(({ organization_id }) => organization_id)).toContain(tenant.organizationId);
   });
 
@@ -71,28 +55,28 @@ describe("given a running system with usage metering", () => {
       sectionOf(pageOf("docs/operations.md"), "Usage metering"),
     ).flatMap(({ text }) => (text.startsWith("curl ") ? [text] : []));
     const shell = openShell();
-    await shell.run(`OPERATOR_TOKEN='${operatorToken}' BASE_URL='${gatewayUrl}'`);
+    await shell.run(`OPERATOR_TOKEN='${operatorToken}' BASE_URL='${given().gatewayUrl}'`);
     const answer = await shell.run(command.replace("<id>", tenant.organizationId));
     expect(JSON.parse(answer)).toMatchObject({ plan: "growth" });
   });
-});
 
-describe("given docs/usage.md alone", () => {
-  it("lists the plans that are there when nothing is configured", () => {
-    const rows = tableOf(page, "Plan |").map(([name = "", requests, streams, projects]) => [
-      name.replaceAll("`", ""),
-      [requests, streams, projects].map(limitIn),
-    ]);
-    expect(Object.fromEntries(rows)).toEqual(
-      Object.fromEntries(
-        Object.entries(defaultPlans).map(([name, limits]) => [
-          name,
-          [limits.requests_per_month, limits.sse_connections, limits.projects],
-        ]),
-      ),
-    );
+  describe("given docs/usage.md alone", () => {
+    it("lists the plans that are there when nothing is configured", () => {
+      const rows = tableOf(page, "Plan |").map(([name = "", requests, streams, projects]) => [
+        name.replaceAll("`", ""),
+        [requests, streams, projects].map(limitIn),
+      ]);
+      expect(Object.fromEntries(rows)).toEqual(
+        Object.fromEntries(
+          Object.entries(defaultPlans).map(([name, limits]) => [
+            name,
+            [limits.requests_per_month, limits.sse_connections, limits.projects],
+          ]),
+        ),
+      );
+    });
   });
-});
+}
 
 function limitIn(cell = ""): number | null {
   return cell === "unlimited" ? null : Number(cell.replaceAll(",", ""));
