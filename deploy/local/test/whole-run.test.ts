@@ -85,7 +85,7 @@ async function deleteFlags(demo: Demo): Promise<void> {
   }
 }
 
-/** What the first run printed into its demo.json. */
+/** The demo.json of the first run. */
 let first: Demo;
 
 describe("given a new home", () => {
@@ -183,7 +183,7 @@ describe("given a home on which Halyard runs", () => {
     expect(existsSync(join(home, "postgres"))).toBe(false);
   });
 
-  it("leaves no process when its launcher is killed, and can be started again at once", async () => {
+  it("leaves no process after SIGKILL to the launcher, and starts again immediately", async () => {
     const { home } = halyard;
     const before = demo;
     const processes = processesOf(halyard);
@@ -258,7 +258,7 @@ describe("given a home on which Halyard runs", () => {
     });
   });
 
-  it("stops everything when the reaper is killed, since nobody would do so for a launcher that is killed", async () => {
+  it("stops everything after SIGKILL to the reaper, because nothing else would stop it after SIGKILL to the launcher", async () => {
     const processes = processesOf(halyard);
     const { reaper } = JSON.parse(readFileSync(join(halyard.home, "lock"), "utf8"));
     expect(processes).toContain(reaper.pid);

@@ -2,7 +2,7 @@ import { type System, startSystem } from "../system/system.ts";
 import { createTenant, type Tenant } from "../system/tenancy.ts";
 import { demoOf, openPageShell, type PageShell } from "./page-shell.ts";
 
-/** A system with every service behind a gateway, in which pages are followed, each by tenants of its own. */
+/** A system with every service behind a gateway, for tests that follow pages. Each page has a tenant of its own. */
 export type PageSystem = {
   system: System;
   gatewayUrl: string;

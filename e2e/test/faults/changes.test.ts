@@ -38,7 +38,7 @@ describe("given a stream of changes", () => {
 
   const readinessOf = async (edge: Edge) => (await call(`${edge.process.metricsUrl}/readyz`)).body;
 
-  it("is accepted while NATS is away, and told once", async () => {
+  it("accepts changes during an outage of NATS, and publishes each once", async () => {
     const chapter = await beginChapter(system, { name: "NATS restarted" });
     const changes = chapter.change();
     await awaitAnswers(changes, 40);
@@ -50,7 +50,7 @@ describe("given a stream of changes", () => {
     expect(await chapter.faults()).toEqual([]);
   });
 
-  it("leaves management ready without NATS, and says so", async () => {
+  it("keeps management ready without NATS, and reports the outage", async () => {
     const [management] = system.managements;
     const readiness = () => call(`${management?.metricsUrl}/readyz`);
     expect(await readiness()).toMatchObject({ status: 200, body: { nats: "connected" } });
@@ -61,7 +61,7 @@ describe("given a stream of changes", () => {
     await eventually(async () => (await readiness()).body.nats === "connected");
   });
 
-  it("goes on soon after PostgreSQL was killed, with every change that was answered", async () => {
+  it("resumes soon after a restart of PostgreSQL, and keeps every acknowledged change", async () => {
     const chapter = await beginChapter(system, { name: "PostgreSQL restarted" });
     const changes = chapter.change();
     const begunMs = performance.now();
@@ -76,7 +76,7 @@ describe("given a stream of changes", () => {
     expect(await chapter.faults()).toEqual([]);
   });
 
-  it("is caught up with by an edge that started from its disk while NATS was away", async () => {
+  it("starts an edge from its disk cache without NATS, which catches up afterwards", async () => {
     const chapter = await beginChapter(system, { name: "From disk" });
     const edge = system.edges[0] as Edge;
     const startedAt = Date.now();
@@ -100,7 +100,7 @@ describe("given a stream of changes", () => {
     expect(await readinessOf(edge)).toMatchObject({ ready: true, source: "nats" });
   });
 
-  it("goes on within the lease when the leader of the relay is killed", async () => {
+  it("resumes within the lease after SIGKILL to the leader of the relay", async () => {
     const chapter = await beginChapter(system, { name: "Killed" });
     await forgetMessageIdsAtOnce(system.nats.url);
     const changes = chapter.change();
@@ -118,7 +118,7 @@ describe("given a stream of changes", () => {
     await system.startManagement();
   });
 
-  it("arrives after the snapshot and the log of events were deleted", async () => {
+  it("restores the deleted snapshot and the deleted log of events", async () => {
     const chapter = await beginChapter(system, { name: "Both" });
     await deleteStream(system.nats.url, snapshotBucket.streamName);
     await deleteStream(system.nats.url, flagEventsStream.name);

@@ -18,7 +18,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 /** One failure of each kind. `e2e/chaos` has the others. */
-describe("given changes that come due", () => {
+describe("given due changes", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, schedulers: 1, edges: 1 });
@@ -35,7 +35,7 @@ describe("given changes that come due", () => {
     return { story, flag };
   }
 
-  it("has the next scheduler send what was claimed and not sent, and bears the copy that comes late", async () => {
+  it("sends a claimed change from the next scheduler, and tolerates the late copy", async () => {
     const { story, flag } = await begin("Claimed, not sent");
     const { gate } = system.schedulers[0] as Scheduler;
     gate.shut();
@@ -54,7 +54,7 @@ describe("given changes that come due", () => {
     expect(await story.faults()).toEqual([]);
   });
 
-  it("has the next management tell of what was committed and not told and not make it again", async () => {
+  it("reports a committed change from the next management, without a second change", async () => {
     const { story, flag } = await begin("Not told");
     const { gate } = system.managements[0] as Management;
     const held = await holdRow(system.sql, "management.flags", flag.id);
@@ -78,7 +78,7 @@ describe("given changes that come due", () => {
     expect(await story.faults()).toEqual([]);
   });
 
-  it("sends the results of changes that were made while NATS was away, and makes none again", async () => {
+  it("reports changes of an outage of NATS, without a second change", async () => {
     const story = await beginScheduleStory(system, { name: "NATS killed meanwhile", flags: 3 });
     const held: HeldRow[] = [];
     for (const flag of story.flags) {
@@ -126,7 +126,7 @@ describe("given changes that come due", () => {
     expect(await story.made(flag)).toEqual([true]);
   });
 
-  it("makes everything that comes due by a step forwards, in order, and nothing of it again", async () => {
+  it("applies all changes that a step of the clock makes due, in order, once", async () => {
     const story = await beginScheduleStory(system, { name: "Forwards", flags: 10 });
     const [later, ...windows] = story.flags as [CreatedFlag, ...CreatedFlag[]];
     for (const flag of windows)
