@@ -153,8 +153,9 @@ describe("rolling back", () => {
     await management.sql.begin(async (tx) => {
       const changed = await changeFlag(
         {
-          tx: tx as never,
+          tx,
           publish: () => undefined,
+          finish: () => undefined,
           now: () => new Date(),
           newId: randomUUID,
         },

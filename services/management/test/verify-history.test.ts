@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
+import { connectPostgres, type Sql } from "@halyard/postgres";
 import { isRefusal } from "@halyard/service";
 import { createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
@@ -101,7 +101,7 @@ async function committed<T extends object>(
   work: (write: Write & Clock) => Promise<T | object>,
 ): Promise<T> {
   const done = await runtime.begin(async (tx) =>
-    work({ tx: tx as unknown as Transaction, publish: () => undefined, ...clock }),
+    work({ tx, publish: () => undefined, finish: () => undefined, ...clock }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
@@ -583,8 +583,7 @@ describe("given a file of heads", () => {
 describe("given flags that were deleted with their project", () => {
   /** As the deletion of a project does, batch by batch. */
   async function endChainsOf(flagId: string): Promise<void> {
-    await runtime.begin(async (plain) => {
-      const tx = plain as unknown as Transaction;
+    await runtime.begin(async (tx) => {
       const places = await tx<{ flagId: string; environmentId: string }[]>`
         select flag_id as "flagId", environment_id as "environmentId"
         from flag_states where flag_id = ${flagId}`;
@@ -628,9 +627,7 @@ describe("given flags that were deleted with their project", () => {
   it("finds an end that is recorded for a flag that exists", async () => {
     const { flag } = await flagWithFiveEntries();
     const environmentId = ids.environmentId;
-    await runtime.begin((tx) =>
-      endHistory(tx as unknown as Transaction, [{ flagId: flag.id, environmentId }]),
-    );
+    await runtime.begin((tx) => endHistory(tx, [{ flagId: flag.id, environmentId }]));
     const told = await breaksTold();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("but the flag has a state here");

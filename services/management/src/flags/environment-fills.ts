@@ -1,8 +1,8 @@
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Clock } from "../access/change-context.ts";
+import { type Batches, startBatches } from "../outbox/batches.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
-import { type Batches, startBatches } from "../outbox/start-batches.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import {
   claimFill,
