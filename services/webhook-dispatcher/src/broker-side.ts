@@ -13,7 +13,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { followKeys } from "./directory/follow-keys.ts";
 import { consumeEvents } from "./events/consume-events.ts";
-import { deleteWebhooksOf } from "./webhooks/delete-webhooks-of.ts";
+import { deleteWebhooksOf } from "./webhooks/webhook-store.ts";
 
 /**
  * Everything of this process that needs NATS: what it knows of keys, the events that it makes

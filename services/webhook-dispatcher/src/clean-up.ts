@@ -2,7 +2,7 @@ import { forgetAnswers } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
-import { giveUpOldDeliveries } from "./deliveries/give-up-old-deliveries.ts";
+import { giveUpOldDeliveries } from "./deliveries/delivery-store.ts";
 
 /**
  * Ends deliveries that were never made for as long as they would be kept, and lets go of those that ended

@@ -20,12 +20,12 @@ import { createWebhookApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { startCleanUp } from "./clean-up.ts";
 import { readConfig } from "./config.ts";
-import { startCancellingLeftovers } from "./deliveries/cancel-deliveries.ts";
-import { startDispatch } from "./dispatch/start-dispatch.ts";
+import { startDispatch } from "./dispatch/dispatcher.ts";
 import { createSecretBox } from "./secrets/secret-box.ts";
 import { createSend } from "./sending/send.ts";
-import { chooseTargetRules } from "./targets/choose-target-rules.ts";
-import { startKeepingSecrets } from "./webhooks/keep-secrets.ts";
+import { chooseTargetRules } from "./targets/target.ts";
+import { startCancellingLeftovers } from "./webhooks/cancel-deliveries.ts";
+import { startKeepingSecrets } from "./webhooks/webhook-secrets.ts";
 import { createWebhookTests } from "./webhooks/webhook-tests.ts";
 
 await startOrExit(async () => {

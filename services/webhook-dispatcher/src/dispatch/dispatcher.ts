@@ -1,12 +1,21 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import { releaseAll } from "@halyard/service";
 import { createWakeUp } from "@halyard/timing";
 import type { Logger } from "pino";
+import type { Registry } from "prom-client";
 import { createAttemptsUnderWay } from "./attempts-under-way.ts";
-import { claimDeliveries, findLanes, settleLanes } from "./claim-store.ts";
-import type { ClaimTimes, HeldClaim } from "./claimed-delivery.ts";
-import type { DispatchMetrics } from "./dispatch-metrics.ts";
-import type { MakeAttempt } from "./make-attempt.ts";
-import { type Bounds, type Lane, planClaims, searchesFor } from "./plan-claims.ts";
+import {
+  type ClaimTimes,
+  claimDeliveries,
+  defaultClaimTimes,
+  findLanes,
+  type HeldClaim,
+  settleLanes,
+} from "./claim-store.ts";
+import { createDispatchMetrics, type DispatchMetrics } from "./dispatch-metrics.ts";
+import { watchForExpiredClaims } from "./expired-claims.ts";
+import { createMakeAttempt, type MakeAttempt, type MakeAttemptOptions } from "./make-attempt.ts";
+import { type Bounds, defaultBounds, type Lane, planClaims, searchesFor } from "./plan-claims.ts";
 
 /**
  * Sends deliveries when they are due. It looks for webhooks that have something due, claims of each as
@@ -41,7 +50,7 @@ export function startDispatcher(options: {
   logger: Logger;
 }): Dispatcher {
   const { sql, bounds, logger } = options;
-  let stopping = false;
+  const stopping = new AbortController();
   const wakeUp = createWakeUp();
   const underWay = createAttemptsUnderWay({
     makeAttempt: options.makeAttempt,
@@ -52,7 +61,8 @@ export function startDispatcher(options: {
   });
 
   async function run(): Promise<void> {
-    while (!stopping) await wakeUp.sleep(await dispatch());
+    const { signal } = stopping;
+    while (!signal.aborted) await wakeUp.sleep(await dispatch(), signal);
   }
 
   /** Begins what can begin; answers how long there is nothing to do. */
@@ -103,8 +113,7 @@ export function startDispatcher(options: {
     wake: wakeUp.wake,
     held: underWay.held,
     async stop() {
-      stopping = true;
-      wakeUp.wake();
+      stopping.abort();
       await running;
       await underWay.finish();
     },
@@ -112,3 +121,32 @@ export function startDispatcher(options: {
 }
 
 const isAhead = (dueInMs: number) => dueInMs > 0;
+
+/** The sending of what is due: by this process, and once more of what a dead one had claimed. */
+export function startDispatch(
+  options: Omit<MakeAttemptOptions, "metrics"> & {
+    metrics: Registry;
+    bounds?: Bounds;
+    claimTimes?: ClaimTimes;
+  },
+): Omit<Dispatcher, "held"> {
+  const { claimTimes = defaultClaimTimes } = options;
+  const metrics = createDispatchMetrics(options.metrics);
+  const dispatcher = startDispatcher({
+    bounds: defaultBounds,
+    ...options,
+    claimTimes,
+    metrics,
+    makeAttempt: createMakeAttempt({ ...options, metrics }),
+  });
+  const expired = watchForExpiredClaims({
+    ...options,
+    claimTimes,
+    held: dispatcher.held,
+    onFreed: dispatcher.wake,
+  });
+  return {
+    wake: dispatcher.wake,
+    stop: () => releaseAll([dispatcher.stop, expired.stop]),
+  };
+}

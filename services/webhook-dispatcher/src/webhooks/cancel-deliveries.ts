@@ -14,23 +14,22 @@ import type { Logger } from "pino";
 
 /** As many as are cancelled within a fraction of a second. */
 export const cancelledAtOnce = 1_000;
+/** A request waits for these a second or two. */
+export const cancelledInARequest = 10 * cancelledAtOnce;
 /** To find what is open may cost as much as all of it, so it is found for many batches at a time. */
 const foundAtOnce = 50_000;
 
-/** Cancels one batch of what is open; nothing while the webhook is switched on. */
-export async function cancelBatch(tx: Transaction, webhookId: string): Promise<void> {
-  const found = await findOpen(tx, webhookId, cancelledAtOnce);
-  await cancelThese(tx, webhookId, found);
-}
-
-/** A request waits for these a second or two. */
-export const cancelledInARequest = 10 * cancelledAtOnce;
-
-/** Cancels what a request can wait for of what is open; the look finds the rest. */
-export async function cancelSome(sql: Sql, webhookId: string): Promise<void> {
-  const found = await findOpen(sql, webhookId, cancelledInARequest);
-  for (let from = 0; from < found.length; from += cancelledAtOnce)
+/** Cancels up to `atMost` open deliveries, none while the webhook is switched on. */
+export async function cancelSome(
+  sql: Sql | Transaction,
+  webhookId: string,
+  atMost: number,
+  mayGoOn = () => true,
+): Promise<number> {
+  const found = await findOpen(sql, webhookId, atMost);
+  for (let from = 0; from < found.length && mayGoOn(); from += cancelledAtOnce)
     await cancelThese(sql, webhookId, found.slice(from, from + cancelledAtOnce));
+  return found.length;
 }
 
 /** Cancels all that is open, unless the webhook is switched on meanwhile. */
@@ -39,14 +38,7 @@ export async function cancelAll(
   webhookId: string,
   mayGoOn = () => true,
 ): Promise<void> {
-  for (;;) {
-    const found = await findOpen(sql, webhookId, foundAtOnce);
-    if (found.length === 0) return;
-    for (let from = 0; from < found.length; from += cancelledAtOnce) {
-      if (!mayGoOn()) return;
-      await cancelThese(sql, webhookId, found.slice(from, from + cancelledAtOnce));
-    }
-  }
+  while (mayGoOn() && (await cancelSome(sql, webhookId, foundAtOnce, mayGoOn)) > 0);
 }
 
 async function findOpen(

@@ -1,13 +1,53 @@
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
-import { reseal } from "../secrets/reseal.ts";
-import {
-  BrokenSecretError,
-  type SealedSecret,
-  type SecretBox,
-  UnknownSecretKeyError,
-} from "../secrets/secret-box.ts";
+import { isUnreadable, type SealedSecret, type SecretBox } from "../secrets/secret-box.ts";
+import type { SigningSecrets } from "../sending/outgoing.ts";
+import type { Webhook } from "./webhook.ts";
+
+/**
+ * Opens the secret of a webhook, for comparison with another. A secret that cannot be opened, because its key is
+ * not configured any more, must not prevent a new one.
+ */
+export function presentSecret(
+  { secrets, logger }: { secrets: SecretBox; logger: Logger },
+  { id, secret }: Webhook,
+): string | undefined {
+  if (secret === null) return undefined;
+  return unlessUnreadable("secret", { id, logger }, () => secrets.open(id, secret));
+}
+
+/** The secrets to sign with at a time. Throws what opening the current one throws. */
+export function signingSecrets(
+  secrets: SecretBox,
+  webhook: Pick<Webhook, "id" | "secret" | "previousSecret">,
+  at: Date,
+  logger: Logger,
+): SigningSecrets {
+  const { id, secret, previousSecret } = webhook;
+  const current = secret === null ? null : secrets.open(id, secret);
+  if (previousSecret === null || previousSecret.endsAt <= at) return { current, previous: null };
+  // Receivers with the current secret receive their deliveries even if the previous one cannot be opened.
+  const previous = unlessUnreadable("previous secret", { id, logger }, () =>
+    secrets.open(id, previousSecret),
+  );
+  return { current, previous: previous ?? null };
+}
+
+/** Logs that a secret cannot be opened, and returns undefined for it. */
+function unlessUnreadable<T>(
+  what: string,
+  { id, logger }: { id: string; logger: Logger },
+  open: () => T,
+): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    logger.error({ err: error, webhook_id: id }, `a webhook's ${what} cannot be read`);
+    return undefined;
+  }
+}
 
 /**
  * Keeps no secret longer, or under another key, than it has to be: those whose overlap has ended are
@@ -94,12 +134,20 @@ function resealed(
   keyId: string | null,
 ): SealedSecret | undefined {
   if (bytes === null || keyId === null) return undefined;
-  try {
-    return reseal(secrets, webhookId, { bytes, keyId });
-  } catch (error) {
-    const unreadable = error instanceof UnknownSecretKeyError || error instanceof BrokenSecretError;
-    if (!unreadable) throw error;
-    logger.error({ err: error, webhook_id: webhookId }, "a webhook's secret cannot be read");
-    return undefined;
-  }
+  return unlessUnreadable("secret", { id: webhookId, logger }, () =>
+    reseal(secrets, webhookId, { bytes, keyId }),
+  );
+}
+
+/**
+ * The secret under the key that seals at present; undefined when it is already. Throws what opening
+ * throws.
+ */
+export function reseal(
+  box: SecretBox,
+  webhookId: string,
+  sealed: SealedSecret,
+): SealedSecret | undefined {
+  if (sealed.keyId === box.currentKeyId) return undefined;
+  return box.seal(webhookId, box.open(webhookId, sealed));
 }
