@@ -2,7 +2,6 @@ import {
   type Checked,
   checkCompleteEntry,
   checkEdgeLease,
-  checkEntry,
   checkFlagEvent,
   checkOrganizationStreams,
   checkQuotaEntry,
@@ -10,7 +9,7 @@ import {
   flagEventsStream,
   leaseKey,
   leasesBucket,
-  parseEntryKey,
+  parseEntry,
   quotaBucket,
   snapshotBucket,
 } from "@halyard/contracts";
@@ -30,7 +29,7 @@ export function readStored(stream: string, { subject, payload }: StoredMessage):
   if (stream !== snapshotBucket.streamName) throw new Error(`no reader of ${stream}`);
   const key = subject.slice(snapshotBucket.subjectPrefix.length);
   if (key === completeKey) return checkCompleteEntry(payload);
-  const address = parseEntryKey(key);
-  if (address === undefined) throw new Error(`no reader of ${subject}`);
-  return checkEntry(address.kind, payload);
+  const entry = parseEntry(key, payload);
+  if (entry === undefined) throw new Error(`no reader of ${subject}`);
+  return entry;
 }

@@ -1,4 +1,4 @@
-import type { EntryAddress, KeyEntry, LiveEntry, Tombstone } from "@halyard/contracts";
+import { isEntryOf, type KeyEntry, type SnapshotEntry, type Tombstone } from "@halyard/contracts";
 import { hasShapeOf, idIn, type KeyKind, secretIn } from "./api-key.ts";
 import type { KeySignatures } from "./key-signatures.ts";
 import {
@@ -78,13 +78,10 @@ export type KeyReader = {
 };
 
 /** Passes an entry of the snapshot on, if it is about API keys or deletes an environment. */
-export function passToKeys(
-  keys: KeyReader,
-  { address, value }: { address: EntryAddress; value: LiveEntry | Tombstone },
-): void {
-  if (address.kind === "key") keys.apply(address, value as KeyEntry | Tombstone);
-  if (address.kind === "environment" && "deleted" in value)
-    keys.endEnvironment(address.environmentId);
+export function passToKeys(keys: KeyReader, entry: SnapshotEntry): void {
+  if (isEntryOf("key", entry)) keys.apply(entry.address, entry.value);
+  else if (isEntryOf("environment", entry) && "deleted" in entry.value)
+    keys.endEnvironment(entry.address.environmentId);
 }
 
 export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {

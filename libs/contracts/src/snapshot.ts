@@ -125,6 +125,35 @@ export type EntryAddress =
   | { kind: "key"; organizationId: string; keyId: string }
   | { kind: "flag"; organizationId: string; environmentId: string; flagId: string };
 
+type LiveValues = {
+  organization: OrganizationEntry;
+  project: ProjectEntry;
+  environment: EnvironmentEntry;
+  key: KeyEntry;
+  flag: FlagEntry;
+};
+
+export type EntryKind = EntryAddress["kind"];
+
+/** The deletion of an entry of any kind. */
+export type Deletion = { address: EntryAddress; value: Tombstone };
+
+/** An entry of one kind: its address, and a value of the same kind. */
+export type EntryOf<Kind extends EntryKind> = Kind extends EntryKind
+  ? { address: Extract<EntryAddress, { kind: Kind }>; value: LiveValues[Kind] | Tombstone }
+  : never;
+
+/** Every entry of the snapshot except `complete`. `isEntryOf` determines the kind. */
+export type SnapshotEntry = EntryOf<EntryKind> | Deletion;
+
+/** Returns whether an entry has this kind. TypeScript does not narrow `value` by a comparison of `address.kind`. */
+export function isEntryOf<Kind extends EntryKind>(
+  kind: Kind,
+  entry: SnapshotEntry,
+): entry is EntryOf<Kind> {
+  return entry.address.kind === kind;
+}
+
 /** The key of the entry that says that the snapshot is complete. */
 export const completeKey = "complete";
 
@@ -158,8 +187,11 @@ export function entryKey(address: EntryAddress): string {
  * Returns whether management signs an entry: those of API keys, and deletions of environments, projects and
  * organizations, which end API keys and make services remove rows.
  */
-export function isSignedEntry(kind: EntryAddress["kind"], value: LiveEntry | Tombstone): boolean {
-  return kind === "key" || (kind !== "flag" && "deleted" in value);
+export function isSignedEntry(
+  entry: SnapshotEntry,
+): entry is SnapshotEntry & { value: KeyEntry | Tombstone } {
+  const { kind } = entry.address;
+  return kind === "key" || (kind !== "flag" && "deleted" in entry.value);
 }
 
 /** Reads an entry's key; undefined for one that this version does not know. */
@@ -185,18 +217,35 @@ const checks = {
   flag: compileCheck(FlagEntry),
 };
 const checkTombstone = compileCheck(Tombstone);
-const checkComplete = compileCheck(CompleteEntry);
 
-/** Checks a value that stands under an entry's key. Its address and its content must be of one kind. */
-export function checkEntry(
-  kind: EntryAddress["kind"],
-  value: unknown,
-): Checked<LiveEntry | Tombstone> {
+/**
+ * Parses an entry and checks its value against the schema of its address. Returns undefined for a key that this
+ * version does not know: a newer management may write other kinds of entries.
+ */
+export function parseEntry(key: string, value: unknown): Checked<SnapshotEntry> | undefined {
+  const address = parseEntryKey(key);
+  if (address === undefined) return undefined;
   if (typeof value === "object" && value !== null && "deleted" in value)
-    return checkTombstone(value);
-  return checks[kind](value);
+    return entryAt(address, checkTombstone(value));
+  switch (address.kind) {
+    case "organization":
+      return entryAt(address, checks.organization(value));
+    case "project":
+      return entryAt(address, checks.project(value));
+    case "environment":
+      return entryAt(address, checks.environment(value));
+    case "key":
+      return entryAt(address, checks.key(value));
+    case "flag":
+      return entryAt(address, checks.flag(value));
+  }
 }
 
-export function checkCompleteEntry(value: unknown): Checked<CompleteEntry> {
-  return checkComplete(value);
+function entryAt<Address, Value>(
+  address: Address,
+  checked: Checked<Value>,
+): Checked<{ address: Address; value: Value }> {
+  return checked.ok ? { ok: true, value: { address, value: checked.value } } : checked;
 }
+
+export const checkCompleteEntry = compileCheck(CompleteEntry);

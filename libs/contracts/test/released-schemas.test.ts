@@ -6,7 +6,6 @@ import {
   checkCompleteEntry,
   checkEdgeLease,
   checkEdgeReport,
-  checkEntry,
   checkFlagEvent,
   checkOrganizationStreams,
   checkQuotaEntry,
@@ -16,7 +15,10 @@ import {
   checkUsageRecorded,
   compileCheck,
   createAjv,
+  type EntryAddress,
+  entryKey,
   type JsonSchema,
+  parseEntry,
   WebhookPayload,
 } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
@@ -29,6 +31,21 @@ import { sampleMessages } from "./sample-messages.ts";
  */
 type Reader = (message: unknown) => Checked<unknown>;
 
+const readerOfEntry =
+  (kind: EntryAddress["kind"]): Reader =>
+  (message) => {
+    const ids = {
+      organizationId: "o",
+      projectId: "p",
+      environmentId: "e",
+      keyId: "k",
+      flagId: "f",
+    };
+    const entry = parseEntry(entryKey({ kind, ...ids }), message);
+    if (entry === undefined) throw new Error(`entries of the kind ${kind} have no reader`);
+    return entry;
+  };
+
 const readers: Readonly<Record<string, Reader>> = {
   "audit-recorded": checkAuditRecorded,
   "edge-report": checkEdgeReport,
@@ -36,12 +53,12 @@ const readers: Readonly<Record<string, Reader>> = {
   "schedule-due": checkScheduleDue,
   "schedule-resolved": checkScheduleResolved,
   "snapshot-complete": checkCompleteEntry,
-  "snapshot-deleted": (message) => checkEntry("flag", message),
-  "snapshot-environment": (message) => checkEntry("environment", message),
-  "snapshot-flag": (message) => checkEntry("flag", message),
-  "snapshot-key": (message) => checkEntry("key", message),
-  "snapshot-organization": (message) => checkEntry("organization", message),
-  "snapshot-project": (message) => checkEntry("project", message),
+  "snapshot-deleted": readerOfEntry("flag"),
+  "snapshot-environment": readerOfEntry("environment"),
+  "snapshot-flag": readerOfEntry("flag"),
+  "snapshot-key": readerOfEntry("key"),
+  "snapshot-organization": readerOfEntry("organization"),
+  "snapshot-project": readerOfEntry("project"),
   "lease-edge": checkEdgeLease,
   "lease-organization": checkOrganizationStreams,
   quota: checkQuotaEntry,

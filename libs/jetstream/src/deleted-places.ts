@@ -1,6 +1,5 @@
-import type { EntryAddress } from "@halyard/contracts";
+import type { EntryAddress, SnapshotEntry } from "@halyard/contracts";
 import type { Logger } from "pino";
-import type { SnapshotEntry } from "./follow-snapshot.ts";
 
 /**
  * Removes the rows that a service stores about deleted projects, environments or organizations. It learns of deletions

@@ -1,12 +1,10 @@
 import {
   type CompleteEntry,
-  checkEntry,
   completeKey,
-  type EntryAddress,
   everythingFilter,
   isSignedEntry,
-  type LiveEntry,
-  parseEntryKey,
+  parseEntry,
+  type SnapshotEntry,
   type SnapshotRevision,
   snapshotBucket,
   type Tombstone,
@@ -30,8 +28,6 @@ import { streamPosition } from "./streams.ts";
  *
  * A reading counts only if the bucket is complete and has the same epoch before and after it.
  */
-export type SnapshotEntry = { address: EntryAddress; value: LiveEntry | Tombstone };
-
 export type SnapshotFollower = {
   /** Begins a full read. The state so far stays in use until the read is finished. */
   beginRead(): SnapshotRead;
@@ -201,24 +197,20 @@ function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEnt
   if (!message.subject.startsWith(snapshotBucket.subjectPrefix)) return undefined;
   const key = message.subject.slice(snapshotBucket.subjectPrefix.length);
   if (key === completeKey) return undefined;
-  const address = parseEntryKey(key);
-  // A newer management may keep kinds of entries that this version has no use for.
-  if (address === undefined) return undefined;
-  const checked = checkEntry(address.kind, parseJson(message.payload));
-  if (checked.ok) {
-    const { value } = checked;
-    return isForgedDeletion(key, { address, value }, follower) ? undefined : { address, value };
-  }
-  follower.rejected(key, checked.problem);
+  const parsed = parseEntry(key, parseJson(message.payload));
+  if (parsed === undefined) return undefined;
+  if (parsed.ok) return isForgedDeletion(key, parsed.value, follower) ? undefined : parsed.value;
+  follower.rejected(key, parsed.problem);
   return undefined;
 }
 
 /** Followers verify the entries of API keys themselves, most of them not before the keys are used. */
-function isForgedDeletion(
-  key: string,
-  { address, value }: SnapshotEntry,
-  follower: SnapshotFollower,
-): boolean {
-  const isDeletion = address.kind !== "key" && isSignedEntry(address.kind, value);
-  return isDeletion && follower.isGenuineDeletion?.(key, value as Tombstone) === false;
+function isForgedDeletion(key: string, entry: SnapshotEntry, follower: SnapshotFollower): boolean {
+  if (!isSignedEntry(entry)) return false;
+  const { value } = entry;
+  return (
+    "deleted" in value &&
+    entry.address.kind !== "key" &&
+    follower.isGenuineDeletion?.(key, value) === false
+  );
 }

@@ -1,4 +1,5 @@
-import { removeOfDeletedPlaces, type SnapshotEntry } from "@halyard/jetstream";
+import type { SnapshotEntry } from "@halyard/contracts";
+import { removeOfDeletedPlaces } from "@halyard/jetstream";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
 
@@ -92,9 +93,10 @@ describe("the rows of a deleted project", () => {
   });
 
   it("are nothing of an entry that is no deletion, or of another kind", async () => {
-    const { value } = deletion("one");
-    const address = { kind: "environment", organizationId: "o", environmentId: "e" } as const;
-    places.apply({ address, value });
+    places.apply({
+      address: { kind: "environment", organizationId: "o", environmentId: "e" },
+      value: { deleted: true, version: 2, committed_at: new Date().toISOString() },
+    });
     await pass(120);
     expect(removed).toEqual([]);
   });

@@ -5,6 +5,7 @@ import {
   entryKey,
   everythingFilter,
   type FlagEntry,
+  type SnapshotEntry,
   type SnapshotRevision,
   snapshotBatchEntries,
   snapshotBucket,
@@ -17,7 +18,6 @@ import {
   followStream,
   type HeldSnapshot,
   publishFenced,
-  type SnapshotEntry,
   type SnapshotFollower,
 } from "@halyard/jetstream";
 import { eventually, recreateSnapshot, startTestNats, type TestNats } from "@halyard/testing";

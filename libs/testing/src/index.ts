@@ -7,6 +7,7 @@ export * from "./nats-login.ts";
 export * from "./nats-proxy.ts";
 export * from "./once.ts";
 export * from "./receiver.ts";
+export { recordedStatements } from "./recorded-statements.ts";
 export * from "./restartable-postgres.ts";
 export * from "./restore-messages.ts";
 export * from "./service-process.ts";

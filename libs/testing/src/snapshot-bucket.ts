@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { signComplete } from "@halyard/api-keys";
-import { type CompleteEntry, completeKey, entryKey, snapshotBucket } from "@halyard/contracts";
 import {
-  deleteStream,
-  ensureSnapshot,
-  keepStreams,
+  type CompleteEntry,
+  completeKey,
+  entryKey,
   type SnapshotEntry,
-  type StreamPosition,
-} from "@halyard/jetstream";
+  snapshotBucket,
+} from "@halyard/contracts";
+import { deleteStream, ensureSnapshot, keepStreams, type StreamPosition } from "@halyard/jetstream";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";

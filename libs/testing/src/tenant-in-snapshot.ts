@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { makeApiKey } from "@halyard/api-keys";
-import type { EntryAddress, FlagEntry, KeyEntry } from "@halyard/contracts";
+import type { EntryKind, EntryOf, FlagEntry, KeyEntry, Tombstone } from "@halyard/contracts";
 import { v7 as uuidv7 } from "uuid";
 
 /** Whose keys and flags they are, and where. */
@@ -11,9 +11,9 @@ export type TenantIds = {
   userId: string;
 };
 
-type Entry<Value extends { kind: string }> = {
-  address: Extract<EntryAddress, { kind: Value["kind"] }>;
-  value: Value;
+/** An entry of something that exists. */
+type LiveEntryOf<Kind extends EntryKind> = EntryOf<Kind> & {
+  value: Exclude<EntryOf<Kind>["value"], Tombstone>;
 };
 
 /** A tenant of whom only the snapshot tells: ids, keys that work, and the entries of the keys. */
@@ -43,7 +43,7 @@ export function tenantInSnapshot() {
 export function keyInSnapshot(
   ids: TenantIds,
   fields: Partial<KeyEntry> = {},
-): { id: string; text: string; entry: Entry<KeyEntry> } {
+): { id: string; text: string; entry: LiveEntryOf<"key"> } {
   const made = makeApiKey(fields.key_kind ?? "server", randomBytes);
   const value: KeyEntry = {
     kind: "key",
@@ -74,7 +74,10 @@ export function deletedProjectInSnapshot({ organizationId, projectId, environmen
 }
 
 /** A flag in an environment, off unless told. */
-export function flagInSnapshot(ids: TenantIds, fields: Partial<FlagEntry> = {}): Entry<FlagEntry> {
+export function flagInSnapshot(
+  ids: TenantIds,
+  fields: Partial<FlagEntry> = {},
+): LiveEntryOf<"flag"> {
   const { organizationId } = ids;
   const { flag_id: flagId = uuidv7(), environment_id: environmentId = ids.environmentId } = fields;
   return {

@@ -5,8 +5,7 @@ import {
   hasValidSignature,
   type KeySignatures,
 } from "@halyard/api-keys";
-import { entryKey, isSignedEntry } from "@halyard/contracts";
-import type { SnapshotEntry } from "@halyard/jetstream";
+import { entryKey, isSignedEntry, type SnapshotEntry } from "@halyard/contracts";
 
 /** An Ed25519 private key as PKCS#8 is this and its seed. */
 const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -49,11 +48,8 @@ export function privateKeyOf(letter: string) {
 }
 
 /** The payload of an entry as management publishes it. */
-export async function payloadOf(
-  { address, value }: SnapshotEntry,
-  signer = testSigner,
-): Promise<string> {
-  const { signature: _, ...content } = value as { signature?: string };
+export async function payloadOf(entry: SnapshotEntry, signer = testSigner): Promise<string> {
+  const { signature: _, ...content } = entry.value as { signature?: string };
   const payload = JSON.stringify(content);
-  return isSignedEntry(address.kind, value) ? signer.sign(entryKey(address), payload) : payload;
+  return isSignedEntry(entry) ? signer.sign(entryKey(entry.address), payload) : payload;
 }

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { createPublications } from "../src/outbox/publications.ts";
+import { createPublications } from "../src/outbox/effects.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLane } from "../src/relay/lane.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
-import { synchroniseLog } from "../src/relay/synchronise-log.ts";
+import { synchroniseLog } from "../src/relay/log.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { whileLeading } from "./relay-fixture.ts";
 
@@ -91,7 +91,7 @@ async function connectDeafly(url: string) {
       for (const { from, to } of answers) from.pipe(to);
     },
     async end() {
-      await sql.end({ timeout: 1 });
+      await sql.end();
       between.close();
     },
   };
@@ -327,7 +327,7 @@ describe("given a former leader that wakes up late", () => {
   /** A database as the former leader remembers it: with a row that it has yet to publish. */
   function unsentForever() {
     const row = { id: 1, messageId: randomUUID(), subject: "flag.created", payload: "{}" };
-    return { unsafe: async () => [row] } as unknown as Management["sql"];
+    return { unprepared: async () => [row] } as unknown as Management["sql"];
   }
 });
 

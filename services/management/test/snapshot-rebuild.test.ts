@@ -1,21 +1,20 @@
 import { randomUUID } from "node:crypto";
-import { type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
+import { type SnapshotEntry, type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
 import {
   collectRead,
   followSnapshot,
   type HeldSnapshot,
   readComplete,
   readEpoch,
-  type SnapshotEntry,
   snapshotPosition,
 } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createPublications } from "../src/outbox/publications.ts";
-import { findUnexplained } from "../src/relay/find-unexplained.ts";
+import { createPublications } from "../src/outbox/effects.ts";
 import type { Lease } from "../src/relay/lease.ts";
+import { findUnexplained } from "../src/relay/restored-database.ts";
 import {
   flagsInBucket,
   flagsInTables,

@@ -1,6 +1,5 @@
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import type { FlagEntry } from "@halyard/contracts";
-import type { SnapshotEntry } from "@halyard/jetstream";
+import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -119,8 +118,7 @@ async function composeReplica(
     stop: once(async () => {
       await app.close();
       await broker.stop();
-      // As main does: what was broken off by a test is not waited for.
-      await sql.end({ timeout: 1 });
+      await sql.end();
     }),
   };
 }

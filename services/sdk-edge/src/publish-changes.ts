@@ -1,8 +1,8 @@
 import type { KeyDirectory } from "@halyard/api-keys";
+import type { SnapshotEntry } from "@halyard/contracts";
 import type { EnvironmentViews } from "./environment/environment-views.ts";
 import type { EdgeMetrics } from "./metrics.ts";
 import type { Pace } from "./snapshot/pace.ts";
-import type { Entry } from "./snapshot/reduce.ts";
 import type { SnapshotChange } from "./snapshot/snapshot-holder.ts";
 import type { StreamHub } from "./streams/stream-hub.ts";
 import type { StreamRounds } from "./streams/stream-rounds.ts";
@@ -55,7 +55,7 @@ function updateKeys(directory: KeyDirectory, { snapshot, changed, whole }: Snaps
 }
 
 /** When the change that waited longest was committed, for each environment that changed. */
-function oldestCommits(taken: readonly Entry[]): ReadonlyMap<string, number> {
+function oldestCommits(taken: readonly SnapshotEntry[]): ReadonlyMap<string, number> {
   const oldest = new Map<string, number>();
   for (const { address, value } of taken) {
     if (address.kind !== "flag") continue;

@@ -2,12 +2,13 @@ import { randomBytes } from "node:crypto";
 import { makeApiKey } from "@halyard/api-keys";
 import {
   defaultPlans,
+  type EntryOf,
   type FlagEntry,
   type KeyEntry,
   type OrganizationEntry,
+  type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
-import type { Entry } from "../src/snapshot/reduce.ts";
 
 /** Entries of the snapshot, named by what a test needs them to be. */
 
@@ -25,7 +26,7 @@ export function at(seconds: number): string {
   return new Date(Date.parse("2027-01-31T09:00:00.000Z") + seconds * 1_000).toISOString();
 }
 
-export function flagEntry(fields: Partial<FlagEntry> = {}): Entry {
+export function flagEntry(fields: Partial<FlagEntry> = {}): SnapshotEntry {
   const value: FlagEntry = {
     kind: "flag",
     organization_id: id("org"),
@@ -47,19 +48,19 @@ export function deletedFlag(
   version: number,
   flagId = id("flag"),
   environmentId = id("env"),
-): Entry {
+): SnapshotEntry {
   return { address: flagAddress(flagId, environmentId), value: tombstone(version) };
 }
 
-export function deletedEnvironment(environmentId = id("env"), version = 2): Entry {
+export function deletedEnvironment(environmentId = id("env"), version = 2): SnapshotEntry {
   return {
     address: { kind: "environment", organizationId: id("org"), environmentId },
     value: tombstone(version),
   };
 }
 
-function flagAddress(flagId: string, environmentId: string): Entry["address"] {
-  return { kind: "flag", organizationId: id("org"), environmentId, flagId };
+function flagAddress(flagId: string, environmentId: string) {
+  return { kind: "flag" as const, organizationId: id("org"), environmentId, flagId };
 }
 
 export function tombstone(version: number, committedAt = at(version)): Tombstone {
@@ -69,7 +70,7 @@ export function tombstone(version: number, committedAt = at(version)): Tombstone
 export function organizationEntry(
   version = 1,
   limits: Partial<OrganizationEntry["limits"]> = {},
-): Entry {
+): SnapshotEntry {
   const value: OrganizationEntry = {
     kind: "organization",
     organization_id: id("org"),
@@ -87,7 +88,7 @@ export function organizationEntry(
 export function apiKey(fields: Partial<KeyEntry> = {}): {
   text: string;
   keyId: string;
-  entry: Entry;
+  entry: EntryOf<"key">;
 } {
   const made = makeApiKey(fields.key_kind ?? "client", randomBytes);
   const value: KeyEntry = {
@@ -108,10 +109,10 @@ export function apiKey(fields: Partial<KeyEntry> = {}): {
   return { text: made.key, keyId: made.id, entry: { address: keyAddress(made.id), value } };
 }
 
-export function revokedKey(keyId: string, version = 2): Entry {
+export function revokedKey(keyId: string, version = 2): EntryOf<"key"> {
   return { address: keyAddress(keyId), value: tombstone(version) };
 }
 
-function keyAddress(keyId: string): Entry["address"] {
-  return { kind: "key", organizationId: id("org"), keyId };
+function keyAddress(keyId: string) {
+  return { kind: "key" as const, organizationId: id("org"), keyId };
 }

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { everyEntryIsGenuine } from "@halyard/api-keys";
+import type { SnapshotEntry } from "@halyard/contracts";
 import { createMetrics } from "@halyard/service";
 import { pino } from "pino";
 import { createEdge, type Edge, type EdgeOptions } from "../src/app.ts";
 import type { Pace } from "../src/snapshot/pace.ts";
-import type { Entry } from "../src/snapshot/reduce.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../src/snapshot/snapshot-holder.ts";
 import { type Counting, createCounting } from "../src/usage/counting.ts";
 import { id } from "./builders.ts";
@@ -23,13 +23,13 @@ export type EdgeServer = {
   /** Moves the edge's clock. */
   passTime(ms: number): void;
   /** Hands entries over as NATS would, and waits until they have been taken. */
-  feed(...entries: Entry[]): Promise<void>;
+  feed(...entries: SnapshotEntry[]): Promise<void>;
   stop(): Promise<void>;
 };
 
 /** Without entries the edge starts as one that has heard nothing yet. */
 export async function startEdgeServer(
-  entries?: readonly Entry[],
+  entries?: readonly SnapshotEntry[],
   {
     countsUsage = false,
     ...settings

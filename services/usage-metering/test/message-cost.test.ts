@@ -1,5 +1,5 @@
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { createTestDatabase, recordedStatements, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
@@ -69,31 +69,31 @@ type Plan = {
   "Shared Read Blocks": number;
   Plans?: Plan[];
 };
-/** Only explained, never awaited. */
-type Statement = ReturnType<typeof addRequests>;
 
-function statementsOf(): Record<string, Statement> {
+function statementsOf(): Record<string, (sql: Sql) => unknown> {
   const told = message();
   const sums = sumUp([told], Date.now());
-  const as = (statement: unknown) => statement as Statement;
   return {
-    "marking it as counted": markCounted(sql, [told]),
-    "adding requests": addRequests(sql, sums.requests),
-    "adding to the month": as(addMonths(sql, sums.months)),
-    "adding answers about all flags": addBulkAnswers(sql, sums.bulkAnswers),
-    "adding evaluations": addFlags(sql, sums.flags),
-    "noting environments": noteEnvironments(sql, sums.environmentsSeen),
-    "noting flags": noteFlags(sql, sums.flagsSeen),
-    "noting keys": noteKeys(sql, sums.keysSeen),
+    "marking it as counted": (on) => markCounted(on, [told]),
+    "adding requests": (on) => addRequests(on, sums.requests),
+    "adding to the month": (on) => addMonths(on, sums.months),
+    "adding answers about all flags": (on) => addBulkAnswers(on, sums.bulkAnswers),
+    "adding evaluations": (on) => addFlags(on, sums.flags),
+    "noting environments": (on) => noteEnvironments(on, sums.environmentsSeen),
+    "noting flags": (on) => noteFlags(on, sums.flagsSeen),
+    "noting keys": (on) => noteKeys(on, sums.keysSeen),
   };
 }
 
 /** How many blocks each statement touches, and whether it reads a table whole. */
 async function costs(): Promise<Record<string, { blocks: number; scans: string[] }>> {
   const found: Record<string, { blocks: number; scans: string[] }> = {};
-  for (const [name, statement] of Object.entries(statementsOf())) {
-    const [row] = await sql<[{ "QUERY PLAN": [{ Plan: Plan }] }]>`
-      explain (analyze, buffers, timing off, format json) ${statement}`;
+  for (const [name, work] of Object.entries(statementsOf())) {
+    const [statement] = await recordedStatements(work);
+    const [row] = await sql.unprepared<[{ "QUERY PLAN": [{ Plan: Plan }] }]>(
+      `explain (analyze, buffers, timing off, format json) ${statement?.text}`,
+      statement?.values,
+    );
     const { Plan: plan } = row["QUERY PLAN"][0];
     const nodes = (node: Plan): Plan[] => [node, ...(node.Plans ?? []).flatMap(nodes)];
     found[name] = {

@@ -93,15 +93,11 @@ describe("the usage of an organization", () => {
       sse_connections: { used: 0, limit: null },
       projects: { used: 2, limit: null },
     });
-    const [organization] = makeTenant({ plan: "free", version: 2, project_count: 3 }).entries;
-    if (organization === undefined) throw new Error("the organization's entry comes first");
+    const { organization } = makeTenant({ plan: "free", version: 2, project_count: 3 });
     const { organizationId } = unlimited;
     await metering.bucket.put({
       address: { kind: "organization", organizationId },
-      value: {
-        ...organization.value,
-        organization_id: organizationId,
-      } as typeof organization.value,
+      value: { ...organization.value, organization_id: organizationId },
     });
     await eventually(async () => (await read()).plan === "free");
     expect((await read()).projects).toEqual({ used: 3, limit: 5 });

@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { createKeyLimits, createLastUsed, createServerKeyAuthentication } from "@halyard/api-keys";
 import {
+  type EntryOf,
   type EnvironmentUsage,
   type OrganizationEntry,
   type QuotaEntry,
   quotaBucket,
+  type SnapshotEntry,
   type UsageRecorded,
   usageStream,
 } from "@halyard/contracts";
-import type { SnapshotEntry } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -172,8 +173,7 @@ async function composeReplica(
     stop: once(async () => {
       await app.close();
       await broker.stop();
-      // As main does: what was broken off by a test is not waited for.
-      await sql.end({ timeout: 1 });
+      await sql.end();
     }),
   };
 }
@@ -201,7 +201,7 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
       ...stamp,
     },
   });
-  const organization: SnapshotEntry = {
+  const organization: EntryOf<"organization"> = {
     address: { kind: "organization", organizationId },
     value: {
       kind: "organization",
@@ -216,6 +216,7 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
   };
   return {
     ...tenant,
+    organization,
     entries: [
       organization,
       environment(environmentId, "production"),

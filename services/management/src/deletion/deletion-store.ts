@@ -1,7 +1,6 @@
-import { entryKey, parseEntryKey } from "@halyard/contracts";
+import { type Deletion, entryKey, parseEntryKey, type SnapshotEntry } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { StatePlace } from "../history/history-store.ts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { entryMessage, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /**
@@ -32,9 +31,9 @@ const tombstoneDays = 8;
 /** Reads the next tombstones of organizations, projects and environments for a rebuild of the snapshot. */
 export async function placeTombstonesAfter(
   sql: Sql,
-  last: AddressedEntry | undefined,
+  last: SnapshotEntry | undefined,
   limit: number,
-): Promise<AddressedEntry[]> {
+): Promise<Deletion[]> {
   const lastKey = last === undefined ? "" : entryKey(last.address);
   const places = await sql<{ entryKey: string; version: number; deletedAt: Date }[]>`
     select entry_key as "entryKey", deleted_version as version, deletion as "deletedAt"
@@ -42,11 +41,7 @@ export async function placeTombstonesAfter(
   return places.map(placeTombstone);
 }
 
-function placeTombstone(place: {
-  entryKey: string;
-  version: number;
-  deletedAt: Date;
-}): AddressedEntry {
+function placeTombstone(place: { entryKey: string; version: number; deletedAt: Date }): Deletion {
   const address = parseEntryKey(place.entryKey);
   if (address === undefined) throw new Error(`${place.entryKey} is not the key of an entry`);
   const { version, deletedAt } = place;

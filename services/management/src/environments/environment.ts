@@ -1,8 +1,7 @@
-import type { Environment as EnvironmentResource } from "@halyard/contracts";
+import type { EntryOf, Environment as EnvironmentResource } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** An environment of a project. Each flag of the project has its own state in it. */
@@ -29,7 +28,7 @@ export function environmentResource(environment: Environment): EnvironmentResour
 /** An environment as the other services know it. */
 export function environmentEntry(
   environment: Omit<Environment, "createdAt"> & { organizationId: string },
-): AddressedEntry {
+): EntryOf<"environment"> {
   const { id, organizationId } = environment;
   return {
     address: { kind: "environment", organizationId, environmentId: id },

@@ -113,9 +113,8 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       const decision = await decide(current, context);
       if (decision === "unchanged") return { current, decision };
       if (isRefusal(decision)) return decision;
-      const updated = updateFlag(write.tx, decision);
+      write.finish(updateFlag(write.tx, decision));
       write.publish(decision.messages);
-      await updated;
       return { current, decision };
     },
 

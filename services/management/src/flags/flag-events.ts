@@ -1,4 +1,5 @@
 import {
+  type EntryOf,
   type EventName,
   type FlagEvent,
   inSchemaOrder,
@@ -7,7 +8,6 @@ import {
 } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import type { Flag, FlagEnvironment, FlagState, HistoryEntry } from "./flag.ts";
 
 /** The domain event of a change, with all that a consumer needs to know. */
@@ -66,7 +66,7 @@ export function flagEntry(
     version: number;
     updatedAt: Date;
   },
-): AddressedEntry {
+): EntryOf<"flag"> {
   const { organizationId } = flag;
   const { environmentId } = state;
   return {

@@ -4,7 +4,6 @@ import {
   type KeyDirectory,
   parseApiKey,
 } from "@halyard/api-keys";
-import type { KeyEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import type { FindKey } from "../access/principal.ts";
 import { keyEntry } from "./key.ts";
@@ -34,7 +33,7 @@ export function createKeyLookup(options: {
     if (key === undefined) return undefined;
     const { value } = keyEntry({ ...key, committedAt: key.createdAt });
     const momentary = createKeyDirectory(everyEntryIsGenuine);
-    momentary.put(parsed.id, value as KeyEntry);
+    momentary.put(parsed.id, value);
     return momentary.verify(text, nowMs);
   };
 }

@@ -1,8 +1,7 @@
 import { checkKeyEnvironment, type KeyKind } from "@halyard/api-keys";
-import type { ApiKey, IssuedApiKey } from "@halyard/contracts";
+import type { ApiKey, EntryOf, IssuedApiKey } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { Principal } from "../access/principal.ts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 
 /** An API key as it is kept: everything but the secret, of which there is only a digest. */
 export type Key = {
@@ -71,7 +70,7 @@ export function keyEntry(key: {
   version: number;
   expiresAt: Date | null;
   committedAt: Date;
-}): AddressedEntry {
+}): EntryOf<"key"> {
   return {
     address: { kind: "key", organizationId: key.organizationId, keyId: key.id },
     value: {

@@ -1,6 +1,5 @@
-import type { Organization as OrganizationResource, PlanLimits } from "@halyard/contracts";
+import type { EntryOf, Organization as OrganizationResource, PlanLimits } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** A customer: its plan, and with it what it may use. */
@@ -35,7 +34,7 @@ export function organizationResource(
 export function organizationEntry(
   organization: Omit<Organization, "createdAt"> & { projectCount: number },
   plans: Readonly<Record<string, PlanLimits>>,
-): AddressedEntry {
+): EntryOf<"organization"> {
   return {
     address: { kind: "organization", organizationId: organization.id },
     value: {

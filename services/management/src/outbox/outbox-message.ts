@@ -2,16 +2,15 @@ import {
   type EntryAddress,
   entryKey,
   type FlagEvent,
-  type LiveEntry,
+  type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
-
-import type { AddressedEntry } from "./addressed-entry.ts";
+import type { Transaction } from "@halyard/postgres";
 
 /** Something to publish: a domain event for the log, or the new value of an entry of the snapshot. */
 export type OutboxMessage =
   | { stream: "events"; event: FlagEvent }
-  | { stream: "snapshot"; address: EntryAddress; value: LiveEntry | Tombstone };
+  | ({ stream: "snapshot" } & SnapshotEntry);
 
 export type OutboxRow = {
   stream: "events" | "snapshot";
@@ -25,13 +24,13 @@ export function eventMessage(event: FlagEvent): OutboxMessage {
   return { stream: "events", event };
 }
 
-export function entryMessage(address: EntryAddress, value: LiveEntry | Tombstone): OutboxMessage {
+export function entryMessage(address: EntryAddress, value: Tombstone): OutboxMessage {
   return { stream: "snapshot", address, value };
 }
 
 /** An entry as the functions that describe resources give it. */
-export function entryOf({ address, value }: AddressedEntry): OutboxMessage {
-  return entryMessage(address, value);
+export function entryOf(entry: SnapshotEntry): OutboxMessage {
+  return { stream: "snapshot", ...entry };
 }
 
 export function rowOf(message: OutboxMessage, newId: () => string): OutboxRow {
@@ -50,4 +49,28 @@ export function rowOf(message: OutboxMessage, newId: () => string): OutboxRow {
     payload: JSON.stringify(message.value),
     tombstone: "deleted" in message.value,
   };
+}
+
+/** Adds what is to be published to the outbox, in this order. Answers the ids of the rows. */
+export async function appendMessages(
+  tx: Transaction,
+  messages: readonly OutboxMessage[],
+  newId: () => string,
+): Promise<number[]> {
+  const rows = messages.map((message) => rowOf(message, newId));
+  // Booleans travel as text: the client library takes an array of them for a single one.
+  const inserted = await tx<{ id: number }[]>`
+    insert into outbox (stream, message_id, subject, payload, tombstone)
+    select message.stream, message.message_id, message.subject, message.payload,
+      message.tombstone::boolean
+    from unnest(
+      ${rows.map((row) => row.stream)}::text[],
+      ${rows.map((row) => row.message_id)}::uuid[],
+      ${rows.map((row) => row.subject)}::text[],
+      ${rows.map((row) => row.payload)}::text[],
+      ${rows.map((row) => String(row.tombstone))}::text[]
+    ) with ordinality as message (stream, message_id, subject, payload, tombstone, position)
+    order by message.position
+    returning id`;
+  return inserted.map((row) => row.id);
 }

@@ -1,4 +1,4 @@
-import { type PlanLimits, raisedByPlan } from "@halyard/contracts";
+import { type EntryOf, type PlanLimits, raisedByPlan } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
@@ -9,7 +9,6 @@ import {
   newEnvironment,
 } from "../environments/environment.ts";
 import { limitsOf, nextVersion, type Organization } from "../organizations/organization.ts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** A product of an organization that has flags. */
@@ -24,7 +23,7 @@ export type Project = {
 };
 
 /** A project as the other services know it. */
-export function projectEntry(project: Omit<Project, "createdAt">): AddressedEntry {
+export function projectEntry(project: Omit<Project, "createdAt">): EntryOf<"project"> {
   return {
     address: { kind: "project", organizationId: project.organizationId, projectId: project.id },
     value: {

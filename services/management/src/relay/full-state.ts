@@ -1,4 +1,4 @@
-import type { PlanLimits } from "@halyard/contracts";
+import type { PlanLimits, SnapshotEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { placeTombstonesAfter } from "../deletion/deletion-store.ts";
 import { environmentEntry } from "../environments/environment.ts";
@@ -6,7 +6,6 @@ import { flagEntry } from "../flags/flag-events.ts";
 import { keyEntry } from "../keys/key.ts";
 import { workingKeysAfter } from "../keys/key-store.ts";
 import { organizationEntry } from "../organizations/organization.ts";
-import type { AddressedEntry } from "../outbox/addressed-entry.ts";
 import { projectEntry } from "../projects/project.ts";
 
 /**
@@ -25,9 +24,9 @@ const pageBounds = { rows: 500, bytes: 256 * 1024 };
 export async function* readFullState(
   sql: Sql,
   plans: Readonly<Record<string, PlanLimits>>,
-): AsyncGenerator<readonly AddressedEntry[]> {
+): AsyncGenerator<readonly SnapshotEntry[]> {
   // Rows that were written before a deletion may still be unsent, and their entries follow the pages.
-  const places = (last?: AddressedEntry) => placeTombstonesAfter(sql, last, pageBounds.rows);
+  const places = (last?: SnapshotEntry) => placeTombstonesAfter(sql, last, pageBounds.rows);
   for await (const tombstones of pages(places)) yield tombstones;
   const byId = <Row extends { id: string }>(read: (sql: Sql, id: string) => Promise<Row[]>) =>
     pages((last: Row | undefined) => read(sql, last?.id ?? nilUuid));

@@ -11,9 +11,10 @@ export async function signedPayload(
   entryKey: string,
   payload: string,
 ): Promise<string> {
-  const kind = parseEntryKey(entryKey)?.kind;
-  if (signer === undefined || kind === undefined || kind === "flag") return payload;
-  return isSignedEntry(kind, JSON.parse(payload)) ? signer.sign(entryKey, payload) : payload;
+  const address = parseEntryKey(entryKey);
+  if (signer === undefined || address === undefined || address.kind === "flag") return payload;
+  const isSigned = isSignedEntry({ address, value: JSON.parse(payload) });
+  return isSigned ? signer.sign(entryKey, payload) : payload;
 }
 
 /** Returns whether the entry `complete` is as this signer left it: with its signature, or without any. */

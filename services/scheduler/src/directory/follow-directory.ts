@@ -1,16 +1,6 @@
 import { type KeyDirectory, passToKeys } from "@halyard/api-keys";
-import {
-  everythingFilter,
-  type FlagEntry,
-  parseEntryKey,
-  type Tombstone,
-} from "@halyard/contracts";
-import {
-  type DeletedPlaces,
-  type FollowedSnapshot,
-  followSnapshot,
-  type SnapshotEntry,
-} from "@halyard/jetstream";
+import { everythingFilter, isEntryOf, parseEntryKey, type SnapshotEntry } from "@halyard/contracts";
+import { type DeletedPlaces, type FollowedSnapshot, followSnapshot } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { FlagDirectory, FlagPlace } from "./flag-directory.ts";
@@ -37,11 +27,11 @@ export function followDirectory(options: {
   const { keys, flags, deletedEnvironments, onFlagsGone, logger } = options;
 
   /** Returns the flag that this entry deletes. */
-  function apply({ address, value }: SnapshotEntry): FlagPlace | undefined {
-    passToKeys(keys, { address, value });
-    if (address.kind !== "flag") return undefined;
-    const entry = value as FlagEntry | Tombstone;
-    return flags.apply(address, entry) && "deleted" in entry ? address : undefined;
+  function apply(entry: SnapshotEntry): FlagPlace | undefined {
+    passToKeys(keys, entry);
+    if (!isEntryOf("flag", entry)) return undefined;
+    const { address, value } = entry;
+    return flags.apply(address, value) && "deleted" in value ? address : undefined;
   }
 
   return followSnapshot({
@@ -53,10 +43,10 @@ export function followDirectory(options: {
         const [keyRead, flagRead] = [keys.beginReplacing(), flags.beginReplacing()];
         const placeRead = deletedEnvironments.beginReplacing();
         return {
-          take({ address, value }) {
-            placeRead.take({ address, value });
-            passToKeys(keyRead, { address, value });
-            if (address.kind === "flag") flagRead.take(address, value as FlagEntry | Tombstone);
+          take(entry) {
+            placeRead.take(entry);
+            passToKeys(keyRead, entry);
+            if (isEntryOf("flag", entry)) flagRead.take(entry.address, entry.value);
           },
           finish() {
             keyRead.finish();

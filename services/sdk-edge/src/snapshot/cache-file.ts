@@ -4,19 +4,18 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type KeySignatures, signerOf } from "@halyard/api-keys";
 import {
   checkCompleteEntry,
-  checkEntry,
   EnvironmentEntry,
   entryKey,
   FlagEntry,
   KeyEntry,
   OrganizationEntry,
-  parseEntryKey,
+  parseEntry,
+  type SnapshotEntry,
   Tombstone,
   toJsonSchema,
 } from "@halyard/contracts";
 import type { HeldSnapshot } from "@halyard/jetstream";
 import { entriesOf } from "./entries-of.ts";
-import type { Entry } from "./reduce.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
@@ -33,7 +32,7 @@ export type CachedSnapshot = {
 
 export type CachedEntries = {
   epoch: string;
-  entries: readonly Entry[];
+  entries: readonly SnapshotEntry[];
   /**
    * What a follower can continue from, with the time in the first line, because a copy of the file can have
    * another modification time. Undefined also if the file was written with other schemas, which may have
@@ -155,7 +154,7 @@ async function parseBody(
   body: Buffer,
   trusts: Trusts,
 ): Promise<Omit<CachedEntries, "currentAtMs"> | string> {
-  const entries: Entry[] = [];
+  const entries: SnapshotEntry[] = [];
   let start = body.indexOf(newline) + 1;
   const header = JSON.parse(body.toString("utf8", 0, start));
   if (header.format !== format) return "the file is in another format";
@@ -163,7 +162,7 @@ async function parseBody(
   if (!checkedHeader.ok) return checkedHeader.problem;
   while (start < body.length) {
     const end = body.indexOf(newline, start);
-    const entry = parseEntry(body.toString("utf8", start, end));
+    const entry = parseLine(body.toString("utf8", start, end));
     if (typeof entry === "string") return entry;
     entries.push(entry);
     start = end + 1;
@@ -182,17 +181,16 @@ function heldOf(epoch: string, header: Record<string, unknown>): HeldSnapshot | 
 }
 
 /** A single entry without a trusted signer is forged. If all are, the file is of another release or key pair. */
-function hasUsableKeys(entries: readonly Entry[], trusts: Trusts): boolean {
+function hasUsableKeys(entries: readonly SnapshotEntry[], trusts: Trusts): boolean {
   const keys = entries.flatMap(({ value }) =>
     "kind" in value && value.kind === "key" ? [value] : [],
   );
   return keys.length === 0 || keys.some((key) => trusts(signerOf(key)));
 }
 
-function parseEntry(text: string): Entry | string {
+function parseLine(text: string): SnapshotEntry | string {
   const { key, value } = JSON.parse(text);
-  const address = parseEntryKey(key);
-  if (address === undefined) return "an entry's key is not known";
-  const checked = checkEntry(address.kind, value);
-  return checked.ok ? { address, value: checked.value } : `${key}: ${checked.problem}`;
+  const parsed = parseEntry(key, value);
+  if (parsed === undefined) return "an entry's key is not known";
+  return parsed.ok ? parsed.value : `${key}: ${parsed.problem}`;
 }

@@ -1,8 +1,8 @@
-import type { Entry } from "./reduce.ts";
+import type { SnapshotEntry } from "@halyard/contracts";
 import { isDeleted, type Snapshot } from "./snapshot.ts";
 
 /** A snapshot's entries one by one, from which `buildSnapshot` makes the same snapshot again. */
-export function* entriesOf(snapshot: Snapshot): Generator<Entry> {
+export function* entriesOf(snapshot: Snapshot): Generator<SnapshotEntry> {
   for (const [organizationId, value] of snapshot.organizations)
     yield { address: { kind: "organization", organizationId }, value };
   for (const [environmentId, value] of snapshot.deletedEnvironments)

@@ -1,11 +1,11 @@
 import type { KeySignatures } from "@halyard/api-keys";
-import { everythingFilter } from "@halyard/contracts";
+import { everythingFilter, type SnapshotEntry } from "@halyard/contracts";
 import { type FollowedSnapshot, followSnapshot, type SnapshotRead } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
 import { createGenuineKeys } from "./genuine-keys.ts";
-import { buildSnapshot, type Entry } from "./reduce.ts";
+import { buildSnapshot } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
@@ -67,7 +67,7 @@ export function followNats(options: {
     });
   }
 
-  function apply(entry: Entry): void {
+  function apply(entry: SnapshotEntry): void {
     if (genuineKeys.accepts(entry)) holder.apply(entry);
   }
 

@@ -1,6 +1,12 @@
 import { haveEqualContent, type KeySignatures } from "@halyard/api-keys";
-import { entryKey, type KeyEntry, type Tombstone } from "@halyard/contracts";
-import type { Entry } from "./reduce.ts";
+import {
+  type EntryOf,
+  entryKey,
+  isEntryOf,
+  type KeyEntry,
+  type SnapshotEntry,
+  type Tombstone,
+} from "@halyard/contracts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
@@ -10,9 +16,9 @@ import type { SnapshotHolder } from "./snapshot-holder.ts";
  */
 export type GenuineKeys = {
   /** Returns whether the holder may apply a change. */
-  accepts(entry: Entry): boolean;
+  accepts(entry: SnapshotEntry): boolean;
   /** Returns the entry of a full read, or in its place the held one. */
-  choose(entry: Entry): Entry;
+  choose(entry: SnapshotEntry): SnapshotEntry;
 };
 
 /** The holder adds members to deletions, and of a deletion only the version matters. */
@@ -25,20 +31,21 @@ export function createGenuineKeys(
   holder: Pick<SnapshotHolder, "snapshot">,
   signatures: KeySignatures,
 ): GenuineKeys {
-  const isGenuine = ({ address, value }: Entry) =>
-    signatures.isGenuine(entryKey(address), value as KeyEntry | Tombstone);
+  const isGenuine = ({ address, value }: EntryOf<"key">) =>
+    signatures.isGenuine(entryKey(address), value);
 
   return {
     accepts(entry) {
+      if (!isEntryOf("key", entry)) return true;
       const { address, value } = entry;
-      if (address.kind !== "key") return true;
       const held = holder.snapshot?.keys.get(address.keyId);
       return value.version > (held?.version ?? 0) && isGenuine(entry);
     },
     choose(entry) {
+      if (!isEntryOf("key", entry)) return entry;
       const { address, value } = entry;
-      const held = address.kind === "key" ? holder.snapshot?.keys.get(address.keyId) : undefined;
-      if (held === undefined || isSame(held, value as KeyEntry | Tombstone)) return entry;
+      const held = holder.snapshot?.keys.get(address.keyId);
+      if (held === undefined || isSame(held, value)) return entry;
       return isGenuine(entry) ? entry : { address, value: held };
     },
   };

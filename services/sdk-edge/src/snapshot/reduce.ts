@@ -1,14 +1,16 @@
-import type {
-  EntryAddress,
-  FlagEntry,
-  KeyEntry,
-  LiveEntry,
-  OrganizationEntry,
-  Tombstone,
+import {
+  type EntryOf,
+  type FlagEntry,
+  isEntryOf,
+  type KeyEntry,
+  type LiveEntry,
+  type SnapshotEntry,
+  type Tombstone,
 } from "@halyard/contracts";
 import type { Changed } from "./changed.ts";
 import { NewestWins } from "./newest-wins.ts";
 import {
+  type DeletedKey,
   type EnvironmentFlags,
   emptySnapshot,
   entryAt,
@@ -16,11 +18,8 @@ import {
   type Snapshot,
 } from "./snapshot.ts";
 
-/** An entry of the bucket: where, and what. */
-export type Entry = { address: EntryAddress; value: LiveEntry | Tombstone };
-
 /** An entry that replaced an older one, or nothing. */
-export type TakenEntry = Entry & { before: LiveEntry | Tombstone | undefined };
+export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undefined };
 
 export type Reduction = {
   changed: Changed;
@@ -33,16 +32,17 @@ export type Reduction = {
  * late or twice changes nothing, an older version of a deleted flag does not restore it, and the same
  * entries in any order end in the same snapshot. The cost depends on the entries alone.
  */
-export function reduce(snapshot: Snapshot, entries: Iterable<Entry>): Reduction {
+export function reduce(snapshot: Snapshot, entries: Iterable<SnapshotEntry>): Reduction {
   const environments = new Set<string>();
   const keys = new Set<string>();
   const organizations = new Set<string>();
   const taken: TakenEntry[] = [];
 
-  for (const { address, value } of entries) {
-    const before = entryAt(snapshot, address);
-    if (!put(snapshot, { address, value })) continue;
-    taken.push({ address, value, before });
+  for (const entry of entries) {
+    const { address } = entry;
+    const before = entryAt(snapshot, address)?.value;
+    if (!put(snapshot, entry)) continue;
+    taken.push({ ...entry, before });
     if (address.kind === "flag" || address.kind === "environment")
       environments.add(address.environmentId);
     else if (address.kind === "key") keys.add(address.keyId);
@@ -52,72 +52,51 @@ export function reduce(snapshot: Snapshot, entries: Iterable<Entry>): Reduction 
 }
 
 /** The snapshot that a full read describes, whatever was known before. */
-export function buildSnapshot(epoch: string, entries: Iterable<Entry>): Snapshot {
+export function buildSnapshot(epoch: string, entries: Iterable<SnapshotEntry>): Snapshot {
   const snapshot = emptySnapshot(epoch);
   for (const entry of entries) put(snapshot, entry);
   return snapshot;
 }
 
 /** Puts an entry into a snapshot unless the same or a newer version is held. Returns whether it was put. */
-export function put(snapshot: Snapshot, { address, value }: Entry): boolean {
-  switch (address.kind) {
-    case "organization":
-      return snapshot.organizations.put(
-        address.organizationId,
-        value as OrganizationEntry | Tombstone,
-      );
-    case "key":
-      return snapshot.keys.put(address.keyId, ownedKey(address.organizationId, value));
-    case "flag":
-      return (
-        !snapshot.deletedEnvironments.has(address.environmentId) &&
-        putFlag(environmentFor(snapshot, address), address.flagId, value)
-      );
-    case "environment":
-      return isDeleted(value) && deleteEnvironment(snapshot, address, value);
-    case "project":
-      return false;
-  }
+export function put(snapshot: Snapshot, entry: SnapshotEntry): boolean {
+  if (isEntryOf("organization", entry))
+    return snapshot.organizations.put(entry.address.organizationId, entry.value);
+  if (isEntryOf("key", entry)) return snapshot.keys.put(entry.address.keyId, ownedKey(entry));
+  if (isEntryOf("environment", entry)) return deleteEnvironment(snapshot, entry);
+  if (isEntryOf("flag", entry)) return putFlag(snapshot, entry);
+  return false;
 }
 
-function ownedKey(organizationId: string, value: LiveEntry | Tombstone) {
-  return isDeleted(value) ? { ...value, organization_id: organizationId } : (value as KeyEntry);
+function ownedKey({ address, value }: EntryOf<"key">): KeyEntry | DeletedKey {
+  return isDeleted(value) ? { ...value, organization_id: address.organizationId } : value;
 }
 
 /** Its keys stay until their own deletions arrive. The key directory rejects them. */
 function deleteEnvironment(
   { environments, deletedEnvironments }: Snapshot,
-  { environmentId, organizationId }: Extract<EntryAddress, { kind: "environment" }>,
-  deletion: Tombstone,
+  { address: { environmentId, organizationId }, value }: EntryOf<"environment">,
 ): boolean {
+  if (!isDeleted(value)) return false;
   environments.delete(environmentId);
-  return deletedEnvironments.put(environmentId, { ...deletion, organization_id: organizationId });
+  return deletedEnvironments.put(environmentId, { ...value, organization_id: organizationId });
 }
 
-type FlagAddress = Extract<EntryAddress, { kind: "flag" }>;
-
-function environmentFor(
-  { environments }: Snapshot,
-  { organizationId, environmentId }: FlagAddress,
-): EnvironmentFlags {
+function putFlag(
+  { environments, deletedEnvironments }: Snapshot,
+  { address: { organizationId, environmentId, flagId }, value }: EntryOf<"flag">,
+): boolean {
+  if (deletedEnvironments.has(environmentId)) return false;
   let environment = environments.get(environmentId);
   if (environment === undefined) {
     const flags = new NewestWins<FlagEntry | Tombstone>();
     environment = { organizationId, environmentId, projectId: undefined, flags };
     environments.set(environmentId, environment);
   }
-  return environment;
-}
-
-function putFlag(
-  environment: EnvironmentFlags,
-  flagId: string,
-  value: LiveEntry | Tombstone,
-): boolean {
   if (isDeleted(value)) return environment.flags.put(flagId, value);
-  const flag = value as FlagEntry;
-  if (!environment.flags.put(flag.flag_id, flag)) return false;
-  shareWithin(environment, flag);
+  // The address is a part of a longer text, all of which it would keep in memory.
+  if (!environment.flags.put(value.flag_id, value)) return false;
+  shareWithin(environment, value);
   return true;
 }
 

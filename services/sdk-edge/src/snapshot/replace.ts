@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import type { SnapshotEntry } from "@halyard/contracts";
 import { type Changed, changedBetween } from "./changed.ts";
 import { entriesOf } from "./entries-of.ts";
-import { type Entry, put, reduce } from "./reduce.ts";
+import { put, reduce } from "./reduce.ts";
 import { emptySnapshot, entryAt, type Snapshot } from "./snapshot.ts";
 
 /**
@@ -10,7 +11,7 @@ import { emptySnapshot, entryAt, type Snapshot } from "./snapshot.ts";
  * that brings little needs little memory beside the held snapshot.
  */
 export type FullRead = {
-  take(entry: Entry): void;
+  take(entry: SnapshotEntry): void;
   /** Takes the entries of the read in place of the held ones. Nothing is taken afterwards. */
   finish(
     held: Snapshot | undefined,
@@ -21,10 +22,12 @@ export type FullRead = {
 export function beginFullRead(held: Snapshot | undefined): FullRead {
   const read = emptySnapshot("");
   return {
-    take({ address, value }) {
-      const before = held && entryAt(held, address);
-      const isHeld = before?.version === value.version && isDeepStrictEqual(before, value);
-      put(read, { address, value: isHeld ? before : value });
+    take(entry) {
+      const before = held && entryAt(held, entry.address);
+      const isHeld =
+        before?.value.version === entry.value.version &&
+        isDeepStrictEqual(before.value, entry.value);
+      put(read, isHeld ? before : entry);
     },
     finish: (present, { epoch, followedUntilNow }) =>
       replaceSnapshot(present, { ...read, epoch }, { followedUntilNow }),

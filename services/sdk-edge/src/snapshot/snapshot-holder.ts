@@ -1,7 +1,7 @@
-import type { SnapshotRevision } from "@halyard/contracts";
+import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
 import { type Changed, changedBetween, isNothing } from "./changed.ts";
 import type { Pace } from "./pace.ts";
-import { type Entry, reduce, type TakenEntry } from "./reduce.ts";
+import { reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -44,15 +44,15 @@ export type SnapshotHolder = {
   /** Begins a full read. The snapshot stays as it is until the read is finished. */
   beginRead(): HeldRead;
   /** A full read at once. */
-  replace(epoch: string, entries: Iterable<Entry>): void;
-  apply(entry: Entry): void;
+  replace(epoch: string, entries: Iterable<SnapshotEntry>): void;
+  apply(entry: SnapshotEntry): void;
   /** Every entry up to this revision was passed to `replace` or `apply`. */
   reached(revision: SnapshotRevision): void;
 };
 
 /** A full read that is under way. It may be abandoned. */
 export type HeldRead = {
-  take(entry: Entry): void;
+  take(entry: SnapshotEntry): void;
   /** The entries that were taken are all that exist. */
   finish(epoch: string): void;
 };
@@ -75,7 +75,7 @@ export function createSnapshotHolder(options: {
   let snapshot: Snapshot | undefined;
   let source: SnapshotSource = "none";
   let currentAtMs = 0;
-  let waiting: Entry[] = [];
+  let waiting: SnapshotEntry[] = [];
   let received: SnapshotRevision | undefined;
   let applied: SnapshotRevision | undefined;
   let onApplied = () => {};

@@ -2,8 +2,8 @@ import type {
   EntryAddress,
   FlagEntry,
   KeyEntry,
-  LiveEntry,
   OrganizationEntry,
+  SnapshotEntry,
   Tombstone,
 } from "@halyard/contracts";
 import { NewestWins } from "./newest-wins.ts";
@@ -55,22 +55,25 @@ export function isDeleted<E extends object>(entry: E): entry is E & Tombstone {
   return "deleted" in entry;
 }
 
-/** The entry that a snapshot holds at an address; undefined for the kinds that it does not keep. */
-export function entryAt(
-  snapshot: Snapshot,
-  address: EntryAddress,
-): LiveEntry | Tombstone | undefined {
+/** Returns the entry at an address; undefined for the kinds that a snapshot does not keep. */
+export function entryAt(snapshot: Snapshot, address: EntryAddress): SnapshotEntry | undefined {
   switch (address.kind) {
     case "organization":
-      return snapshot.organizations.get(address.organizationId);
+      return entry(address, snapshot.organizations.get(address.organizationId));
     case "key":
-      return snapshot.keys.get(address.keyId);
-    case "flag":
-      return snapshot.environments.get(address.environmentId)?.flags.get(address.flagId);
+      return entry(address, snapshot.keys.get(address.keyId));
+    case "flag": {
+      const environment = snapshot.environments.get(address.environmentId);
+      return entry(address, environment?.flags.get(address.flagId));
+    }
     case "environment":
-      return snapshot.deletedEnvironments.get(address.environmentId);
+      return entry(address, snapshot.deletedEnvironments.get(address.environmentId));
     case "project":
       // Its name is for people; no answer of an edge depends on it.
       return undefined;
   }
+}
+
+function entry<Address, Value>(address: Address, value: Value | undefined) {
+  return value === undefined ? undefined : { address, value };
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { FlagEntry } from "@halyard/contracts";
+import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
 import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
@@ -16,7 +16,7 @@ import {
   type ConfigurationTags,
   createConfigurationTags,
 } from "../../src/ofrep/configuration-tags.ts";
-import { buildSnapshot, type Entry, reduce } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot, reduce } from "../../src/snapshot/reduce.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
@@ -31,7 +31,7 @@ const context = createContext(
   ]),
 );
 
-function follow(entries: Entry[]): Followed {
+function follow(entries: SnapshotEntry[]): Followed {
   const snapshot = buildSnapshot(id("epoch"), entries);
   const views = createEnvironmentViews();
   const tags = createConfigurationTags();
@@ -44,7 +44,7 @@ function follow(entries: Entry[]): Followed {
 }
 const none = new Set<string>();
 
-function take({ snapshot, views, tags }: Followed, ...entries: Entry[]): EnvironmentView {
+function take({ snapshot, views, tags }: Followed, ...entries: SnapshotEntry[]): EnvironmentView {
   const change = { snapshot, ...reduce(snapshot, entries), whole: false };
   views.update(change);
   tags.follow(change);
@@ -92,7 +92,7 @@ const rule = (plan: string) => [
 /** Spreads neighbours over the order of the keys. */
 const keyOf = (number: number) => `area-${(number * 7) % 10}.flag-${number}`;
 
-function flag(number: number, fields: Partial<FlagEntry> = {}): Entry {
+function flag(number: number, fields: Partial<FlagEntry> = {}): SnapshotEntry {
   return flagEntry({ flag_id: id("flag", number), key: keyOf(number), enabled: true, ...fields });
 }
 

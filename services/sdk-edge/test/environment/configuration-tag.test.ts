@@ -1,15 +1,16 @@
+import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import {
   configurationStateOf,
   mayBeNews,
   parseConfigurationTag,
 } from "../../src/environment/configuration-tag.ts";
-import { buildSnapshot, type Entry } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import { at, deletedFlag, flagEntry, id } from "../builders.ts";
 
 const one = flagEntry({ flag_id: id("flag", 1), version: 3 });
 const two = flagEntry({ flag_id: id("flag", 2), version: 5 });
-const tagOf = (...entries: Entry[]) =>
+const tagOf = (...entries: SnapshotEntry[]) =>
   configurationStateOf(buildSnapshot(id("epoch"), entries).environments.get(id("env"))).tag;
 
 describe("given the flags of an environment", () => {

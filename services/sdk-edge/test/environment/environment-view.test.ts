@@ -1,9 +1,9 @@
-import type { FlagEntry, TargetingRule } from "@halyard/contracts";
+import type { FlagEntry, SnapshotEntry, TargetingRule } from "@halyard/contracts";
 import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { deriveView } from "../../src/environment/environment-view.ts";
 import { differenceFor, flagChanges } from "../../src/environment/view-difference.ts";
-import { buildSnapshot, type Entry } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 describe("given the flags of an environment", () => {
@@ -103,7 +103,7 @@ describe("given somebody who asks", () => {
 });
 
 describe("given the tag of values", () => {
-  const tagOf = (...entries: Entry[]) => viewOf(...entries).valuesForNobody.etag;
+  const tagOf = (...entries: SnapshotEntry[]) => viewOf(...entries).valuesForNobody.etag;
   const tag = tagOf(flag(1, "alpha", true), flag(2, "beta", false));
 
   it("is the same for the same values, however they came about", () => {
@@ -175,10 +175,15 @@ function someoneWith(view: View, wanted: boolean) {
   }
 }
 
-function flag(number: number, key: string, enabled: boolean, more: Partial<FlagEntry> = {}): Entry {
+function flag(
+  number: number,
+  key: string,
+  enabled: boolean,
+  more: Partial<FlagEntry> = {},
+): SnapshotEntry {
   return flagEntry({ flag_id: id("flag", number), key, enabled, ...more });
 }
 
-function viewOf(...entries: Entry[]) {
+function viewOf(...entries: SnapshotEntry[]) {
   return deriveView(buildSnapshot(id("epoch"), entries).environments.get(id("env")));
 }

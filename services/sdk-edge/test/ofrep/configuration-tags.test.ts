@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { SnapshotEntry } from "@halyard/contracts";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
 import {
   type ConfigurationTags,
   createConfigurationTags,
 } from "../../src/ofrep/configuration-tags.ts";
-import type { Entry } from "../../src/snapshot/reduce.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
@@ -27,7 +27,7 @@ const tagAt = ({ holder }: Edge) =>
   configurationStateOf(holder.snapshot?.environments.get(id("env"))).tag;
 const includes = ({ tags }: Edge, tag: ReturnType<typeof tagAt>) => tags.includes(id("env"), tag);
 
-async function take({ holder }: Edge, ...entries: Entry[]): Promise<void> {
+async function take({ holder }: Edge, ...entries: SnapshotEntry[]): Promise<void> {
   for (const entry of entries) holder.apply(entry);
   await nextTurn();
 }

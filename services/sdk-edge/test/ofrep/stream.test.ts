@@ -217,7 +217,7 @@ describe("given the token in the address", () => {
     const { address: keyAddress, value } = rotated.entry;
     await edge.feed({
       address: keyAddress,
-      value: { ...value, version: 2, expires_at: expiresAt } as typeof value,
+      value: { ...value, version: 2, expires_at: expiresAt },
     });
     expect((await call(address)).status).toBe(401);
     expect((await openStream(successor.text)).status).toBe(200);

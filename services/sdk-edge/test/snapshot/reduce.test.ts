@@ -1,8 +1,9 @@
+import type { SnapshotEntry } from "@halyard/contracts";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { isNothing } from "../../src/snapshot/changed.ts";
 import { entriesOf } from "../../src/snapshot/entries-of.ts";
-import { buildSnapshot, type Entry, reduce } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot, reduce } from "../../src/snapshot/reduce.ts";
 import { replaceSnapshot } from "../../src/snapshot/replace.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import {
@@ -131,7 +132,7 @@ const history = fc
     flag: fc.integer({ min: 1, max: 3 }),
     kind: fc.constantFrom("flag", "key", "organization"),
   })
-  .map(({ version, environment, flag, kind }): Entry => {
+  .map(({ version, environment, flag, kind }): SnapshotEntry => {
     // What an entry says follows from its version, as it does for entries from one database.
     const isDeleted = version % 4 === 0;
     if (kind === "organization") return organizationEntry(version);
@@ -208,7 +209,7 @@ function byId(snapshot: ReturnType<typeof buildSnapshot>) {
   };
 }
 
-function projectEntry(): Entry {
+function projectEntry(): SnapshotEntry {
   const place = { organizationId: id("org"), projectId: id("project") };
   return {
     address: { kind: "project", ...place },

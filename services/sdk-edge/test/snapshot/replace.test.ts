@@ -1,6 +1,7 @@
+import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { isNothing } from "../../src/snapshot/changed.ts";
-import { buildSnapshot, type Entry } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import { beginFullRead } from "../../src/snapshot/replace.ts";
 import { isDeleted, type Snapshot } from "../../src/snapshot/snapshot.ts";
 import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
@@ -12,13 +13,17 @@ const two = flagEntry({ flag_id: id("flag", 2), version: 5 });
 const afterGap = { followedUntilNow: false };
 const following = { followedUntilNow: true };
 
-function replaced(held: Entry[], read: Entry[], rule: { followedUntilNow: boolean }) {
+function replaced(
+  held: SnapshotEntry[],
+  read: SnapshotEntry[],
+  rule: { followedUntilNow: boolean },
+) {
   return fullRead(buildSnapshot(epoch, held), { epoch, entries: read }, rule);
 }
 
 function fullRead(
   held: Snapshot | undefined,
-  { epoch, entries }: { epoch: string; entries: Entry[] },
+  { epoch, entries }: { epoch: string; entries: SnapshotEntry[] },
   rule: { followedUntilNow: boolean },
 ) {
   const read = beginFullRead(held);

@@ -1,6 +1,6 @@
 import type { DirectoryKey } from "@halyard/api-keys";
+import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import type { Entry } from "../../src/snapshot/reduce.ts";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { createCounting } from "../../src/usage/counting.ts";
 import { mostYoungFlags } from "../../src/usage/young-flags.ts";
@@ -14,7 +14,7 @@ const hour = 60 * minutes;
 const january = Date.parse("2027-01-31T23:59:59.000Z");
 
 function given(
-  entries: readonly Entry[] = [],
+  entries: readonly SnapshotEntry[] = [],
   bounds?: Parameters<typeof createCounting>[0]["bounds"],
 ) {
   const holder = createSnapshotHolder({ now: () => nine, pace: { restMs: () => 0 } });
@@ -24,7 +24,7 @@ function given(
     counting,
     usage: counting.usage,
     /** The snapshot says this from now on. */
-    become: (...now: Entry[]) => holder.replace(id("epoch"), now),
+    become: (...now: SnapshotEntry[]) => holder.replace(id("epoch"), now),
     environments: () => counting.take()?.environments ?? [],
   };
 }

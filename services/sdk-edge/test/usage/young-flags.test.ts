@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import type { Entry } from "../../src/snapshot/reduce.ts";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { createYoungFlags, mostYoungFlags } from "../../src/usage/young-flags.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
@@ -11,7 +11,7 @@ const minutes = 60 * 1_000;
 const hour = 60 * minutes;
 
 /** Young flags by a snapshot that changes entry by entry, as NATS would have it. */
-function given(entries: readonly Entry[]) {
+function given(entries: readonly SnapshotEntry[]) {
   const holder = createSnapshotHolder({ now: () => nine, pace: { restMs: () => 0 } });
   let looksThroughAll = 0;
   const young = createYoungFlags({
@@ -27,8 +27,8 @@ function given(entries: readonly Entry[]) {
     young,
     ids: () => young.of(id("env")),
     looksThroughAll: () => looksThroughAll,
-    replace: (...now: Entry[]) => holder.replace(id("epoch"), now),
-    async feed(...fed: Entry[]) {
+    replace: (...now: SnapshotEntry[]) => holder.replace(id("epoch"), now),
+    async feed(...fed: SnapshotEntry[]) {
       for (const entry of fed) holder.apply(entry);
       await nextTurn();
     },

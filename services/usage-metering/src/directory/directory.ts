@@ -4,15 +4,15 @@ import {
   type KeySignatures,
   passToKeys,
 } from "@halyard/api-keys";
-import type {
-  EnvironmentEntry,
-  FlagEntry,
-  LiveEntry,
-  OrganizationEntry,
-  PlanLimits,
-  Tombstone,
+import {
+  type EnvironmentEntry,
+  isEntryOf,
+  type OrganizationEntry,
+  type PlanLimits,
+  type SnapshotEntry,
+  type Tombstone,
 } from "@halyard/contracts";
-import { createFlagIndex, type FlagAddress, type SnapshotEntry } from "@halyard/jetstream";
+import { createFlagIndex, type FlagAddress } from "@halyard/jetstream";
 import { createNewestEntries } from "./newest-entries.ts";
 
 /**
@@ -93,32 +93,27 @@ function createKnown() {
     environments,
     flags,
     environmentsOf: (projectId: string): Iterable<string> => idsByProject.get(projectId) ?? [],
-    apply({ address, value }: SnapshotEntry): void {
-      switch (address.kind) {
-        case "organization":
-          organizations.apply(address.organizationId, value, knownOrganization(value));
-          return;
-        case "environment":
-          takeEnvironment(address.environmentId, value as EnvironmentEntry | Tombstone);
-          return;
-        case "flag":
-          flags.apply(address, value as FlagEntry | Tombstone);
-          return;
-        case "project":
-        case "key":
-          // Names of projects are not used here. The key directory holds the keys.
-          return;
-      }
+    /** Names of projects are not used here, and the key directory holds the keys. */
+    apply(entry: SnapshotEntry): void {
+      if (isEntryOf("organization", entry))
+        organizations.apply(
+          entry.address.organizationId,
+          entry.value,
+          knownOrganization(entry.value),
+        );
+      else if (isEntryOf("environment", entry))
+        takeEnvironment(entry.address.environmentId, entry.value);
+      else if (isEntryOf("flag", entry)) flags.apply(entry.address, entry.value);
     },
   };
 }
 
-function knownOrganization(value: LiveEntry | Tombstone): KnownOrganization | undefined {
+function knownOrganization(value: OrganizationEntry | Tombstone): KnownOrganization | undefined {
   if (isDeleted(value)) return undefined;
-  const { plan, limits, project_count } = value as OrganizationEntry;
+  const { plan, limits, project_count } = value;
   return { plan, limits, projectCount: project_count };
 }
 
-function isDeleted(value: LiveEntry | Tombstone): value is Tombstone {
+function isDeleted(value: object): value is Tombstone {
   return "deleted" in value;
 }

@@ -1,5 +1,5 @@
 import type { QuotaEntry } from "@halyard/contracts";
-import type { Sql } from "@halyard/postgres";
+import { fragment, type Sql } from "@halyard/postgres";
 
 const pageSize = 1_000;
 
@@ -19,7 +19,7 @@ async function readPage(sql: Sql, afterId: string | undefined): Promise<QuotaEnt
     select organization_id, to_char(month, 'YYYY-MM') as month, requests
     from organization_months
     where month = (select date_trunc('month', present_time() at time zone 'UTC')::date)
-      ${afterId === undefined ? sql`` : sql`and organization_id > ${afterId}`}
+      ${afterId === undefined ? fragment`` : fragment`and organization_id > ${afterId}`}
     order by organization_id
     limit ${pageSize}`;
 }

@@ -1,4 +1,4 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { FlagPlace } from "../directory/directory.ts";
 
 /**
@@ -61,7 +61,7 @@ const forgetFlagsAfter: ForgetPage<FlagPlace> = async (tx, existing, after) => {
   const page: FlagPlace[] = await tx<FlagPlace[]>`
     select flag_id as "flagId", environment_id as "environmentId" from flags_last_seen
     where evaluated_at < present_time() - ${unseenDays} * interval '1 day'
-      ${after === undefined ? tx`` : tx`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
+      ${after === undefined ? fragment`` : fragment`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
     order by flag_id, environment_id
     limit ${pageSize}`;
   const gone = page.filter((place) => !existing.flagExists(place));

@@ -24,10 +24,10 @@ export async function cancelSome(
   sql: Sql | Transaction,
   webhookId: string,
   atMost: number,
-  mayGoOn = () => true,
+  signal?: AbortSignal,
 ): Promise<number> {
   const found = await findOpen(sql, webhookId, atMost);
-  for (let from = 0; from < found.length && mayGoOn(); from += cancelledAtOnce)
+  for (let from = 0; from < found.length && !signal?.aborted; from += cancelledAtOnce)
     await cancelThese(sql, webhookId, found.slice(from, from + cancelledAtOnce));
   return found.length;
 }
@@ -36,9 +36,9 @@ export async function cancelSome(
 export async function cancelAll(
   sql: Sql | Transaction,
   webhookId: string,
-  mayGoOn = () => true,
+  signal?: AbortSignal,
 ): Promise<void> {
-  while (mayGoOn() && (await cancelSome(sql, webhookId, foundAtOnce, mayGoOn)) > 0);
+  while (!signal?.aborted && (await cancelSome(sql, webhookId, foundAtOnce, signal)) > 0);
 }
 
 async function findOpen(
@@ -83,7 +83,7 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
   stop(): Promise<void>;
 } {
   const { sql, logger } = options;
-  return startInterval((signal) => cancelLeftovers(sql, () => !signal.aborted), {
+  return startInterval((signal) => cancelLeftovers(sql, signal), {
     everyMs: lookEveryMs,
     isExpected: isOutage,
     onFailure: (err) =>
@@ -94,7 +94,7 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
 /** The next look takes the next so many webhooks, if there are more. */
 const webhooksAtOnce = 100;
 
-export async function cancelLeftovers(sql: Sql, mayGoOn = () => true): Promise<void> {
+export async function cancelLeftovers(sql: Sql, signal?: AbortSignal): Promise<void> {
   const webhooks = await sql<{ id: string }[]>`
     select id from webhooks
     where not enabled and exists (
@@ -102,5 +102,5 @@ export async function cancelLeftovers(sql: Sql, mayGoOn = () => true): Promise<v
       where webhook_id = webhooks.id and status in ('pending', 'retrying') and not redelivery
     )
     limit ${webhooksAtOnce}`;
-  for (const { id } of webhooks) await cancelAll(sql, id, mayGoOn);
+  for (const { id } of webhooks) await cancelAll(sql, id, signal);
 }

@@ -1,4 +1,4 @@
-import { isOutage, type Sql } from "@halyard/postgres";
+import { fragment, isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { isUnreadable, type SealedSecret, type SecretBox } from "../secrets/secret-box.ts";
@@ -61,7 +61,7 @@ const batchSize = 100;
 type Options = { sql: Sql; secrets: SecretBox; logger: Logger };
 
 export function startKeepingSecrets(options: Options): { stop(): Promise<void> } {
-  return startInterval((signal) => keepSecrets(options, () => !signal.aborted), {
+  return startInterval((signal) => keepSecrets(options, signal), {
     everyMs: lookEveryMs,
     beginsAtOnce: true,
     isExpected: isOutage,
@@ -69,7 +69,7 @@ export function startKeepingSecrets(options: Options): { stop(): Promise<void> }
   });
 }
 
-export async function keepSecrets(options: Options, mayGoOn = () => true): Promise<void> {
+export async function keepSecrets(options: Options, signal?: AbortSignal): Promise<void> {
   await forgetEnded(options.sql);
   // By the order of ids, so that one that cannot be opened is passed over and not found again.
   let afterId: string | undefined;
@@ -77,7 +77,7 @@ export async function keepSecrets(options: Options, mayGoOn = () => true): Promi
     const found = await findUnderOtherKeys(options, afterId);
     for (const webhook of found) await sealAnew(options, webhook);
     afterId = found.length === batchSize ? found.at(-1)?.id : undefined;
-  } while (afterId !== undefined && mayGoOn());
+  } while (afterId !== undefined && !signal?.aborted);
 }
 
 async function forgetEnded(sql: Sql): Promise<void> {
@@ -105,7 +105,7 @@ async function findUnderOtherKeys(
       previous_secret_key_id as "previousSecretKeyId"
     from webhooks
     where (secret_key_id <> ${currentKeyId} or previous_secret_key_id <> ${currentKeyId})
-      ${afterId === undefined ? sql`` : sql`and id > ${afterId}`}
+      ${afterId === undefined ? fragment`` : fragment`and id > ${afterId}`}
     order by id
     limit ${batchSize}`;
 }

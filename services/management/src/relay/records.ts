@@ -1,13 +1,11 @@
 import { flagEventsStream, type SnapshotRevision } from "@halyard/contracts";
 import type { StreamPosition } from "@halyard/jetstream";
 import type { Sql, Transaction } from "@halyard/postgres";
-import { encodePublished } from "../outbox/published-hint.ts";
-import { StreamMovedError } from "./failures.ts";
+import { notifyPublished } from "../outbox/hints.ts";
+import type { StreamName } from "../outbox/unsent-rows.ts";
+import { StreamMovedError } from "./broker.ts";
 import type { UnrecordedValue } from "./found-entries.ts";
-import { planEachTime } from "./plan-each-time.ts";
-
-/** The relay's questions to the outbox, and what it records there. */
-export type StreamName = "events" | "snapshot";
+import { leaseMs } from "./lease.ts";
 
 /** A row that needs no publication any more; without a sequence if a newer value of its entry was published. */
 export type SettledRow = { id: number; sequence: number | null };
@@ -22,25 +20,6 @@ export type RecordedStream = {
    */
   signedSequence: number;
 };
-
-/** On this channel the leader tells the other replicas which rows their writers need not wait for. */
-export const publishedChannel = "outbox_published";
-/** A notification holds 8,000 bytes; an id and its comma take at most 17, and a revision at most 53. */
-const idsPerNotification = 400;
-
-/** Sends the ids of published rows, and the revision of the snapshot, to the other replicas. */
-export async function notifyPublished(
-  sql: Sql | Transaction,
-  rowIds: readonly number[],
-  revision: SnapshotRevision | undefined,
-): Promise<void> {
-  let from = 0;
-  do {
-    const hint = { rowIds: rowIds.slice(from, from + idsPerNotification), revision };
-    await sql`select pg_notify(${publishedChannel}, ${encodePublished(hint)})`;
-    from += idsPerNotification;
-  } while (from < rowIds.length);
-}
 
 /**
  * Records rows of a batch that the broker acknowledged, and notifies the other replicas. Rejects when the
@@ -129,8 +108,7 @@ export async function recordFound(
 /** Returns whether one of these message ids belongs to no event of the outbox. */
 export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
   const ours = messageIds.filter((id) => uuidShape.test(id));
-  const [row] = await planEachTime<{ isUnknown: boolean }>(
-    sql,
+  const [row] = await sql.unprepared<{ isUnknown: boolean }[]>(
     `select exists (
       select from unnest($1::uuid[]) as event (id)
       where not exists (
@@ -147,8 +125,7 @@ export async function unrecordedValues(
   sql: Sql,
   keys: readonly string[],
 ): Promise<UnrecordedValue[]> {
-  return planEachTime<UnrecordedValue>(
-    sql,
+  return sql.unprepared<UnrecordedValue[]>(
     `select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
       sent_at is not null as "isSent"
     from outbox
@@ -179,55 +156,6 @@ export async function forgetEventsAfter(
       limit ${limit}
     ))`;
   return rows.count;
-}
-
-/**
- * Returns the first and the last id of a stream's unsent rows. The stream is compared as a range: with an equality, a
- * plan could scan the primary key.
- */
-export async function unsentRange(
-  sql: Pick<Sql, "unsafe">,
-  stream: StreamName,
-): Promise<{ oldest: number | undefined; newest: number | undefined }> {
-  const [range] = await planEachTime<{ oldest: number | null; newest: number | null }>(
-    sql,
-    `select
-      (
-        select id from outbox
-        where stream >= $1 and stream <= $1 and sent_at is null
-        order by stream, id
-        limit 1
-      ) as oldest,
-      (
-        select id from outbox
-        where stream >= $1 and stream <= $1 and sent_at is null
-        order by stream desc, id desc
-        limit 1
-      ) as newest`,
-    [stream],
-  );
-  return { oldest: range?.oldest ?? undefined, newest: range?.newest ?? undefined };
-}
-
-/** How much is unsent, counted up to a bound, and since when the oldest of it waits. */
-export async function readBacklog(
-  sql: Sql,
-  countUpTo: number,
-): Promise<{ rows: number; oldestSeconds: number }> {
-  const [backlog] = await planEachTime<{ rows: number; oldestSeconds: number }>(
-    sql,
-    `select count(*)::integer as rows,
-      coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as "oldestSeconds"
-    from (
-      select created_at from outbox
-      where sent_at is null
-      -- The order of an index, so that no plan scans the sent rows.
-      order by stream, id
-      limit $1::integer
-    ) as unsent`,
-    [countUpTo],
-  );
-  return backlog ?? { rows: 0, oldestSeconds: 0 };
 }
 
 export async function recordedStream(
@@ -280,3 +208,56 @@ export async function recordRebuilding(tx: Transaction, position: StreamPosition
 
 export const isRebuilding = ({ baseSequence }: RecordedStream) =>
   baseSequence === baseWhileRebuilding;
+
+/**
+ * States whether the database and the streams agree. The leader confirms it once a second, in a row that
+ * expires like a lease. The row in a restored database has expired, so nothing that the streams hold
+ * takes effect in it before a leader has compared the two.
+ */
+const confirmation = "streams_confirmed";
+/** Names the row with the creation time of the queue of due changes that was discarded last. */
+const discardedQueue = "schedule_discarded";
+
+/** The last sequences that this leader has recorded. */
+export type RecordedSequences = Partial<Record<StreamName, number>>;
+
+/** Confirms the streams, unless the database has lost what this leader recorded. */
+export async function confirmStreams(tx: Transaction, recorded: RecordedSequences): Promise<void> {
+  const rows = await tx<{ stream: StreamName; lastSequence: number }[]>`
+    select stream, last_sequence as "lastSequence"
+    from relay_streams
+    where stream in ('events', 'snapshot')`;
+  for (const { stream, lastSequence } of rows)
+    if (lastSequence < (recorded[stream] ?? 0))
+      throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
+  await tx`
+    insert into leases (name, holder, expires_at)
+    values (${confirmation}, gen_random_uuid(),
+      clock_timestamp() + ${leaseMs} * interval '1 millisecond')
+    on conflict (name) do update set expires_at = excluded.expires_at`;
+}
+
+export async function recordDiscardedQueue(tx: Transaction, createdAt: string): Promise<void> {
+  await tx`
+    insert into relay_streams (stream, stream_created_at, last_sequence)
+    values (${discardedQueue}, ${createdAt}, 0)
+    on conflict (stream) do update set stream_created_at = excluded.stream_created_at`;
+}
+
+/** Returns whether messages of the queue with this creation time take effect. */
+export async function queueStanding(
+  sql: Sql,
+  createdAt: string,
+): Promise<"current" | "unconfirmed" | "discarded"> {
+  const [row] = await sql<[{ isConfirmed: boolean; isDiscarded: boolean }]>`
+    select
+      exists (
+        select from leases where name = ${confirmation} and expires_at > clock_timestamp()
+      ) as "isConfirmed",
+      exists (
+        select from relay_streams
+        where stream = ${discardedQueue} and stream_created_at = ${createdAt}
+      ) as "isDiscarded"`;
+  if (row.isDiscarded) return "discarded";
+  return row.isConfirmed ? "current" : "unconfirmed";
+}

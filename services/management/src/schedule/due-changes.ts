@@ -1,10 +1,10 @@
-import type { ScheduleDue } from "@halyard/contracts";
+import type { ScheduleDue, ScheduleResolved } from "@halyard/contracts";
+import type { Verdict } from "@halyard/jetstream";
+import { json, type Transaction } from "@halyard/postgres";
 import { isRefusal, refuse } from "@halyard/service";
 import type { FlagState } from "../flags/flag.ts";
 import type { FlagChanges } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
-import { readStanding, recordOutcome, type Standing } from "./inbox-store.ts";
-import { applied, cancelled, failed, type Outcome } from "./outcome.ts";
 
 /**
  * The use cases of a change that has come due. Messages come at least once, and the same one may be in
@@ -78,4 +78,80 @@ export function createDueChanges(options: {
       ),
     giveUp: (due, reason) => once(due, async () => failed(reason)),
   };
+}
+
+/** What became of a change that had come due, as it is kept and as the scheduler is told. */
+export type Outcome = Omit<ScheduleResolved, "id" | "schedule_id">;
+
+export const applied = (at: Date): Outcome => ({
+  outcome: "applied",
+  applied_at: at.toISOString(),
+  reason: null,
+});
+
+export const cancelled = (reason: string): Outcome => ({
+  outcome: "cancelled",
+  applied_at: null,
+  reason,
+});
+
+export const failed = (reason: string): Outcome => ({
+  outcome: "failed",
+  applied_at: null,
+  reason,
+});
+
+export function resolvedMessage(due: ScheduleDue, outcome: Outcome): ScheduleResolved {
+  return { id: due.id, schedule_id: due.schedule_id, ...outcome };
+}
+
+/** What failed is for somebody to look at. */
+export function verdictOf({ outcome, reason }: Outcome): Verdict {
+  return outcome === "failed" ? { setAside: reason ?? outcome } : "done";
+}
+
+/**
+ * How long outcomes are kept. Until then a copy of a message is answered with its outcome and does
+ * nothing; one that turns up later would take effect. So it is well beyond the 30 days after which the
+ * messages that were set aside, which somebody might put back by hand, are gone.
+ */
+export const inboxLifetimeDays = 90;
+
+/** What is known of a due change before anything is done about it. */
+export type Standing = {
+  /** What became of it already; null when it is new. */
+  outcome: Outcome | null;
+  /** Whether organization, project and user are what the message says, and belong together. */
+  isOfOrganization: boolean;
+};
+
+export async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing> {
+  const [standing] = await tx<[Standing]>`
+    select
+      (select inbox.outcome from inbox where inbox.message_id = ${due.id}) as outcome,
+      exists (
+        select
+        from projects as project
+        join users as member on member.organization_id = project.organization_id
+        where project.id = ${due.project_id}
+          and project.organization_id = ${due.organization_id}
+          and member.id = ${due.user_id}
+      ) as "isOfOrganization"`;
+  return standing;
+}
+
+/**
+ * False when the message has an outcome already. While another transaction is about to record one, this
+ * waits until that has committed, or is gone.
+ */
+export async function recordOutcome(
+  tx: Transaction,
+  messageId: string,
+  outcome: Outcome,
+): Promise<boolean> {
+  const inserted = await tx`
+    insert into inbox (message_id, outcome, processed_at)
+    values (${messageId}, ${json(outcome)}, clock_timestamp())
+    on conflict (message_id) do nothing`;
+  return inserted.count > 0;
 }

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "@halyard/postgres";
 import { isRefusal } from "@halyard/service";
+import { pause } from "@halyard/timing";
 import type { Logger } from "pino";
-import { readBacklog } from "../relay/outbox-rows.ts";
+import { readBacklog } from "./unsent-rows.ts";
 import type { Write, Writer } from "./write.ts";
 
 /**
@@ -44,14 +44,14 @@ export function startBatches(options: {
   }
 
   async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
+    let restMs = 0;
+    while (await pause(restMs, stopping.signal)) {
       const startedMs = performance.now();
       const wroteBatch = await writeOnce().catch((error: unknown) => {
         logger.warn({ err: error }, `${options.failure}; retrying`);
         return false;
       });
-      const restMs = wroteBatch ? performance.now() - startedMs : lookAgainAfterMs;
-      await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      restMs = wroteBatch ? performance.now() - startedMs : lookAgainAfterMs;
     }
   }
 

@@ -2,8 +2,8 @@ import { snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
 import { forgetAnswers } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
-import { inboxLifetimeDays } from "../schedule/inbox-store.ts";
-import type { Broker } from "./broker.ts";
+import type { Broker } from "../relay/broker.ts";
+import { inboxLifetimeDays } from "../schedule/due-changes.ts";
 
 /**
  * Removes what is no longer needed: sent rows of the outbox (kept for seven days, to refill a log that
@@ -12,7 +12,7 @@ import type { Broker } from "./broker.ts";
  *
  * It runs beside the rounds of the leader, because a round ends only after all of its tasks.
  */
-export const cleanUpEveryMs = 10 * 60 * 1000;
+const cleanUpEveryMs = 10 * 60 * 1000;
 
 /** Small enough that a batch holds its locks for milliseconds. */
 const batchSize = 1_000;
@@ -27,7 +27,7 @@ export function startCleanUp(options: {
   sql: Sql;
   broker: Broker;
   isLeading: () => boolean;
-  everyMs: number;
+  everyMs?: number;
 }): { stop(): Promise<void> } {
   const { sql, broker, isLeading } = options;
   return startInterval(
@@ -35,7 +35,7 @@ export function startCleanUp(options: {
       if (isLeading()) await cleanUp(sql, broker, () => !signal.aborted && isLeading());
     },
     {
-      everyMs: options.everyMs,
+      everyMs: options.everyMs ?? cleanUpEveryMs,
       isExpected: () => true,
       onFailure: (err) => broker.logger.warn({ err }, "the clean-up failed; it runs again later"),
     },

@@ -1,10 +1,18 @@
 import { flagEventsStream } from "@halyard/contracts";
-import { ensureFlagEvents, readMessageIds, type StreamPosition } from "@halyard/jetstream";
+import {
+  boundStream,
+  ensureFlagEvents,
+  findBacklog,
+  readMessageIds,
+  type StreamPosition,
+  type StreamSize,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { Publications } from "../outbox/publications.ts";
+import { pause } from "@halyard/timing";
+import type { Publications } from "../outbox/effects.ts";
 import type { Broker } from "./broker.ts";
 import type { Lease } from "./lease.ts";
-import { forgetEventsAfter, recordedStream, recordFound, recordStream } from "./outbox-rows.ts";
+import { forgetEventsAfter, recordedStream, recordFound, recordStream } from "./records.ts";
 
 /**
  * Brings the outbox and the log of events to agree before anything is published. The log may hold
@@ -74,3 +82,54 @@ async function forgetAll(lease: Lease, known: number): Promise<number> {
 
 const readPage = ({ connection, manager }: Broker, fromSequence: number) =>
   readMessageIds({ connection, manager, stream: flagEventsStream.name, fromSequence, pageSize });
+
+/** The size of the log of events, and the number of events that webhook dispatchers have not processed. */
+export type LogSize = StreamSize & { unread: number };
+
+/** An attempt to fill the log takes hours, so this is soon enough. */
+const watchEveryMs = 10_000;
+
+/**
+ * Measures the log of events, and applies its bound to a log that was created without it or with another
+ * one. A failure does not end the round: publishing is more important than the bound.
+ */
+export async function watchLogSize(
+  options: { broker: Broker; onLogSize: (size: LogSize) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  const { manager, logger, flagEventsMaxBytes } = options.broker;
+  const { name, webhookConsumer, defaultMaxBytes } = flagEventsStream;
+  const maxBytes = flagEventsMaxBytes ?? defaultMaxBytes;
+  let alarm: string | undefined;
+  do {
+    try {
+      const size = await boundStream(manager, name, maxBytes);
+      if (size !== undefined) {
+        const backlog = await findBacklog(manager, { stream: name, consumer: webhookConsumer });
+        options.onLogSize({ ...size, unread: backlog?.waiting ?? 0 });
+        const before = alarm;
+        alarm = logAlarm(size, maxBytes);
+        if (alarm !== undefined && alarm !== before) logger.error({ ...size, maxBytes }, alarm);
+      }
+    } catch (err) {
+      logger.warn({ err }, "the size of FLAG_EVENTS could not be measured or bounded");
+    }
+  } while (await pause(watchEveryMs, signal));
+}
+
+/** From this share of its bound on, the log of events needs attention. */
+const alarmShare = 0.8;
+
+/**
+ * Returns the problem that the size of the log causes. At its bound the log discards its oldest events,
+ * also those that webhook dispatchers have not read, so the alarm comes before the bound.
+ */
+export function logAlarm(size: StreamSize, configuredMaxBytes: number): string | undefined {
+  const { bytes, maxBytes } = size;
+  if (maxBytes !== configuredMaxBytes)
+    return bytes > configuredMaxBytes
+      ? "FLAG_EVENTS is larger than FLAG_EVENTS_MAX_BYTES; the bound is applied when enough events have expired"
+      : "FLAG_EVENTS_MAX_BYTES is not applied";
+  if (bytes < alarmShare * maxBytes) return undefined;
+  return "FLAG_EVENTS is almost full and will discard its oldest events; raise FLAG_EVENTS_MAX_BYTES";
+}

@@ -1,22 +1,33 @@
 import { createHash } from "node:crypto";
 import { type KeySignatures, splitSignature } from "@halyard/api-keys";
-import { flagEventsStream, parseEntryKey, snapshotBucket } from "@halyard/contracts";
-import { readMessageIds, readPage, snapshotPosition, streamPosition } from "@halyard/jetstream";
+import {
+  flagEventsStream,
+  parseEntryKey,
+  scheduleStream,
+  snapshotBucket,
+} from "@halyard/contracts";
+import {
+  deleteStream,
+  readMessageIds,
+  readPage,
+  snapshotPosition,
+  streamPosition,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
-import { isComplete, isForeign, originOf } from "./entry-origin.ts";
-import { compareFound, type FoundEntry } from "./found-entries.ts";
-import type { Lease } from "./lease.ts";
+import { compareFound, type FoundEntry, isComplete, isForeign, originOf } from "./found-entries.ts";
+import { LeadershipLostError, type Lease } from "./lease.ts";
 import {
   hasUnknownEvent,
   isRebuilding,
   type RecordedStream,
+  recordDiscardedQueue,
   recordedStream,
   recordRebuilding,
   recordStream,
   settle,
   unrecordedValues,
-} from "./outbox-rows.ts";
+} from "./records.ts";
 
 /**
  * Detects a database that is older than the streams, because it was restored from a backup or because a
@@ -160,4 +171,32 @@ async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<bo
     read = page.lastSequence;
   }
   return false;
+}
+
+/**
+ * Discards what the streams hold of commits that the database has lost. The queue and the log are deleted;
+ * the log is then filled from the outbox, dispatchers read it from its beginning and schedulers send
+ * changes again. The snapshot is rebuilt from the tables under a new epoch.
+ *
+ * The snapshot and the log are the evidence, so they follow the queue: if this process dies in between,
+ * the next leader detects the same and repeats it.
+ */
+export async function discardStreams(
+  ahead: StreamAhead,
+  { lease, broker, isLeading }: { lease: Lease; broker: Broker; isLeading: () => boolean },
+): Promise<void> {
+  const { logger, manager } = broker;
+  logger.warn(
+    { stream: ahead },
+    "the database is older than the streams, as after a restore; rebuilding the streams from it",
+  );
+  const queue = await streamPosition(manager, scheduleStream.name);
+  if (queue !== undefined)
+    await lease.recordAsLeader((tx) => recordDiscardedQueue(tx, queue.createdAt));
+  for (const { name } of [scheduleStream, flagEventsStream]) {
+    if (!isLeading()) throw new LeadershipLostError("the lease ended before a stream was deleted");
+    await deleteStream(manager, name);
+  }
+  const snapshot = await snapshotPosition(manager);
+  if (snapshot !== undefined) await lease.recordAsLeader((tx) => recordRebuilding(tx, snapshot));
 }
