@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { setTimeout as wait } from "node:timers/promises";
+import { pause } from "@halyard/timing";
 
 /**
  * Streams end only when somebody ends them. A gateway that stops does so in small groups, because all
@@ -37,7 +37,7 @@ export function createOpenStreams(): OpenStreams {
           open.delete(response);
           response.destroy();
         }
-        if (open.size > 0) await wait(groupIntervalMs);
+        if (open.size > 0) await pause(groupIntervalMs);
       }
       drained = true;
     },

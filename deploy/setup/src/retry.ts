@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { retry } from "@halyard/timing";
 
 /** Time between two attempts. */
 const retryEveryMs = 1_000;
@@ -19,15 +19,13 @@ export async function retryWhileUnavailable<T>(
 ): Promise<T> {
   const { server, patienceMs, isUnavailable, say } = options;
   const deadline = performance.now() + patienceMs;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
+  return retry(work, {
+    backoff: { firstMs: retryEveryMs, mostMs: retryEveryMs },
+    onFailure(error, failures) {
       if (!isUnavailable(error) || performance.now() > deadline) throw error;
-      if (attempt === 1) say(`${server} is unavailable, retrying: ${reasonOf(error)}`);
-      await delay(retryEveryMs);
-    }
-  }
+      if (failures === 1) say(`${server} is unavailable, retrying: ${reasonOf(error)}`);
+    },
+  });
 }
 
 /** The message, or the code of an error without one, such as a refused connection to several addresses. */

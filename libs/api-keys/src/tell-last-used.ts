@@ -1,5 +1,5 @@
 import { isBrokerAway, publishLastSeen } from "@halyard/jetstream";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { LastUsed, UsedKey } from "./last-used.ts";
@@ -55,7 +55,11 @@ export function tellLastUsed(options: {
     failed = true;
   }
 
-  const telling = periodically(lookEveryMs, tell, { isExpected: isBrokerAway, onFailure });
+  const telling = startInterval(tell, {
+    everyMs: lookEveryMs,
+    isExpected: isBrokerAway,
+    onFailure,
+  });
   return {
     async stop() {
       await telling.stop();

@@ -1,7 +1,7 @@
 import { auditStream } from "@halyard/contracts";
 import { streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import {
@@ -32,19 +32,20 @@ type Options = { sql: Sql; client: JetStreamClient; logger: Logger };
 export function startPublishingAudit(options: Options): { stop(): Promise<void> } {
   const { sql, client, logger } = options;
   let isFailing = false;
-  const work = async (mayGoOn: () => boolean) => {
+  const work = async (signal: AbortSignal) => {
     const unsent = await listUnsent(sql, batchSize);
     const sent = await listSent(sql, batchSize);
     if (unsent.length + sent.length > 0) {
       const manager = await client.jetstreamManager(false);
-      await publish(options, manager, unsent, mayGoOn);
+      await publish(options, manager, unsent, signal);
       const { handled, lost } = decideSent(sent, await readHandled(manager));
       await deleteRows(sql, handled);
       await markLost(sql, lost);
     }
     isFailing = false;
   };
-  return periodically(lookEveryMs, work, {
+  return startInterval(work, {
+    everyMs: lookEveryMs,
     beginsAtOnce: true,
     // Every failure is expected: none may end a process that delivers webhooks or sends due changes.
     isExpected: () => true,
@@ -59,12 +60,12 @@ async function publish(
   { sql, client }: Options,
   manager: JetStreamManager,
   rows: readonly UnsentRow[],
-  mayGoOn: () => boolean,
+  signal: AbortSignal,
 ): Promise<void> {
   const position = await streamPosition(manager, auditStream.name);
   if (position === undefined) throw new Error(`The stream ${auditStream.name} does not exist.`);
   for (const { id, message, wasLost } of rows) {
-    if (!mayGoOn()) return;
+    if (signal.aborted) return;
     const { seq } = await client.publish(auditStream.recorded.subject, JSON.stringify(message), {
       // The broker drops a message whose id it has seen, also when it has lost the first one.
       ...(wasLost ? {} : { msgID: id }),

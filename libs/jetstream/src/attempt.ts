@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { backoffMs, pause } from "@halyard/timing";
 
 /**
  * Tries a piece of work again until it succeeds. What is away comes back, so an outage is waited for
@@ -21,6 +21,9 @@ export type Failure = {
 /** A fault that is none of the message's (a lost race, a deadlock) does not strike five times in a row. */
 export const triesPerMessage = 5;
 
+/** Its maximum is the time after which the end of an outage is noticed. */
+const backoff = { firstMs: 50, mostMs: 5_000 };
+
 export async function attempt<T>(
   work: () => Promise<T>,
   options: {
@@ -42,27 +45,8 @@ export async function attempt<T>(
       const count = cause === "outage" ? outages : faults;
       options.onFailure({ error, cause, count });
       if (faults === triesPerMessage) return { outcome: "failed", error };
-      if (!(await pause(pauseAfter(count), options.calledOff))) return { outcome: "called off" };
+      if (!(await pause(backoffMs(backoff, count), options.calledOff)))
+        return { outcome: "called off" };
     }
-  }
-}
-
-const firstPauseMs = 50;
-/** What was away is noticed this long after it came back, at the latest. */
-const longestPauseMs = 5_000;
-
-/** 50 ms after the first failure, doubled after each further one. */
-export function pauseAfter(failures: number): number {
-  return Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs);
-}
-
-/** Waits; false when it was called off. */
-export async function pause(pauseMs: number, calledOff: AbortSignal): Promise<boolean> {
-  try {
-    await delay(pauseMs, undefined, { signal: calledOff });
-    return true;
-  } catch {
-    // The one error of this delay is that it was aborted.
-    return false;
   }
 }

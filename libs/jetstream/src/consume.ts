@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { pause } from "@halyard/timing";
 import {
   type ConsumerMessages,
   type JetStreamManager,
@@ -7,7 +8,6 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { pause } from "./attempt.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
 import { failureName } from "./failures.ts";

@@ -1,7 +1,7 @@
+import { pause } from "@halyard/timing";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { pause } from "./attempt.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { readStream, type StreamMessage } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";

@@ -1,4 +1,3 @@
-export { pause } from "./attempt.ts";
 export * from "./bound-stream.ts";
 export * from "./connect.ts";
 export { trackProblem } from "./connection-log.ts";

@@ -1,7 +1,7 @@
+import { pause } from "@halyard/timing";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { pause } from "./attempt.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
 import { ensureStreams, type StreamSettings } from "./streams.ts";

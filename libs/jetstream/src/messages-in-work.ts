@@ -1,5 +1,5 @@
+import { pause } from "@halyard/timing";
 import type { JsMsg } from "@nats-io/jetstream";
-import { pause } from "./attempt.ts";
 
 /**
  * The messages that are being processed, each in a slot of its own. While a message is here the broker

@@ -1,4 +1,3 @@
-export { createAlarm } from "./alarm.ts";
 export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.ts";
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
 export { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
@@ -25,7 +24,6 @@ export { type MetricsServer, startMetricsServer } from "./metrics-server.ts";
 export { natsServers } from "./nats-servers.ts";
 export { onceConnected } from "./once-connected.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
-export { periodically } from "./periodically.ts";
 export { isWellEncoded } from "./query-values.ts";
 export { announcesBody, type BodyReading, readJsonBody } from "./read-json-body.ts";
 export { releaseAll } from "./release.ts";

@@ -6,14 +6,15 @@ import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { type AuthenticateKey, createAuthentication, type FindKey } from "./access/principal.ts";
-import { registerChangeRoutes } from "./audit/change-routes.ts";
+import { registerChangeRoutes } from "./audit/audit-routes.ts";
 import { registerEnvironmentRoutes } from "./environments/environment-routes.ts";
 import { createFlagChanges } from "./flags/flag-changes.ts";
-import { registerFlagRoutes } from "./flags/flag-routes.ts";
-import { registerFlagStateRoutes } from "./flags/flag-state-routes.ts";
-import { registerOperatorCatalogue } from "./flags/operator-catalogue.ts";
-import { registerHistoryRoutes } from "./history/history-routes.ts";
-import { registerRollbackRoute } from "./history/rollback-route.ts";
+import {
+  registerFlagRoutes,
+  registerFlagStateRoutes,
+  registerOperatorCatalogue,
+} from "./flags/flag-routes.ts";
+import { registerHistoryRoutes, registerRollbackRoute } from "./history/history-routes.ts";
 import { createAnswerOnce } from "./idempotency/answer-once.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
 import { registerOrganizationRoutes } from "./organizations/organization-routes.ts";

@@ -1,9 +1,8 @@
 import type { UpdateFlag } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import { decideChange } from "../src/flags/decide-change.ts";
-import { decideDelete } from "../src/flags/decide-delete.ts";
+import { decideChange, decideDelete } from "../src/flags/decide-flag.ts";
 import type { Flag, FlagState } from "../src/flags/flag.ts";
-import { checkIfMatch } from "../src/flags/precondition.ts";
+import { checkIfMatch } from "../src/flags/flag-resource.ts";
 import type { OutboxMessage } from "../src/outbox/outbox-message.ts";
 
 const createdAt = new Date("2026-11-20T10:00:00.000Z");

@@ -1,10 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import type { HistoryEntry } from "../src/flags/decision.ts";
-import type { Flag, FlagState } from "../src/flags/flag.ts";
+import type { Flag, FlagState, HistoryEntry } from "../src/flags/flag.ts";
 import { decideRollback } from "../src/history/decide-rollback.ts";
-import { finish, follow, type Walk } from "../src/history/verification/decide-break.ts";
-import type { Break, Link } from "../src/history/verification/link.ts";
+import {
+  type Break,
+  finish,
+  follow,
+  type Link,
+  type Walk,
+} from "../src/history/verification/chain.ts";
 
 /** The pure decisions: what going back means, and where a chain is broken. */
 const now = new Date("2026-11-20T12:00:00Z");
@@ -32,7 +36,7 @@ const state: FlagState = {
 };
 const environment = { id: "production", name: "production" };
 let ids = 0;
-const occasion = {
+const context = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
   cause: "rollback",
@@ -65,7 +69,7 @@ describe("going back", () => {
     ],
   ])("brings back %s, with the events for it", (_what, settings, events) => {
     const restored = entry(settings);
-    const decision = decideRollback({ flag, state, environment }, [entry(), restored], occasion);
+    const decision = decideRollback({ flag, state, environment }, [entry(), restored], context);
     expect(decision).toMatchObject({
       restored,
       state: { ...state, ...settings, version: 8, updatedAt: now },
@@ -83,7 +87,7 @@ describe("going back", () => {
     ["there is none", []],
     ["the entry before says the same", [entry(), entry()]],
   ])("is refused when %s", (_what, newestFirst) => {
-    expect(decideRollback({ flag, state, environment }, newestFirst, occasion)).toMatchObject({
+    expect(decideRollback({ flag, state, environment }, newestFirst, context)).toMatchObject({
       refused: "CONFLICT_002",
     });
   });

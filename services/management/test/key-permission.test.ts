@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Principal } from "../src/access/principal.ts";
-import { checkMayHandle, checkMayRead } from "../src/keys/key-permission.ts";
+import { checkMayHandle, checkMayRead } from "../src/keys/key.ts";
 
 const here = "01890000-0000-7000-8000-00000000000a";
 const elsewhere = "01890000-0000-7000-8000-00000000000b";

@@ -1,6 +1,6 @@
 import { forgetAnswers } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
@@ -16,7 +16,8 @@ const batchSize = 1_000;
 export function startCleanUp({ sql, logger }: { sql: Sql; logger: Logger }): {
   stop(): Promise<void>;
 } {
-  return periodically(cleanUpEveryMs, (mayGoOn) => cleanUp(sql, mayGoOn), {
+  return startInterval((signal) => cleanUp(sql, () => !signal.aborted), {
+    everyMs: cleanUpEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "what is old is not cleaned up now"),
   });

@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import {
   deleteOldBulkAnswers,
@@ -29,12 +29,15 @@ export function startCleanUp(options: CleanUpOptions & { existing: Existing; log
   stop(): Promise<void>;
 } {
   const { sql, existing, logger } = options;
-  const cleaning = periodically(cleanUpEveryMs, (mayGoOn) => cleanUp(options, mayGoOn), {
+  const cleaning = startInterval((signal) => cleanUp(options, () => !signal.aborted), {
+    everyMs: cleanUpEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "old hours are not rolled up now"),
   });
-  const forget = (mayGoOn: () => boolean) => forgetGone(sql, { existing, mayGoOn });
-  const forgetting = periodically(forgetEveryMs, forget, {
+  const forget = (signal: AbortSignal) =>
+    forgetGone(sql, { existing, mayGoOn: () => !signal.aborted });
+  const forgetting = startInterval(forget, {
+    everyMs: forgetEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "flags and keys that are gone are not forgotten now"),
   });

@@ -1,6 +1,6 @@
 import { forgetAnswers } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { giveUpOldDeliveries } from "./deliveries/give-up-old-deliveries.ts";
 
@@ -22,7 +22,8 @@ export function startCleanUp(options: {
   logger: Logger;
 }): { stop(): Promise<void> } {
   const { sql, keptDays, logger } = options;
-  return periodically(cleanUpEveryMs, (mayGoOn) => cleanUp(sql, { keptDays, mayGoOn }), {
+  return startInterval((signal) => cleanUp(sql, { keptDays, mayGoOn: () => !signal.aborted }), {
+    everyMs: cleanUpEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "old deliveries are not cleaned up now"),
   });

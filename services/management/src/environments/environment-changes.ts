@@ -1,27 +1,27 @@
 import { keyRefusals } from "@halyard/api-keys";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
+import { noSuchProject, type Principal, reachesProject } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
+import { createEnvironmentFills } from "../flags/environment-fills.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
-import { noSuchProject, reachesProject } from "../projects/project-access.ts";
-import { lockProject } from "../projects/project-store.ts";
-import { decideCreateEnvironment } from "./decide-create-environment.ts";
-import type { Environment } from "./environment.ts";
-import { noSuchEnvironment } from "./environment-access.ts";
-import { environmentAudit } from "./environment-audit.ts";
-import { environmentEntry } from "./environment-entry.ts";
+import {
+  decideCreateEnvironment,
+  type Environment,
+  environmentAudit,
+  environmentEntry,
+  noSuchEnvironment,
+} from "./environment.ts";
 import {
   countEnvironments,
   findEnvironment,
   insertEnvironments,
+  lockParentProject,
   renameEnvironment,
 } from "./environment-store.ts";
-import { createEnvironmentFills } from "./fill-environment.ts";
 
 type EnvironmentAddress = { projectId: string; environmentId: string };
 
@@ -52,7 +52,7 @@ export function createEnvironmentChanges(options: {
 }): EnvironmentChanges {
   const fills = createEnvironmentFills(options);
 
-  async function occasionOf(tx: Transaction, principal: Principal): Promise<Occasion> {
+  async function contextOf(tx: Transaction, principal: Principal): Promise<ChangeContext> {
     const { now, newId } = options;
     return { ...(await attributionOf(tx, principal)), cause: "manual", now: now(), newId };
   }
@@ -64,20 +64,20 @@ export function createEnvironmentChanges(options: {
       if (principal.kind === "key" && principal.key.environmentOnly)
         return keyRefusals.otherEnvironment;
       // The lock lets one environment through at a time, so that the limit is exact.
-      const project = await lockProject(tx, projectId);
+      const project = await lockParentProject(tx, projectId);
       if (project === undefined) return noSuchProject();
-      const [occasion, environmentCount] = await Promise.all([
-        occasionOf(tx, principal),
+      const [context, environmentCount] = await Promise.all([
+        contextOf(tx, principal),
         countEnvironments(tx, project.id),
       ]);
-      const decision = decideCreateEnvironment({ project, environmentCount }, request, occasion);
+      const decision = decideCreateEnvironment({ project, environmentCount }, request, context);
       if (isRefusal(decision)) return decision;
       const { environment } = decision;
       if (!(await insertEnvironments(tx, [environment]))) return nameTaken(request.name);
       await insertAuditEntries(tx, decision.audit);
       write.publish(decision.messages);
       const { organizationId } = project;
-      await fills.start(write, { environment, organizationId, createdBy: occasion.actor.id });
+      await fills.start(write, { environment, organizationId, createdBy: context.actor.id });
       return environment;
     },
 
@@ -86,13 +86,13 @@ export function createEnvironmentChanges(options: {
       if (isRefusal(found)) return found;
       const { environment, organizationId } = found;
       if (name === undefined || name === environment.name) return environment;
-      const occasion = await occasionOf(tx, principal);
+      const context = await contextOf(tx, principal);
       const version = environment.version + 1;
-      const renamed = { ...environment, name, version, updatedAt: occasion.now };
+      const renamed = { ...environment, name, version, updatedAt: context.now };
       if (!(await renameEnvironment(tx, renamed))) return nameTaken(name);
       const names = { before: { name: environment.name }, after: { name } };
       await insertAuditEntries(tx, [
-        environmentAudit("environment_renamed", environment, names, occasion),
+        environmentAudit("environment_renamed", environment, names, context),
       ]);
       publish([entryOf(environmentEntry({ ...renamed, organizationId }))]);
       return renamed;
@@ -102,12 +102,12 @@ export function createEnvironmentChanges(options: {
       const found = await lockEnvironment(tx, address);
       if (isRefusal(found)) return found;
       const { environment } = found;
-      const occasion = await occasionOf(tx, principal);
+      const context = await contextOf(tx, principal);
       const names = { before: { name: environment.name }, after: null };
       await insertAuditEntries(tx, [
-        environmentAudit("environment_deleted", environment, names, occasion),
+        environmentAudit("environment_deleted", environment, names, context),
       ]);
-      publish(await markDeleted(tx, environment.id, occasion.now));
+      publish(await markDeleted(tx, environment.id, context.now));
       return environment;
     },
   };
@@ -118,7 +118,7 @@ async function lockEnvironment(
   tx: Transaction,
   address: EnvironmentAddress,
 ): Promise<{ environment: Environment; organizationId: string } | Refusal> {
-  const project = await lockProject(tx, address.projectId);
+  const project = await lockParentProject(tx, address.projectId);
   if (project === undefined) return noSuchEnvironment();
   const environment = await findEnvironment(tx, address);
   if (environment === undefined) return noSuchEnvironment();

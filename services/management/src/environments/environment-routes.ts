@@ -8,16 +8,13 @@ import {
   type Refusal,
   registerRoute,
 } from "@halyard/service";
-import type { Authenticate } from "../access/principal.ts";
+import { type Authenticate, noSuchProject, reachesProject } from "../access/principal.ts";
 import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
-import { noSuchProject, reachesProject } from "../projects/project-access.ts";
-import { findProject } from "../projects/project-store.ts";
-import { noSuchEnvironment } from "./environment-access.ts";
+import { environmentResource, noSuchEnvironment } from "./environment.ts";
 import { createEnvironmentChanges } from "./environment-changes.ts";
-import { environmentResource } from "./environment-resource.ts";
-import { findEnvironment, listEnvironments } from "./environment-store.ts";
+import { findEnvironment, findParentProject, listEnvironments } from "./environment-store.ts";
 
 /**
  * The routes of a project's environments: for the operator, and for the project's own server keys. A
@@ -58,7 +55,7 @@ export function registerEnvironmentRoutes(
     authenticate,
     handle: async ({ params }, principal) => {
       if (!reachesProject(principal, params.projectId)) return noSuchProject();
-      const project = await findProject(sql, params.projectId);
+      const project = await findParentProject(sql, params.projectId);
       if (project === undefined) return noSuchProject();
       const environments = await listEnvironments(sql, project.id);
       return answer.ok({ environments: environments.map(environmentResource) });

@@ -1,29 +1,42 @@
+import { checkKeyEnvironment, type DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
+import { cacheHeadersOf, listOperators, type UpdateFlag } from "@halyard/contracts";
+import { operators } from "@halyard/evaluation";
 import type { Sql } from "@halyard/postgres";
 import {
   type Answer,
   type App,
   answer,
   cursorOf,
+  fixedAnswer,
   isRefusal,
   namesTag,
   noSuchCursor,
   type Refusal,
   readCursor,
+  refuse,
   registerRoute,
 } from "@halyard/service";
+import { authorOf } from "../access/change-context.ts";
 import type { AuthenticateKey } from "../access/principal.ts";
-import { authorOf } from "../audit/attribution.ts";
-import { longestPageBytes } from "../audit/page-bounds.ts";
+import { longestPageBytes } from "../audit/audit-store.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
-import { answerAllFlags, type ReadFlagPage } from "./all-flags.ts";
-import { checkRules } from "./check-rules.ts";
+import { changedSettings } from "./decide-flag.ts";
+import type { Flag } from "./flag.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
-import { checkMayChangeSettings, checkMayDelete } from "./flag-permission.ts";
-import { etagOf, flagResource, pathOf, readTagOf, resourceOf } from "./flag-resource.ts";
-import { findFlag, listFlags } from "./flag-store.ts";
-import { checkIfMatch } from "./precondition.ts";
+import {
+  checkIfMatch,
+  etagOf,
+  flagResource,
+  flagStateResource,
+  pathOf,
+  pathOfState,
+  readTagOf,
+  resourceOf,
+} from "./flag-resource.ts";
+import { type FlagPage, findFlag, listFlags } from "./flag-store.ts";
+import { checkRules } from "./targeting-rules.ts";
 
 /** The routes of flags and of their states. Every one needs a server key of the project. */
 export function registerFlagRoutes(
@@ -128,4 +141,134 @@ export function registerFlagRoutes(
 
 function isFlagKey(text: string): boolean {
   return contract.FlagKey.safeParse(text).success;
+}
+
+/**
+ * Restrictions of `environment_only` keys. Such a key creates flags, because a new flag is off in every other
+ * environment. It changes states in its own environment, and nothing that other environments share.
+ */
+export function checkMayDelete(key: DirectoryKey): Refusal | undefined {
+  if (!key.environmentOnly) return undefined;
+  return refuse(
+    "AUTH_002",
+    "A key with environment_only may not delete a flag, because the flag exists in every environment.",
+  );
+}
+
+/** A request that repeats the current name, description and type is allowed. */
+export function checkMayChangeSettings(
+  key: DirectoryKey,
+  flag: Flag,
+  request: UpdateFlag,
+): Refusal | undefined {
+  if (!key.environmentOnly) return undefined;
+  const [name] = Object.keys(changedSettings(flag, request));
+  if (name === undefined) return undefined;
+  return refuse(
+    "AUTH_002",
+    `A key with environment_only may not change /${name}, because it applies to every environment.`,
+  );
+}
+
+/** The routes of a flag's state in any environment of the project. */
+export function registerFlagStateRoutes(
+  app: App,
+  options: { sql: Sql; writer: Writer; changes: FlagChanges; authenticate: AuthenticateKey },
+): void {
+  const { sql, writer, changes, authenticate } = options;
+
+  registerRoute(app, contract.getFlagState, {
+    authenticate,
+    handle: async ({ params }, { key }) => {
+      const place = { ...key, flagId: params.flagId, environmentId: params.envId };
+      const found = await findFlag(sql, place);
+      if (found === undefined) return noSuchFlag();
+      const refusal = checkKeyEnvironment(key, found.environment.id);
+      if (refusal !== undefined) return refusal;
+      return answer.ok(flagStateResource(found.state), { etag: etagOf(found.state) });
+    },
+  });
+
+  registerRoute(app, contract.updateFlagState, {
+    authenticate,
+    handle: ({ params, body, request }, { key }) =>
+      checkRules(body.targeting_rules) ??
+      writer(async (write): Promise<Answer | Refusal> => {
+        const changed = await changes.change(
+          write,
+          {
+            place: { ...key, flagId: params.flagId, environmentId: params.envId },
+            author: authorOf(key),
+            cause: "manual",
+            permit: ({ state }) =>
+              checkKeyEnvironment(key, state.environmentId) ??
+              checkIfMatch(request.ifMatch, state, pathOfState(state)),
+          },
+          body,
+        );
+        if (isRefusal(changed)) return changed;
+        return answer.ok(flagStateResource(changed.state), { etag: etagOf(changed.state) });
+      }),
+  });
+}
+
+/**
+ * The list of all flags of a project, written while it is read. It is read in pages by key, each a short
+ * statement of its own, and a page is read when the caller has received the previous page. A slow caller
+ * holds neither a connection to the database nor a transaction, and management holds a page or two.
+ *
+ * The pages are not one snapshot of the database. Keys never change, so a flag that exists all the while
+ * is listed once. A flag that is created, changed or deleted meanwhile is listed as it is when its page
+ * is read.
+ */
+export type ReadFlagPage = (page: {
+  afterKey: string;
+  limit: number;
+  longestBytes: number;
+}) => Promise<FlagPage>;
+
+const pageBounds = {
+  /** A few milliseconds of the event loop. */
+  limit: 500,
+  /** Flags with the largest rules that are allowed fill a page by three. */
+  longestBytes: 1024 * 1024,
+};
+
+/** The first page is read before the answer begins, so that an outage is still answered with 503. */
+export async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise<Answer> {
+  const readAfter = (key: string) => readPage({ afterKey: key, ...pageBounds });
+  const first = await readAfter(afterKey);
+  return first.more
+    ? answer.inParts(writeFlags(first, readAfter))
+    : answer.ok({ flags: first.flags.map(resourceOf) });
+}
+
+async function* writeFlags(
+  first: FlagPage,
+  readAfter: (key: string) => Promise<FlagPage>,
+): AsyncGenerator<string> {
+  yield `{"flags":[${jsonOf(first)}`;
+  for (let page = first; page.more; ) {
+    const last = page.flags.at(-1);
+    if (last === undefined) break;
+    page = await readAfter(last.flag.key);
+    if (page.flags.length > 0) yield `,${jsonOf(page)}`;
+  }
+  yield "]}";
+}
+
+function jsonOf({ flags }: FlagPage): string {
+  return flags.map((found) => JSON.stringify(resourceOf(found))).join(",");
+}
+
+/** The operators that conditions can use, which any key may read. It is the same for everybody. */
+export function registerOperatorCatalogue(
+  app: App,
+  { authenticate }: { authenticate: AuthenticateKey },
+): void {
+  const answerTo = fixedAnswer({ operators }, { ...cacheHeadersOf(listOperators) });
+  registerRoute(app, listOperators, {
+    authenticate,
+    handle: ({ request }) => answerTo(request.headers["if-none-match"]),
+  });
 }

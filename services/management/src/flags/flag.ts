@@ -1,4 +1,7 @@
 import type { FlagType, TargetingRule } from "@halyard/contracts";
+import type { Cause } from "../access/change-context.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
+import type { OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** A flag of a project: what is the same in every environment. */
 export type Flag = {
@@ -36,4 +39,28 @@ export const initialSettings = {
   enabled: false,
   rolloutPercentage: 100,
   targetingRules: [] as readonly TargetingRule[],
+};
+
+/** Everything that follows from a change, decided before anything is written. */
+export type Decision = {
+  /** The flag as it is afterwards. */
+  flag: Flag;
+  /** The states that are new or changed. */
+  states: readonly FlagState[];
+  history: readonly HistoryEntry[];
+  audit: readonly AuditEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+/** What a state was from a change on. */
+export type HistoryEntry = {
+  id: string;
+  flagId: string;
+  environmentId: string;
+  enabled: boolean;
+  rolloutPercentage: number;
+  targetingRules: FlagState["targetingRules"];
+  changeType: Cause;
+  changedBy: string;
+  changedAt: Date;
 };

@@ -1,21 +1,19 @@
 import { keyRefusals, makeApiKey } from "@halyard/api-keys";
-import type { IssueKey } from "@halyard/contracts";
+import { type IssueKey, isDemoUser } from "@halyard/contracts";
+import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
-import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
+import { type Principal, reachesProject } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import { noSuchEnvironment } from "../environments/environment-access.ts";
-import type { Occasion } from "../flags/occasion.ts";
+import { noSuchEnvironment } from "../environments/environment.ts";
 import type { Write } from "../outbox/write.ts";
-import { reachesProject } from "../projects/project-access.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
-import { findOwner } from "./find-owner.ts";
-import type { Key, KeyAddress } from "./key.ts";
-import { checkMayHandle } from "./key-permission.ts";
+import { checkMayHandle, type Key, type KeyAddress } from "./key.ts";
 import {
   findUnrevokedKey,
   holdKeyPlace,
+  holdOwner,
   insertKey,
   lockIssuedKeys,
   lockKey,
@@ -54,7 +52,7 @@ export function createKeyChanges(options: {
   randomBytes: (size: number) => Buffer;
   allowDemoUser: boolean;
 }): KeyChanges {
-  async function occasionOf(write: Write, principal: Principal): Promise<Occasion> {
+  async function contextOf(write: Write, principal: Principal): Promise<ChangeContext> {
     const attribution = await attributionOf(write.tx, principal);
     return { ...attribution, cause: "manual", now: options.now(), newId: options.newId };
   }
@@ -87,8 +85,8 @@ export function createKeyChanges(options: {
       const issuer = await issuerOf(write, principal);
       if (issuer !== null && isRefusal(issuer)) return issuer;
       const material = makeApiKey(request.kind, options.randomBytes);
-      const occasion = { ...(await occasionOf(write, principal)), issuer };
-      const decision = decideIssue(place, { ...request, user_id: owner.id }, material, occasion);
+      const context = { ...(await contextOf(write, principal)), issuer };
+      const decision = decideIssue(place, { ...request, user_id: owner.id }, material, context);
       if (isRefusal(decision)) return decision;
       await carryOut(write, decision);
       return { key: decision.issued, text: material.key };
@@ -100,8 +98,8 @@ export function createKeyChanges(options: {
       const issuer = await issuerOf(write, principal);
       if (issuer !== null && isRefusal(issuer)) return issuer;
       const material = makeApiKey(old.kind, options.randomBytes);
-      const occasion = { ...(await occasionOf(write, principal)), issuer };
-      const decision = decideRotate(old, overlapSeconds, material, occasion);
+      const context = { ...(await contextOf(write, principal)), issuer };
+      const decision = decideRotate(old, overlapSeconds, material, context);
       if (isRefusal(decision)) return decision;
       await carryOut(write, decision);
       return { key: decision.issued, text: material.key };
@@ -111,7 +109,7 @@ export function createKeyChanges(options: {
       const key = await lockPermitted(write, principal, address);
       if (isRefusal(key)) return key;
       const issued = withIssued ? await lockIssuedKeys(write.tx, key.id) : [];
-      const decision = decideRevoke([key, ...issued], await occasionOf(write, principal));
+      const decision = decideRevoke([key, ...issued], await contextOf(write, principal));
       if (decision.changed.length > 0) await carryOut(write, decision);
       return key;
     },
@@ -143,4 +141,20 @@ export async function carryOut(write: Write, decision: KeyDecision): Promise<voi
 
 export function noSuchKey(): Refusal {
   return refuse("NOT_FOUND_001", "There is no such key in this environment.");
+}
+
+/** Returns the user that a new key belongs to. */
+export async function findOwner(
+  tx: Transaction,
+  address: { organizationId: string; userId: string },
+  { allowDemoUser }: { allowDemoUser: boolean },
+): Promise<{ id: string } | Refusal> {
+  const user = await holdOwner(tx, address);
+  if (user === undefined)
+    return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
+  if (allowDemoUser || !isDemoUser(user)) return user;
+  return refuse(
+    "VALIDATION_001",
+    "/user_id must not be a demo user: production does not start with keys of one",
+  );
 }

@@ -8,14 +8,12 @@ import {
   type Refusal,
   registerRoute,
 } from "@halyard/service";
-import type { Authenticate } from "../access/principal.ts";
-import { noSuchEnvironment } from "../environments/environment-access.ts";
+import { type Authenticate, reachesProject } from "../access/principal.ts";
+import { noSuchEnvironment } from "../environments/environment.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
-import { reachesProject } from "../projects/project-access.ts";
+import { checkMayRead, issuedKeyResource, keyResource } from "./key.ts";
 import { createKeyChanges, type IssuedKey, noSuchKey } from "./key-changes.ts";
-import { checkMayRead } from "./key-permission.ts";
-import { issuedKeyResource, keyResource } from "./key-resource.ts";
 import { findKey, findKeyPlace, listKeys } from "./key-store.ts";
 
 /** The routes of API keys: for the operator, and for the project's own server keys. */

@@ -1,18 +1,20 @@
 import type { PlanLimits } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
+import { auditEntry } from "../audit/audit-log.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
 import type { Write } from "../outbox/write.ts";
-import { projectAudit } from "../projects/project-audit.ts";
-import { lockProjectsOf } from "../projects/project-store.ts";
-import { decideCreateOrganization, decideUpdateOrganization } from "./decide-organization.ts";
-import type { Organization } from "./organization.ts";
+import {
+  decideCreateOrganization,
+  decideUpdateOrganization,
+  type Organization,
+} from "./organization.ts";
 import {
   insertOrganization,
   lockOrganization,
+  lockProjectsOf,
   lockToDelete,
   updateOrganization,
 } from "./organization-store.ts";
@@ -61,7 +63,7 @@ export function createOrganizationChanges(options: {
     async remove({ tx, publish }, principal, organizationId) {
       const organization = await lockToDelete(tx, organizationId);
       if (organization === undefined) return noSuchOrganization();
-      const occasion: Occasion = {
+      const context: ChangeContext = {
         ...(await attributionOf(tx, principal)),
         cause: "manual",
         now: now(),
@@ -72,11 +74,16 @@ export function createOrganizationChanges(options: {
       await insertAuditEntries(
         tx,
         projects.map((project) => {
-          const names = { before: { name: project.name }, after: null };
-          return projectAudit("project_deleted", project, names, occasion);
+          return auditEntry(context, {
+            projectId: project.id,
+            environmentId: null,
+            action: "project_deleted",
+            before: { name: project.name },
+            after: null,
+          });
         }),
       );
-      publish(await markDeleted(tx, organization.id, occasion.now));
+      publish(await markDeleted(tx, organization.id, context.now));
       return organization;
     },
   };

@@ -12,8 +12,8 @@ import type { Authenticate } from "../access/principal.ts";
 import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import type { Writer } from "../outbox/write.ts";
+import { organizationResource } from "./organization.ts";
 import { createOrganizationChanges, noSuchOrganization } from "./organization-changes.ts";
-import { organizationResource } from "./organization-resource.ts";
 import { findOrganization, listOrganizations } from "./organization-store.ts";
 
 /** The routes of organizations, which belong to the platform's operator. */

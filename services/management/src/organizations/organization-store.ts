@@ -99,3 +99,15 @@ export async function updateOrganization(tx: Transaction, changed: Organization)
         version = ${changed.version}, updated_at = ${changed.updatedAt}
     where id = ${changed.id}`;
 }
+
+/** Locks the projects of an organization that is deleted, so that no flag, key or environment is added meanwhile. */
+export async function lockProjectsOf(
+  tx: Transaction,
+  organizationId: string,
+): Promise<{ id: string; name: string }[]> {
+  return tx<{ id: string; name: string }[]>`
+    select id, name from projects
+    where organization_id = ${organizationId}
+    order by id
+    for update`;
+}

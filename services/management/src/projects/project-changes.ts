@@ -1,22 +1,23 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
+import { noSuchProject, type Principal } from "../access/principal.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
 import { insertEnvironments } from "../environments/environment-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
-import { nextVersion } from "../organizations/decide-organization.ts";
+import { nextVersion } from "../organizations/organization.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { lockOrganization, updateOrganization } from "../organizations/organization-store.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
-import { decideCreateProject, type ProjectDecision } from "./decide-create-project.ts";
-import type { Project } from "./project.ts";
-import { noSuchProject } from "./project-access.ts";
-import { projectAudit } from "./project-audit.ts";
-import { projectEntry } from "./project-entry.ts";
+import {
+  decideCreateProject,
+  type Project,
+  type ProjectDecision,
+  projectAudit,
+  projectEntry,
+} from "./project.ts";
 import { insertProject, lockProject, renameProject } from "./project-store.ts";
 
 type ProjectAddress = { organizationId: string; projectId: string };
@@ -45,7 +46,7 @@ export function createProjectChanges(options: {
 }): ProjectChanges {
   const { plans, now, newId } = options;
 
-  async function occasionOf(tx: Transaction, principal: Principal): Promise<Occasion> {
+  async function contextOf(tx: Transaction, principal: Principal): Promise<ChangeContext> {
     return { ...(await attributionOf(tx, principal)), cause: "manual", now: now(), newId };
   }
 
@@ -54,8 +55,8 @@ export function createProjectChanges(options: {
       // The organization's lock lets one project through at a time, so that the limit is exact.
       const current = await lockOrganization(tx, organizationId);
       if (current === undefined) return noSuchOrganization();
-      const occasion = await occasionOf(tx, principal);
-      const decision = decideCreateProject(current, request, { plans, occasion });
+      const context = await contextOf(tx, principal);
+      const decision = decideCreateProject(current, request, { plans, context });
       if (isRefusal(decision)) return decision;
       if (!(await insertProject(tx, decision.project))) return nameTaken(request.name);
       await Promise.all([
@@ -72,12 +73,12 @@ export function createProjectChanges(options: {
       const project = await lockProject(tx, projectId);
       if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject();
       if (name === undefined || name === project.name) return project;
-      const occasion = await occasionOf(tx, principal);
+      const context = await contextOf(tx, principal);
       const version = project.version + 1;
-      const renamed = { ...project, name, version, updatedAt: occasion.now };
+      const renamed = { ...project, name, version, updatedAt: context.now };
       if (!(await renameProject(tx, renamed))) return nameTaken(name);
       const names = { before: { name: project.name }, after: { name } };
-      await insertAuditEntries(tx, [projectAudit("project_renamed", project, names, occasion)]);
+      await insertAuditEntries(tx, [projectAudit("project_renamed", project, names, context)]);
       publish([entryOf(projectEntry(renamed))]);
       return renamed;
     },
@@ -87,15 +88,15 @@ export function createProjectChanges(options: {
       if (current === undefined) return noSuchProject();
       const project = await lockProject(tx, projectId);
       if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject();
-      const occasion = await occasionOf(tx, principal);
+      const context = await contextOf(tx, principal);
       const names = { before: { name: project.name }, after: null };
       const changed = nextVersion(current.organization, current.projectCount - 1, {
         plans,
-        now: occasion.now,
+        now: context.now,
       });
-      await insertAuditEntries(tx, [projectAudit("project_deleted", project, names, occasion)]);
+      await insertAuditEntries(tx, [projectAudit("project_deleted", project, names, context)]);
       await updateOrganization(tx, changed.organization);
-      const tombstones = await markDeleted(tx, project.id, occasion.now);
+      const tombstones = await markDeleted(tx, project.id, context.now);
       publish([...tombstones, ...changed.messages]);
       return project;
     },

@@ -8,17 +8,15 @@ import {
   type Refusal,
   registerRoute,
 } from "@halyard/service";
-import type { Authenticate } from "../access/principal.ts";
+import { type Authenticate, noSuchProject } from "../access/principal.ts";
 import { checkConfirmed } from "../deletion/check-confirmed.ts";
-import type { Environment } from "../environments/environment.ts";
-import { environmentResource } from "../environments/environment-resource.ts";
+import { type Environment, environmentResource } from "../environments/environment.ts";
 import { listEnvironments, listEnvironmentsOf } from "../environments/environment-store.ts";
 import type { AnswerOnce } from "../idempotency/answer-once.ts";
 import { noSuchOrganization } from "../organizations/organization-changes.ts";
 import { findOrganization } from "../organizations/organization-store.ts";
 import type { Writer } from "../outbox/write.ts";
 import type { Project } from "./project.ts";
-import { noSuchProject } from "./project-access.ts";
 import { createProjectChanges } from "./project-changes.ts";
 import { findProjectOf, listProjects } from "./project-store.ts";
 

@@ -1,7 +1,7 @@
 import { snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
 import { forgetAnswers } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import { inboxLifetimeDays } from "../schedule/inbox-store.ts";
 import type { Broker } from "./broker.ts";
 
@@ -30,12 +30,12 @@ export function startCleanUp(options: {
   everyMs: number;
 }): { stop(): Promise<void> } {
   const { sql, broker, isLeading } = options;
-  return periodically(
-    options.everyMs,
-    async (mayGoOn) => {
-      if (isLeading()) await cleanUp(sql, broker, () => mayGoOn() && isLeading());
+  return startInterval(
+    async (signal) => {
+      if (isLeading()) await cleanUp(sql, broker, () => !signal.aborted && isLeading());
     },
     {
+      everyMs: options.everyMs,
       isExpected: () => true,
       onFailure: (err) => broker.logger.warn({ err }, "the clean-up failed; it runs again later"),
     },

@@ -1,5 +1,6 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { isRefusal, periodically } from "@halyard/service";
+import { isRefusal } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
 import type { Writer } from "../outbox/write.ts";
@@ -40,13 +41,14 @@ export function startRetention(options: RetentionOptions & { metrics: Registry; 
     labelNames: ["table"],
     registers: [metrics],
   });
-  const work = async (mayGoOn: () => boolean) => {
-    const removed = await applyRetention(options, mayGoOn);
+  const work = async (signal: AbortSignal) => {
+    const removed = await applyRetention(options, () => !signal.aborted);
     for (const [table, count] of Object.entries(removed)) rows.inc({ table }, count);
     if (Object.values(removed).some((count) => count > 0))
       logger.info({ removed }, "removed rows older than their retention period");
   };
-  return periodically(applyEveryMs, work, {
+  return startInterval(work, {
+    everyMs: applyEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "retention is not applied now"),
     beginsAtOnce: true,

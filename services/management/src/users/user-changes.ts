@@ -1,10 +1,9 @@
 import { demoUserEmail, isDemoUser } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { attributionOf, type ChangeContext } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
-import { attributionOf } from "../audit/attribution.ts";
-import type { AuditEntry } from "../audit/audit-entry.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import type { Occasion } from "../flags/occasion.ts";
 import { decideRevoke } from "../keys/decide-key.ts";
 import { carryOut } from "../keys/key-changes.ts";
 import { lockKeysOf, lockUnrevokedKeysOfUser } from "../keys/key-store.ts";
@@ -54,7 +53,7 @@ export function createUserChanges(options: {
 }): UserChanges {
   const { now, newId, allowDemoUser } = options;
 
-  async function occasionOf(write: Write, principal: Principal): Promise<Occasion> {
+  async function contextOf(write: Write, principal: Principal): Promise<ChangeContext> {
     const attribution = await attributionOf(write.tx, principal);
     return { ...attribution, cause: "manual", now: now(), newId };
   }
@@ -77,14 +76,14 @@ export function createUserChanges(options: {
       // The lock lets one user through at a time, so that no two get one e-mail address.
       const current = await lockOrganization(write.tx, organizationId);
       if (current === undefined) return noSuchOrganization();
-      const occasion = await occasionOf(write, principal);
+      const context = await contextOf(write, principal);
       const { id } = current.organization;
-      const user = { id: newId(), organizationId: id, email, name, createdAt: occasion.now };
+      const user = { id: newId(), organizationId: id, email, name, createdAt: context.now };
       const refusal = await checkEmail(write, user);
       if (refusal !== undefined) return refusal;
       await insertUser(write.tx, user);
       await insertAuditEntries(write.tx, [
-        userAudit("user_created", { before: null, after: user }, occasion),
+        userAudit("user_created", { before: null, after: user }, context),
       ]);
       return user;
     },
@@ -101,7 +100,7 @@ export function createUserChanges(options: {
       if (refusal !== undefined) return refusal;
       await updateUser(write.tx, after);
       await insertAuditEntries(write.tx, [
-        userAudit("user_changed", { before, after }, await occasionOf(write, principal)),
+        userAudit("user_changed", { before, after }, await contextOf(write, principal)),
       ]);
       return after;
     },
@@ -112,13 +111,13 @@ export function createUserChanges(options: {
       await lockKeysOf(tx, await listProjectIds(tx, address.organizationId));
       const user = await lockUser(tx, address);
       if (user === undefined) return erase ? eraseDeleted(write, address) : noSuchUser();
-      const occasion = await occasionOf(write, principal);
+      const context = await contextOf(write, principal);
       const keys = await lockUnrevokedKeysOfUser(tx, user.id);
-      if (keys.length > 0) await carryOut(write, decideRevoke(keys, occasion));
+      if (keys.length > 0) await carryOut(write, decideRevoke(keys, context));
       await insertAuditEntries(tx, [
-        userAudit("user_deleted", { before: user, after: null }, occasion),
+        userAudit("user_deleted", { before: user, after: null }, context),
       ]);
-      await deleteUser(tx, user, { now: occasion.now, erase });
+      await deleteUser(tx, user, { now: context.now, erase });
       return user;
     },
   };
@@ -145,21 +144,16 @@ export function noSuchUser(): Refusal {
 function userAudit(
   action: "user_created" | "user_changed" | "user_deleted",
   { before, after }: { before: User; after: null } | { before: User | null; after: User },
-  occasion: Occasion,
+  context: ChangeContext,
 ): AuditEntry {
   const { id, organizationId } = after ?? before;
-  return {
-    id: occasion.newId(),
+  return auditEntry(context, {
     organizationId,
     userId: id,
     action,
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
     before: before && auditedUser(before),
     after: after && auditedUser(after),
-    changedAt: occasion.now,
-  };
+  });
 }
 
 /** A user in the audit log. */

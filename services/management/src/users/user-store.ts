@@ -26,13 +26,6 @@ export async function findUser(
   return user;
 }
 
-/** Reads a user that a new key is to belong to. The user is not deleted before the transaction ends. */
-export async function holdUser(tx: Transaction, address: Address): Promise<User | undefined> {
-  const [user] = await tx<User[]>`
-    select ${columns(tx)} from users where ${isAt(tx, address)} for key share`;
-  return user;
-}
-
 /** Reads a user to change or delete it. No key of the user is issued before the transaction ends. */
 export async function lockUser(tx: Transaction, address: Address): Promise<User | undefined> {
   const [user] = await tx<User[]>`

@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { createAlarm } from "@halyard/service";
+import { createWakeUp } from "@halyard/timing";
 import type { Logger } from "pino";
 import { claimDue, msUntilNextDue } from "./dispatch-store.ts";
 import type { SendDue } from "./send-due.ts";
@@ -35,10 +35,10 @@ export function startDispatcher(options: {
 }): Dispatcher {
   const { sql, canSend, send, logger } = options;
   let stopping = false;
-  const alarm = createAlarm();
+  const wakeUp = createWakeUp();
 
   async function run(): Promise<void> {
-    while (!stopping) await alarm.sleep(await dispatch());
+    while (!stopping) await wakeUp.sleep(await dispatch());
   }
 
   /** Sends what is due; answers how long there is nothing to do. */
@@ -61,10 +61,10 @@ export function startDispatcher(options: {
 
   const running = run();
   return {
-    wake: alarm.wake,
+    wake: wakeUp.wake,
     async stop() {
       stopping = true;
-      alarm.wake();
+      wakeUp.wake();
       await running;
     },
   };

@@ -1,6 +1,6 @@
 import { scheduleStream } from "@halyard/contracts";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { listSent } from "./dispatch-store.ts";
 import { findLostChanges, type Queue, type Watched } from "./lost-changes.ts";
@@ -41,7 +41,8 @@ export function watchForLostMessages(options: {
     await options.send(lost, { again: true });
   }
 
-  return periodically(lookEveryMs, look, {
+  return startInterval(look, {
+    everyMs: lookEveryMs,
     isExpected: (error) => isOutage(error) || options.isBrokerAway(error),
     onFailure: (err) => logger.warn({ err }, "not looking for lost messages now"),
   });

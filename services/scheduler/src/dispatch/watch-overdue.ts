@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import type { ScheduleMetrics } from "../schedule-metrics.ts";
 import { overdueSeconds } from "./dispatch-store.ts";
@@ -14,7 +14,8 @@ export function watchOverdue(options: { sql: Sql; metrics: ScheduleMetrics; logg
   stop(): Promise<void>;
 } {
   const { sql, metrics, logger } = options;
-  return periodically(lookEveryMs, async () => metrics.overdue(await overdueSeconds(sql)), {
+  return startInterval(async () => metrics.overdue(await overdueSeconds(sql)), {
+    everyMs: lookEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "what is overdue is not known now"),
   });

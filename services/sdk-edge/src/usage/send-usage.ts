@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { usageMessageId, usageStream } from "@halyard/contracts";
-import { pause } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
+import { pause } from "@halyard/timing";
 import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Counting } from "./counting.ts";

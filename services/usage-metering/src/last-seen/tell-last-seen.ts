@@ -1,7 +1,7 @@
 import type { UsageLastSeen } from "@halyard/contracts";
 import { isBrokerAway, publishLastSeen } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import { markTold, mayTell, type News, readNews } from "./last-seen-store.ts";
@@ -31,10 +31,10 @@ export function tellLastSeen(options: {
   let looks = 0;
   let isLeftForLater = false;
 
-  async function tell(mayGoOn: () => boolean): Promise<void> {
+  async function tell(signal: AbortSignal): Promise<void> {
     looks += 1;
     const kinds: News[] = looks % looksUntilLater === 0 ? ["first", "later"] : ["first"];
-    while (mayGoOn() && canSend() && (await tellSome(kinds)) === "there is more");
+    while (!signal.aborted && canSend() && (await tellSome(kinds)) === "there is more");
   }
 
   async function tellSome(
@@ -60,7 +60,8 @@ export function tellLastSeen(options: {
     return "left for later";
   }
 
-  return periodically(lookEveryMs, tell, {
+  return startInterval(tell, {
+    everyMs: lookEveryMs,
     isExpected: (error) => isOutage(error) || isBrokerAway(error),
     onFailure: (err) => logger.warn({ err }, "what was last seen is not told now"),
   });

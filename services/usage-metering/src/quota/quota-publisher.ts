@@ -1,7 +1,7 @@
 import { checkQuotaEntry, type QuotaEntry, quotaBucket } from "@halyard/contracts";
 import { followBucket, isBrokerAway, parseJson } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -122,7 +122,8 @@ export function startQuotaPublisher(options: {
     if (pending.get(key) === entry) pending.delete(key);
   }
 
-  const rounds = periodically(roundEveryMs, round, {
+  const rounds = startInterval(round, {
+    everyMs: roundEveryMs,
     isExpected: (error) => isBrokerAway(error) || isOutage(error),
     onFailure: (err) => logger.warn({ err }, "figures of months are not published now"),
   });

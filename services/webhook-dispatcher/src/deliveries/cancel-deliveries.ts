@@ -1,5 +1,5 @@
 import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
@@ -91,7 +91,8 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
   stop(): Promise<void>;
 } {
   const { sql, logger } = options;
-  return periodically(lookEveryMs, (mayGoOn) => cancelLeftovers(sql, mayGoOn), {
+  return startInterval((signal) => cancelLeftovers(sql, () => !signal.aborted), {
+    everyMs: lookEveryMs,
     isExpected: isOutage,
     onFailure: (err) =>
       logger.warn({ err }, "deliveries of webhooks that are off are not cancelled now"),

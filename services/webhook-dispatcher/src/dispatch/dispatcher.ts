@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { createAlarm } from "@halyard/service";
+import { createWakeUp } from "@halyard/timing";
 import type { Logger } from "pino";
 import { createAttemptsUnderWay } from "./attempts-under-way.ts";
 import { claimDeliveries, findLanes, settleLanes } from "./claim-store.ts";
@@ -42,17 +42,17 @@ export function startDispatcher(options: {
 }): Dispatcher {
   const { sql, bounds, logger } = options;
   let stopping = false;
-  const alarm = createAlarm();
+  const wakeUp = createWakeUp();
   const underWay = createAttemptsUnderWay({
     makeAttempt: options.makeAttempt,
     onRoom: () => {
       options.metrics.underWay(underWay.slots());
-      alarm.wake();
+      wakeUp.wake();
     },
   });
 
   async function run(): Promise<void> {
-    while (!stopping) await alarm.sleep(await dispatch());
+    while (!stopping) await wakeUp.sleep(await dispatch());
   }
 
   /** Begins what can begin; answers how long there is nothing to do. */
@@ -100,11 +100,11 @@ export function startDispatcher(options: {
 
   const running = run();
   return {
-    wake: alarm.wake,
+    wake: wakeUp.wake,
     held: underWay.held,
     async stop() {
       stopping = true;
-      alarm.wake();
+      wakeUp.wake();
       await running;
       await underWay.finish();
     },

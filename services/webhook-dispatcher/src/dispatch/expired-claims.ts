@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { expiredClaims, freeExpiredClaims, renewClaims } from "./claim-store.ts";
 import type { ClaimTimes, HeldClaim } from "./claimed-delivery.ts";
@@ -28,7 +28,7 @@ export function watchForExpiredClaims(options: {
   const { sql, claimTimes, logger } = options;
   let sightings: Sightings = new Map();
 
-  async function look(mayGoOn: () => boolean): Promise<void> {
+  async function look(signal: AbortSignal): Promise<void> {
     const before = sightings;
     // A look that fails counts for nothing, and neither do those before it: PostgreSQL is away, and no
     // holder can renew or record.
@@ -36,7 +36,7 @@ export function watchForExpiredClaims(options: {
     const expired = await expiredClaims(sql, mostAtALook);
     const judged = judgeExpiredClaims(expired, { held: options.held(), before });
     if (judged.held.length > 0) await renewClaims(sql, judged.held, claimTimes.lastsMs);
-    for (let from = 0; from < judged.lost.length && mayGoOn(); from += batchSize) {
+    for (let from = 0; from < judged.lost.length && !signal.aborted; from += batchSize) {
       const deliveries = await freeExpiredClaims(sql, judged.lost.slice(from, from + batchSize));
       // Another replica was sooner.
       if (deliveries === 0) continue;
@@ -46,7 +46,8 @@ export function watchForExpiredClaims(options: {
     sightings = judged.sightings;
   }
 
-  return periodically(claimTimes.lookEveryMs, look, {
+  return startInterval(look, {
+    everyMs: claimTimes.lookEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "not looking for expired claims now"),
   });

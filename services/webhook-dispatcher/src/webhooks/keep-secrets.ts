@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { periodically } from "@halyard/service";
+import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { reseal } from "../secrets/reseal.ts";
 import {
@@ -21,7 +21,8 @@ const batchSize = 100;
 type Options = { sql: Sql; secrets: SecretBox; logger: Logger };
 
 export function startKeepingSecrets(options: Options): { stop(): Promise<void> } {
-  return periodically(lookEveryMs, (mayGoOn) => keepSecrets(options, mayGoOn), {
+  return startInterval((signal) => keepSecrets(options, () => !signal.aborted), {
+    everyMs: lookEveryMs,
     beginsAtOnce: true,
     isExpected: isOutage,
     onFailure: (err) => options.logger.warn({ err }, "secrets are not sealed anew now"),

@@ -1,0 +1,16 @@
+/**
+ * Waits for `ms` milliseconds, rounded up. Returns false when the signal ended the wait early, or was aborted
+ * before. The timer keeps the process alive.
+ */
+export function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
+  if (signal?.aborted) return Promise.resolve(false);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const onAbort = () => resolve(false);
+  // A timer truncates fractions, so it would end up to a millisecond early.
+  const timer = setTimeout(resolve, Math.max(0, Math.ceil(ms)), true);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  });
+}

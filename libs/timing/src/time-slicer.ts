@@ -1,0 +1,53 @@
+/**
+ * Does long work on the event loop in time slices. Between two slices the event loop serves everything else
+ * that is ready, so no request waits for more than one slice.
+ */
+export type TimeSlicer = {
+  /** Begins to work unless it does already. `atOnce`: the first slice is done before the call returns. */
+  start(options?: { atOnce: boolean }): void;
+  /** Does no further slice. The work that is left is dropped. */
+  stop(): void;
+};
+
+/** Long work that can be interrupted after each step. */
+export type Steps = Generator<undefined, void>;
+
+export function createTimeSlicer(options: {
+  /** Works until `isOver` returns true or nothing is left. Returns whether work is left. */
+  work: (isOver: () => boolean) => boolean;
+  /** Length of a slice. The last step of a slice may exceed it. */
+  sliceMs: number;
+  /** Monotonic clock in milliseconds. */
+  elapsed: () => number;
+}): TimeSlicer {
+  const { work, sliceMs, elapsed } = options;
+  let next: NodeJS.Immediate | undefined;
+  /** From `start` until no work is left, so that a call of `start` by the work itself changes nothing. */
+  let isActive = false;
+  let isStopped = false;
+
+  function runSlice(): void {
+    const untilMs = elapsed() + sliceMs;
+    isActive = work(() => elapsed() >= untilMs);
+    if (isActive && !isStopped) next = setImmediate(runSlice);
+  }
+
+  return {
+    start({ atOnce } = { atOnce: false }) {
+      if (isActive || isStopped) return;
+      isActive = true;
+      if (atOnce) runSlice();
+      else next = setImmediate(runSlice);
+    },
+    stop() {
+      isStopped = true;
+      clearImmediate(next);
+    },
+  };
+}
+
+/** Does steps until the slice is over. Returns whether all are done. */
+export function runSteps(steps: Steps, isOver: () => boolean): boolean {
+  while (!isOver()) if (steps.next().done === true) return true;
+  return false;
+}

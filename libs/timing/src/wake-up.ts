@@ -1,0 +1,27 @@
+import { pause } from "./pause.ts";
+
+/**
+ * The sleep of one loop, which ends early when there is work. A call of `wake` during the work ends the next
+ * sleep, because the work may have begun before its cause. Otherwise that cause would wait for the whole sleep.
+ */
+export type WakeUp = {
+  wake(): void;
+  /** Sleeps for at most `ms` milliseconds. The signal ends this sleep and prevents later ones. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+};
+
+/** Creates the wake-up of one loop; several loops need one each. */
+export function createWakeUp(): WakeUp {
+  let waking = new AbortController();
+  return {
+    wake: () => waking.abort(),
+    async sleep(ms, signal) {
+      const wake = () => waking.abort();
+      if (signal?.aborted) return;
+      signal?.addEventListener("abort", wake, { once: true });
+      await pause(ms, waking.signal);
+      signal?.removeEventListener("abort", wake);
+      waking = new AbortController();
+    },
+  };
+}

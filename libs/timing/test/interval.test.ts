@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { startInterval } from "../src/index.ts";
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+const everySecond = {
+  everyMs: 1_000,
+  isExpected: () => false,
+  onFailure: () => undefined,
+  random: () => 0,
+};
+
+describe("given an interval", () => {
+  it("runs after each pause, and first at the start if asked to", async () => {
+    const later = jest.fn(async () => undefined);
+    const atOnce = jest.fn(async () => undefined);
+    const intervals = [
+      startInterval(later, everySecond),
+      startInterval(atOnce, { ...everySecond, beginsAtOnce: true }),
+    ];
+    expect([later, atOnce].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect([later, atOnce].map(({ mock }) => mock.calls.length)).toEqual([2, 3]);
+    await Promise.all(intervals.map(({ stop }) => stop()));
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("makes pauses up to a tenth shorter", async () => {
+    const work = jest.fn(async () => undefined);
+    const interval = startInterval(work, { ...everySecond, random: () => 1 });
+    await jest.advanceTimersByTimeAsync(899);
+    expect(work).not.toHaveBeenCalled();
+    await jest.advanceTimersByTimeAsync(1);
+    expect(work).toHaveBeenCalledTimes(1);
+    await interval.stop();
+  });
+
+  it("never runs twice at once", async () => {
+    const working = Promise.withResolvers<void>();
+    const work = jest.fn(() => working.promise);
+    const interval = startInterval(work, everySecond);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(work).toHaveBeenCalledTimes(1);
+    working.resolve();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(work).toHaveBeenCalledTimes(2);
+    await interval.stop();
+  });
+
+  it("aborts the work's signal when it stops, and waits for the work", async () => {
+    let hasEnded = false;
+    const working = Promise.withResolvers<AbortSignal>();
+    const interval = startInterval(
+      async (signal) => {
+        working.resolve(signal);
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        hasEnded = true;
+      },
+      { ...everySecond, beginsAtOnce: true },
+    );
+    expect((await working.promise).aborted).toBe(false);
+    await interval.stop();
+    expect(hasEnded).toBe(true);
+  });
+
+  it("reports an expected error, and runs again at its time", async () => {
+    const outage = new Error("unavailable");
+    const onFailure = jest.fn();
+    const work = jest.fn(async () => {}).mockRejectedValueOnce(outage);
+    const isExpected = (error: unknown) => error === outage;
+    const interval = startInterval(work, { ...everySecond, isExpected, onFailure });
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(onFailure.mock.calls).toEqual([[outage]]);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(work).toHaveBeenCalledTimes(2);
+    await interval.stop();
+  });
+});
