@@ -1,19 +1,18 @@
 import {
   type EntrySigner,
+  followDirectory,
   type KeyDirectory,
   type KeySignatures,
   type LastUsed,
-  passToKeys,
   tellLastUsed,
 } from "@halyard/api-keys";
-import { keysAndPlacesFilter, type PlanLimits } from "@halyard/contracts";
+import type { PlanLimits } from "@halyard/contracts";
 import {
   apiTimeoutMs,
   type Consumption,
   connectNats,
   createQueueMetrics,
   type FollowedSnapshot,
-  followSnapshot,
   keepStreams,
   type NatsServers,
   trackProblem,
@@ -114,7 +113,7 @@ export function startBrokerSide(options: {
       newEpoch: uuidv4,
       metrics: createRelayMetrics(options.metrics),
     });
-    followed = followKeys(connection, options.directory, logger);
+    followed = followDirectory({ connection, keys: options.directory, logger });
     const queueMetrics = createQueueMetrics(options.metrics);
     dueChanges = startDueChanges({ ...options, broker, wakeRelay, queueMetrics });
     const queue = { ...broker, metrics: queueMetrics };
@@ -192,28 +191,4 @@ function composeEffects(options: {
     onIncomplete: createEffectMetrics(options.metrics, edges),
   });
   return { publications, edges, effects };
-}
-
-function followKeys(
-  connection: NatsConnection,
-  directory: KeyDirectory,
-  logger: Logger,
-): FollowedSnapshot {
-  return followSnapshot({
-    connection,
-    filter: keysAndPlacesFilter,
-    logger,
-    follower: {
-      isGenuineComplete: directory.isGenuineComplete,
-      isGenuineDeletion: directory.isGenuineDeletion,
-      beginRead: () => {
-        const read = directory.beginReplacing();
-        return { take: (entry) => passToKeys(read, entry), finish: read.finish };
-      },
-      apply: (entry) => passToKeys(directory, entry),
-      rejected: (key, problem) => {
-        logger.error({ key, problem }, "an entry of the snapshot was left out");
-      },
-    },
-  });
 }

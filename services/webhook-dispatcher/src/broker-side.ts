@@ -1,4 +1,4 @@
-import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { followDirectory, type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
 import { startPublishingAudit } from "@halyard/audit-outbox";
 import {
   connectNats,
@@ -11,7 +11,6 @@ import { onceConnected } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { followKeys } from "./directory/follow-keys.ts";
 import { consumeEvents } from "./events/consume-events.ts";
 import { deleteWebhooksOf } from "./webhooks/delete-webhooks-of.ts";
 
@@ -59,10 +58,10 @@ export function startBrokerSide(options: {
       monotonicMs: () => performance.now(),
       logger,
     });
-    const followed = followKeys({
+    const followed = followDirectory({
       connection,
       keys: options.keys,
-      deletedProjects,
+      parts: [deletedProjects],
       onCurrent: () => {
         knowsKeys = true;
       },
