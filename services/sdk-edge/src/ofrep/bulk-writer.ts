@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import { type FlagKeys, joinTemplates, type TemplateShape } from "../environment/flag-keys.ts";
-import { keptAnswers } from "../environment/kept-answers.ts";
 import { shortHash } from "../environment/short-hash.ts";
 import { outcomeTexts } from "./evaluation-json.ts";
 
@@ -11,8 +10,7 @@ import { outcomeTexts } from "./evaluation-json.ts";
  * The text of every outcome is padded to the length of the longest, so that each has its place in the
  * body. The body of the last answer is kept as bytes; for the next one only the outcomes that differ
  * are written over, and the bytes are copied out. When all clients of an environment ask at once after
- * a change, that is what each of them costs, unless its answer was given before: of those the first
- * ones are kept.
+ * a change, that is what each of them costs.
  */
 export type BulkWriter = {
   /** One byte for each flag, to be filled with the numbers of outcomes before the other two are called. */
@@ -41,25 +39,13 @@ export type StreamOffer = { hour: number; json: string };
 /** More than an offer is long; all but the path of its URL has a fixed length. */
 const longestOfferBytes = 512;
 
-/** Creates a writer for one view; views with the same keys share all but the answers that are kept. */
+/** Creates a writer for one view; views with the same keys share everything. */
 export function createBulkWriter(keys: FlagKeys): BulkWriter {
   const { tagged, bodies } = bulkTextOf(keys);
-  const kept = keptAnswers.open<string>();
-  let keptHour = 0;
   return {
     outcomeNumbers: tagged.outcomeNumbers,
     tag: ({ json }) => `"${shortHash(tagged.hashWith(json))}"`,
-    body(offer, tag) {
-      if (offer.hour !== keptHour) {
-        kept.clear();
-        keptHour = offer.hour;
-      }
-      const known = kept.get(tag);
-      if (known !== undefined) return known;
-      const body = bodies.write(tagged.outcomeNumbers, offer.json);
-      kept.keep(tag, body, body.length);
-      return body;
-    },
+    body: (offer) => bodies.write(tagged.outcomeNumbers, offer.json),
   };
 }
 
