@@ -21,7 +21,6 @@ import {
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
