@@ -1,9 +1,4 @@
-import {
-  createKeyDirectory,
-  type KeyDirectory,
-  type KeySignatures,
-  passToKeys,
-} from "@halyard/api-keys";
+import { createKeyDirectory, type KeyDirectory, type KeySignatures } from "@halyard/api-keys";
 import {
   type EnvironmentEntry,
   isEntryOf,
@@ -12,7 +7,7 @@ import {
   type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
-import { createFlagIndex, type FlagAddress } from "@halyard/jetstream";
+import { createFlagIndex, type FlagAddress, type SnapshotPart } from "@halyard/jetstream";
 import { createNewestEntries } from "./newest-entries.ts";
 
 /**
@@ -29,9 +24,8 @@ export type Directory = {
   /** The environments of a project in which a flag exists, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
   flagExists(place: FlagPlace): boolean;
-  /** Begins a replacement by a whole snapshot. The present state stays in use until `finish`. */
-  beginReplacing(): { take(entry: SnapshotEntry): void; finish(): void };
-  apply(entry: SnapshotEntry): void;
+  /** Everything but the keys. */
+  places: SnapshotPart;
 };
 
 export function createDirectory(signatures: KeySignatures): Directory {
@@ -49,22 +43,17 @@ export function createDirectory(signatures: KeySignatures): Directory {
     },
     flagExists: (place) =>
       known.flags.standing(place) === "exists" && !keys.hasEnded(place.environmentId),
-    beginReplacing() {
-      const [next, keyRead] = [createKnown(), keys.beginReplacing()];
-      return {
-        take(entry) {
-          passToKeys(keyRead, entry);
-          next.apply(entry);
-        },
-        finish() {
-          known = next;
-          keyRead.finish();
-        },
-      };
-    },
-    apply(entry) {
-      passToKeys(keys, entry);
-      known.apply(entry);
+    places: {
+      beginReplacing() {
+        const next = createKnown();
+        return {
+          take: next.apply,
+          finish() {
+            known = next;
+          },
+        };
+      },
+      apply: (entry) => known.apply(entry),
     },
   };
 }

@@ -1,13 +1,53 @@
 import { fragment, isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
-import { reseal } from "../secrets/reseal.ts";
-import {
-  BrokenSecretError,
-  type SealedSecret,
-  type SecretBox,
-  UnknownSecretKeyError,
-} from "../secrets/secret-box.ts";
+import { isUnreadable, type SealedSecret, type SecretBox } from "../secrets/secret-box.ts";
+import type { SigningSecrets } from "../sending/outgoing.ts";
+import type { Webhook } from "./webhook.ts";
+
+/**
+ * Opens the secret of a webhook, for comparison with another. A secret that cannot be opened, because its key is
+ * not configured any more, must not prevent a new one.
+ */
+export function presentSecret(
+  { secrets, logger }: { secrets: SecretBox; logger: Logger },
+  { id, secret }: Webhook,
+): string | undefined {
+  if (secret === null) return undefined;
+  return unlessUnreadable("secret", { id, logger }, () => secrets.open(id, secret));
+}
+
+/** The secrets to sign with at a time. Throws what opening the current one throws. */
+export function signingSecrets(
+  secrets: SecretBox,
+  webhook: Pick<Webhook, "id" | "secret" | "previousSecret">,
+  at: Date,
+  logger: Logger,
+): SigningSecrets {
+  const { id, secret, previousSecret } = webhook;
+  const current = secret === null ? null : secrets.open(id, secret);
+  if (previousSecret === null || previousSecret.endsAt <= at) return { current, previous: null };
+  // Receivers with the current secret receive their deliveries even if the previous one cannot be opened.
+  const previous = unlessUnreadable("previous secret", { id, logger }, () =>
+    secrets.open(id, previousSecret),
+  );
+  return { current, previous: previous ?? null };
+}
+
+/** Logs that a secret cannot be opened, and returns undefined for it. */
+function unlessUnreadable<T>(
+  what: string,
+  { id, logger }: { id: string; logger: Logger },
+  open: () => T,
+): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    logger.error({ err: error, webhook_id: id }, `a webhook's ${what} cannot be read`);
+    return undefined;
+  }
+}
 
 /**
  * Keeps no secret longer, or under another key, than it has to be: those whose overlap has ended are
@@ -21,7 +61,7 @@ const batchSize = 100;
 type Options = { sql: Sql; secrets: SecretBox; logger: Logger };
 
 export function startKeepingSecrets(options: Options): { stop(): Promise<void> } {
-  return startInterval((signal) => keepSecrets(options, () => !signal.aborted), {
+  return startInterval((signal) => keepSecrets(options, signal), {
     everyMs: lookEveryMs,
     beginsAtOnce: true,
     isExpected: isOutage,
@@ -29,7 +69,7 @@ export function startKeepingSecrets(options: Options): { stop(): Promise<void> }
   });
 }
 
-export async function keepSecrets(options: Options, mayGoOn = () => true): Promise<void> {
+export async function keepSecrets(options: Options, signal?: AbortSignal): Promise<void> {
   await forgetEnded(options.sql);
   // By the order of ids, so that one that cannot be opened is passed over and not found again.
   let afterId: string | undefined;
@@ -37,7 +77,7 @@ export async function keepSecrets(options: Options, mayGoOn = () => true): Promi
     const found = await findUnderOtherKeys(options, afterId);
     for (const webhook of found) await sealAnew(options, webhook);
     afterId = found.length === batchSize ? found.at(-1)?.id : undefined;
-  } while (afterId !== undefined && mayGoOn());
+  } while (afterId !== undefined && !signal?.aborted);
 }
 
 async function forgetEnded(sql: Sql): Promise<void> {
@@ -94,12 +134,20 @@ function resealed(
   keyId: string | null,
 ): SealedSecret | undefined {
   if (bytes === null || keyId === null) return undefined;
-  try {
-    return reseal(secrets, webhookId, { bytes, keyId });
-  } catch (error) {
-    const unreadable = error instanceof UnknownSecretKeyError || error instanceof BrokenSecretError;
-    if (!unreadable) throw error;
-    logger.error({ err: error, webhook_id: webhookId }, "a webhook's secret cannot be read");
-    return undefined;
-  }
+  return unlessUnreadable("secret", { id: webhookId, logger }, () =>
+    reseal(secrets, webhookId, { bytes, keyId }),
+  );
+}
+
+/**
+ * The secret under the key that seals at present; undefined when it is already. Throws what opening
+ * throws.
+ */
+export function reseal(
+  box: SecretBox,
+  webhookId: string,
+  sealed: SealedSecret,
+): SealedSecret | undefined {
+  if (sealed.keyId === box.currentKeyId) return undefined;
+  return box.seal(webhookId, box.open(webhookId, sealed));
 }

@@ -1,5 +1,5 @@
-import { lookupCodes } from "./checked-lookup.ts";
 import { protocolSwitched } from "./exchange.ts";
+import { lookupCodes } from "./names.ts";
 
 const notAllowed = "address not allowed";
 /** One for both: which names there are in the network around this service is nobody's business. */

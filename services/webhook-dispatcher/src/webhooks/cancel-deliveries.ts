@@ -14,39 +14,31 @@ import type { Logger } from "pino";
 
 /** As many as are cancelled within a fraction of a second. */
 export const cancelledAtOnce = 1_000;
+/** A request waits for these a second or two. */
+export const cancelledInARequest = 10 * cancelledAtOnce;
 /** To find what is open may cost as much as all of it, so it is found for many batches at a time. */
 const foundAtOnce = 50_000;
 
-/** Cancels one batch of what is open; nothing while the webhook is switched on. */
-export async function cancelBatch(tx: Transaction, webhookId: string): Promise<void> {
-  const found = await findOpen(tx, webhookId, cancelledAtOnce);
-  await cancelThese(tx, webhookId, found);
-}
-
-/** A request waits for these a second or two. */
-export const cancelledInARequest = 10 * cancelledAtOnce;
-
-/** Cancels what a request can wait for of what is open; the look finds the rest. */
-export async function cancelSome(sql: Sql, webhookId: string): Promise<void> {
-  const found = await findOpen(sql, webhookId, cancelledInARequest);
-  for (let from = 0; from < found.length; from += cancelledAtOnce)
+/** Cancels up to `atMost` open deliveries, none while the webhook is switched on. */
+export async function cancelSome(
+  sql: Sql | Transaction,
+  webhookId: string,
+  atMost: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  const found = await findOpen(sql, webhookId, atMost);
+  for (let from = 0; from < found.length && !signal?.aborted; from += cancelledAtOnce)
     await cancelThese(sql, webhookId, found.slice(from, from + cancelledAtOnce));
+  return found.length;
 }
 
 /** Cancels all that is open, unless the webhook is switched on meanwhile. */
 export async function cancelAll(
   sql: Sql | Transaction,
   webhookId: string,
-  mayGoOn = () => true,
+  signal?: AbortSignal,
 ): Promise<void> {
-  for (;;) {
-    const found = await findOpen(sql, webhookId, foundAtOnce);
-    if (found.length === 0) return;
-    for (let from = 0; from < found.length; from += cancelledAtOnce) {
-      if (!mayGoOn()) return;
-      await cancelThese(sql, webhookId, found.slice(from, from + cancelledAtOnce));
-    }
-  }
+  while (!signal?.aborted && (await cancelSome(sql, webhookId, foundAtOnce, signal)) > 0);
 }
 
 async function findOpen(
@@ -91,7 +83,7 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
   stop(): Promise<void>;
 } {
   const { sql, logger } = options;
-  return startInterval((signal) => cancelLeftovers(sql, () => !signal.aborted), {
+  return startInterval((signal) => cancelLeftovers(sql, signal), {
     everyMs: lookEveryMs,
     isExpected: isOutage,
     onFailure: (err) =>
@@ -102,7 +94,7 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
 /** The next look takes the next so many webhooks, if there are more. */
 const webhooksAtOnce = 100;
 
-export async function cancelLeftovers(sql: Sql, mayGoOn = () => true): Promise<void> {
+export async function cancelLeftovers(sql: Sql, signal?: AbortSignal): Promise<void> {
   const webhooks = await sql<{ id: string }[]>`
     select id from webhooks
     where not enabled and exists (
@@ -110,5 +102,5 @@ export async function cancelLeftovers(sql: Sql, mayGoOn = () => true): Promise<v
       where webhook_id = webhooks.id and status in ('pending', 'retrying') and not redelivery
     )
     limit ${webhooksAtOnce}`;
-  for (const { id } of webhooks) await cancelAll(sql, id, mayGoOn);
+  for (const { id } of webhooks) await cancelAll(sql, id, signal);
 }
