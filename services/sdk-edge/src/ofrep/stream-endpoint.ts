@@ -4,7 +4,7 @@ import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { beginStream, elsewhere } from "../sdk/begin-stream.ts";
 import { type Asked, answerRefusal, type Endpoint, type Exchange } from "../sdk/endpoint.ts";
 import { readQuery } from "../sdk/query-parameters.ts";
-import { takeSlot } from "../slots/take-slot.ts";
+import { takeSlot } from "../sdk/take-slot.ts";
 import type { OfrepParts } from "./ofrep-parts.ts";
 
 /** Where OpenFeature clients hear that they should ask again. What opens it is a token in its URL. */

@@ -3,13 +3,13 @@ import { emptyContext } from "@halyard/evaluation";
 import { isRefusal, type Refusal } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
-import { takeSlot } from "../slots/take-slot.ts";
 import type { Listener } from "../streams/stream-hub.ts";
 import { beginStream, elsewhere } from "./begin-stream.ts";
 import { byBearer } from "./by-bearer.ts";
 import { isLargeContext } from "./context-bytes.ts";
 import { answerRefusal, type Endpoint, type Exchange } from "./endpoint.ts";
 import type { SdkParts } from "./sdk-parts.ts";
+import { takeSlot } from "./take-slot.ts";
 
 /** The values as they change. */
 export function streamEndpoint(parts: SdkParts): Endpoint {
