@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
 import { entryMessage, entryOf, eventMessage } from "../outbox/outbox-message.ts";
 import {
   type Decision,
@@ -128,32 +129,30 @@ export function decideChange(
     states: stateChanged ? [state] : [],
     history: stateChanged ? [historyEntry(state, context)] : [],
     audit: [
-      ...(names.includes("flag.updated")
-        ? [
-            flagAudit(context, flag, {
-              environmentId: null,
-              action: "settings",
-              before: auditedSettings(current.flag),
-              after: auditedSettings(flag),
-            }),
-          ]
-        : []),
-      ...(stateChanged
-        ? [
-            flagAudit(context, flag, {
-              environmentId: state.environmentId,
-              action: "state",
-              before: auditedState(current.state),
-              after: auditedState(state),
-            }),
-          ]
-        : []),
+      ...(names.includes("flag.updated") ? [settingsAudit(context, current.flag, flag)] : []),
+      ...(stateChanged ? [stateAudit(context, flag, current.state, state)] : []),
     ],
     messages: [
       ...events.map(eventMessage),
       ...(stateChanged ? [entryOf(flagEntry(flag, state))] : []),
     ],
   };
+}
+
+function settingsAudit(context: ChangeContext, before: Flag, after: Flag): AuditEntry {
+  const settings = { before: auditedSettings(before), after: auditedSettings(after) };
+  return flagAudit(context, after, { action: "settings", environmentId: null, ...settings });
+}
+
+function stateAudit(
+  context: ChangeContext,
+  flag: Flag,
+  before: FlagState,
+  after: FlagState,
+): AuditEntry {
+  const states = { before: auditedState(before), after: auditedState(after) };
+  const { environmentId } = after;
+  return flagAudit(context, flag, { action: "state", environmentId, ...states });
 }
 
 /**
