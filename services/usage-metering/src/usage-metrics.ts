@@ -1,6 +1,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Counted } from "./counting/count-messages.ts";
 import { newestInstantMs } from "./counting/decide-sums.ts";
+import { sumTables } from "./counting/sum-tables.ts";
 
 /** What this process counts, and how soon. Organizations are no labels: there are too many of them. */
 export type UsageMetrics = {
@@ -60,7 +61,8 @@ export function createUsageMetrics(registry: Registry): UsageMetrics {
     counted({ counted, sums, now }, all) {
       messages.inc({ outcome: "counted" }, counted.length);
       messages.inc({ outcome: "repeated" }, all - counted.length);
-      for (const sum of sums.requests) requests.inc({ endpoint: sum.endpoint }, sum.requests);
+      for (const row of sums.rows.get(sumTables.requests) ?? [])
+        requests.inc({ endpoint: String(row.endpoint) }, Number(row.requests));
       misdated.inc(sums.misdated);
       for (const message of counted) {
         const newestMs = newestInstantMs(message);

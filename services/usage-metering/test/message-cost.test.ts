@@ -4,18 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { countMessages } from "../src/counting/count-messages.ts";
-import {
-  addBulkAnswers,
-  addFlags,
-  addMonths,
-  addRequests,
-  markCounted,
-  noteEnvironments,
-  noteFlags,
-  noteKeys,
-} from "../src/counting/count-store.ts";
+import { countMessages, markCounted } from "../src/counting/count-messages.ts";
 import { sumUp } from "../src/counting/decide-sums.ts";
+import { upsertRows } from "../src/counting/sum-tables.ts";
 import { makeEdge, makeTenant } from "./usage-fixture.ts";
 
 /**
@@ -70,22 +61,16 @@ type Plan = {
   Plans?: Plan[];
 };
 /** Only explained, never awaited. */
-type Statement = ReturnType<typeof addRequests>;
+type Statement = ReturnType<typeof markCounted>;
 
 function statementsOf(): Record<string, Statement> {
   const told = message();
-  const sums = sumUp([told], Date.now());
-  const as = (statement: unknown) => statement as Statement;
-  return {
-    "marking it as counted": markCounted(sql, [told]),
-    "adding requests": addRequests(sql, sums.requests),
-    "adding to the month": as(addMonths(sql, sums.months)),
-    "adding answers about all flags": addBulkAnswers(sql, sums.bulkAnswers),
-    "adding evaluations": addFlags(sql, sums.flags),
-    "noting environments": noteEnvironments(sql, sums.environmentsSeen),
-    "noting flags": noteFlags(sql, sums.flagsSeen),
-    "noting keys": noteKeys(sql, sums.keysSeen),
-  };
+  const { rows } = sumUp([told], Date.now());
+  const upserts = [...rows].map(([table, some]): [string, Statement] => [
+    table.name,
+    upsertRows(sql, table, some) as unknown as Statement,
+  ]);
+  return { "marking it as counted": markCounted(sql, [told]), ...Object.fromEntries(upserts) };
 }
 
 /** How many blocks each statement touches, and whether it reads a table whole. */
