@@ -4,7 +4,7 @@ import type { Config } from "jest";
 const externalNats = process.env.TEST_NATS_URL !== undefined;
 
 const config: Config = {
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/libs/testing/src/environment.ts",
   extensionsToTreatAsEsm: [".ts"],
   testMatch: ["<rootDir>/**/test/**/*.test.ts"],
   modulePathIgnorePatterns: ["<rootDir>/.halyard", "<rootDir>/.tsbuild", "<rootDir>/.cache"],

@@ -9,20 +9,20 @@ import {
   stepClock,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitEdgesAgree, faultsOfAnswers, faultsOfSnapshot } from "../src/agreement.ts";
-import { copyTree, takeBaseBackup } from "../src/base-backup.ts";
-import { type CreatedFlag, createFlags, streamChanges } from "../src/changes.ts";
-import { awaitAnswers } from "../src/disturbances.ts";
+import { awaitEdgesAgree, faultsOfAnswers, faultsOfSnapshot } from "../src/checks/agreement.ts";
+import { hourMs, readSchedule, scheduleInAnHour, useFlags } from "../src/stories/restore-story.ts";
+import { beginWebhookStory, type WebhookStory } from "../src/stories/webhook-story.ts";
+import { copyTree, takeBaseBackup } from "../src/system/base-backup.ts";
+import { awaitAnswers } from "../src/system/disturbances.ts";
 import {
   startReadyDispatcher,
   startReadyMetering,
   startReadyScheduler,
   stopInOrder,
-} from "../src/replicas.ts";
-import { hourMs, readSchedule, scheduleInAnHour, useFlags } from "../src/restore-story.ts";
-import { awaitReady, type Management, type System, startSystem } from "../src/system.ts";
-import { createTenant, must } from "../src/tenancy.ts";
-import { beginWebhookStory, type WebhookStory } from "../src/webhook-story.ts";
+} from "../src/system/replicas.ts";
+import { awaitReady, type Management, type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must } from "../src/system/tenancy.ts";
+import { type CreatedFlag, createFlags, streamChanges } from "../src/traffic/changes.ts";
 
 /**
  * Backup and restore in the order of `docs/deployment.md`, with an online base backup of the server's files,

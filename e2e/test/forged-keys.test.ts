@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { idIn, makeApiKey } from "@halyard/api-keys";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import "../src/patience.ts";
+import "../src/system/patience.ts";
 import {
   type Forger,
   type KeyAddress,
@@ -11,9 +11,9 @@ import {
   parseKeyEntry,
   type Way,
   ways,
-} from "../src/forger.ts";
-import { awaitLeader, type Replica, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+} from "../src/checks/forger.ts";
+import { awaitLeader, type Replica, type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
 /**
  * A client that can write everywhere in NATS. It must not get an API key that works, on any service that reads

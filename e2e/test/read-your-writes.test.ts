@@ -4,7 +4,16 @@ import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { awaitRest } from "../src/agreement.ts";
+import { awaitRest } from "../src/checks/agreement.ts";
+import { deleteStream } from "../src/system/disturbances.ts";
+import {
+  awaitLeader,
+  type Edge,
+  type Management,
+  type System,
+  startSystem,
+} from "../src/system/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 import {
   awaitedWrite,
   createFlag,
@@ -12,16 +21,7 @@ import {
   incompleteWaits,
   readMetric,
   servedFlags,
-} from "../src/awaited-writes.ts";
-import { deleteStream } from "../src/disturbances.ts";
-import {
-  awaitLeader,
-  type Edge,
-  type Management,
-  type System,
-  startSystem,
-} from "../src/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+} from "../src/traffic/awaited-writes.ts";
 
 /** Fewer than the writes that wait at the same time in a test. */
 const databaseConnections = 4;

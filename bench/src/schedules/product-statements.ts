@@ -8,10 +8,10 @@ import {
   overdueSeconds,
   settle,
 } from "../../../services/scheduler/src/dispatch/dispatch-store.ts";
-import { listScheduledFlags } from "../../../services/scheduler/src/schedules/cancel-of-flags.ts";
-import { endSchedules } from "../../../services/scheduler/src/schedules/end-schedules.ts";
 import {
+  endSchedules,
   findLatest,
+  listScheduledFlags,
   listSchedules,
 } from "../../../services/scheduler/src/schedules/schedule-store.ts";
 import type { Bench } from "../benchmark.ts";

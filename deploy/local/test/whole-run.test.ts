@@ -3,8 +3,7 @@ import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { DemoCredentials } from "../src/credentials.ts";
-import { provideDemoData } from "../src/demo-data.ts";
-import { createOperatorApi } from "../src/operator-api.ts";
+import { createOperatorApi, provideDemoData } from "../src/demo-data.ts";
 import {
   type Demo,
   eventually,

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { followPage } from "../../src/follow-page.ts";
-import { commandsOf, sectionOf } from "../../src/page-blocks.ts";
-import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { createTenant, operatorToken } from "../../src/tenancy.ts";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { commandsOf, sectionOf } from "../../src/stories/page-blocks.ts";
+import { demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import { createTenant, operatorToken } from "../../src/system/tenancy.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const production = pageOf("docs/production.md");

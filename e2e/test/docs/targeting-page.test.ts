@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { compileCheck, TargetingRules } from "@halyard/contracts";
 import { bucketOf, findRulesProblem, operators } from "@halyard/evaluation";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { followPage } from "../../src/follow-page.ts";
-import { blocksOf, tableOf } from "../../src/page-blocks.ts";
-import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { createTenant } from "../../src/tenancy.ts";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { blocksOf, tableOf } from "../../src/stories/page-blocks.ts";
+import { demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import { createTenant } from "../../src/system/tenancy.ts";
 
 /** What the pages about targeting say is what happens. */
 const page = readFileSync(new URL("../../../docs/targeting.md", import.meta.url), "utf8");

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { createTestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
-import { followPage } from "../../src/follow-page.ts";
-import { blocksOf, sectionOf } from "../../src/page-blocks.ts";
-import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { createTenant } from "../../src/tenancy.ts";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { blocksOf, sectionOf } from "../../src/stories/page-blocks.ts";
+import { demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import { createTenant } from "../../src/system/tenancy.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const idOf = (number: number) => `00000000-0000-7000-8000-00000000000${number}`;

@@ -4,12 +4,12 @@ import { eventually, type ReceivedRequest, startReceiver } from "@halyard/testin
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { followPage } from "../../src/follow-page.ts";
-import { blocksOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
-import { openPageReceivers, type PageReceivers } from "../../src/page-receiver.ts";
-import { demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { createTenant, must, type Tenant } from "../../src/tenancy.ts";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { blocksOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
+import { openPageReceivers, type PageReceivers } from "../../src/stories/page-receiver.ts";
+import { demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 /** Nobody asks for flags' values here. */

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginChapter } from "../../src/chapter.ts";
-import { awaitAnswers } from "../../src/disturbances.ts";
-import { awaitReady, type Edge, type System, startSystem } from "../../src/system.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
+import { awaitAnswers } from "../../src/system/disturbances.ts";
+import { awaitReady, type Edge, type System, startSystem } from "../../src/system/system.ts";
 
 describe("given an edge that is killed under a stream of changes", () => {
   let system: System;

@@ -1,8 +1,8 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginChapter } from "../../src/chapter.ts";
-import { awaitAnswers, forgetMessageIdsAtOnce } from "../../src/disturbances.ts";
-import { awaitLeader, type Management, type System, startSystem } from "../../src/system.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
+import { awaitAnswers, forgetMessageIdsAtOnce } from "../../src/system/disturbances.ts";
+import { awaitLeader, type Management, type System, startSystem } from "../../src/system/system.ts";
 
 /**
  * The lease of three seconds, and the next attempt half a second later at most; beside what some hundreds

@@ -1,15 +1,15 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest } from "../../src/agreement.ts";
-import { beginChapter } from "../../src/chapter.ts";
+import { awaitRest } from "../../src/checks/agreement.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
 import {
   awaitLockWaiters,
   awaitNobodyConnected,
   forgetMessageIdsAtOnce,
   lockTable,
-} from "../../src/disturbances.ts";
-import { awaitLeader, type Management, type System, startSystem } from "../../src/system.ts";
-import { must } from "../../src/tenancy.ts";
+} from "../../src/system/disturbances.ts";
+import { awaitLeader, type Management, type System, startSystem } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
 
 describe("given a leader that is stopped while it still looks at what stands in the streams", () => {
   let system: System;

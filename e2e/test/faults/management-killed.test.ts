@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest, readAll } from "../../src/agreement.ts";
-import { beginChapter } from "../../src/chapter.ts";
+import { awaitRest, readAll } from "../../src/checks/agreement.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
 import {
   awaitLockWaiters,
   endLease,
@@ -9,9 +9,9 @@ import {
   lockTable,
   takeLease,
   unsentRows,
-} from "../../src/disturbances.ts";
-import { awaitLeader, type Management, type System, startSystem } from "../../src/system.ts";
-import { must } from "../../src/tenancy.ts";
+} from "../../src/system/disturbances.ts";
+import { awaitLeader, type Management, type System, startSystem } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
 
 describe("given a management that is killed after it committed a change", () => {
   let system: System;

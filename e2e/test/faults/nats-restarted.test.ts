@@ -2,9 +2,9 @@ import { cpSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginChapter } from "../../src/chapter.ts";
-import { awaitAnswers } from "../../src/disturbances.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
+import { awaitAnswers } from "../../src/system/disturbances.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
 
 describe("given NATS that is killed and started again under a stream of changes", () => {
   let system: System;

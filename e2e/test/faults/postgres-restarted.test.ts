@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginChapter } from "../../src/chapter.ts";
-import { awaitAnswers } from "../../src/disturbances.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
+import { awaitAnswers } from "../../src/system/disturbances.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
 
 /** Long enough that whoever tries again more and more rarely would be noticed afterwards. */
 const outageMs = 1_500;

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { holdRow } from "../../src/held-rows.ts";
-import { killOne, startReadyScheduler } from "../../src/replicas.ts";
-import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
+import { holdRow } from "../../src/system/held-rows.ts";
+import { killOne, startReadyScheduler } from "../../src/system/replicas.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

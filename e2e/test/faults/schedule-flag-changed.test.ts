@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually, type ServiceProcess, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { holdRow } from "../../src/held-rows.ts";
-import { beginScheduleStory, type ScheduleStory } from "../../src/schedule-story.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { beginScheduleStory, type ScheduleStory } from "../../src/stories/schedule-story.ts";
+import { holdRow } from "../../src/system/held-rows.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
 const hourMs = 60 * 60_000;
 /** Time to set a schedule, and to come to what happens beside it. */

@@ -1,11 +1,16 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitForgotten, awaitLockWaiters, endLease, lockTable } from "../../src/disturbances.ts";
-import { holdRow } from "../../src/held-rows.ts";
-import { killOne } from "../../src/replicas.ts";
-import { readQueue } from "../../src/schedule-agreement.ts";
-import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { type Management, type System, startSystem } from "../../src/system.ts";
+import { readQueue } from "../../src/checks/schedule-agreement.ts";
+import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
+import {
+  awaitForgotten,
+  awaitLockWaiters,
+  endLease,
+  lockTable,
+} from "../../src/system/disturbances.ts";
+import { holdRow } from "../../src/system/held-rows.ts";
+import { killOne } from "../../src/system/replicas.ts";
+import { type Management, type System, startSystem } from "../../src/system/system.ts";
 
 /** Time to set a schedule, and to come to what is to go wrong with it. */
 const soonMs = 600;

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { type HeldRow, holdRow } from "../../src/held-rows.ts";
-import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
+import { type HeldRow, holdRow } from "../../src/system/held-rows.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
 /** Time to set schedules before they come due. */
 const soonMs = 600;

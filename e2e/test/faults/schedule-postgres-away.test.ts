@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { holdRow } from "../../src/held-rows.ts";
-import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
+import { holdRow } from "../../src/system/held-rows.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
 /** Time to set schedules, and for PostgreSQL to die before they come due. */
 const soonMs = 1_500;

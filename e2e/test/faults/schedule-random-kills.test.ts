@@ -1,9 +1,9 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { killOne } from "../../src/replicas.ts";
-import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
+import { killOne } from "../../src/system/replicas.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
 
 const windows = 200;
 const firstInMs = 1_500;

@@ -1,11 +1,11 @@
 import { eventually, stepClock } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitForgotten } from "../../src/disturbances.ts";
-import { holdRow } from "../../src/held-rows.ts";
-import { killOne, startReadyScheduler } from "../../src/replicas.ts";
-import { readQueue } from "../../src/schedule-agreement.ts";
-import { beginScheduleStory } from "../../src/schedule-story.ts";
-import { type Scheduler, type System, startSystem } from "../../src/system.ts";
+import { readQueue } from "../../src/checks/schedule-agreement.ts";
+import { beginScheduleStory } from "../../src/stories/schedule-story.ts";
+import { awaitForgotten } from "../../src/system/disturbances.ts";
+import { holdRow } from "../../src/system/held-rows.ts";
+import { killOne, startReadyScheduler } from "../../src/system/replicas.ts";
+import { type Scheduler, type System, startSystem } from "../../src/system/system.ts";
 
 /** Time to set a schedule, and to come to what is to go wrong with it. */
 const soonMs = 600;

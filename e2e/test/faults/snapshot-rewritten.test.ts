@@ -1,11 +1,11 @@
 import { snapshotBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest, faultsOfSnapshot } from "../../src/agreement.ts";
-import { beginChapter } from "../../src/chapter.ts";
-import { deleteStream, endLease } from "../../src/disturbances.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { must } from "../../src/tenancy.ts";
+import { awaitRest, faultsOfSnapshot } from "../../src/checks/agreement.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
+import { deleteStream, endLease } from "../../src/system/disturbances.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
 
 describe("given a snapshot that was written anew after many changes", () => {
   let system: System;

@@ -1,9 +1,9 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { plansText } from "../../src/plans.ts";
-import { type Edge, type System, startSystem } from "../../src/system.ts";
-import { followStreams, type TenantStreams } from "../../src/tenant-streams.ts";
-import { beginUsageStory } from "../../src/usage-story.ts";
+import { beginUsageStory } from "../../src/stories/usage-story.ts";
+import { plansText } from "../../src/system/plans.ts";
+import { type Edge, type System, startSystem } from "../../src/system/system.ts";
+import { followStreams, type TenantStreams } from "../../src/traffic/tenant-streams.ts";
 
 /**
  * The contract says thirty seconds. `leases.test.ts` of the edge tests them in simulated time, with edges

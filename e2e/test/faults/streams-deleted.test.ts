@@ -2,10 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { readAll } from "../../src/agreement.ts";
-import { beginChapter } from "../../src/chapter.ts";
-import { awaitAnswers, deleteStream, lockTable } from "../../src/disturbances.ts";
-import { type System, startSystem } from "../../src/system.ts";
+import { readAll } from "../../src/checks/agreement.ts";
+import { beginChapter } from "../../src/stories/chapter.ts";
+import { awaitAnswers, deleteStream, lockTable } from "../../src/system/disturbances.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
 
 /** An edge looks at the epoch every second, and at once when its reading ends. */
 const untilNoticedMs = 2_000;

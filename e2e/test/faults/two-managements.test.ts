@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest } from "../../src/agreement.ts";
-import { beginChapter, type Chapter } from "../../src/chapter.ts";
-import { awaitLeader, type Management, type System, startSystem } from "../../src/system.ts";
-import { must } from "../../src/tenancy.ts";
+import { awaitRest } from "../../src/checks/agreement.ts";
+import { beginChapter, type Chapter } from "../../src/stories/chapter.ts";
+import { awaitLeader, type Management, type System, startSystem } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
 
 /** Half a second is what a write waits at most; an answer that took that long did not hear of it. */
 const heardWithinMs = 400;

@@ -1,9 +1,14 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { killOne, startReadyMetering } from "../../src/replicas.ts";
-import { type Edge, type System, startSystem } from "../../src/system.ts";
-import { awaitCounted, counted, faultsOfUsage, unanswered } from "../../src/usage-agreement.ts";
-import { beginUsageStory } from "../../src/usage-story.ts";
+import {
+  awaitCounted,
+  counted,
+  faultsOfUsage,
+  unanswered,
+} from "../../src/checks/usage-agreement.ts";
+import { beginUsageStory } from "../../src/stories/usage-story.ts";
+import { killOne, startReadyMetering } from "../../src/system/replicas.ts";
+import { type Edge, type System, startSystem } from "../../src/system/system.ts";
 
 /** What an edge that is killed may take with it: what was asked of it within its last second. */
 const lastMs = 1_000;

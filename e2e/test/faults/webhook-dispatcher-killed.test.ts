@@ -1,11 +1,11 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { awaitLockWaiters, lockTable } from "../../src/disturbances.ts";
-import { holdRow } from "../../src/held-rows.ts";
-import { killOne, startReadyDispatcher } from "../../src/replicas.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { beginWebhookStory } from "../../src/webhook-story.ts";
+import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
+import { awaitLockWaiters, lockTable } from "../../src/system/disturbances.ts";
+import { holdRow } from "../../src/system/held-rows.ts";
+import { killOne, startReadyDispatcher } from "../../src/system/replicas.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
 /** Long enough to lock a table before the retry, and waited for by nobody else. */
 const retryDelay = "3s";

@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type System, startSystem } from "../../src/system.ts";
-import { beginWebhookStory } from "../../src/webhook-story.ts";
+import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
 
 const flags = 4;
 const times = 20;

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { type Dispatcher, type System, startSystem } from "../../src/system.ts";
-import { beginWebhookStory } from "../../src/webhook-story.ts";
+import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
+import { type Dispatcher, type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
 const flags = 4;
 const times = 20;

@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { killOne, startReadyDispatcher } from "../../src/replicas.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { awaitAllAttempted } from "../../src/webhook-agreement.ts";
-import { beginWebhookStory } from "../../src/webhook-story.ts";
+import { awaitAllAttempted } from "../../src/checks/webhook-agreement.ts";
+import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
+import { killOne, startReadyDispatcher } from "../../src/system/replicas.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
 
 const flags = 10;
 const times = 20;

@@ -18,14 +18,14 @@ import {
 } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
-import { createKeyLookup } from "./access/key-lookup.ts";
 import { createManagementApp } from "./app.ts";
 import { type BrokerSide, startBrokerSide } from "./broker-side.ts";
 import { type Config, readConfig } from "./config.ts";
 import { requireRowSecurity } from "./deletion/require-row-security.ts";
 import { startRemoving } from "./deletion/start-removing.ts";
-import { startFilling } from "./environments/start-filling.ts";
-import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/forbid-demo-keys.ts";
+import { startFilling } from "./flags/environment-fills.ts";
+import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/demo-keys.ts";
+import { createKeyLookup } from "./keys/key-lookup.ts";
 import { createWriter, type Writer } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
 

@@ -2,14 +2,15 @@ import { parseArgs } from "node:util";
 import { connectPostgres, type Sql } from "@halyard/postgres";
 import { ConfigurationError, createLogger, runCommand } from "@halyard/service";
 import { readDatabaseUrl } from "./config.ts";
+import { describeBreak } from "./history/verification/chain.ts";
+import { readNames, wasRemoved } from "./history/verification/chain-store.ts";
 import {
   type AnchorWriter,
+  compareHeads,
   createAnchorWriter,
+  type HeadComparison,
   readAnchorFile,
-} from "./history/verification/anchor-file.ts";
-import { readNames, wasRemoved } from "./history/verification/chain-store.ts";
-import { compareHeads, type HeadComparison } from "./history/verification/compare-heads.ts";
-import { describeBreak } from "./history/verification/describe-break.ts";
+} from "./history/verification/heads.ts";
 import { type Verified, verifyChains } from "./history/verification/verify-chains.ts";
 
 /** `npm run verify-history`: checks the chains of the history, prints what is broken, then ends. */

@@ -2,8 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Head } from "../src/history/verification/anchor.ts";
-import { createAnchorWriter, readAnchorFile } from "../src/history/verification/anchor-file.ts";
+import {
+  createAnchorWriter,
+  type Head,
+  readAnchorFile,
+} from "../src/history/verification/heads.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "halyard-heads-"));
 const path = join(folder, "heads.jsonl");

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
-import { listChanges } from "../src/audit/change-store.ts";
+import { listChanges } from "../src/audit/audit-store.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { tenancyOf } from "./tenancy-fixture.ts";
 

@@ -3,13 +3,13 @@ import {
   decideIssue,
   decideRevoke,
   decideRotate,
-  type IssueOccasion,
+  type IssueContext,
 } from "../src/keys/decide-key.ts";
 import type { Key } from "../src/keys/key.ts";
 
 const now = new Date("2027-01-31T09:00:00.000Z");
 const inSeconds = (seconds: number) => new Date(now.getTime() + seconds * 1000);
-const occasion: IssueOccasion = {
+const context: IssueContext = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
   cause: "manual",
@@ -55,7 +55,7 @@ function published(decision: { messages: readonly object[] }) {
 
 describe("issuing", () => {
   it("makes a key that does not expire and is not bound to its environment, unless told", () => {
-    const decision = decideIssue(place, request, material, occasion);
+    const decision = decideIssue(place, request, material, context);
     expect(decision).toMatchObject({
       issued: {
         ...place,
@@ -71,7 +71,7 @@ describe("issuing", () => {
   });
 
   it("keeps no secret, and shows the digest in the snapshot only", () => {
-    const decision = decideIssue(place, request, material, occasion);
+    const decision = decideIssue(place, request, material, context);
     expect(JSON.stringify(decision)).not.toContain(material.key);
     expect(decision).toMatchObject({
       messages: [{ value: { secret_sha256: material.secretSha256 } }],
@@ -86,14 +86,14 @@ describe("issuing", () => {
     ["2027-01-31T11:00:00+01:00", "2027-01-31T10:00:00.000Z"],
     ["9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"],
   ])("takes %s as the end", (expires_at, expected) => {
-    const decision = decideIssue(place, { ...request, expires_at }, material, occasion);
+    const decision = decideIssue(place, { ...request, expires_at }, material, context);
     expect(decision).toMatchObject({ issued: { expiresAt: new Date(expected) } });
   });
 
   it.each(["2027-01-31T09:00:00Z", "2027-01-31T10:59:59+02:00", "0000-01-01T00:00:00Z"])(
     "refuses %s, which is not in the future",
     (expires_at) => {
-      expect(decideIssue(place, { ...request, expires_at }, material, occasion)).toEqual({
+      expect(decideIssue(place, { ...request, expires_at }, material, context)).toEqual({
         refused: "VALIDATION_001",
         message: "/expires_at must be in the future",
       });
@@ -102,14 +102,14 @@ describe("issuing", () => {
 
   it("refuses an end that has a year of five digits in UTC", () => {
     const expires_at = "9999-12-31T23:59:59-01:00";
-    expect(decideIssue(place, { ...request, expires_at }, material, occasion)).toMatchObject({
+    expect(decideIssue(place, { ...request, expires_at }, material, context)).toMatchObject({
       message: "/expires_at must be before the year 10000",
     });
   });
 });
 
 describe("a key that expires", () => {
-  const expiring = { ...occasion, issuer: aKey({ expiresAt: inSeconds(100) }) };
+  const expiring = { ...context, issuer: aKey({ expiresAt: inSeconds(100) }) };
 
   it("issues keys that expire with it", () => {
     for (const expires_at of [undefined, null])
@@ -149,7 +149,7 @@ describe("a key that expires", () => {
 describe("rotating", () => {
   it("makes a key that is alike in everything but id and secret", () => {
     const old = aKey({ expiresAt: inSeconds(500) });
-    expect(decideRotate(old, 60, material, occasion)).toMatchObject({
+    expect(decideRotate(old, 60, material, context)).toMatchObject({
       issued: {
         ...old,
         id: material.id,
@@ -162,7 +162,7 @@ describe("rotating", () => {
   });
 
   it("ends the old key at once when there is no overlap", () => {
-    const decision = decideRotate(aKey(), 0, material, occasion);
+    const decision = decideRotate(aKey(), 0, material, context);
     if ("refused" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([aKey({ version: 4, revokedAt: now })]);
     expect(published(decision)).toEqual([
@@ -172,7 +172,7 @@ describe("rotating", () => {
   });
 
   it("ends the old key after the overlap", () => {
-    const decision = decideRotate(aKey({ expiresAt: inSeconds(500) }), 60, material, occasion);
+    const decision = decideRotate(aKey({ expiresAt: inSeconds(500) }), 60, material, context);
     if ("refused" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([aKey({ version: 4, expiresAt: inSeconds(60) })]);
     expect(published(decision)).toEqual([
@@ -182,14 +182,14 @@ describe("rotating", () => {
   });
 
   it.each([59, 60])("leaves an old key as it is that ends in %i seconds anyway", (seconds) => {
-    const decision = decideRotate(aKey({ expiresAt: inSeconds(seconds) }), 60, material, occasion);
+    const decision = decideRotate(aKey({ expiresAt: inSeconds(seconds) }), 60, material, context);
     if ("refused" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([]);
     expect(published(decision)).toEqual([[material.id, 1, inSeconds(seconds).toISOString()]]);
   });
 
   it("is told in the audit log for both keys", () => {
-    expect(decideRotate(aKey(), 60, material, occasion)).toMatchObject({
+    expect(decideRotate(aKey(), 60, material, context)).toMatchObject({
       audit: [
         {
           action: "key_rotated",
@@ -206,7 +206,7 @@ describe("rotating", () => {
     ["revoked", { revokedAt: inSeconds(-1) }],
     ["expired", { expiresAt: now }],
   ])("refuses a key that is %s", (word, state) => {
-    const decision = decideRotate(aKey(state), 60, material, occasion);
+    const decision = decideRotate(aKey(state), 60, material, context);
     expect(decision).toMatchObject({ refused: "CONFLICT_001" });
     expect("refused" in decision && decision.message).toContain(word);
   });
@@ -214,18 +214,18 @@ describe("rotating", () => {
 
 describe("revoking", () => {
   it("leaves a deletion with the next version", () => {
-    const decision = decideRevoke([aKey()], occasion);
+    const decision = decideRevoke([aKey()], context);
     expect(decision.changed).toEqual([aKey({ version: 4, revokedAt: now })]);
     expect(published(decision)).toEqual([["aaaaaaaaaaaaaaaa", 4, "deleted"]]);
   });
 
   it("changes nothing the second time", () => {
     const nothing = { changed: [], audit: [], messages: [] };
-    expect(decideRevoke([aKey({ revokedAt: inSeconds(-1) })], occasion)).toEqual(nothing);
+    expect(decideRevoke([aKey({ revokedAt: inSeconds(-1) })], context)).toEqual(nothing);
   });
 
   it("is possible after the key has expired", () => {
     const expired = aKey({ expiresAt: inSeconds(-1) });
-    expect(decideRevoke([expired], occasion).changed).toHaveLength(1);
+    expect(decideRevoke([expired], context).changed).toHaveLength(1);
   });
 });

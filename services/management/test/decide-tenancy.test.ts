@@ -1,20 +1,20 @@
 import { defaultPlans } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import { decideCreateEnvironment } from "../src/environments/decide-create-environment.ts";
-import { decideInitialStates } from "../src/environments/decide-initial-states.ts";
-import type { Occasion } from "../src/flags/occasion.ts";
+import type { ChangeContext } from "../src/access/change-context.ts";
+import { decideCreateEnvironment } from "../src/environments/environment.ts";
+import { decideInitialStates } from "../src/flags/environment-fills.ts";
 import {
   decideCreateOrganization,
   decideUpdateOrganization,
-} from "../src/organizations/decide-organization.ts";
-import type { Organization } from "../src/organizations/organization.ts";
-import { decideCreateProject } from "../src/projects/decide-create-project.ts";
+  type Organization,
+} from "../src/organizations/organization.ts";
+import { decideCreateProject } from "../src/projects/project.ts";
 
 const now = new Date("2027-01-31T09:00:00.000Z");
 const plans = defaultPlans;
 let ids = 0;
 const newId = () => `id-${++ids}`;
-const occasion: Occasion = {
+const context: ChangeContext = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
   cause: "manual",
@@ -106,21 +106,21 @@ describe("a project", () => {
     ["a plan that is no longer configured and allowed three", 3, false],
   ])("on the plan %s beside %i others: %s", (plan, projectCount, may) => {
     const current = { organization: anOrganization({ plan }), projectCount };
-    const decision = decideCreateProject(current, { name: "Web" }, { plans, occasion });
+    const decision = decideCreateProject(current, { name: "Web" }, { plans, context });
     expect("refused" in decision ? decision.refused : undefined).toBe(may ? undefined : "RATE_001");
   });
 
   it("names a limit of one in the singular", () => {
     const current = { organization: anOrganization({ plan: "free" }), projectCount: 1 };
     const one = { free: { requests_per_month: null, sse_connections: null, projects: 1 } };
-    expect(decideCreateProject(current, { name: "Web" }, { plans: one, occasion })).toMatchObject({
+    expect(decideCreateProject(current, { name: "Web" }, { plans: one, context })).toMatchObject({
       message: expect.stringContaining('"free" allows 1 project, and'),
     });
   });
 
   it("raises its organization's version and count", () => {
     const current = { organization: anOrganization(), projectCount: 2 };
-    const decision = decideCreateProject(current, { name: "Web" }, { plans, occasion });
+    const decision = decideCreateProject(current, { name: "Web" }, { plans, context });
     expect(decision).toMatchObject({
       organization: { version: 8, updatedAt: now },
       messages: [
@@ -138,7 +138,7 @@ describe("an environment", () => {
   it("is one of at most fifty of its project", () => {
     const project = { id: "project", organizationId: "organization" };
     const decide = (environmentCount: number) =>
-      decideCreateEnvironment({ project, environmentCount }, { name: "preview" }, occasion);
+      decideCreateEnvironment({ project, environmentCount }, { name: "preview" }, context);
     expect(decide(49)).toMatchObject({ environment: { name: "preview", createdAt: now } });
     expect(decide(50)).toMatchObject({ refused: "CONFLICT_001" });
   });

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
+import { readActor } from "../src/access/change-context.ts";
 import { removedAtOnce, removeNextBatch } from "../src/deletion/remove-deleted.ts";
-import { readActor } from "../src/flags/project-store.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { countWorkingKeysOfUser } from "../src/keys/key-store.ts";
 import { readFullState } from "../src/relay/full-state.ts";

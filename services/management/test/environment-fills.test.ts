@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { createEnvironmentFills, flagsAtOnce } from "../src/environments/fill-environment.ts";
+import { createEnvironmentFills, flagsAtOnce } from "../src/flags/environment-fills.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { entriesOf, seedFlags, tenancyOf } from "./tenancy-fixture.ts";

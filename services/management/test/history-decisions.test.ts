@@ -1,10 +1,16 @@
+import type { TargetingRule } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import type { HistoryEntry } from "../src/flags/decision.ts";
-import type { Flag, FlagState } from "../src/flags/flag.ts";
+import type { Flag, FlagState, HistoryEntry } from "../src/flags/flag.ts";
+import { type CheckedRules, noRules } from "../src/flags/targeting-rules.ts";
 import { decideRollback } from "../src/history/decide-rollback.ts";
-import { finish, follow, type Walk } from "../src/history/verification/decide-break.ts";
-import type { Break, Link } from "../src/history/verification/link.ts";
+import {
+  type Break,
+  finish,
+  follow,
+  type Link,
+  type Walk,
+} from "../src/history/verification/chain.ts";
 
 /** The pure decisions: what going back means, and where a chain is broken. */
 const now = new Date("2026-11-20T12:00:00Z");
@@ -26,13 +32,13 @@ const state: FlagState = {
   environmentId: "production",
   enabled: true,
   rolloutPercentage: 10,
-  targetingRules: [{ conditions: [] }],
+  targetingRules: [{ conditions: [] }] as readonly TargetingRule[] as CheckedRules,
   version: 7,
   updatedAt: flag.updatedAt,
 };
 const environment = { id: "production", name: "production" };
 let ids = 0;
-const occasion = {
+const context = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
   cause: "rollback",
@@ -57,15 +63,15 @@ describe("going back", () => {
   it.each([
     ["on and off", { enabled: false }, ["flag.toggled"]],
     ["the rollout", { rolloutPercentage: 90 }, ["flag_state.updated"]],
-    ["the rules", { targetingRules: [] }, ["flag_state.updated"]],
+    ["the rules", { targetingRules: noRules }, ["flag_state.updated"]],
     [
       "all of it",
-      { enabled: false, rolloutPercentage: 0, targetingRules: [] },
+      { enabled: false, rolloutPercentage: 0, targetingRules: noRules },
       ["flag.toggled", "flag_state.updated"],
     ],
   ])("brings back %s, with the events for it", (_what, settings, events) => {
     const restored = entry(settings);
-    const decision = decideRollback({ flag, state, environment }, [entry(), restored], occasion);
+    const decision = decideRollback({ flag, state, environment }, [entry(), restored], context);
     expect(decision).toMatchObject({
       restored,
       state: { ...state, ...settings, version: 8, updatedAt: now },
@@ -83,7 +89,7 @@ describe("going back", () => {
     ["there is none", []],
     ["the entry before says the same", [entry(), entry()]],
   ])("is refused when %s", (_what, newestFirst) => {
-    expect(decideRollback({ flag, state, environment }, newestFirst, occasion)).toMatchObject({
+    expect(decideRollback({ flag, state, environment }, newestFirst, context)).toMatchObject({
       refused: "CONFLICT_002",
     });
   });

@@ -3,7 +3,7 @@ import { connectPostgres, type Sql } from "@halyard/postgres";
 import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { findChangeSequence, listChanges } from "../src/audit/change-store.ts";
+import { findChangeSequence, listChanges } from "../src/audit/audit-store.ts";
 import { findSequence, listHistory, readNewestEntries } from "../src/history/history-store.ts";
 import { visitedRows } from "./visited-rows.ts";
 

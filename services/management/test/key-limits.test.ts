@@ -3,8 +3,8 @@ import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from 
 import type { Sql } from "@halyard/postgres";
 import { call, testSignatures } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createAuthentication } from "../src/access/principal.ts";
+import { createKeyLookup } from "../src/keys/key-lookup.ts";
 import {
   type Management,
   openManagement,

@@ -8,8 +8,7 @@ import {
   decideRotate,
   type KeyDecision,
 } from "../src/keys/decide-key.ts";
-import type { Key } from "../src/keys/key.ts";
-import { checkMayHandle } from "../src/keys/key-permission.ts";
+import { checkMayHandle, type Key } from "../src/keys/key.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { tenancyOf } from "./tenancy-fixture.ts";
 
@@ -108,7 +107,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
     key.revokedAt === null && (key.expiresAt === null || key.expiresAt.getTime() > nowMs);
 
   function decide(step: Step, issuer: Key, target: Key): KeyDecision | object {
-    const occasion = {
+    const context = {
       actor: { id: ada, email: "ada@example.com" },
       apiKeyId: null,
       cause: "manual" as const,
@@ -123,8 +122,8 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
       step.action === "issue" ? { environmentId, userId: ada, environmentOnly } : target;
     const refusal = checkMayHandle(principalOf(issuer), subject);
     if (refusal !== undefined) return refusal;
-    if (step.action === "rotate") return decideRotate(target, seconds ?? 0, material, occasion);
-    if (step.action !== "issue") return decideRevoke([target], occasion);
+    if (step.action === "rotate") return decideRotate(target, seconds ?? 0, material, context);
+    if (step.action !== "issue") return decideRevoke([target], context);
     const expires_at = seconds === null ? null : new Date(nowMs + seconds * 1000).toISOString();
     const request = {
       kind,
@@ -133,7 +132,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
       expires_at,
       environment_only: environmentOnly,
     };
-    return decideIssue({ ...inProject, environmentId }, request, material, occasion);
+    return decideIssue({ ...inProject, environmentId }, request, material, context);
   }
 
   return {

@@ -19,21 +19,20 @@ import {
 } from "@halyard/testing";
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
-import { createKeyLookup } from "../src/access/key-lookup.ts";
 import { createManagementApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
 import { startRemoving } from "../src/deletion/start-removing.ts";
-import { environmentEntry } from "../src/environments/environment-entry.ts";
+import { environmentEntry } from "../src/environments/environment.ts";
 import { insertEnvironments } from "../src/environments/environment-store.ts";
-import { startFilling } from "../src/environments/start-filling.ts";
-import type { Key } from "../src/keys/key.ts";
-import { keyEntry } from "../src/keys/key-entry.ts";
+import { startFilling } from "../src/flags/environment-fills.ts";
+import { type Key, keyEntry } from "../src/keys/key.ts";
+import { createKeyLookup } from "../src/keys/key-lookup.ts";
 import { insertKey } from "../src/keys/key-store.ts";
-import { organizationEntry } from "../src/organizations/organization-entry.ts";
+import { organizationEntry } from "../src/organizations/organization.ts";
 import { insertOrganization } from "../src/organizations/organization-store.ts";
 import { entryOf } from "../src/outbox/outbox-message.ts";
 import { createWriter } from "../src/outbox/write.ts";
-import { projectEntry } from "../src/projects/project-entry.ts";
+import { projectEntry } from "../src/projects/project.ts";
 import { insertProject } from "../src/projects/project-store.ts";
 import { insertUser } from "../src/users/user-store.ts";
 

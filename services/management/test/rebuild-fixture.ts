@@ -7,7 +7,7 @@ import { createTestDatabase, startTestNats, testSigner } from "@halyard/testing"
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
-import { flagEntry } from "../src/flags/flag-entry.ts";
+import { flagEntry } from "../src/flags/flag-events.ts";
 import { appendMessages } from "../src/outbox/append-messages.ts";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";

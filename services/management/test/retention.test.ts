@@ -11,13 +11,16 @@ import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
-import { endHistory } from "../src/history/end-history.ts";
-import type { Head } from "../src/history/verification/anchor.ts";
+import { endHistory } from "../src/history/history-store.ts";
+import {
+  type Break,
+  describeBreak,
+  finish,
+  follow,
+  type Walk,
+} from "../src/history/verification/chain.ts";
 import { readLinks, readNames, wasRemoved } from "../src/history/verification/chain-store.ts";
-import { compareHeads } from "../src/history/verification/compare-heads.ts";
-import { finish, follow, type Walk } from "../src/history/verification/decide-break.ts";
-import { describeBreak } from "../src/history/verification/describe-break.ts";
-import type { Break } from "../src/history/verification/link.ts";
+import { compareHeads, type Head } from "../src/history/verification/heads.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { createWriter } from "../src/outbox/write.ts";
 import {

@@ -10,7 +10,7 @@ import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
 import { payloadOf, privateKeyOf, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { keyEntry } from "../src/keys/key-entry.ts";
+import { keyEntry } from "../src/keys/key.ts";
 import { appendMessages } from "../src/outbox/append-messages.ts";
 import { createPublications } from "../src/outbox/publications.ts";
 import { findUnexplained } from "../src/relay/find-unexplained.ts";

@@ -11,9 +11,9 @@ import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
-import { endHistory } from "../src/history/end-history.ts";
+import { endHistory } from "../src/history/history-store.ts";
+import { describeBreak } from "../src/history/verification/chain.ts";
 import { readNames } from "../src/history/verification/chain-store.ts";
-import { describeBreak } from "../src/history/verification/describe-break.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 
 /**

@@ -6,26 +6,31 @@ import {
   connectNats,
   consumeQueue,
   createQueueMetrics,
-  isBrokerAway,
+  type FollowedSnapshot,
   type NatsServers,
   trackProblem,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { onceConnected, releaseAll } from "@halyard/service";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { FlagDirectory } from "./directory/flag-directory.ts";
-import { followDirectory } from "./directory/follow-directory.ts";
+import { followDirectory, type OnFlagsGone } from "./directory/follow-directory.ts";
 import { type Dispatcher, startDispatcher } from "./dispatch/dispatcher.ts";
 import { watchForLostMessages } from "./dispatch/lost-messages.ts";
-import { readQueue } from "./dispatch/queue.ts";
+import {
+  createScheduleMetrics,
+  type ScheduleMetrics,
+  watchOverdue,
+} from "./dispatch/schedule-metrics.ts";
 import { createSendDue } from "./dispatch/send-due.ts";
 import { createSettleChanges } from "./dispatch/settle-changes.ts";
-import { watchOverdue } from "./dispatch/watch-overdue.ts";
-import { createScheduleMetrics } from "./schedule-metrics.ts";
-import { deleteSchedulesOfDeleted } from "./schedules/delete-schedules-of-deleted.ts";
-import { createSchedulesOfDeletedFlags } from "./schedules/schedules-of-deleted-flags.ts";
+import {
+  createSchedulesOfDeletedFlags,
+  deleteSchedulesOfDeleted,
+} from "./schedules/deleted-flags.ts";
 
 /**
  * Everything of this process that needs NATS: what it knows of keys and flags, the sending of what is
@@ -43,7 +48,7 @@ export type BrokerSide = {
 /** How much of the connections to PostgreSQL answers take: requests and claims wait for some too. */
 const shareOfConnections = 0.5;
 
-export function startBrokerSide(options: {
+type BrokerSideOptions = {
   nats: NatsServers;
   sql: Sql;
   keys: KeyDirectory;
@@ -53,80 +58,41 @@ export function startBrokerSide(options: {
   lookForFlagsAfterMs?: readonly number[];
   metrics: Registry;
   logger: Logger;
-}): BrokerSide {
+};
+
+export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
   const { sql, flags, logger } = options;
+  let connected: Connected | undefined;
+  let knowsFlags = false;
+  const scheduleMetrics = createScheduleMetrics(options.metrics);
+  const isCurrent = () => connected?.followed.isCurrent() ?? false;
   const gone = createSchedulesOfDeletedFlags({
     sql,
     flags,
-    directoryIsCurrent: () => isCurrent(),
-    snapshotIsSettled: () => isSettled(),
+    directoryIsCurrent: isCurrent,
+    snapshotIsSettled: async () => (await connected?.followed.isSettled()) ?? false,
     ...(options.lookForFlagsAfterMs && { lookAfterMs: options.lookForFlagsAfterMs }),
     logger,
   });
-  const scheduleMetrics = createScheduleMetrics(options.metrics);
   const overdue = watchOverdue({ sql, metrics: scheduleMetrics, logger });
-  let dispatcher: Dispatcher | undefined;
-  let knowsFlags = false;
-  let isCurrent = () => false;
-  let isSettled = async () => false;
-  let settledRevision: () => Promise<number | undefined> = async () => undefined;
+  const wakeDispatcher = () => connected?.dispatcher.wake();
+  const onFlagsGone = {
+    deleted: gone.deleted,
+    current() {
+      knowsFlags = true;
+      gone.current();
+      // What came due while NATS was away can be sent now.
+      wakeDispatcher();
+    },
+  };
 
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "scheduler", onProblem });
   const working = onceConnected(connecting, async (connection) => {
-    const client = jetstream(connection);
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    const deletedEnvironments = deleteSchedulesOfDeleted({
-      sql,
-      settledRevision: () => settledRevision(),
-      logger,
-    });
-    const followed = followDirectory({
-      ...options,
-      connection,
-      deletedEnvironments,
-      onFlagsGone: {
-        deleted: gone.deleted,
-        current() {
-          knowsFlags = true;
-          gone.current();
-          // What came due while NATS was away can be sent now.
-          dispatcher?.wake();
-        },
-      },
-    });
-    isCurrent = followed.isCurrent;
-    isSettled = followed.isSettled;
-    settledRevision = followed.settledRevision;
-    const sending = { sql, canSend: isCurrent, send: createSendDue({ client, logger }), logger };
-    dispatcher = startDispatcher(sending);
-    const lost = watchForLostMessages({
-      ...sending,
-      readQueue: () => readQueue(manager),
-      isBrokerAway,
-    });
-    const answers = consumeQueue({
-      connection,
-      stream: scheduleStream.name,
-      consumer: scheduleStream.resolved.consumer,
-      subject: scheduleStream.resolved.subject,
-      concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
-      handle: createSettleChanges({
-        sql,
-        metrics: scheduleMetrics,
-        onArmed: () => dispatcher?.wake(),
-        logger,
-      }),
-      isOutage,
-      metrics: createQueueMetrics(options.metrics),
-      logger,
-    });
-    const telling = tellLastUsed({ ...options, client, monotonicMs: () => performance.now() });
-    const audit = startPublishingAudit({ sql, client, logger });
-    return [
-      ...[audit.stop, telling.stop, followed.stop, deletedEnvironments.stop],
-      ...[answers.stop, lost.stop, dispatcher.stop],
-    ];
+    const given = { connection, manager, scheduleMetrics, onFlagsGone, onArmed: wakeDispatcher };
+    connected = startConnected({ ...options, ...given });
+    return connected.stop;
   });
 
   return {
@@ -134,9 +100,54 @@ export function startBrokerSide(options: {
     onSet(place) {
       // The flag may have been deleted while its schedule was being written.
       if (flags.standing(place) === "deleted") gone.deleted(place);
-      dispatcher?.wake();
+      wakeDispatcher();
     },
     details: () => ({ nats: isCurrent() ? "connected" : "away", nats_problem: problem() }),
     stop: () => releaseAll([gone.stop, overdue.stop, working.stop]),
   };
+}
+
+type Connected = {
+  followed: FollowedSnapshot;
+  dispatcher: Dispatcher;
+  stop: (() => Promise<void>)[];
+};
+
+/** Starts what needs the connection. */
+function startConnected(
+  options: BrokerSideOptions & {
+    connection: NatsConnection;
+    manager: JetStreamManager;
+    scheduleMetrics: ScheduleMetrics;
+    onFlagsGone: OnFlagsGone;
+    /** A change that waited for another one may be due already. */
+    onArmed: () => void;
+  },
+): Connected {
+  const { connection, sql, logger } = options;
+  const client = jetstream(connection);
+  const deletedEnvironments = deleteSchedulesOfDeleted({
+    sql,
+    settledRevision: () => followed.settledRevision(),
+    logger,
+  });
+  const followed = followDirectory({ ...options, deletedEnvironments });
+  const sending = { sql, canSend: followed.isCurrent, send: createSendDue({ client, logger }) };
+  const dispatcher = startDispatcher({ ...sending, logger });
+  const lost = watchForLostMessages({ ...sending, manager: options.manager, logger });
+  const answers = consumeQueue({
+    connection,
+    stream: scheduleStream.name,
+    consumer: scheduleStream.resolved.consumer,
+    subject: scheduleStream.resolved.subject,
+    concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
+    handle: createSettleChanges({ ...options, metrics: options.scheduleMetrics }),
+    isOutage,
+    metrics: createQueueMetrics(options.metrics),
+    logger,
+  });
+  const telling = tellLastUsed({ ...options, client, monotonicMs: () => performance.now() });
+  const audit = startPublishingAudit({ sql, client, logger });
+  const parts = [audit, telling, followed, deletedEnvironments, answers, lost, dispatcher];
+  return { followed, dispatcher, stop: parts.map(({ stop }) => stop) };
 }

@@ -1,7 +1,6 @@
 import { isRefusal } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
-import { decideSchedule } from "../src/schedules/decide-schedule.ts";
-import type { Schedule } from "../src/schedules/schedule.ts";
+import { decideSchedule, type Schedule } from "../src/schedules/schedule.ts";
 
 const now = new Date("2027-01-31T09:00:00.000Z");
 const place = { organizationId: "o", projectId: "p", environmentId: "e", flagId: "f" };

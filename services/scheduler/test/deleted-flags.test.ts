@@ -7,9 +7,8 @@ import { pino } from "pino";
 import { createFlagDirectory } from "../src/directory/flag-directory.ts";
 import { followDirectory } from "../src/directory/follow-directory.ts";
 import { armNext, settle } from "../src/dispatch/dispatch-store.ts";
-import { cancelOfFlags } from "../src/schedules/cancel-of-flags.ts";
-import { endSchedules } from "../src/schedules/end-schedules.ts";
-import { createSchedulesOfDeletedFlags } from "../src/schedules/schedules-of-deleted-flags.ts";
+import { createSchedulesOfDeletedFlags } from "../src/schedules/deleted-flags.ts";
+import { cancelOfFlags, endSchedules } from "../src/schedules/schedule-store.ts";
 import {
   makeTenant,
   openScheduler,

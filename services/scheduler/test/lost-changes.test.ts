@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { findLostChanges, type Queue, type Watched } from "../src/dispatch/lost-changes.ts";
+import { findLostChanges, type Queue, type Watched } from "../src/dispatch/lost-messages.ts";
 
 /** When a change that is under way counts as lost, by what looks at the queue find. */
 const change = { id: "change" };

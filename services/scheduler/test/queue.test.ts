@@ -17,7 +17,7 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { readQueue } from "../src/dispatch/queue.ts";
+import { readQueue } from "../src/dispatch/lost-messages.ts";
 
 /** The queue between scheduler and management, as the scheduler reads it from a real server. */
 const { name: stream, due, resolved } = scheduleStream;

@@ -1,5 +1,15 @@
 import type { Json, Sql, Transaction } from "@halyard/postgres";
-import type { AuditEntry } from "./audit-entry.ts";
+import type { AuditEntry, RecordedChange } from "./audit-log.ts";
+
+/**
+ * A page of the history or the audit log is shorter than its limit where what it says would be longer
+ * than this, as JSON in the database: a thousand of the largest sets of rules would not fit into a
+ * process. The twenty entries that the history answers by default always fit.
+ */
+export const longestPageBytes = 16 * 1024 * 1024;
+
+/** Where a page begins that begins with the newest. No identity column ever gets this far. */
+export const afterEverySequence = Number.MAX_SAFE_INTEGER;
 
 /**
  * Adds entries to the audit log in the transaction of their change. Returns the number of new entries: an entry whose
@@ -23,4 +33,87 @@ export async function insertAuditEntries(
       actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
     on conflict (id) do nothing`;
   return inserted.count;
+}
+
+/** The audit log of a project, which includes the changes of the organization's users. */
+export type AuditLog = { projectId: string; organizationId: string };
+
+/** Returns the sequence of a change; undefined if it is not in the audit log. */
+export async function findChangeSequence(
+  sql: Sql,
+  log: AuditLog,
+  changeId: string,
+): Promise<number | undefined> {
+  const [found] = await sql<{ sequence: number }[]>`
+    select sequence from changes
+    where id = ${changeId}
+      and (project_id = ${log.projectId} or organization_id = ${log.organizationId})`;
+  return found?.sequence;
+}
+
+/**
+ * Returns changes, newest first, from the newest or the one before `beforeSequence`, and whether there are older ones.
+ * A page ends early where it would become too long. Changes of users are in no page of a flag or an environment.
+ */
+export async function listChanges(
+  sql: Sql,
+  which: AuditLog & { flagId?: string | undefined; environmentId?: string | undefined },
+  page: { beforeSequence: number | null; limit: number },
+): Promise<{ changes: RecordedChange[]; more: boolean }> {
+  const { flagId, environmentId } = which;
+  const ofFlag = flagId === undefined ? sql`` : sql`and change.flag_id = ${flagId}`;
+  const ofEnvironment =
+    environmentId === undefined ? sql`` : sql`and change.environment_id = ${environmentId}`;
+  const upToPage = sql`
+    and change.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
+    order by change.sequence desc
+    limit ${page.limit + 1}`;
+  // Each branch reads its own index in order; one condition with `or` would need a sort.
+  const ofUsers =
+    flagId === undefined && environmentId === undefined
+      ? sql`
+        union all (
+          select * from changes as change
+          where change.organization_id = ${which.organizationId} ${upToPage}
+        )`
+      : sql``;
+  const rows = await sql<(RecordedChange & { available: number })[]>`
+    select id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
+      webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",
+      jsonb_build_object('id', actor_id, 'email', actor_email) as actor,
+      api_key_id as "apiKeyId",
+      state_before as before, state_after as after, changed_at as "changedAt", available
+    from (
+      select found.*, count(*) over () as available,
+        sum(
+          coalesce(octet_length(found.state_before::text), 0)
+            + coalesce(octet_length(found.state_after::text), 0)
+        ) over (
+          order by found.sequence desc
+          rows between unbounded preceding and 1 preceding
+        ) as bytes_before
+      from (
+        select *
+        from (
+          (
+            select * from changes as change
+            where change.project_id = ${which.projectId} ${ofFlag} ${ofEnvironment} ${upToPage}
+          )
+          ${ofUsers}
+        ) as either
+        order by sequence desc
+        limit ${page.limit + 1}
+      ) as found
+    ) as measured
+    where coalesce(bytes_before, 0) < ${longestPageBytes}
+    order by sequence desc`;
+  const changes = rows.slice(0, page.limit).map(({ available: _, ...change }) => change);
+  return { changes, more: (rows[0]?.available ?? 0) > changes.length };
+}
+
+/** Returns the organization of a project, also of a deleted one; null if the project never existed. */
+export async function findOrganizationOf(sql: Sql, projectId: string): Promise<string | null> {
+  const [row] = await sql<[{ id: string | null }]>`
+    select organization_of_project(${projectId}) as id`;
+  return row.id;
 }

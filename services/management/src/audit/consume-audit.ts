@@ -11,7 +11,7 @@ import {
 import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { serviceActor } from "./attribution.ts";
+import { serviceActor } from "../access/change-context.ts";
 import { insertAuditEntries } from "./audit-store.ts";
 
 /** One at a time, so that the audit log has the order of the queue. */

@@ -1,4 +1,4 @@
-import { endHistory } from "../history/end-history.ts";
+import { endHistory } from "../history/history-store.ts";
 import { entryMessage, type OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Write } from "../outbox/write.ts";
 import {

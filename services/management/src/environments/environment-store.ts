@@ -7,6 +7,30 @@ const columns = (sql: Sql | Transaction) => sql`
   environment.created_at as "createdAt",
   coalesce(environment.updated_at, environment.created_at) as "updatedAt"`;
 
+/** The project that environments belong to. */
+export type ParentProject = { id: string; organizationId: string };
+
+const parentColumns = (sql: Sql | Transaction) => sql`id, organization_id as "organizationId"`;
+
+export async function findParentProject(sql: Sql, id: string): Promise<ParentProject | undefined> {
+  const [project] = await sql<ParentProject[]>`
+    select ${parentColumns(sql)} from projects where id = ${id}`;
+  return project;
+}
+
+/**
+ * Reads a project to change its environments. A transaction that creates or deletes a flag or issues a key holds the
+ * weakest lock on this row, which conflicts with this one, so that no flag and no key is added or removed meanwhile.
+ */
+export async function lockParentProject(
+  tx: Transaction,
+  id: string,
+): Promise<ParentProject | undefined> {
+  const [project] = await tx<ParentProject[]>`
+    select ${parentColumns(tx)} from projects where id = ${id} for update`;
+  return project;
+}
+
 export async function findEnvironment(
   sql: Sql | Transaction,
   address: { projectId: string; environmentId: string },
@@ -50,7 +74,7 @@ export async function listEnvironmentsOf(sql: Sql, organizationId: string): Prom
  * Renames an environment whose project is locked, so that no other environment takes the name meanwhile. Returns false
  * if the name is taken.
  */
-export async function renameEnvironment(
+export async function updateEnvironmentName(
   tx: Transaction,
   environment: Environment,
 ): Promise<boolean> {

@@ -1,3 +1,9 @@
+import type { EntryOf, Environment as EnvironmentResource } from "@halyard/contracts";
+import { type Refusal, refuse } from "@halyard/service";
+import type { ChangeContext } from "../access/change-context.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
+import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+
 /** An environment of a project. Each flag of the project has its own state in it. */
 export type Environment = {
   id: string;
@@ -8,3 +14,93 @@ export type Environment = {
   createdAt: Date;
   updatedAt: Date;
 };
+
+/** An environment as the API shows it. */
+export function environmentResource(environment: Environment): EnvironmentResource {
+  return {
+    id: environment.id,
+    project_id: environment.projectId,
+    name: environment.name,
+    created_at: environment.createdAt.toISOString(),
+  };
+}
+
+/** An environment as the other services know it. */
+export function environmentEntry(
+  environment: Omit<Environment, "createdAt"> & { organizationId: string },
+): EntryOf<"environment"> {
+  const { id, organizationId } = environment;
+  return {
+    address: { kind: "environment", organizationId, environmentId: id },
+    value: {
+      kind: "environment",
+      organization_id: organizationId,
+      project_id: environment.projectId,
+      environment_id: id,
+      name: environment.name,
+      version: environment.version,
+      committed_at: environment.updatedAt.toISOString(),
+    },
+  };
+}
+
+/** The entry of the audit log about an environment itself. */
+export function environmentAudit(
+  action: "environment_created" | "environment_renamed" | "environment_deleted",
+  { projectId, id: environmentId }: Pick<Environment, "id" | "projectId">,
+  names: Pick<AuditEntry, "before" | "after">,
+  context: ChangeContext,
+): AuditEntry {
+  return auditEntry(context, { projectId, environmentId, action, ...names });
+}
+
+/** Also the answer to who may not reach the project: to them there is nothing in it. */
+export function noSuchEnvironment(): Refusal {
+  return refuse("NOT_FOUND_001", "There is no such environment in this project.");
+}
+
+/** What follows from a new environment, decided before anything is written. */
+export type EnvironmentDecision = {
+  environment: Environment;
+  audit: readonly AuditEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+/** Each flag of the project has a state in each of them, so their number bounds the cost of a flag. */
+export const mostEnvironments = 50;
+
+/** A new environment. No flag changes: flags keep their versions, and there is no event. */
+export function decideCreateEnvironment(
+  current: { project: { id: string; organizationId: string }; environmentCount: number },
+  request: { name: string },
+  context: ChangeContext,
+): EnvironmentDecision | Refusal {
+  const { project, environmentCount } = current;
+  if (environmentCount >= mostEnvironments)
+    return refuse(
+      "CONFLICT_001",
+      `The project has ${environmentCount} environments. The maximum is ${mostEnvironments}.`,
+    );
+  const environment = newEnvironment(project.id, request.name, context);
+  return {
+    environment,
+    audit: [environmentCreated(environment, context)],
+    messages: [
+      entryOf(environmentEntry({ ...environment, organizationId: project.organizationId })),
+    ],
+  };
+}
+
+export function newEnvironment(
+  projectId: string,
+  name: string,
+  context: ChangeContext,
+): Environment {
+  const { now } = context;
+  return { id: context.newId(), projectId, name, version: 1, createdAt: now, updatedAt: now };
+}
+
+export function environmentCreated(environment: Environment, context: ChangeContext): AuditEntry {
+  const names = { before: null, after: { name: environment.name } };
+  return environmentAudit("environment_created", environment, names, context);
+}

@@ -1,31 +1,33 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import { createEnvironmentFills } from "../environments/fill-environment.ts";
-import { decideRollback, type RollbackDecision } from "../history/decide-rollback.ts";
-import { readNewestEntries } from "../history/history-store.ts";
+import {
+  type Author,
+  type Cause,
+  type ChangeContext,
+  type Clock,
+  readContext,
+} from "../access/change-context.ts";
 import type { Write } from "../outbox/write.ts";
-import { decideChange } from "./decide-change.ts";
-import { decideCreate } from "./decide-create.ts";
-import { decideDelete } from "./decide-delete.ts";
-import type { Decision } from "./decision.ts";
-import type { Flag, FlagState } from "./flag.ts";
+import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
+import { createEnvironmentFills } from "./environment-fills.ts";
+import type { Decision, Flag, FlagState } from "./flag.ts";
 import { pathOf } from "./flag-resource.ts";
 import {
   deleteFlag,
   type FlagInEnvironment,
   type FlagPlace,
   findFlagId,
+  holdEnvironments,
   insertFlag,
   lockFlag,
   readStates,
   updateFlag,
 } from "./flag-store.ts";
-import type { Author, Cause, Occasion } from "./occasion.ts";
-import { holdEnvironments, readActor } from "./project-store.ts";
+import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /**
  * The use cases: read and lock, decide, write what was decided. Each runs inside a write's
- * transaction, whoever asks for it. Rules have been checked before, by whoever took them.
+ * transaction, for a request or for a scheduled change.
  */
 export type ChangeRequest = {
   place: FlagPlace;
@@ -37,36 +39,35 @@ export type ChangeRequest = {
 
 export type FlagAndState = { flag: Flag; state: FlagState };
 
+type Either<T> = T | Promise<T>;
+
 export type FlagChanges = {
   create(
     write: Write,
     place: { organizationId: string; projectId: string; environmentId: string },
     author: Author,
-    request: CreateFlag,
+    request: WithCheckedRules<CreateFlag>,
   ): Promise<FlagAndState | Refusal>;
   change(
     write: Write,
     request: ChangeRequest,
-    settings: UpdateFlag,
+    settings: WithCheckedRules<UpdateFlag>,
   ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null }) | Refusal>;
-  rollBack(
+  /** Writes any decision about a flag. It is made under the lock of the flag, so that no other change intervenes. */
+  decide<R extends Decision | "unchanged">(
     write: Write,
-    request: Omit<ChangeRequest, "cause">,
-  ): Promise<Pick<RollbackDecision, "flag" | "state" | "restored"> | Refusal>;
+    request: ChangeRequest,
+    decide: (current: FlagInEnvironment, context: ChangeContext) => Either<R | Refusal>,
+  ): Promise<{ current: FlagInEnvironment; decision: R } | Refusal>;
   remove(write: Write, request: ChangeRequest): Promise<{ removed: Flag } | Refusal>;
 };
 
-export function createFlagChanges(options: { now: () => Date; newId: () => string }): FlagChanges {
-  const fills = createEnvironmentFills(options);
-
-  async function occasionOf(write: Write, author: Author, cause: Cause): Promise<Occasion> {
-    const actor = await readActor(write.tx, author.userId);
-    return { actor, apiKeyId: author.apiKeyId, cause, now: options.now(), newId: options.newId };
-  }
+export function createFlagChanges(clock: Clock): FlagChanges {
+  const fills = createEnvironmentFills(clock);
 
   async function lockPermitted(
     write: Write,
-    request: Omit<ChangeRequest, "cause">,
+    request: ChangeRequest,
   ): Promise<FlagInEnvironment | Refusal> {
     const { place } = request;
     let current = await lockFlag(write.tx, place);
@@ -78,62 +79,56 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     return request.permit(current) ?? current;
   }
 
-  return {
+  const changes: FlagChanges = {
     async create(write, place, author, request) {
       const environments = await holdEnvironments(write.tx, place.projectId);
       const environment = environments.find(({ id }) => id === place.environmentId);
       if (environment === undefined) return noSuchFlag();
-      const occasion = await occasionOf(write, author, "manual");
-      const decision = decideCreate({ ...place, environments, environment }, request, occasion);
+      const context = await readContext(write.tx, { author, cause: "manual" }, clock);
+      const decision = decideCreate({ ...place, environments, environment }, request, context);
       if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
       write.publish(decision.messages);
       return decision;
     },
 
     async change(write, request, settings) {
-      const [current, occasion] = await Promise.all([
-        lockPermitted(write, request),
-        occasionOf(write, request.author, request.cause),
-      ]);
-      if ("refused" in current) return current;
-      const decision = decideChange(current, settings, occasion);
+      const changed = await changes.decide(write, request, (current, context) =>
+        decideChange(current, settings, context),
+      );
+      if (isRefusal(changed)) return changed;
+      const { current, decision } = changed;
       if (decision === "unchanged") return current;
-      await carryOut(write, decision);
       return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt };
     },
 
-    async rollBack(write, request) {
-      const [current, occasion] = await Promise.all([
+    async decide(write, request, decide) {
+      const [current, context] = await Promise.all([
         lockPermitted(write, request),
-        occasionOf(write, request.author, "rollback"),
+        readContext(write.tx, request, clock),
       ]);
-      if ("refused" in current) return current;
-      // Read under the flag's lock, so that no other change comes between what is read and written.
-      const newestFirst = await readNewestEntries(write.tx, current.state, 2);
-      const decision = decideRollback(current, newestFirst, occasion);
+      if (isRefusal(current)) return current;
+      const decision = await decide(current, context);
+      if (decision === "unchanged") return { current, decision };
       if (isRefusal(decision)) return decision;
-      await carryOut(write, decision);
-      return decision;
+      const updated = updateFlag(write.tx, decision);
+      write.publish(decision.messages);
+      await updated;
+      return { current, decision };
     },
 
     async remove(write, request) {
       await holdEnvironments(write.tx, request.place.projectId);
       const current = await lockPermitted(write, request);
-      if ("refused" in current) return current;
-      const occasion = await occasionOf(write, request.author, request.cause);
+      if (isRefusal(current)) return current;
+      const context = await readContext(write.tx, request, clock);
       const states = await readStates(write.tx, current.flag.id);
-      const decision = decideDelete({ ...current, states }, occasion);
+      const decision = decideDelete({ ...current, states }, context);
       await deleteFlag(write.tx, decision);
       write.publish(decision.messages);
       return { removed: decision.flag };
     },
   };
-}
-
-async function carryOut(write: Write, decision: Decision): Promise<void> {
-  const updated = updateFlag(write.tx, decision);
-  write.publish(decision.messages);
-  await updated;
+  return changes;
 }
 
 /** The flag with the key can be deleted before its id is read; then the refusal has no `Location`. */

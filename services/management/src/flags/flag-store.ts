@@ -1,7 +1,13 @@
 import type { Json, Sql, Transaction } from "@halyard/postgres";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import type { Decision, HistoryEntry } from "./decision.ts";
-import { type Flag, type FlagEnvironment, type FlagState, initialSettings } from "./flag.ts";
+import {
+  type Decision,
+  type Flag,
+  type FlagEnvironment,
+  type FlagState,
+  type HistoryEntry,
+  initialSettings,
+} from "./flag.ts";
 
 /** Flags and their states in PostgreSQL. */
 export type FlagInEnvironment = {
@@ -160,6 +166,20 @@ export async function listFlags(
     .slice(0, page.limit)
     .map(({ available: _, bytesBefore: __, ...row }) => fromRow(row));
   return { flags, more: (rows[0]?.available ?? 0) > flags.length };
+}
+
+/**
+ * Returns the environments of a project, which stay as they are until the transaction ends: environments are added and
+ * deleted under a lock that conflicts with this one. A project that was deleted meanwhile has none.
+ */
+export async function holdEnvironments(
+  tx: Transaction,
+  projectId: string,
+): Promise<FlagEnvironment[]> {
+  const held = await tx`select from projects where id = ${projectId} for key share`;
+  if (held.count === 0) return [];
+  return tx<FlagEnvironment[]>`
+    select id, name from environments where project_id = ${projectId} order by id`;
 }
 
 export async function findFlagId(

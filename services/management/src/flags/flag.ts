@@ -1,4 +1,8 @@
-import type { FlagType, TargetingRule } from "@halyard/contracts";
+import type { FlagType } from "@halyard/contracts";
+import type { Cause } from "../access/change-context.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
+import type { OutboxMessage } from "../outbox/outbox-message.ts";
+import { type CheckedRules, noRules } from "./targeting-rules.ts";
 
 /** A flag of a project: what is the same in every environment. */
 export type Flag = {
@@ -23,7 +27,7 @@ export type FlagState = {
   environmentId: string;
   enabled: boolean;
   rolloutPercentage: number;
-  targetingRules: readonly TargetingRule[];
+  targetingRules: CheckedRules;
   /** The flag's version as of this state's own last change. */
   version: number;
   updatedAt: Date;
@@ -35,5 +39,29 @@ export type FlagEnvironment = { id: string; name: string };
 export const initialSettings = {
   enabled: false,
   rolloutPercentage: 100,
-  targetingRules: [] as readonly TargetingRule[],
+  targetingRules: noRules,
+};
+
+/** Everything that follows from a change, decided before anything is written. */
+export type Decision = {
+  /** The flag as it is afterwards. */
+  flag: Flag;
+  /** The states that are new or changed. */
+  states: readonly FlagState[];
+  history: readonly HistoryEntry[];
+  audit: readonly AuditEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+/** What a state was from a change on. */
+export type HistoryEntry = {
+  id: string;
+  flagId: string;
+  environmentId: string;
+  enabled: boolean;
+  rolloutPercentage: number;
+  targetingRules: FlagState["targetingRules"];
+  changeType: Cause;
+  changedBy: string;
+  changedAt: Date;
 };

@@ -1,8 +1,7 @@
 import { type Refusal, refuse } from "@halyard/service";
-import { decideChange } from "../flags/decide-change.ts";
-import type { Decision, HistoryEntry } from "../flags/decision.ts";
-import type { Flag, FlagEnvironment, FlagState } from "../flags/flag.ts";
-import type { Occasion } from "../flags/occasion.ts";
+import type { ChangeContext } from "../access/change-context.ts";
+import { decideChange } from "../flags/decide-flag.ts";
+import type { Decision, Flag, FlagEnvironment, FlagState, HistoryEntry } from "../flags/flag.ts";
 
 /** What follows from going back, and the entry of the history that is in effect again. */
 export type RollbackDecision = Decision & { state: FlagState; restored: HistoryEntry };
@@ -14,7 +13,7 @@ export type RollbackDecision = Decision & { state: FlagState; restored: HistoryE
 export function decideRollback(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
   newestFirst: readonly HistoryEntry[],
-  occasion: Occasion,
+  context: ChangeContext,
 ): RollbackDecision | Refusal {
   const [, restored] = newestFirst;
   if (restored === undefined) return nothingBefore;
@@ -23,9 +22,9 @@ export function decideRollback(
     {
       enabled: restored.enabled,
       rollout_percentage: restored.rolloutPercentage,
-      targeting_rules: [...restored.targetingRules],
+      targeting_rules: restored.targetingRules,
     },
-    occasion,
+    context,
   );
   // Every entry differs from the one before it, unless somebody wrote into the tables by hand.
   if (decision === "unchanged") return nothingBefore;

@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import { afterEverySequence, longestPageBytes } from "../audit/page-bounds.ts";
-import type { HistoryEntry } from "../flags/decision.ts";
+import { afterEverySequence, longestPageBytes } from "../audit/audit-store.ts";
+import type { HistoryEntry } from "../flags/flag.ts";
 
 /** The history of a flag's state in an environment, in PostgreSQL, the newest entry first. */
 export type StatePlace = { flagId: string; environmentId: string };
@@ -88,3 +88,14 @@ const columns = (sql: Sql | Transaction) => sql`
   entry.rollout_percentage as "rolloutPercentage", entry.targeting_rules as "targetingRules",
   entry.change_type as "changeType", entry.changed_by as "changedBy",
   entry.changed_at as "changedAt"`;
+
+/**
+ * Records where the chains of states end that are deleted together with their environment, project or organization,
+ * in the transaction that deletes them. Verification compares the chains with these ends. The deletion of a single
+ * flag needs none, because its entries in the audit log contain the last states.
+ */
+export async function endHistory(tx: Transaction, places: readonly StatePlace[]): Promise<void> {
+  await tx`
+    select end_history(${places.map(({ flagId }) => flagId)}::uuid[],
+      ${places.map(({ environmentId }) => environmentId)}::uuid[])`;
+}

@@ -2,11 +2,10 @@ import type { NewApiKey } from "@halyard/api-keys";
 import { type IssueKey, parseInstant } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
-import type { AuditEntry } from "../audit/audit-entry.ts";
-import type { Occasion } from "../flags/occasion.ts";
+import type { ChangeContext } from "../access/change-context.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryMessage, entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
-import type { Key, KeyPlace } from "./key.ts";
-import { keyEntry } from "./key-entry.ts";
+import { type Key, type KeyPlace, keyEntry } from "./key.ts";
 
 /** The result of issuing, rotating or revoking, decided before anything is written. */
 export type KeyDecision = {
@@ -17,7 +16,7 @@ export type KeyDecision = {
 };
 
 /** The context of a new key: `issuer` is the calling key, null for the operator. */
-export type IssueOccasion = Occasion & { issuer: Key | null };
+export type IssueContext = ChangeContext & { issuer: Key | null };
 
 /** The last instant that ISO 8601 writes with a year of four digits. */
 const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -27,15 +26,15 @@ export function decideIssue(
   place: KeyPlace,
   request: z.infer<typeof IssueKey>,
   material: NewApiKey,
-  occasion: IssueOccasion,
+  context: IssueContext,
 ): (KeyDecision & { issued: Key }) | Refusal {
-  const requested = readExpiry(request.expires_at ?? null, occasion.now);
+  const requested = readExpiry(request.expires_at ?? null, context.now);
   if (requested !== null && isRefusal(requested)) return requested;
-  const { issuer } = occasion;
+  const { issuer } = context;
   const expiresAt = requested ?? issuer?.expiresAt ?? null;
   const refusal = checkLifetime({ expiresAt }, issuer);
   if (refusal !== undefined) return refusal;
-  const issued = newKey(material, occasion, {
+  const issued = newKey(material, context, {
     ...place,
     kind: request.kind,
     name: request.name,
@@ -47,8 +46,8 @@ export function decideIssue(
   return {
     issued,
     changed: [],
-    audit: [keyAudit("key_issued", null, issued, occasion)],
-    messages: [keyMessage(issued, occasion)],
+    audit: [keyAudit("key_issued", null, issued, context)],
+    messages: [keyMessage(issued, context)],
   };
 }
 
@@ -60,41 +59,38 @@ export function decideRotate(
   old: Key,
   overlapSeconds: number,
   material: NewApiKey,
-  occasion: IssueOccasion,
+  context: IssueContext,
 ): (KeyDecision & { issued: Key }) | Refusal {
-  const refusal = checkStillWorks(old, occasion.now) ?? checkLifetime(old, occasion.issuer);
+  const refusal = checkStillWorks(old, context.now) ?? checkLifetime(old, context.issuer);
   if (refusal !== undefined) return refusal;
-  const issued = newKey(material, occasion, { ...old, successorOf: old.id });
+  const issued = newKey(material, context, { ...old, successorOf: old.id });
   const ended =
-    overlapSeconds === 0 ? revoked(old, occasion) : expiring(old, overlapSeconds, occasion);
+    overlapSeconds === 0 ? revoked(old, context) : expiring(old, overlapSeconds, context);
   return {
     issued,
     changed: ended === old ? [] : [ended],
     audit: [
-      rotationAudit(old, { ended, issued }, occasion),
-      keyAudit("key_issued", null, issued, occasion),
+      rotationAudit(old, { ended, issued }, context),
+      keyAudit("key_issued", null, issued, context),
     ],
-    messages: [
-      keyMessage(issued, occasion),
-      ...(ended === old ? [] : [keyMessage(ended, occasion)]),
-    ],
+    messages: [keyMessage(issued, context), ...(ended === old ? [] : [keyMessage(ended, context)])],
   };
 }
 
 /** Revokes the keys that are not revoked yet, including expired ones. */
-export function decideRevoke(keys: readonly Key[], occasion: Occasion): KeyDecision {
+export function decideRevoke(keys: readonly Key[], context: ChangeContext): KeyDecision {
   const working = keys.filter(({ revokedAt }) => revokedAt === null);
-  const changed = working.map((key) => revoked(key, occasion));
+  const changed = working.map((key) => revoked(key, context));
   return {
     changed,
-    audit: working.map((key) => keyAudit("key_revoked", key, revoked(key, occasion), occasion)),
-    messages: changed.map((key) => keyMessage(key, occasion)),
+    audit: working.map((key) => keyAudit("key_revoked", key, revoked(key, context), context)),
+    messages: changed.map((key) => keyMessage(key, context)),
   };
 }
 
 function newKey(
   material: NewApiKey,
-  occasion: IssueOccasion,
+  context: IssueContext,
   key: Omit<Key, "id" | "secretSha256" | "version" | "createdAt" | "revokedAt" | "issuedBy">,
 ): Key {
   const { id, secretSha256 } = material;
@@ -103,9 +99,9 @@ function newKey(
     id,
     secretSha256,
     version: 1,
-    createdAt: occasion.now,
+    createdAt: context.now,
     revokedAt: null,
-    issuedBy: occasion.issuer?.id ?? null,
+    issuedBy: context.issuer?.id ?? null,
   };
 }
 
@@ -144,18 +140,18 @@ function checkStillWorks(key: Key, now: Date): Refusal | undefined {
   return undefined;
 }
 
-function revoked(key: Key, { now }: Occasion): Key {
+function revoked(key: Key, { now }: ChangeContext): Key {
   return { ...key, version: key.version + 1, revokedAt: now };
 }
 
-function expiring(key: Key, overlapSeconds: number, { now }: Occasion): Key {
+function expiring(key: Key, overlapSeconds: number, { now }: ChangeContext): Key {
   const end = new Date(now.getTime() + overlapSeconds * 1000);
   if (key.expiresAt !== null && key.expiresAt <= end) return key;
   return { ...key, version: key.version + 1, expiresAt: end };
 }
 
 /** The key's entry in the snapshot; one that is revoked leaves a deletion in its place. */
-function keyMessage(key: Key, { now }: Occasion): OutboxMessage {
+function keyMessage(key: Key, { now }: ChangeContext): OutboxMessage {
   if (key.revokedAt === null) return entryOf(keyEntry({ ...key, committedAt: now }));
   return entryMessage(
     { kind: "key", organizationId: key.organizationId, keyId: key.id },
@@ -167,30 +163,25 @@ function keyAudit(
   action: "key_issued" | "key_rotated" | "key_revoked",
   before: Key | null,
   after: Key,
-  occasion: Occasion,
+  context: ChangeContext,
 ): AuditEntry {
-  return {
-    id: occasion.newId(),
+  return auditEntry(context, {
     projectId: after.projectId,
     environmentId: after.environmentId,
     keyId: after.id,
     action,
-    cause: occasion.cause,
-    actor: occasion.actor,
-    apiKeyId: occasion.apiKeyId,
     before: before && auditedKey(before),
     after: auditedKey(after),
-    changedAt: occasion.now,
-  };
+  });
 }
 
 /** What became of the old key, and which one took its place. */
 function rotationAudit(
   old: Key,
   { ended, issued }: { ended: Key; issued: Key },
-  occasion: Occasion,
+  context: ChangeContext,
 ): AuditEntry {
-  const entry = keyAudit("key_rotated", old, ended, occasion);
+  const entry = keyAudit("key_rotated", old, ended, context);
   return { ...entry, after: { ...entry.after, replaced_by: issued.id } };
 }
 

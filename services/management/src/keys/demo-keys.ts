@@ -1,6 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { demoUserEmail } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { operatorActor } from "../audit/attribution.ts";
+import { ConfigurationError, UnavailableError } from "@halyard/service";
+import type { Logger } from "pino";
+import { operatorActor } from "../access/change-context.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideRevoke } from "./decide-key.ts";
 import type { Key } from "./key.ts";
@@ -29,14 +32,101 @@ export function countDemoKeys(sql: Sql): Promise<number> {
  */
 export async function revokeDemoKeys(
   write: Write,
-  context: { now: Date; newId: () => string },
+  clock: { now: Date; newId: () => string },
 ): Promise<readonly Key[]> {
   // The locks of the projects come first, because a request that issues a key takes them in this order.
   const projects = await readProjectsOfUser(write.tx, demoUserEmail);
   await lockKeysOf(write.tx, projects);
   const keys = await lockWorkingKeysOfUser(write.tx, demoUserEmail);
   if (keys.length === 0) return keys;
-  const occasion = { ...context, actor: operatorActor, apiKeyId: null, cause: "manual" } as const;
-  await carryOut(write, decideRevoke(keys, occasion));
+  const context = { ...clock, actor: operatorActor, apiKeyId: null, cause: "manual" } as const;
+  await carryOut(write, decideRevoke(keys, context));
   return keys;
 }
+
+/**
+ * Keeps production from working with demo keys, which `npm start` prints and writes to files.
+ *
+ * The first check happens before anything else starts, and demo keys end the start. While PostgreSQL is unavailable
+ * or has no tables yet, the process starts without an answer: it is not ready and accepts no API key until a later
+ * check succeeds.
+ */
+export type DemoKeyCheck = {
+  isDone(): boolean;
+  /** For `/readyz`. */
+  details(): { demo_keys: "checked" | "unknown" };
+  /** Throws while no check has succeeded. */
+  assertDone(): void;
+  stop(): Promise<void>;
+};
+
+const checkEveryMs = 500;
+
+export async function forbidDemoKeys(options: {
+  sql: Sql;
+  /** Receives the error when a check after the start finds demo keys. */
+  onFound: (error: ConfigurationError) => void;
+  logger: Logger;
+}): Promise<DemoKeyCheck> {
+  const { sql, logger } = options;
+  const stopping = new AbortController();
+  let lastFailure: string | undefined;
+  let count = await countOrUndefined();
+  throwIfAny(count);
+
+  function countOrUndefined(): Promise<number | undefined> {
+    return countDemoKeys(sql).catch((err: unknown) => {
+      const failure = kindOf(err);
+      if (failure !== lastFailure)
+        logger.warn({ err }, "demo keys cannot be excluded yet; retrying");
+      lastFailure = failure;
+      return undefined;
+    });
+  }
+
+  async function checkUntilDone(): Promise<void> {
+    while (count === undefined && !stopping.signal.aborted) {
+      await delay(checkEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      const found = await countOrUndefined();
+      throwIfAny(found);
+      count = found;
+    }
+  }
+
+  const checking = checkUntilDone().catch(options.onFound);
+  return {
+    isDone: () => count !== undefined,
+    details: () => ({ demo_keys: count === undefined ? "unknown" : "checked" }),
+    assertDone() {
+      if (count === undefined) throw new UnavailableError("demo keys cannot be excluded yet");
+    },
+    async stop() {
+      stopping.abort();
+      await checking;
+    },
+  };
+}
+
+/** A failure that changes its kind is logged again, such as a missing table after a refused connection. */
+function kindOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  return "code" in error ? `${error.name} ${error.code}` : error.name;
+}
+
+function throwIfAny(count: number | undefined): void {
+  if (count === undefined || count === 0) return;
+  const keys = count === 1 ? "an API key" : `${count} API keys`;
+  throw new ConfigurationError([
+    `The database contains ${keys} of the demo user ${demoUserEmail}. Production does not start with demo keys.`,
+    `Revoke them with \`${removalCommands.database}\`, or for the database of npm start with \`${removalCommands.local}\`.`,
+    `In a container of management the command is \`${removalCommands.container}\`; docs/deployment.md has the steps.`,
+  ]);
+}
+
+/** Development allows demo keys. */
+export const allowDemoKeys: DemoKeyCheck = {
+  isDone: () => true,
+  details: () => ({ demo_keys: "checked" }),
+  assertDone: () => undefined,
+  stop: async () => undefined,
+};

@@ -44,6 +44,19 @@ export async function holdKeyPlace(tx: Transaction, place: Place): Promise<KeyPl
   return held.count === 0 ? undefined : findKeyPlace(tx, place);
 }
 
+/** Reads the user that a new key is to belong to. The user is not deleted before the transaction ends. */
+export async function holdOwner(
+  tx: Transaction,
+  { organizationId, userId }: { organizationId: string; userId: string },
+): Promise<{ id: string; email: string } | undefined> {
+  const [owner] = await tx<{ id: string; email: string }[]>`
+    select id, email from users
+    where id = ${userId} and organization_id = ${organizationId} and deleted_at is null
+      and exists (select from organizations where id = ${organizationId})
+    for key share`;
+  return owner;
+}
+
 export async function listKeys(sql: Sql, environmentId: string): Promise<KeyInUse[]> {
   return sql<KeyInUse[]>`
     select ${columns(sql)}, seen.used_at as "lastUsedAt"

@@ -1,6 +1,6 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
-import type { Organization } from "./organization.ts";
+import type { LockedOrganization, Organization } from "./organization.ts";
 
 /** Organizations in PostgreSQL. */
 const columns = (sql: Sql | Transaction) => sql`
@@ -28,7 +28,7 @@ export async function listOrganizations(sql: Sql): Promise<Organization[]> {
 export async function lockOrganization(
   tx: Transaction,
   id: string,
-): Promise<{ organization: Organization; projectCount: number } | undefined> {
+): Promise<LockedOrganization | undefined> {
   const [organization] = await tx<Organization[]>`
     select ${columns(tx)} from organizations where id = ${id} for no key update`;
   if (organization === undefined) return undefined;
@@ -59,7 +59,7 @@ export async function lockWithOtherLimits(
   tx: Transaction,
   plans: Readonly<Record<string, PlanLimits>>,
   limit: number,
-): Promise<{ organization: Organization; projectCount: number }[]> {
+): Promise<LockedOrganization[]> {
   const organizations = await tx<Organization[]>`
     select ${columns(tx)} from organizations
     where plan = any(${Object.keys(plans)})
@@ -98,4 +98,16 @@ export async function updateOrganization(tx: Transaction, changed: Organization)
     set name = ${changed.name}, plan = ${changed.plan}, limits = ${tx.json(changed.limits)},
         version = ${changed.version}, updated_at = ${changed.updatedAt}
     where id = ${changed.id}`;
+}
+
+/** Locks the projects of an organization that is deleted, so that no flag, key or environment is added meanwhile. */
+export async function lockProjectsOf(
+  tx: Transaction,
+  organizationId: string,
+): Promise<{ id: string; name: string }[]> {
+  return tx<{ id: string; name: string }[]>`
+    select id, name from projects
+    where organization_id = ${organizationId}
+    order by id
+    for update`;
 }

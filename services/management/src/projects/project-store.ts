@@ -6,11 +6,6 @@ const columns = (sql: Sql | Transaction) => sql`
   id, organization_id as "organizationId", name, version, created_at as "createdAt",
   coalesce(updated_at, created_at) as "updatedAt"`;
 
-export async function findProject(sql: Sql, id: string): Promise<Project | undefined> {
-  const [project] = await sql<Project[]>`select ${columns(sql)} from projects where id = ${id}`;
-  return project;
-}
-
 export async function findProjectOf(
   sql: Sql,
   address: { organizationId: string; projectId: string },
@@ -21,23 +16,11 @@ export async function findProjectOf(
   return project;
 }
 
-/**
- * Reads a project to change its environments, or to delete it. A transaction that creates or deletes a flag or issues a
- * key holds the weakest lock on this row, which conflicts with this one: so none of them comes or goes meanwhile.
- */
+/** Reads a project to rename or delete it. No flag and no key of the project is added or removed meanwhile. */
 export async function lockProject(tx: Transaction, id: string): Promise<Project | undefined> {
   const [project] = await tx<Project[]>`
     select ${columns(tx)} from projects where id = ${id} for update`;
   return project;
-}
-
-/** The same for all projects of an organization. */
-export async function lockProjectsOf(tx: Transaction, organizationId: string): Promise<Project[]> {
-  return tx<Project[]>`
-    select ${columns(tx)} from projects
-    where organization_id = ${organizationId}
-    order by id
-    for update`;
 }
 
 export async function listProjects(sql: Sql, organizationId: string): Promise<Project[]> {
@@ -51,7 +34,7 @@ export async function listProjects(sql: Sql, organizationId: string): Promise<Pr
  * Renames a project whose organization is locked, so that no other project takes the name meanwhile. Returns false if
  * the name is taken.
  */
-export async function renameProject(tx: Transaction, project: Project): Promise<boolean> {
+export async function updateProjectName(tx: Transaction, project: Project): Promise<boolean> {
   const renamed = await tx`
     update projects
     set name = ${project.name}, version = ${project.version}, updated_at = ${project.updatedAt}
@@ -61,13 +44,6 @@ export async function renameProject(tx: Transaction, project: Project): Promise<
         where other.organization_id = ${project.organizationId} and other.name = ${project.name}
       )`;
   return renamed.count === 1;
-}
-
-/** Returns the organization of a project, also of a deleted one; null if the project never existed. */
-export async function findOrganizationOf(sql: Sql, projectId: string): Promise<string | null> {
-  const [row] = await sql<[{ id: string | null }]>`
-    select organization_of_project(${projectId}) as id`;
-  return row.id;
 }
 
 export async function listProjectIds(tx: Transaction, organizationId: string): Promise<string[]> {

@@ -1,3 +1,16 @@
+import { type EntryOf, type PlanLimits, raisedByPlan } from "@halyard/contracts";
+import { type Refusal, refuse } from "@halyard/service";
+import type { ChangeContext } from "../access/change-context.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
+import {
+  type Environment,
+  environmentCreated,
+  environmentEntry,
+  newEnvironment,
+} from "../environments/environment.ts";
+import { limitsOf, nextVersion, type Organization } from "../organizations/organization.ts";
+import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+
 /** A product of an organization that has flags. */
 export type Project = {
   id: string;
@@ -8,3 +21,106 @@ export type Project = {
   createdAt: Date;
   updatedAt: Date;
 };
+
+/** A project as the other services know it. */
+export function projectEntry(project: Omit<Project, "createdAt">): EntryOf<"project"> {
+  return {
+    address: { kind: "project", organizationId: project.organizationId, projectId: project.id },
+    value: {
+      kind: "project",
+      organization_id: project.organizationId,
+      project_id: project.id,
+      name: project.name,
+      version: project.version,
+      committed_at: project.updatedAt.toISOString(),
+    },
+  };
+}
+
+/** The entry of the audit log about a project itself. */
+export function projectAudit(
+  action: "project_created" | "project_renamed" | "project_deleted",
+  { id: projectId }: { id: string },
+  names: Pick<AuditEntry, "before" | "after">,
+  context: ChangeContext,
+): AuditEntry {
+  return auditEntry(context, { projectId, environmentId: null, action, ...names });
+}
+
+/** What follows from a new project, decided before anything is written. */
+export type ProjectDecision = {
+  project: Project;
+  environments: readonly Environment[];
+  organization: Organization;
+  audit: readonly AuditEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+const usualEnvironments = ["development", "staging", "production"];
+
+/** A new project with its environments, if the plan of its organization allows one more. */
+export function decideCreateProject(
+  current: { organization: Organization; projectCount: number },
+  request: { name: string; environments?: readonly string[] | undefined },
+  circumstances: { plans: Readonly<Record<string, PlanLimits>>; context: ChangeContext },
+): ProjectDecision | Refusal {
+  const { plans, context } = circumstances;
+  const names = request.environments ?? usualEnvironments;
+  const refusal = checkNames(names) ?? checkLimit(current, plans);
+  if (refusal !== undefined) return refusal;
+
+  const organizationId = current.organization.id;
+  const project: Project = {
+    id: context.newId(),
+    organizationId,
+    name: request.name,
+    version: 1,
+    createdAt: context.now,
+    updatedAt: context.now,
+  };
+  const environments = names.map((name) => newEnvironment(project.id, name, context));
+  const changed = nextVersion(current.organization, current.projectCount + 1, {
+    plans,
+    now: context.now,
+  });
+  return {
+    project,
+    environments,
+    organization: changed.organization,
+    audit: [
+      projectAudit(
+        "project_created",
+        project,
+        { before: null, after: { name: project.name } },
+        context,
+      ),
+      ...environments.map((environment) => environmentCreated(environment, context)),
+    ],
+    messages: [
+      ...changed.messages,
+      entryOf(projectEntry(project)),
+      ...environments.map((each) => entryOf(environmentEntry({ ...each, organizationId }))),
+    ],
+  };
+}
+
+function checkNames(names: readonly string[]): Refusal | undefined {
+  const repeated = names.findIndex((name, index) => names.indexOf(name) < index);
+  if (repeated === -1) return undefined;
+  return refuse("VALIDATION_001", `/environments/${repeated} must not repeat an earlier name`);
+}
+
+/** Time does not help against this limit, so the answer says no time to try again. */
+function checkLimit(
+  current: { organization: Organization; projectCount: number },
+  plans: Readonly<Record<string, PlanLimits>>,
+): Refusal | undefined {
+  const { plan } = current.organization;
+  const { projects: limit } = limitsOf(current.organization, plans);
+  if (limit === null || current.projectCount < limit) return undefined;
+  return refuse(
+    "RATE_001",
+    `The organization's plan ${JSON.stringify(plan)} allows ${limit} ${limit === 1 ? "project" : "projects"}, and the organization has ${current.projectCount}. ${raisedByPlan}`,
+    { "ratelimit-policy": `"projects";q=${limit}`, ratelimit: '"projects";r=0' },
+  );
+}

@@ -1,7 +1,7 @@
 import type { PlanLimits } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
-import { nextVersion } from "../organizations/decide-organization.ts";
+import { nextVersion } from "../organizations/organization.ts";
 import {
   countOnOtherPlans,
   lockWithOtherLimits,

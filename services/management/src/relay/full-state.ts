@@ -1,12 +1,12 @@
 import type { PlanLimits, SnapshotEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { placeTombstonesAfter } from "../deletion/deletion-store.ts";
-import { environmentEntry } from "../environments/environment-entry.ts";
-import { flagEntry } from "../flags/flag-entry.ts";
-import { keyEntry } from "../keys/key-entry.ts";
+import { environmentEntry } from "../environments/environment.ts";
+import { flagEntry } from "../flags/flag-events.ts";
+import { keyEntry } from "../keys/key.ts";
 import { workingKeysAfter } from "../keys/key-store.ts";
-import { organizationEntry } from "../organizations/organization-entry.ts";
-import { projectEntry } from "../projects/project-entry.ts";
+import { organizationEntry } from "../organizations/organization.ts";
+import { projectEntry } from "../projects/project.ts";
 
 /**
  * Bounds of a page. It is published as one batch, and a slow broker has to acknowledge it in time. The

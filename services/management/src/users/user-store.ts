@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import type { User } from "./user.ts";
+import type { User, UserAddress } from "./user.ts";
 
 /** Users in PostgreSQL. The rows of deleted users stay, because keys, schedules and history refer to them. */
 const columns = (sql: Sql | Transaction) => sql`
@@ -7,34 +7,25 @@ const columns = (sql: Sql | Transaction) => sql`
 
 const erasedEmail = "erased";
 
-type Address = { organizationId: string; userId: string };
-
 /** Users of a deleted organization are removed later. */
-const isOf = (sql: Sql | Transaction, { organizationId, userId }: Address) => sql`
+const isOf = (sql: Sql | Transaction, { organizationId, userId }: UserAddress) => sql`
   id = ${userId} and organization_id = ${organizationId}
   and exists (select from organizations where id = ${organizationId})`;
 
-const isAt = (sql: Sql | Transaction, address: Address) => sql`
+const isAt = (sql: Sql | Transaction, address: UserAddress) => sql`
   ${isOf(sql, address)} and deleted_at is null`;
 
 export async function findUser(
   sql: Sql | Transaction,
-  address: Address,
+  address: UserAddress,
 ): Promise<User | undefined> {
   const [user] = await sql<User[]>`
     select ${columns(sql)} from users where ${isAt(sql, address)}`;
   return user;
 }
 
-/** Reads a user that a new key is to belong to. The user is not deleted before the transaction ends. */
-export async function holdUser(tx: Transaction, address: Address): Promise<User | undefined> {
-  const [user] = await tx<User[]>`
-    select ${columns(tx)} from users where ${isAt(tx, address)} for key share`;
-  return user;
-}
-
 /** Reads a user to change or delete it. No key of the user is issued before the transaction ends. */
-export async function lockUser(tx: Transaction, address: Address): Promise<User | undefined> {
+export async function lockUser(tx: Transaction, address: UserAddress): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     select ${columns(tx)} from users where ${isAt(tx, address)} for update`;
   return user;
@@ -43,7 +34,7 @@ export async function lockUser(tx: Transaction, address: Address): Promise<User 
 /** Reads a deleted user whose e-mail address was not erased. */
 export async function lockDeletedUser(
   tx: Transaction,
-  address: Address,
+  address: UserAddress,
 ): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     select ${columns(tx)} from users

@@ -1,6 +1,6 @@
 import type { ScheduleResolved } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import type { DueChange } from "./due-change.ts";
+import type { DueChange } from "./send-due.ts";
 
 /** The statements by which changes come due, are sent, and end. */
 

@@ -34,11 +34,12 @@ export function startDispatcher(options: {
   logger: Logger;
 }): Dispatcher {
   const { sql, canSend, send, logger } = options;
-  let stopping = false;
+  const stopping = new AbortController();
   const wakeUp = createWakeUp();
 
   async function run(): Promise<void> {
-    while (!stopping) await wakeUp.sleep(await dispatch());
+    const { signal } = stopping;
+    while (!signal.aborted) await wakeUp.sleep(await dispatch(), signal);
   }
 
   /** Sends what is due; answers how long there is nothing to do. */
@@ -63,8 +64,7 @@ export function startDispatcher(options: {
   return {
     wake: wakeUp.wake,
     async stop() {
-      stopping = true;
-      wakeUp.wake();
+      stopping.abort();
       await running;
     },
   };

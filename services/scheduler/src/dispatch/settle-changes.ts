@@ -2,10 +2,10 @@ import { checkScheduleResolved } from "@halyard/contracts";
 import { parseJson, type QueueMessage, type Verdict } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
-import type { ScheduleMetrics } from "../schedule-metrics.ts";
-import { endSchedules } from "../schedules/end-schedules.ts";
-import { latenessMs } from "../schedules/schedule-resource.ts";
+import { latenessMs } from "../schedules/schedule.ts";
+import { endSchedules } from "../schedules/schedule-store.ts";
 import { armNext, settle } from "./dispatch-store.ts";
+import type { ScheduleMetrics } from "./schedule-metrics.ts";
 
 /**
  * Records the outcomes that management publishes, and arms the change that follows in the same statement.

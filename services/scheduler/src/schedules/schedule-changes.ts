@@ -1,12 +1,16 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { writeAudit } from "@halyard/audit-outbox";
 import type { SetSchedule } from "@halyard/contracts";
 import { unlessRefused } from "@halyard/idempotency";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { type Answer, isRefusal, type Refusal, refuse } from "@halyard/service";
-import { decideSchedule } from "./decide-schedule.ts";
-import type { Schedule, SchedulePlace } from "./schedule.ts";
-import { type Author, scheduleAudit } from "./schedule-audit.ts";
+import { backoffMs, pause } from "@halyard/timing";
+import {
+  type Author,
+  decideSchedule,
+  type Schedule,
+  type SchedulePlace,
+  scheduleAudit,
+} from "./schedule.ts";
 import { readPresentTime, replaceOpen } from "./schedule-store.ts";
 
 /**
@@ -32,9 +36,8 @@ export type ScheduleChanges = {
 
 /** How long a change that is under way is waited for; a healthy system takes milliseconds. */
 export const underWayPatienceMs = 5_000;
-/** At first soon, then less and less often: every look takes a connection that the change needs too. */
-const firstLookAfterMs = 20;
-const longestLookAfterMs = 250;
+/** Rarely after a while, because every attempt takes a connection that the change needs too. */
+const backoff = { firstMs: 20, mostMs: 250 };
 /** So many may wait at once; with more, what they wait for would be made later. */
 const mostWaiting = 50;
 
@@ -53,33 +56,8 @@ export function createScheduleChanges(options: {
   /** Told of every schedule that has been set. */
   onSet: (place: SchedulePlace) => void;
 }): ScheduleChanges {
-  const { sql, newId, monotonicMs, onSet } = options;
-  let waiting = 0;
-
-  /** Does the work when nothing is under way any more, in a transaction that a refusal rolls back. */
-  async function whenNothingIsUnderWay<T extends object>(
-    work: (tx: Transaction) => Promise<T | Refusal>,
-  ): Promise<T | Refusal> {
-    const done = await unlessRefused(sql, work);
-    if (done !== stillUnderWay || waiting >= mostWaiting) return done;
-    waiting += 1;
-    try {
-      return await lookAgain(work);
-    } finally {
-      waiting -= 1;
-    }
-  }
-
-  async function lookAgain<T extends object>(
-    work: (tx: Transaction) => Promise<T | Refusal>,
-  ): Promise<T | Refusal> {
-    const deadlineMs = monotonicMs() + underWayPatienceMs;
-    for (let pauseMs = firstLookAfterMs; ; pauseMs = Math.min(2 * pauseMs, longestLookAfterMs)) {
-      await delay(pauseMs);
-      const done = await unlessRefused(sql, work);
-      if (done !== stillUnderWay || monotonicMs() >= deadlineMs) return done;
-    }
-  }
+  const { sql, newId, onSet } = options;
+  const whenNothingIsUnderWay = createWait(options);
 
   return {
     async set(place, { author, request }, answering) {
@@ -118,5 +96,31 @@ export function createScheduleChanges(options: {
       });
       return isRefusal(done) ? done : "cleared";
     },
+  };
+}
+
+/**
+ * Returns a function that does work in a transaction, which a refusal rolls back. While a change of the schedule is
+ * being made, it repeats the work, for a bounded time.
+ */
+function createWait({ sql, monotonicMs }: { sql: Sql; monotonicMs: () => number }) {
+  let waiting = 0;
+
+  return async <T extends object>(
+    work: (tx: Transaction) => Promise<T | Refusal>,
+  ): Promise<T | Refusal> => {
+    let done = await unlessRefused(sql, work);
+    if (done !== stillUnderWay || waiting >= mostWaiting) return done;
+    const deadlineMs = monotonicMs() + underWayPatienceMs;
+    waiting += 1;
+    try {
+      for (let attempts = 1; done === stillUnderWay && monotonicMs() < deadlineMs; attempts += 1) {
+        await pause(backoffMs(backoff, attempts));
+        done = await unlessRefused(sql, work);
+      }
+      return done;
+    } finally {
+      waiting -= 1;
+    }
   };
 }

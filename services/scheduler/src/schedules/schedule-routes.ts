@@ -18,46 +18,39 @@ import {
   registerRoute,
 } from "@halyard/service";
 import type { FindFlag } from "../directory/flag-directory.ts";
-import type { SchedulePlace } from "./schedule.ts";
-import type { Author } from "./schedule-audit.ts";
+import {
+  type Author,
+  latenessMs,
+  publicState,
+  type Schedule,
+  type SchedulePlace,
+} from "./schedule.ts";
 import type { ScheduleChanges } from "./schedule-changes.ts";
-import { scheduleResource } from "./schedule-resource.ts";
 import { findLatest, listSchedules } from "./schedule-store.ts";
 
 const defaultPageSize = 100;
 
-/** The routes of schedules. Every one needs a server key of the project. */
-export function registerScheduleRoutes(
-  app: App,
-  options: {
-    sql: Sql;
-    changes: ScheduleChanges;
-    findFlag: FindFlag;
-    answerOnce: AnswerOnce;
-    authenticate: AuthenticateServerKey;
-  },
-): void {
-  const { sql, changes, findFlag, answerOnce, authenticate } = options;
+type ScheduleRoutes = {
+  sql: Sql;
+  changes: ScheduleChanges;
+  findFlag: FindFlag;
+  answerOnce: AnswerOnce;
+  authenticate: AuthenticateServerKey;
+};
 
-  /** The flag in the environment that a path names, if this key may know of it and touch it. */
-  async function placeOf(
-    key: DirectoryKey,
-    params: { flagId: string; envId: string },
-  ): Promise<SchedulePlace | Refusal> {
-    const flagId = params.flagId.toLowerCase();
-    const environmentId = params.envId.toLowerCase();
-    const flag = await findFlag({ flagId, environmentId });
-    if (flag?.projectId !== key.projectId)
-      return refuse("NOT_FOUND_001", "There is no such flag or environment in this project.");
-    const { organizationId, projectId } = key;
-    const place = { organizationId, projectId, environmentId, flagId };
-    return checkKeyEnvironment(key, environmentId) ?? place;
-  }
+/** The routes of schedules. Every one needs a server key of the project. */
+export function registerScheduleRoutes(app: App, options: ScheduleRoutes): void {
+  registerChanges(app, options);
+  registerReads(app, options);
+}
+
+function registerChanges(app: App, options: ScheduleRoutes): void {
+  const { changes, findFlag, answerOnce, authenticate } = options;
 
   registerRoute(app, contract.setSchedule, {
     authenticate,
     handle: async ({ params, body, request }, key) => {
-      const place = await placeOf(key, params);
+      const place = await placeOf(findFlag, key, params);
       // Who has had an answer is given it again, whatever has become of the flag since.
       if (isRefusal(place) && request.idempotencyKey === undefined) return place;
       const { operationId } = contract.setSchedule;
@@ -75,10 +68,22 @@ export function registerScheduleRoutes(
     },
   });
 
+  registerRoute(app, contract.clearSchedule, {
+    authenticate,
+    handle: async ({ params }, key) => {
+      const place = await placeOf(findFlag, key, params);
+      if (isRefusal(place)) return place;
+      const cleared = await changes.clear(place, authorOf(key));
+      return cleared === "cleared" ? answer.noContent() : cleared;
+    },
+  });
+}
+
+function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes): void {
   registerRoute(app, contract.getSchedule, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = await placeOf(key, params);
+      const place = await placeOf(findFlag, key, params);
       if (isRefusal(place)) return place;
       const schedule = await findLatest(sql, place);
       if (schedule === undefined)
@@ -87,35 +92,19 @@ export function registerScheduleRoutes(
     },
   });
 
-  registerRoute(app, contract.clearSchedule, {
-    authenticate,
-    handle: async ({ params }, key) => {
-      const place = await placeOf(key, params);
-      if (isRefusal(place)) return place;
-      const cleared = await changes.clear(place, authorOf(key));
-      return cleared === "cleared" ? answer.noContent() : cleared;
-    },
-  });
-
   registerRoute(app, contract.listSchedules, {
     authenticate,
     handle: async ({ query }, key) => {
-      const beforeId = query.cursor === undefined ? undefined : idOfCursor(query.cursor);
-      if (query.cursor !== undefined && beforeId === undefined) return noSuchCursor;
+      const { cursor, status, flag_id: flagId, limit = defaultPageSize } = query;
+      const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
+      if (cursor !== undefined && beforeId === undefined) return noSuchCursor;
       const environmentId =
         query.environment_id ?? (key.environmentOnly ? key.environmentId : undefined);
       const refusal = environmentId && checkKeyEnvironment(key, environmentId.toLowerCase());
       if (refusal) return refusal;
-      const limit = query.limit ?? defaultPageSize;
-      const found = await listSchedules(sql, {
-        projectId: key.projectId,
-        status: query.status,
-        flagId: query.flag_id,
-        environmentId,
-        beforeId,
-        limit: limit + 1,
-      });
-      const page = pageOf(found, limit, ({ id }) => id);
+      const { projectId } = key;
+      const asked = { projectId, status, flagId, environmentId, beforeId, limit: limit + 1 };
+      const page = pageOf(await listSchedules(sql, asked), limit, ({ id }) => id);
       return answer.ok({
         schedules: page.items.map(scheduleResource),
         next_cursor: page.nextCursor,
@@ -124,6 +113,45 @@ export function registerScheduleRoutes(
   });
 }
 
+/** The flag in the environment that a path names, if this key may know of it and touch it. */
+async function placeOf(
+  findFlag: FindFlag,
+  key: DirectoryKey,
+  params: { flagId: string; envId: string },
+): Promise<SchedulePlace | Refusal> {
+  const flagId = params.flagId.toLowerCase();
+  const environmentId = params.envId.toLowerCase();
+  const flag = await findFlag({ flagId, environmentId });
+  if (flag?.projectId !== key.projectId)
+    return refuse("NOT_FOUND_001", "There is no such flag or environment in this project.");
+  const { organizationId, projectId } = key;
+  const place = { organizationId, projectId, environmentId, flagId };
+  return checkKeyEnvironment(key, environmentId) ?? place;
+}
+
 function authorOf(key: DirectoryKey): Author {
   return { userId: key.userId, apiKeyId: key.id };
+}
+
+/** A schedule as the API shows it. */
+export function scheduleResource(schedule: Schedule): contract.Schedule {
+  return {
+    id: schedule.id,
+    flag_id: schedule.flagId,
+    environment_id: schedule.environmentId,
+    enable_at: schedule.enableAt?.toISOString() ?? null,
+    disable_at: schedule.disableAt?.toISOString() ?? null,
+    status: schedule.status,
+    changes: schedule.changes.map((change) => ({
+      action: change.action,
+      at: change.dueAt.toISOString(),
+      state: publicState(change.state),
+      applied_at: change.appliedAt?.toISOString() ?? null,
+      lateness_ms: latenessMs(change),
+    })),
+    created_at: schedule.createdAt.toISOString(),
+    created_by: schedule.createdBy,
+    cancelled_at: schedule.cancelledAt?.toISOString() ?? null,
+    cancelled_by: schedule.cancelledBy,
+  };
 }

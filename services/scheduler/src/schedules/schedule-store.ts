@@ -1,7 +1,13 @@
 import type { ScheduleState } from "@halyard/contracts";
 import type { Json, Sql, Transaction } from "@halyard/postgres";
-import type { ChangeState, Schedule, ScheduledChange, SchedulePlace } from "./schedule.ts";
-import type { ScheduleTimes } from "./schedule-audit.ts";
+import type { FlagPlace } from "../directory/flag-directory.ts";
+import type {
+  ChangeState,
+  Schedule,
+  ScheduledChange,
+  SchedulePlace,
+  ScheduleTimes,
+} from "./schedule.ts";
 
 /** Schedules in PostgreSQL, as people set, clear and read them. */
 type Place = Pick<SchedulePlace, "flagId" | "environmentId">;
@@ -130,4 +136,117 @@ function revived(row: Schedule): Schedule {
     }),
   );
   return { ...row, changes };
+}
+
+/**
+ * Ends those of some schedules none of whose changes is open any more: each gets the state of its last
+ * change. It is a statement of its own, after the one that ended a change: whoever has waited for
+ * another's lock sees here what that other has done, which it could not see in the statement that waited.
+ */
+export async function endSchedules(
+  sql: Sql | Transaction,
+  scheduleIds: readonly string[],
+): Promise<void> {
+  await sql`
+    update schedules as schedule
+    set status = last_change.state, finished_at = present_time()
+    from unnest(${[...scheduleIds]}::uuid[]) as asked (id)
+    cross join lateral (
+      select change.state
+      from scheduled_changes as change
+      where change.schedule_id = asked.id
+      order by change.due_at desc
+      limit 1
+    ) as last_change
+    where schedule.id = asked.id and schedule.status = 'pending'
+      and not exists (
+        select from scheduled_changes as change
+        where change.schedule_id = asked.id and change.state in ('waiting', 'armed', 'sent')
+      )`;
+}
+
+/**
+ * A deleted flag cancels its schedules: what has not been sent will not be. A change that is under
+ * way ends by itself, because management does not find the flag. Every replica hears of a deletion and
+ * does this, so all lock in one order.
+ */
+export async function cancelOfFlags(sql: Sql, places: readonly FlagPlace[]): Promise<void> {
+  const flagIds = places.map(({ flagId }) => flagId);
+  const environmentIds = places.map(({ environmentId }) => environmentId);
+  await sql.begin(async (plainTransaction) => {
+    const tx = plainTransaction as unknown as Transaction;
+    const open = await tx<{ id: string; scheduleId: string }[]>`
+      select change.id, change.schedule_id as "scheduleId"
+      from scheduled_changes as change
+      join unnest(${flagIds}::uuid[], ${environmentIds}::uuid[]) as place (flag_id, environment_id)
+        using (flag_id, environment_id)
+      where change.state in ('waiting', 'armed')
+      order by change.flag_id, change.environment_id, change.due_at
+      for update of change`;
+    await tx`
+      update scheduled_changes set state = 'cancelled'
+      where id = any(${open.map(({ id }) => id)}::uuid[])`;
+    const latest = await tx<{ id: string }[]>`
+      select schedule.id
+      from schedules as schedule
+      join unnest(${flagIds}::uuid[], ${environmentIds}::uuid[]) as place (flag_id, environment_id)
+        using (flag_id, environment_id)
+      where schedule.latest
+      order by schedule.flag_id, schedule.environment_id
+      for update of schedule`;
+    // Reading the schedule of a flag that is gone answers nothing, so it may be cleaned up in time.
+    await tx`
+      update schedules set latest = false where id = any(${latest.map(({ id }) => id)}::uuid[])`;
+    await endSchedules(tx, [...new Set(open.map(({ scheduleId }) => scheduleId))]);
+  });
+}
+
+/** A flag that has a schedule, in an environment. */
+export type ScheduledFlag = FlagPlace & {
+  /** So new that the asking replica may not have heard of the flag yet. */
+  isNew: boolean;
+};
+
+/** Flags with a schedule that reading it would answer, page by page in the order of their ids. */
+export async function listScheduledFlags(
+  sql: Sql,
+  after: FlagPlace | undefined,
+  limit: number,
+): Promise<ScheduledFlag[]> {
+  return sql<ScheduledFlag[]>`
+    select flag_id as "flagId", environment_id as "environmentId",
+      created_at > present_time() - interval '1 minute' as "isNew"
+    from schedules
+    where latest
+      ${after === undefined ? sql`` : sql`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
+    order by flag_id, environment_id
+    limit ${limit}`;
+}
+
+/** Small enough that a batch holds its locks for milliseconds. */
+const batchSize = 1_000;
+
+/**
+ * Deletes the schedules of deleted environments with their changes. A change that was sent comes back as cancelled,
+ * because management does not find the flag; its schedule stays until the removal is repeated.
+ */
+export async function deleteSchedulesOf(
+  sql: Sql,
+  environmentIds: readonly string[],
+  mayGoOn: () => boolean,
+): Promise<void> {
+  for (let deleted = batchSize; mayGoOn() && deleted === batchSize; ) {
+    const rows = await sql`
+      delete from schedules
+      where id = any(array(
+        select schedule.id from schedules as schedule
+        where schedule.environment_id = any(${environmentIds as string[]}::uuid[])
+          and not exists (
+            select from scheduled_changes as change
+            where change.schedule_id = schedule.id and change.state = 'sent'
+          )
+        limit ${batchSize}
+      ))`;
+    deleted = rows.count;
+  }
 }

@@ -1,6 +1,6 @@
 import type { Sql } from "@halyard/postgres";
+import type { ChainPlace, NamedEntry } from "./chain.ts";
 import { nilId } from "./chain-store.ts";
-import type { ChainPlace, NamedEntry } from "./link.ts";
 
 /**
  * The required end of a chain: the flag's state now, what the audit log says about the deletion of the flag, or the

@@ -1,6 +1,5 @@
 import type { Sql } from "@halyard/postgres";
-import type { PlaceNames } from "./describe-break.ts";
-import type { ChainPlace, Link } from "./link.ts";
+import type { ChainPlace, Link, PlaceNames } from "./chain.ts";
 
 /**
  * The history as verification reads it: in pages that each are a statement of their own. That is as

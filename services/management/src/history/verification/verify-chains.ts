@@ -1,5 +1,5 @@
 import type { Sql } from "@halyard/postgres";
-import { type Head, headOf, positionOf } from "./anchor.ts";
+import { type Break, finish, follow, isSamePlace, type Link, type Walk } from "./chain.ts";
 import {
   type ChainEnd,
   type LiveEnd,
@@ -10,9 +10,7 @@ import {
   readStates,
 } from "./chain-ends-store.ts";
 import { readLinks } from "./chain-store.ts";
-import type { HeadComparison } from "./compare-heads.ts";
-import { finish, follow, isSamePlace, type Walk } from "./decide-break.ts";
-import type { Break, Link } from "./link.ts";
+import { type Head, type HeadComparison, headOf, positionOf } from "./heads.ts";
 
 /** Number of rows checked so far. */
 export type Verified = { entries: number; states: number; deletions: number };

@@ -1,0 +1,51 @@
+import type { Transaction } from "@halyard/postgres";
+
+/** The author, time and cause of a change. */
+export type ChangeContext = Attribution & {
+  cause: Cause;
+  now: Date;
+  /** A new UUID of version 7. */
+  newId: () => string;
+};
+
+/** The actor of a change, and the API key used; null for the operator and for scheduled changes. */
+export type Attribution = { actor: Actor; apiKeyId: string | null };
+
+/** The user to whom a change is attributed, whose e-mail address is not read yet, or the operator. */
+export type Author = { userId: string; apiKeyId: string | null } | "operator";
+
+/** The author of a change. */
+export type Actor = { id: string; email: string };
+
+export type Cause = "manual" | "scheduled" | "rollback";
+
+export type Clock = { now: () => Date; newId: () => string };
+
+/** The id of actors that are not users: the operator and services. */
+const nilId = "00000000-0000-0000-0000-000000000000";
+
+export const operatorActor: Actor = { id: nilId, email: "operator" };
+
+/** Returns the actor of a change that no user requested. */
+export const serviceActor = (name: string): Actor => ({ id: nilId, email: name });
+
+export async function readContext(
+  tx: Transaction,
+  { author, cause }: { author: Author; cause: Cause },
+  { now, newId }: Clock,
+): Promise<ChangeContext> {
+  if (author === "operator")
+    return { actor: operatorActor, apiKeyId: null, cause, now: now(), newId };
+  const actor = await readActor(tx, author.userId);
+  return { actor, apiKeyId: author.apiKeyId, cause, now: now(), newId };
+}
+
+/**
+ * Returns the user to whom a change is attributed. The lock makes an erasure of the e-mail address wait until the
+ * change is committed. The address is empty if the user was removed with a deleted organization.
+ */
+export async function readActor(tx: Transaction, userId: string): Promise<Actor> {
+  const [actor] = await tx<Actor[]>`
+    select id, email from users where id = ${userId} for key share`;
+  return actor ?? { id: userId, email: "" };
+}

@@ -1,0 +1,75 @@
+import { type AuditedChange, inSchemaOrder, type TargetingRule } from "@halyard/contracts";
+import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
+
+/** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
+export type AuditEntry = AuditedScope &
+  AuditedDifference &
+  Attribution & { id: string; cause: Cause; changedAt: Date };
+
+type AuditedScope =
+  | { projectId: string; environmentId: string | null }
+  | { organizationId: string };
+
+type AuditedDifference = {
+  action: AuditedChange["action"];
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  // The subject of the change, unless it is the project or the environment itself.
+  flagId?: string;
+  flagKey?: string;
+  keyId?: string;
+  webhookId?: string;
+  userId?: string;
+};
+
+/** Returns the entry of a change. Without a time of its own, it has the time of its context. */
+export function auditEntry(
+  context: ChangeContext,
+  change: AuditedScope & AuditedDifference & { changedAt?: Date },
+): AuditEntry {
+  const { cause, actor, apiKeyId, now: changedAt } = context;
+  return { id: context.newId(), cause, actor, apiKeyId, changedAt, ...change };
+}
+
+/** An entry of a project's audit log as stored. */
+export type RecordedChange = {
+  id: string;
+  action: AuditedChange["action"];
+  cause: Cause;
+  flagId: string | null;
+  flagKey: string | null;
+  keyId: string | null;
+  webhookId: string | null;
+  userId: string | null;
+  environmentId: string | null;
+  actor: Actor;
+  apiKeyId: string | null;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  changedAt: Date;
+};
+
+/** An entry as the API returns it. */
+export function changeResource(change: RecordedChange): AuditedChange {
+  return {
+    id: change.id,
+    action: change.action,
+    change_type: change.cause,
+    flag_id: change.flagId,
+    flag_key: change.flagKey,
+    key_id: change.keyId,
+    webhook_id: change.webhookId,
+    user_id: change.userId,
+    environment_id: change.environmentId,
+    actor: change.actor,
+    api_key_id: change.apiKeyId,
+    before: withOrderedRules(change.before),
+    after: withOrderedRules(change.after),
+    changed_at: change.changedAt.toISOString(),
+  };
+}
+
+function withOrderedRules(state: Record<string, unknown> | null): Record<string, unknown> | null {
+  if (state === null || !Array.isArray(state.targeting_rules)) return state;
+  return { ...state, targeting_rules: inSchemaOrder(state.targeting_rules as TargetingRule[]) };
+}

@@ -1,0 +1,66 @@
+import * as contract from "@halyard/contracts";
+import type { Sql } from "@halyard/postgres";
+import { answer, cursorOf, readCursor, refuse } from "@halyard/service";
+import { validate as isUuid } from "uuid";
+import { noSuchProject, type Principal, reachesProject } from "../access/principal.ts";
+import type { Routes } from "../access/routes.ts";
+import { changeResource } from "./audit-log.ts";
+import {
+  type AuditLog,
+  findChangeSequence,
+  findOrganizationOf,
+  listChanges,
+} from "./audit-store.ts";
+
+/** How many changes are answered when nobody says how many. */
+const usualLimit = 100;
+
+/**
+ * The audit log of a project, for its server keys and the operator. A key made with `environment_only`
+ * sees the changes that name its own environment, schedules among them. Settings of flags, webhooks, the project and
+ * users name none, and the creation of a flag names the environment of the key that created it; so it may see none
+ * of these.
+ */
+export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void {
+  routes.read(contract.listChanges, async ({ params, query }, principal) => {
+    if (!reachesProject(principal, params.projectId)) return noSuchProject();
+    const { projectId } = params;
+    // The operator can read the audit log of a deleted project; keys of it have ended.
+    const organizationId = await findOrganizationOf(sql, projectId);
+    if (organizationId === null) return noSuchProject();
+
+    const log = { projectId, organizationId };
+    const { limit = usualLimit, cursor } = query;
+    const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
+    if (beforeSequence === undefined)
+      return refuse(
+        "VALIDATION_001",
+        "query parameter /cursor must be the `next_cursor` of an earlier answer",
+      );
+    const { changes, more } = await listChanges(
+      sql,
+      { ...log, flagId: query.flag_id, environmentId: onlyEnvironmentOf(principal) },
+      { beforeSequence, limit },
+    );
+    const last = more ? changes.at(-1) : undefined;
+    return answer.ok({
+      changes: changes.map(changeResource),
+      next_cursor: last === undefined ? null : cursorOf(last.id),
+    });
+  });
+}
+
+function onlyEnvironmentOf(principal: Principal): string | undefined {
+  if (principal.kind === "operator" || !principal.key.environmentOnly) return undefined;
+  return principal.key.environmentId;
+}
+
+async function sequenceOfCursor(
+  sql: Sql,
+  log: AuditLog,
+  cursor: string,
+): Promise<number | undefined> {
+  const changeId = readCursor(cursor, isUuid);
+  if (changeId === undefined) return undefined;
+  return findChangeSequence(sql, log, changeId);
+}

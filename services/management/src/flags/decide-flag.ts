@@ -1,0 +1,277 @@
+import { isDeepStrictEqual } from "node:util";
+import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
+import type { ChangeContext } from "../access/change-context.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
+import { entryMessage, entryOf, eventMessage } from "../outbox/outbox-message.ts";
+import {
+  type Decision,
+  type Flag,
+  type FlagEnvironment,
+  type FlagState,
+  initialSettings,
+} from "./flag.ts";
+import {
+  auditedSettings,
+  auditedState,
+  flagAudit,
+  flagEntry,
+  flagEvent,
+  historyEntry,
+} from "./flag-events.ts";
+import type { WithCheckedRules } from "./targeting-rules.ts";
+
+/**
+ * A new flag. It exists in every environment of the project at once; what the request says of its
+ * state is meant for one of them. One event tells of it, whatever the number of environments.
+ */
+export function decideCreate(
+  place: {
+    organizationId: string;
+    projectId: string;
+    environments: readonly FlagEnvironment[];
+    /** The one that the request's state is for. */
+    environment: FlagEnvironment;
+  },
+  request: WithCheckedRules<CreateFlag>,
+  context: ChangeContext,
+): Decision & { state: FlagState } {
+  const at = context.now;
+  const flag: Flag = {
+    id: context.newId(),
+    organizationId: place.organizationId,
+    projectId: place.projectId,
+    key: request.key,
+    name: request.name,
+    description: request.description ?? "",
+    type: request.type ?? "release",
+    version: 1,
+    lastEventAt: at,
+    createdAt: at,
+    updatedAt: at,
+  };
+  const states = place.environments.map((environment) => initialState(flag, environment.id));
+  const state: FlagState = {
+    ...initialState(flag, place.environment.id),
+    enabled: request.enabled ?? initialSettings.enabled,
+    rolloutPercentage: request.rollout_percentage ?? initialSettings.rolloutPercentage,
+    targetingRules: request.targeting_rules ?? initialSettings.targetingRules,
+  };
+  const all = states.map((initial) =>
+    initial.environmentId === state.environmentId ? state : initial,
+  );
+  const event = flagEvent(
+    "flag.created",
+    { flag, environment: place.environment, state, before: null, at },
+    context,
+  );
+  const after = { ...auditedSettings(flag), ...auditedState(state) };
+  return {
+    flag,
+    state,
+    states: all,
+    history: all.map((each) => historyEntry(each, context)),
+    audit: [
+      flagAudit(context, flag, {
+        environmentId: state.environmentId,
+        action: "created",
+        before: null,
+        after,
+      }),
+    ],
+    messages: [eventMessage(event), ...all.map((each) => entryOf(flagEntry(flag, each)))],
+  };
+}
+
+/** The state that a flag has in an environment before anybody has set it there. */
+export function initialState(
+  flag: Pick<Flag, "id" | "version" | "createdAt">,
+  environmentId: string,
+  at = flag.createdAt,
+): FlagState {
+  return {
+    flagId: flag.id,
+    environmentId,
+    ...initialSettings,
+    version: flag.version,
+    updatedAt: at,
+  };
+}
+
+/**
+ * A change of a flag's settings, of its state in one environment, or of both. What is given but not
+ * different is no change: then there is no entry, no event and no new version.
+ *
+ * One change can make up to three events, always in this order: `flag.updated` for the settings,
+ * `flag.toggled` when it was switched on or off, `flag_state.updated` for rollout and rules.
+ */
+export function decideChange(
+  current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
+  request: WithCheckedRules<UpdateFlag>,
+  context: ChangeContext,
+): (Decision & { state: FlagState }) | "unchanged" {
+  const settings = changedSettings(current.flag, request);
+  const stateSettings = changedState(current.state, request);
+  const names = eventNames(settings, stateSettings);
+  if (names.length === 0) return "unchanged";
+
+  const at = momentAfter(current.flag.lastEventAt, context.now);
+  const lastEventAt = new Date(at.getTime() + names.length - 1);
+  const version = current.flag.version + 1;
+  const flag: Flag = { ...current.flag, ...settings, version, lastEventAt, updatedAt: at };
+  const stateChanged = Object.keys(stateSettings).length > 0;
+  const state: FlagState = stateChanged
+    ? { ...current.state, ...stateSettings, version, updatedAt: at }
+    : current.state;
+
+  const events = names.map((name, index) =>
+    flagEvent(
+      name,
+      {
+        flag,
+        environment: current.environment,
+        state,
+        before: current.state,
+        ...(name === "flag.updated" ? { changes: changesOf(current.flag, settings) } : {}),
+        at: new Date(at.getTime() + index),
+      },
+      context,
+    ),
+  );
+  return {
+    flag,
+    state,
+    states: stateChanged ? [state] : [],
+    history: stateChanged ? [historyEntry(state, context)] : [],
+    audit: audited(current, { flag, state }, context),
+    messages: [
+      ...events.map(eventMessage),
+      ...(stateChanged ? [entryOf(flagEntry(flag, state))] : []),
+    ],
+  };
+}
+
+/**
+ * When a change of a flag counts as made: now, but always later than what came before, so that a
+ * flag's events have timestamps of their own, in order, on whatever replica's clock.
+ */
+function momentAfter(previous: Date, now: Date): Date {
+  return new Date(Math.max(now.getTime(), previous.getTime() + 1));
+}
+
+type Settings = Partial<Pick<Flag, "name" | "description" | "type">>;
+type StateSettings = Partial<Pick<FlagState, "enabled" | "rolloutPercentage" | "targetingRules">>;
+
+/** Returns the requested settings that differ from the current ones. */
+export function changedSettings(
+  flag: Flag,
+  request: Pick<UpdateFlag, "name" | "description" | "type">,
+): Settings {
+  const { name, description, type } = request;
+  return differing(flag, { name, description, type });
+}
+
+function changedState(state: FlagState, request: WithCheckedRules<UpdateFlag>): StateSettings {
+  return differing(state, {
+    enabled: request.enabled,
+    rolloutPercentage: request.rollout_percentage,
+    targetingRules: request.targeting_rules,
+  });
+}
+
+/** Those of the wishes that are given and differ from what is, as JSON keeps them: without `-0`. */
+function differing<T extends object>(
+  current: T,
+  wishes: { [K in keyof T]?: T[K] | undefined },
+): Partial<T> {
+  const kept = JSON.parse(JSON.stringify(wishes)) as Partial<T>;
+  const entries = Object.entries(kept).filter(
+    ([name, wish]) => !isDeepStrictEqual(current[name as keyof T], wish),
+  );
+  return Object.fromEntries(entries) as Partial<T>;
+}
+
+function eventNames(settings: Settings, state: StateSettings): EventName[] {
+  const names: EventName[] = [];
+  if (Object.keys(settings).length > 0) names.push("flag.updated");
+  if (state.enabled !== undefined) names.push("flag.toggled");
+  if (state.rolloutPercentage !== undefined || state.targetingRules !== undefined)
+    names.push("flag_state.updated");
+  return names;
+}
+
+function changesOf(flag: Flag, settings: Settings): NonNullable<FlagEvent["changes"]> {
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, to]) => [
+      name,
+      { from: flag[name as keyof Settings], to },
+    ]),
+  );
+}
+
+function audited(
+  before: { flag: Flag; state: FlagState },
+  after: { flag: Flag; state: FlagState },
+  context: ChangeContext,
+): AuditEntry[] {
+  const entries: AuditEntry[] = [];
+  const { flag } = after;
+  const settings = { before: auditedSettings(before.flag), after: auditedSettings(flag) };
+  if (!isDeepStrictEqual(settings.before, settings.after))
+    entries.push(
+      flagAudit(context, flag, { environmentId: null, action: "settings", ...settings }),
+    );
+  if (after.state !== before.state) {
+    const states = { before: auditedState(before.state), after: auditedState(after.state) };
+    const { environmentId } = after.state;
+    entries.push(flagAudit(context, flag, { environmentId, action: "state", ...states }));
+  }
+  return entries;
+}
+
+/**
+ * The end of a flag, in every environment. One event tells of it, with the last state in the key's
+ * environment; in the snapshot a deletion with the next version takes the place of each state, so
+ * that no older value can come back. The audit log keeps what the flag was in every environment, an
+ * entry each.
+ */
+export function decideDelete(
+  current: {
+    flag: Flag;
+    state: FlagState;
+    environment: FlagEnvironment;
+    /** Those of all environments of the project. */
+    states: readonly FlagState[];
+  },
+  context: ChangeContext,
+): Decision {
+  const { state, environment } = current;
+  const at = momentAfter(current.flag.lastEventAt, context.now);
+  const version = current.flag.version + 1;
+  const flag: Flag = { ...current.flag, version, lastEventAt: at, updatedAt: at };
+  const event = flagEvent("flag.deleted", { flag, environment, state, before: state, at }, context);
+  const deletion = { deleted: true, version, committed_at: at.toISOString() } as const;
+  return {
+    flag,
+    states: [],
+    history: [],
+    audit: current.states.map((last) => {
+      const before = { ...auditedSettings(flag), ...auditedState(last) };
+      const { environmentId } = last;
+      return flagAudit(context, flag, { environmentId, action: "deleted", before, after: null });
+    }),
+    messages: [
+      eventMessage(event),
+      ...current.states.map(({ environmentId }) =>
+        entryMessage(
+          {
+            kind: "flag",
+            organizationId: flag.organizationId,
+            environmentId,
+            flagId: flag.id,
+          },
+          deletion,
+        ),
+      ),
+    ],
+  };
+}
