@@ -1,9 +1,8 @@
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
-import { oldRows } from "./retention/delete-old.ts";
 import { type Existing, forgetGone } from "./retention/forget-gone.ts";
-import { rollUpHours } from "./retention/roll-up.ts";
+import { oldRows, rollUpHours } from "./retention/old-rows.ts";
 import type { UsageMetrics } from "./usage-metrics.ts";
 
 const cleanUpEveryMs = 10 * 60 * 1_000;
