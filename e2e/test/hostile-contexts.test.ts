@@ -4,8 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { type Edge, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 import { disturb } from "../src/traffic/probe.ts";
-import { exchangeBytes } from "../src/traffic/raw-bytes.ts";
-import { headerBytes, type RawRequest } from "../src/traffic/raw-request.ts";
+import { exchangeBytes, headerBytes, type RawRequest } from "../src/traffic/raw-request.ts";
 
 /**
  * Contexts as nobody should send them, against an edge that is a process of its own: each is refused,

@@ -19,8 +19,7 @@ import {
   overhear,
   streamMessages,
 } from "../src/checks/left-behind.ts";
-import { createMarks } from "../src/checks/marks.ts";
-import { findTraces, needlesFor, type Place } from "../src/checks/traces.ts";
+import { createMarks, findTraces, needlesFor, type Place } from "../src/checks/traces.ts";
 import { type Edge, type Settings, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 import {
@@ -28,8 +27,13 @@ import {
   markedContext,
   markedRequests,
 } from "../src/traffic/marked-requests.ts";
-import { exchangeBytes, sendAndLeave } from "../src/traffic/raw-bytes.ts";
-import { headerBytes, type RawRequest, sendRaw } from "../src/traffic/raw-request.ts";
+import {
+  exchangeBytes,
+  headerBytes,
+  type RawRequest,
+  sendAndLeave,
+  sendRaw,
+} from "../src/traffic/raw-request.ts";
 
 /**
  * Who asks is nobody else's business: whatever is sent about a user, right or wrong, is used for the

@@ -3,9 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { beginUsageStory } from "../src/stories/usage-story.ts";
-import { plansText } from "../src/system/plans.ts";
 import { type Edge, type System, startSystem } from "../src/system/system.ts";
-import { must } from "../src/system/tenancy.ts";
+import { must, plansText } from "../src/system/tenancy.ts";
 import { byStatus, followStreams, type TenantStreams } from "../src/traffic/tenant-streams.ts";
 
 /** The plan's number of open streams is exact over all edges while NATS is available. */

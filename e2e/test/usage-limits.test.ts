@@ -2,10 +2,9 @@ import { call, eventually, openEventStream, type ServiceProcess } from "@halyard
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { awaitCounted, counted } from "../src/checks/usage-agreement.ts";
 import { beginUsageStory } from "../src/stories/usage-story.ts";
-import { plansText } from "../src/system/plans.ts";
 import { killOne, startReadyMetering } from "../src/system/replicas.ts";
 import { type Edge, type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, operatorToken } from "../src/system/tenancy.ts";
+import { createTenant, must, operatorToken, plansText } from "../src/system/tenancy.ts";
 import { onThisMachine } from "../src/traffic/promised-time.ts";
 
 /** What was used, and what a plan allows, as a customer sees it. */

@@ -1,5 +1,4 @@
-import type { Sql } from "@halyard/postgres";
-import postgres from "postgres";
+import type { Statement as Recorded, Sql } from "@halyard/postgres";
 import {
   armNext,
   claimDue,
@@ -15,6 +14,7 @@ import {
   listSchedules,
 } from "../../../services/scheduler/src/schedules/schedule-store.ts";
 import type { Bench } from "../benchmark.ts";
+import { asDatabase, connectToSchema, explained } from "../system/recording-sql.ts";
 
 /**
  * The scheduler's own statements, taken from its code as they are, to be timed and explained. Some of
@@ -50,33 +50,27 @@ const zeroId = "00000000-0000-0000-0000-000000000000";
 const firstFlag = { flagId: zeroId, environmentId: zeroId };
 
 export function openProductStatements(bench: Bench, adminUrl: string): ProductStatements {
-  let said: { text: string; parameters: readonly unknown[] } | undefined;
-  const sql = postgres(adminUrl, {
-    max: 1,
-    onnotice: () => undefined,
-    connection: { search_path: "scheduler" },
-    debug: (_connection, text, parameters) => {
-      said = { text, parameters: parameters as unknown[] };
-    },
-  }) as unknown as Sql;
+  const sql = connectToSchema(adminUrl, "scheduler");
   bench.afterwards(() => sql.end());
 
   async function planOf({ purpose, indexes, prepare, run }: Statement): Promise<Plan> {
-    return withBatchDue(sql, async (tx) => {
+    const recorded: Recorded[] = [];
+    return withBatchDue(sql, recorded, async (tx) => {
       const found = await prepare(tx);
       await tx`savepoint before`;
+      recorded.length = 0;
       await run(tx, found);
-      const { text: statement, parameters } = said as NonNullable<typeof said>;
+      const statement = recorded.at(-1) as Recorded;
       await tx`rollback to savepoint before`;
-      const keptText = await explained(tx, "generic_plan, costs off", statement);
-      const text = await explained(tx, "analyze, buffers, costs off", statement, parameters);
+      const keptText = await explained(tx, "generic_plan, costs off", { text: statement.text });
+      const text = await explained(tx, "analyze, buffers, costs off", statement);
       return { purpose, indexes, text, keptText };
     });
   }
 
   return {
     timeClaim: () =>
-      withBatchDue(sql, async (tx) => {
+      withBatchDue(sql, [], async (tx) => {
         const beganMs = performance.now();
         const claimed = await claimDue(tx, batch);
         const tookMs = performance.now() - beganMs;
@@ -96,19 +90,6 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
       return plans;
     },
   };
-}
-
-async function explained(
-  tx: Sql,
-  options: string,
-  statement: string,
-  parameters: readonly unknown[] = [],
-): Promise<string> {
-  const lines = await tx.unsafe<{ "QUERY PLAN": string }[]>(
-    `explain (${options}) ${statement}`,
-    parameters as never[],
-  );
-  return lines.map((line) => line["QUERY PLAN"]).join("\n");
 }
 
 type Found = Awaited<ReturnType<typeof findArmed>>;
@@ -235,13 +216,16 @@ async function claimed(tx: Sql): Promise<Found> {
  * It is not the changes that are moved: rows that the same transaction has written before cost checks
  * of their own. The clock is, to the moment at which the batch is due.
  */
-async function withBatchDue<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+async function withBatchDue<T>(
+  sql: Sql,
+  recorded: Recorded[],
+  work: (tx: Sql) => Promise<T>,
+): Promise<T> {
   let result: { value: T } | undefined;
   const rolledBack = new Error("as intended");
   try {
     await sql.begin(async (transaction) => {
-      const tx = transaction as unknown as Sql;
-      await tx.unsafe(`
+      await transaction.unprepared(`
         do $do$ begin
           execute format(
             'create or replace function present_time() returns timestamptz language sql volatile as %L',
@@ -251,7 +235,7 @@ async function withBatchDue<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise
             ))
           );
         end $do$`);
-      result = { value: await work(tx) };
+      result = { value: await work(asDatabase(transaction, recorded)) };
       throw rolledBack;
     });
   } catch (error) {

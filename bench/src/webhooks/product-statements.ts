@@ -1,6 +1,5 @@
 import type { FlagEvent } from "@halyard/contracts";
-import type { Sql } from "@halyard/postgres";
-import postgres from "postgres";
+import type { Statement as Recorded, Sql } from "@halyard/postgres";
 import {
   deleteOldDeliveries,
   deleteOldEvents,
@@ -26,6 +25,7 @@ import {
 } from "../../../services/webhook-dispatcher/src/dispatch/plan-claims.ts";
 import { recordEvent } from "../../../services/webhook-dispatcher/src/events/event-store.ts";
 import type { Bench } from "../benchmark.ts";
+import { asDatabase, connectToSchema, explained } from "../system/recording-sql.ts";
 import { payload } from "./payload.ts";
 
 /**
@@ -48,8 +48,6 @@ export type Plan = {
   keptText: string;
 };
 
-type Said = { text: string; parameters: readonly unknown[] };
-
 const claim = "00000000-0000-0000-0000-000000000001";
 /** As many as a dispatcher sends at once to one webhook. */
 const ofLargest = defaultBounds.webhook;
@@ -60,30 +58,23 @@ const batch = 500;
 const keptDays = 30;
 
 export function openProductStatements(bench: Bench, adminUrl: string): ProductStatements {
-  let said: Said[] = [];
-  const sql = postgres(adminUrl, {
-    max: 1,
-    onnotice: () => undefined,
-    connection: { search_path: "webhooks" },
-    debug: (_connection, text, parameters) => {
-      said.push({ text, parameters: parameters as unknown[] });
-    },
-  }) as unknown as Sql;
+  const sql = connectToSchema(adminUrl, "webhooks");
   bench.afterwards(() => sql.end());
 
   /** Runs it to hear what it says, takes it back, and says each of it again to be explained. */
   async function plansOf({ purpose, prepare, run }: Statements): Promise<Plan[]> {
-    return rolledBack(sql, async (tx) => {
+    const recorded: Recorded[] = [];
+    return rolledBack(sql, recorded, async (tx) => {
       const found = await prepare(tx);
       await tx`savepoint before`;
-      said = [];
+      recorded.length = 0;
       await run(tx, found);
-      const statements = said.filter(({ text }) => isStatement.test(text));
+      const statements = recorded.filter(({ text }) => isStatement.test(text));
       await tx`rollback to savepoint before`;
       const plans: Plan[] = [];
-      for (const [index, { text: statement, parameters }] of statements.entries()) {
-        const keptText = await explained(tx, "generic_plan, costs off", statement);
-        const text = await explained(tx, "analyze, buffers, costs off", statement, parameters);
+      for (const [index, statement] of statements.entries()) {
+        const keptText = await explained(tx, "generic_plan, costs off", { text: statement.text });
+        const text = await explained(tx, "analyze, buffers, costs off", statement);
         const part = statements.length === 1 ? "" : `, ${index + 1} of ${statements.length}`;
         plans.push({ purpose: `${purpose}${part}`, text, keptText });
       }
@@ -92,9 +83,9 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
   }
 
   return {
-    timeClaim: () => rolledBack(sql, (tx) => timed(() => fillSlots(tx))),
+    timeClaim: () => rolledBack(sql, [], (tx) => timed(() => fillSlots(tx))),
     timeClaimOfLargest: () =>
-      rolledBack(sql, async (tx) => {
+      rolledBack(sql, [], async (tx) => {
         const webhookIds = [await findLargest(tx)];
         return timed(() => claimAndSettle(tx, webhookIds, ofLargest));
       }),
@@ -254,29 +245,17 @@ async function recordNewEvent(tx: Sql, { webhookId }: Found): Promise<number> {
   return recordEvent(tx, event as unknown as FlagEvent, () => crypto.randomUUID());
 }
 
-async function explained(
-  tx: Sql,
-  options: string,
-  statement: string,
-  parameters: readonly unknown[] = [],
-): Promise<string> {
-  const lines = await tx.unsafe<{ "QUERY PLAN": string }[]>(
-    `explain (${options}) ${statement}`,
-    parameters as never[],
-  );
-  return lines.map((line) => line["QUERY PLAN"]).join("\n");
-}
-
 /** What begins a transaction of its own begins a part of this one, which is rolled back. */
-async function rolledBack<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+async function rolledBack<T>(
+  sql: Sql,
+  recorded: Recorded[],
+  work: (tx: Sql) => Promise<T>,
+): Promise<T> {
   let result: { value: T } | undefined;
   const intended = new Error("as intended");
   try {
     await sql.begin(async (transaction) => {
-      const begin = (part: Parameters<typeof transaction.savepoint>[0]) =>
-        transaction.savepoint(part as never);
-      const tx = Object.assign(transaction, { begin }) as unknown as Sql;
-      result = { value: await work(tx) };
+      result = { value: await work(asDatabase(transaction, recorded)) };
       throw intended;
     });
   } catch (error) {

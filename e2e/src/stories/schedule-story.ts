@@ -1,5 +1,6 @@
 import { scheduleStream } from "@halyard/contracts";
 import { type Called, call, eventually } from "@halyard/testing";
+import type postgres from "postgres";
 import {
   awaitEdgesAgree,
   awaitRest,
@@ -13,7 +14,6 @@ import type { Edge, System } from "../system/system.ts";
 import { createTenant, must, type Tenant } from "../system/tenancy.ts";
 import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
 import { recordValues, type SeenValues } from "../traffic/seen-values.ts";
-import { presentTime } from "./scheduler-clock.ts";
 
 /**
  * One story of scheduled changes in a running system: a tenant of its own with flags that are off,
@@ -208,4 +208,10 @@ function isPartOf(part: readonly boolean[], whole: readonly boolean[]): boolean 
     from = found + 1;
     return found >= 0;
   });
+}
+
+/** The one clock by which schedulers go: the database's, which a test may set. */
+export async function presentTime(sql: postgres.Sql): Promise<Date> {
+  const [row] = await sql<[{ now: Date }]>`select scheduler.present_time() as now`;
+  return row.now;
 }

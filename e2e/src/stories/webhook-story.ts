@@ -4,8 +4,7 @@ import { awaitDeliveriesAtRest, faultsOfDeliveries } from "../checks/webhook-agr
 import { awaitNobodyConnected, forgetMessageIdsAtOnce } from "../system/disturbances.ts";
 import type { System } from "../system/system.ts";
 import { createTenant, must, type Tenant } from "../system/tenancy.ts";
-import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
-import { type FlipStream, streamFlips } from "../traffic/flips.ts";
+import { type CreatedFlag, createFlags, type FlipStream, streamFlips } from "../traffic/changes.ts";
 
 /**
  * One story of webhooks in a running system: a tenant of its own with flags and a receiver that is to

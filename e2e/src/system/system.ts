@@ -18,8 +18,7 @@ import {
 import type postgres from "postgres";
 import "./patience.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
-import { plansText } from "./plans.ts";
-import { operatorToken } from "./tenancy.ts";
+import { operatorToken, plansText } from "./tenancy.ts";
 
 const operatorTokenDigest = createHash("sha256").update(operatorToken).digest("hex");
 

@@ -1,4 +1,5 @@
 import { operatorNames } from "@halyard/contracts";
+import { isThorough } from "@halyard/testing";
 import { createGeneratorSync, type JsonSchema } from "json-schema-faker";
 import { compileSchema } from "../checks/document-checks.ts";
 import { type Random, seededRandom } from "../system/seeded-random.ts";
@@ -10,9 +11,9 @@ export type GeneratedBody = { body: unknown; problem: string | undefined };
 /** Replaces values of known fields by values that are accepted, where JSON Schema cannot say which ones are. */
 export type Mend = (field: string, value: unknown) => unknown;
 
-const samplesOfEachKind = 8;
-const mutationsOfEach = 4;
-const conditionsOfEachOperator = 4;
+const samplesOfEachKind = isThorough ? 8 : 4;
+const mutationsOfEach = isThorough ? 4 : 2;
+const conditionsOfEachOperator = isThorough ? 4 : 1;
 /** Beyond the depth of every schema; the generator writes null below its limit. */
 const maxDepth = 20;
 

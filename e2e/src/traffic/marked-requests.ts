@@ -1,4 +1,4 @@
-import type { Marks } from "../checks/marks.ts";
+import type { Marks } from "../checks/traces.ts";
 import { headerBytes, type RawRequest } from "./raw-request.ts";
 
 /**

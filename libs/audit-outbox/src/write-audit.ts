@@ -1,5 +1,5 @@
 import type { AuditRecorded } from "@halyard/contracts";
-import type { Json, Transaction } from "@halyard/postgres";
+import { json, type Transaction } from "@halyard/postgres";
 
 /**
  * Writes a change for the audit log into the outbox, in the transaction of the change. The table `audit_outbox` is in
@@ -8,5 +8,5 @@ import type { Json, Transaction } from "@halyard/postgres";
 export async function writeAudit(tx: Transaction, message: AuditRecorded): Promise<void> {
   await tx`
     insert into audit_outbox (id, message)
-    values (${message.id}, ${tx.json(message as unknown as Json)})`;
+    values (${message.id}, ${json(message)})`;
 }

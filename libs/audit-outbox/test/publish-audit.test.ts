@@ -1,6 +1,6 @@
 import { type AuditRecorded, auditStream } from "@halyard/contracts";
 import { ensureAudit } from "@halyard/jetstream";
-import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
+import { connectPostgres, type Sql } from "@halyard/postgres";
 import { createTestDatabase, eventually, startTestNats, type TestDatabase } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { AckPolicy, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -43,8 +43,7 @@ const idOf = (number: number) => `01890000-0000-7000-8000-${String(number).padSt
 /** The publisher does not look into messages. */
 const write = (...numbers: number[]) =>
   sql.begin(async (tx) => {
-    for (const number of numbers)
-      await writeAudit(tx as unknown as Transaction, { id: idOf(number) } as AuditRecorded);
+    for (const number of numbers) await writeAudit(tx, { id: idOf(number) } as AuditRecorded);
   });
 
 const isPublished = () =>
@@ -118,7 +117,7 @@ describe("publishing the outbox", () => {
     const broken = new Error("rolled back");
     await expect(
       sql.begin(async (tx) => {
-        await writeAudit(tx as unknown as Transaction, { id: idOf(4) } as AuditRecorded);
+        await writeAudit(tx, { id: idOf(4) } as AuditRecorded);
         throw broken;
       }),
     ).rejects.toBe(broken);

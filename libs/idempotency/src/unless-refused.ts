@@ -11,7 +11,7 @@ export async function unlessRefused<T extends object>(
 ): Promise<T | Refusal> {
   try {
     const { done } = await sql.begin(async (tx) => {
-      const result = await work(tx as unknown as Transaction);
+      const result = await work(tx);
       if (isRefusal(result)) throw new RolledBack(result);
       return { done: result };
     });

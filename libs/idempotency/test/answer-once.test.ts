@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
+import { connectPostgres, type Sql } from "@halyard/postgres";
 import { type Answer, answer, isRefusal, type Refusal, refuse } from "@halyard/service";
 import { createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
@@ -55,7 +55,7 @@ async function ask(asked: Asked = {}, doing: () => Promise<Answer | Refusal> = w
   const given = { caller: "me", operationId: "makeThing", params: {}, body: {}, ...rest, request };
   let refusal: Refusal | undefined;
   const answered = sql.begin(async (tx) => {
-    const result = await answerOnce(tx as unknown as Transaction, given, doing);
+    const result = await answerOnce(tx, given, doing);
     if (!isRefusal(result)) return result;
     refusal = result;
     throw new Error("rolled back");

@@ -3,6 +3,7 @@ export * from "./connect.ts";
 export { trackProblem } from "./connection-log.ts";
 export { watchConnection } from "./connection-watch.ts";
 export * from "./consume.ts";
+export { consumeJson } from "./consume-json.ts";
 export * from "./deleted-places.ts";
 export * from "./establish-leases.ts";
 export * from "./failures.ts";

@@ -1,83 +1,135 @@
+import { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
 import type { Logger } from "pino";
-import postgres from "postgres";
-import { arrayParameterTypes } from "./array-types.ts";
-import { endTransactionsWithTheirConnections } from "./lost-transactions.ts";
-import { SteadySocket } from "./steady-socket.ts";
+import { isOutage } from "./failures.ts";
+import { type Listening, listen } from "./listen.ts";
+import { createStatements, type Statements } from "./statements.ts";
 import { splitTls } from "./tls.ts";
+import { connectClient, run, type Transaction, transaction } from "./transaction.ts";
 
 /**
- * A pool of connections to PostgreSQL. Timestamps come and go as JavaScript dates, 64-bit integers as
- * numbers: none of ours passes 2^53.
+ * A pool of connections to PostgreSQL. Timestamps are JavaScript dates, 64-bit integers are numbers: none of ours
+ * exceeds 2^53.
  */
-export type Sql = postgres.Sql<{ bigint: number }>;
-export type Transaction = postgres.TransactionSql<{ bigint: number }>;
+export type Sql = Statements & {
+  /** Runs the work in a transaction. */
+  begin<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
+  /** Receives notifications until the signal is aborted. */
+  listen(listening: Listening): Promise<void>;
+  readonly maxConnections: number;
+  /** Waits for running statements, for a bounded time. */
+  end(): Promise<void>;
+};
 
-/** Values that PostgreSQL keeps as JSON. */
-export type Json = postgres.JSONValue;
-
-const connectTimeoutSeconds = 5;
-/**
- * How soon a lost connection is tried again. The client library would wait up to 20 seconds, and
- * whoever asks meanwhile waits with it; a refused attempt costs next to nothing.
- */
-const longestReconnectWaitSeconds = 0.25;
-const firstReconnectWaitSeconds = 0.02;
+const connectTimeoutMs = 5_000;
 /** No statement of ours takes longer than milliseconds; one that hangs must not hold its locks. */
 const statementTimeoutMs = 15_000;
 /** A transaction whose process was stopped in the middle must not block the others for long. */
 const idleTransactionTimeoutMs = 10_000;
+/**
+ * Time without an answer after which a connection counts as lost: above the time after which the server itself ends
+ * a statement. The system would wait a quarter of an hour for a machine that lost power.
+ */
+const longestSilenceMs = 20_000;
+const keepAliveAfterMs = 60_000;
+/** Time for running statements to complete when a pool is closed. */
+const closePatienceMs = 5_000;
 
 export type ConnectOptions = {
   url: string;
   name: string;
   maxConnections: number;
   logger: Logger;
+  /** Overrides the bound on a silent server, for tests. */
+  longestSilenceMs?: number;
 };
 
-export function connectPostgres(options: ConnectOptions): Sql {
-  const { url, tls } = splitTls(options.url);
-  const settings = {
-    // The types leave this one out: how a connection gets its socket.
-    socket: ({ host: [host = ""], port: [port = 0] }: { host: string[]; port: number[] }) =>
-      new SteadySocket({ host, port, tls }),
-    ssl: false,
-    max: options.maxConnections,
-    connect_timeout: connectTimeoutSeconds,
-    backoff: (attempt: number) =>
-      Math.min(firstReconnectWaitSeconds * 2 ** attempt, longestReconnectWaitSeconds),
-    connection: {
-      application_name: options.name,
-      // Whatever the server's own is: instants inside of JSON come as text in the session's zone.
-      TimeZone: "UTC",
-      statement_timeout: statementTimeoutMs,
-      idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
+export function connectPostgres(given: ConnectOptions): Sql {
+  const { url, name, maxConnections, logger } = given;
+  const sockets = new Set<Socket>();
+  const settings: pg.ClientConfig = {
+    ...clientSettings(url),
+    stream() {
+      const socket = new Socket();
+      sockets.add(socket);
+      return socket.once("close", () => sockets.delete(socket));
     },
-    fetch_types: false,
-    types: {
-      ...arrayParameterTypes,
-      bigint: {
-        to: 20,
-        from: [20],
-        serialize: (value: number) => String(value),
-        parse: (text: string) => Number(text),
-      },
-    },
-    onnotice: (notice: postgres.Notice) =>
-      options.logger.debug({ code: notice.code }, "PostgreSQL notice"),
+    application_name: name,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveAfterMs,
+    pipeline: true,
+    query_timeout: given.longestSilenceMs ?? longestSilenceMs,
+    statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
+    // Dates inside JSON are text in the session's time zone.
+    options: "-c TimeZone=UTC",
+    types: { getTypeParser },
   };
-  const sql = postgres(url, settings);
-  endTransactionsWithTheirConnections(sql as unknown as postgres.Sql<Record<string, never>>);
-  forbidCursors(sql as unknown as Sql);
-  return sql as unknown as Sql;
+  const pool = new pg.Pool({
+    ...settings,
+    Client: BoundedClient,
+    max: maxConnections,
+    idleTimeoutMillis: 0,
+  } as pg.PoolConfig);
+  // Otherwise the loss of a connection would end the process. The statements on it reject.
+  pool.on("error", (err) => logger.debug({ err }, "an idle connection to PostgreSQL was lost"));
+  pool.on("connect", (client) => {
+    client.on("error", () => undefined);
+    client.on("notice", ({ code }) => logger.debug({ code }, "PostgreSQL notice"));
+  });
+  const statements = createStatements(async (form) => {
+    const statement = form();
+    const client = await connectClient(pool);
+    let failure: unknown;
+    try {
+      return await run(client, () => statement);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      client.release(isOutage(failure));
+    }
+  });
+  return Object.assign(statements, {
+    begin: <Result>(work: (tx: Transaction) => Promise<Result>) => transaction(pool, work),
+    listen: (listening: Listening) => listen(() => new BoundedClient(settings), listening, logger),
+    maxConnections,
+    async end() {
+      const patience = new AbortController();
+      const lapsed = delay(closePatienceMs, undefined, { signal: patience.signal });
+      await Promise.race([pool.end(), lapsed]);
+      patience.abort();
+      await lapsed.catch(() => undefined);
+      for (const socket of sockets) socket.destroy();
+    },
+  });
 }
 
-/**
- * A statement with a cursor must not fail after its first rows: the library would answer the `CommandComplete`
- * that `WholeResults` inserts with a second `Sync`, and the next statement on the connection would have no rows.
- */
-function forbidCursors(sql: Sql): void {
-  const neverExecuted = sql`select 1`;
-  Object.getPrototypeOf(neverExecuted).cursor = () => {
-    throw new Error("Cursors are not supported; read page by page.");
+/** The address and TLS settings of a connection, for services, migrations and setup. */
+export function clientSettings(address: string): pg.ClientConfig {
+  const { url, tls } = splitTls(address);
+  const ssl = tls.mode !== "off" && {
+    rejectUnauthorized: tls.mode === "verified",
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
   };
+  return { connectionString: url, ssl };
 }
+
+/** As a setting of the pool, the time-out would also bound the wait for a free connection. */
+class BoundedClient extends pg.Client {
+  constructor(settings?: pg.ClientConfig) {
+    super({ ...settings, connectionTimeoutMillis: connectTimeoutMs });
+  }
+}
+
+const { builtins } = pg.types;
+const parsers: Record<number, (text: string) => unknown> = {
+  [builtins.INT8]: Number,
+  [builtins.DATE]: (text) => new Date(text),
+  [builtins.TIMESTAMP]: (text) => new Date(text),
+  [builtins.TIMESTAMPTZ]: (text) => new Date(text),
+};
+
+const getTypeParser = ((type: number) =>
+  parsers[type] ?? pg.types.getTypeParser(type)) as typeof pg.types.getTypeParser;

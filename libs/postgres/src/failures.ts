@@ -1,3 +1,5 @@
+import pg from "pg";
+
 /**
  * Classes of PostgreSQL's error codes (its manual, appendix A) that mean "try again later": connection
  * trouble, resources, shutdown, and transactions that were broken off for another's sake.
@@ -5,12 +7,10 @@
 const outageClasses = ["08", "40", "53", "57"];
 /** A server that takes no writes for now, as during a failover; and one that ended our idle session. */
 const outageStates = new Set(["25006", "25P03"]);
-/** Codes of the client library and of the network for a connection that is gone or could not be made. */
+const connectionLost = "CONNECTION_LOST";
+/** Codes of a connection that was lost or could not be opened. */
 const connectionCodes = new Set([
-  "CONNECTION_CLOSED",
-  "CONNECTION_ENDED",
-  "CONNECTION_DESTROYED",
-  "CONNECT_TIMEOUT",
+  connectionLost,
   "ECONNABORTED",
   "ECONNREFUSED",
   "ECONNRESET",
@@ -35,4 +35,18 @@ export function isOutage(error: unknown): boolean {
 
 function isSqlState(code: string): boolean {
   return /^[0-9A-Z]{5}$/.test(code);
+}
+
+/** The client library has no codes for its own errors, all of which are about the connection. */
+export class ConnectionLostError extends Error {
+  override name = "ConnectionLostError";
+  readonly hasSafeMessage = true;
+  readonly code = connectionLost;
+}
+
+/** Returns the error with a name and a code that identify it. */
+export function failureOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  if (error instanceof pg.DatabaseError) return Object.assign(error, { name: "PostgresError" });
+  return "code" in error ? error : new ConnectionLostError(error.message, { cause: error });
 }

@@ -1,5 +1,17 @@
-export * from "./connect.ts";
-export * from "./failures.ts";
+export { type ConnectOptions, connectPostgres, type Sql } from "./connect.ts";
+export { isOutage } from "./failures.ts";
+export type { Listening } from "./listen.ts";
 export * from "./migrate.ts";
 export * from "./open-database.ts";
 export * from "./provision.ts";
+export {
+  createStatements,
+  type Fragment,
+  fragment,
+  json,
+  type Rows,
+  type Statement,
+  type Statements,
+  type Value,
+} from "./statements.ts";
+export type { Transaction } from "./transaction.ts";

@@ -1,4 +1,5 @@
 import { runner } from "node-pg-migrate";
+import { clientSettings } from "./connect.ts";
 
 /**
  * Brings a service's schema up to date with the numbered SQL files in a folder. Each file runs in a
@@ -11,7 +12,7 @@ export async function migrate(options: {
   directory: string;
 }): Promise<readonly string[]> {
   const applied = await runner({
-    databaseUrl: options.ownerUrl,
+    databaseUrl: clientSettings(options.ownerUrl),
     dir: options.directory,
     schema: options.schema,
     migrationsSchema: options.schema,

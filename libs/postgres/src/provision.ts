@@ -1,6 +1,6 @@
-import postgres from "postgres";
+import pg from "pg";
+import { clientSettings } from "./connect.ts";
 import { scramVerifier } from "./scram-verifier.ts";
-import { splitTls } from "./tls.ts";
 
 /**
  * Prepares a database for a service: one schema, owned by a role that migrates, and a runtime role
@@ -23,20 +23,24 @@ export async function provisionService(options: {
   const { adminUrl, database, service } = options;
   const owner = `${service}_owner`;
   const runtime = `${service}_runtime`;
-  await inDatabase(adminUrl, undefined, async (sql) => {
-    await ensureRole(sql, owner, options.ownerPassword);
-    await ensureRole(sql, runtime, options.runtimePassword);
+  const name = pg.escapeIdentifier;
+  await inDatabase(adminUrl, undefined, async (client) => {
+    await ensureRole(client, owner, options.ownerPassword);
+    await ensureRole(client, runtime, options.runtimePassword);
     for (const role of [owner, runtime])
-      await sql`alter role ${sql(role)} set search_path = ${sql(service)}`;
-    await joinRole(sql, owner);
-    await ensureDatabase(sql, database);
+      await client.query(`alter role ${name(role)} set search_path = ${name(service)}`);
+    await joinRole(client, owner);
+    await ensureDatabase(client, database);
   });
-  await inDatabase(adminUrl, database, async (sql) => {
-    await sql`revoke all on schema public from public`;
-    await sql`revoke temporary on database ${sql(database)} from public`;
-    await sql`grant connect on database ${sql(database)} to ${sql(owner)}, ${sql(runtime)}`;
-    await sql`create schema if not exists ${sql(service)} authorization ${sql(owner)}`;
-    await sql`grant usage on schema ${sql(service)} to ${sql(runtime)}`;
+  await inDatabase(adminUrl, database, async (client) => {
+    for (const statement of [
+      "revoke all on schema public from public",
+      `revoke temporary on database ${name(database)} from public`,
+      `grant connect on database ${name(database)} to ${name(owner)}, ${name(runtime)}`,
+      `create schema if not exists ${name(service)} authorization ${name(owner)}`,
+      `grant usage on schema ${name(service)} to ${name(runtime)}`,
+    ])
+      await client.query(statement);
   });
   return {
     ownerUrl: urlFor(adminUrl, database, owner, options.ownerPassword),
@@ -56,45 +60,48 @@ export function urlFor(adminUrl: string, database: string, role: string, passwor
 async function inDatabase(
   adminUrl: string,
   database: string | undefined,
-  work: (sql: postgres.Sql) => Promise<void>,
+  work: (client: pg.Client) => Promise<void>,
 ): Promise<void> {
-  const { url, tls } = splitTls(adminUrl);
-  const sql = postgres(url, {
-    max: 1,
-    ssl: tls.mode === "off" ? false : { rejectUnauthorized: tls.mode === "verified", ca: tls.ca },
-    onnotice: () => undefined,
-    ...(database === undefined ? {} : { database }),
-  });
+  const url = new URL(adminUrl);
+  if (database !== undefined) url.pathname = `/${database}`;
+  const client = new pg.Client(clientSettings(url.href));
+  // A lost connection rejects the statement.
+  client.on("error", () => undefined);
+  await client.connect();
   try {
-    await work(sql);
+    await work(client);
   } finally {
-    await sql.end();
+    await client.end();
   }
 }
 
 /** The statement takes no parameters, so PostgreSQL itself quotes the verifier of the password. */
-async function ensureRole(sql: postgres.Sql, role: string, password: string): Promise<void> {
-  const [existing] = await sql`select 1 from pg_roles where rolname = ${role}`;
-  const verb = existing === undefined ? "create" : "alter";
-  const [quoted] = await sql<[{ statement: string }]>`
-    select format('%s role %I login password %L', ${verb}::text, ${role}::text, ${scramVerifier(password)}::text)
-      as statement`;
-  await sql.unsafe(quoted.statement);
+async function ensureRole(client: pg.Client, role: string, password: string): Promise<void> {
+  const existing = await client.query("select 1 from pg_roles where rolname = $1", [role]);
+  const verb = existing.rows.length === 0 ? "create" : "alter";
+  const quoted = await client.query<{ statement: string }>(
+    "select format('%s role %I login password %L', $1::text, $2::text, $3::text) as statement",
+    [verb, role, scramVerifier(password)],
+  );
+  for (const { statement } of quoted.rows) await client.query(statement);
 }
 
 /** A role that is no superuser can make a schema only for a role that it is a member of. */
-async function joinRole(sql: postgres.Sql, role: string): Promise<void> {
-  const [self] = await sql`select rolsuper from pg_roles where rolname = current_user`;
-  if (self?.rolsuper !== true) await sql`grant ${sql(role)} to current_user`;
+async function joinRole(client: pg.Client, role: string): Promise<void> {
+  const self = await client.query<{ rolsuper: boolean }>(
+    "select rolsuper from pg_roles where rolname = current_user",
+  );
+  if (self.rows[0]?.rolsuper !== true)
+    await client.query(`grant ${pg.escapeIdentifier(role)} to current_user`);
 }
 
-async function ensureDatabase(sql: postgres.Sql, database: string): Promise<void> {
-  const [existing] = await sql`select 1 from pg_database where datname = ${database}`;
-  if (existing !== undefined) return;
+async function ensureDatabase(client: pg.Client, database: string): Promise<void> {
+  const existing = await client.query("select 1 from pg_database where datname = $1", [database]);
+  if (existing.rows.length > 0) return;
   try {
-    await sql`create database ${sql(database)}`;
+    await client.query(`create database ${pg.escapeIdentifier(database)}`);
   } catch (error) {
     // Another process created it a moment before.
-    if (!(error instanceof postgres.PostgresError) || error.code !== duplicateDatabase) throw error;
+    if (!(error instanceof pg.DatabaseError) || error.code !== duplicateDatabase) throw error;
   }
 }

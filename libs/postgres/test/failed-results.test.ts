@@ -8,12 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
-import { WholeResults } from "../src/whole-results.ts";
 
-/**
- * Statements that fail after their first rows. The client library alone would give the next statement on the
- * connection a result that begins with missing rows.
- */
+/** Statements that fail after their first rows. */
 const logger = pino({ level: "silent" });
 
 let database: TestDatabase;
@@ -38,7 +34,7 @@ describe("given a statement that fails after its first rows", () => {
   beforeAll(() => {
     sql = connectOnce(database.runtimeUrls.management);
   });
-  afterAll(() => sql.end({ timeout: 1 }));
+  afterAll(() => sql.end());
 
   const failing = () => sql`select 1 / (3 - n) from generate_series(1, 5) as n`;
   const fine = () => sql<{ n: number }[]>`select n from generate_series(1, 2) as n`;
@@ -69,10 +65,6 @@ describe("given a statement that fails after its first rows", () => {
     const next = await sql.begin((tx) => tx`select n from generate_series(1, 2) as n`);
     expect([...next]).toEqual(rows);
   });
-
-  it("rejects cursors", () => {
-    expect(() => sql`select 1`.cursor(10)).toThrow("Cursors are not supported");
-  });
 });
 
 describe("given a connection that is lost after the first rows of a result", () => {
@@ -92,7 +84,7 @@ describe("given a connection that is lost after the first rows of a result", () 
     });
     address.port = new URL(proxy.url).port;
     const sql = connectOnce(address.href);
-    closing.push(() => sql.end({ timeout: 1 }), proxy.close);
+    closing.push(() => sql.end(), proxy.close);
     // The first row is larger than the server's buffer, so that it is sent before the statement ends.
     const interrupted = failure(sql`
       select repeat('x', 100000) as text, case when n = 2 then pg_sleep(60) end
@@ -104,42 +96,5 @@ describe("given a connection that is lost after the first rows of a result", () 
       { n: 1 },
       { n: 2 },
     ]);
-  });
-});
-
-describe("given messages that arrive in pieces", () => {
-  const message = (type: string, body: string) => {
-    const header = Buffer.alloc(5, type, "latin1");
-    header.writeUInt32BE(4 + body.length, 1);
-    return Buffer.concat([header, Buffer.from(body, "latin1")]);
-  };
-  const endOfRows = message("C", "\0");
-  const row = message("D", "a row");
-  const sent = Buffer.concat([
-    ...[message("T", "columns"), row, row, message("C", "SELECT 2\0"), message("Z", "I")],
-    ...[message("E", "no rows before"), message("Z", "I")],
-    ...[message("T", "columns"), row, message("E", "rows before"), message("Z", "I"), row],
-  ]);
-  const expected = Buffer.concat([
-    sent.subarray(0, sent.length - message("E", "rows before").length - 6 - row.length),
-    endOfRows,
-    sent.subarray(sent.length - message("E", "rows before").length - 6 - row.length),
-  ]);
-
-  function bytesAfterLastMessage(part: Buffer): number {
-    let at = 0;
-    while (at + 5 <= part.length) at += 1 + part.readUInt32BE(at + 1);
-    return part.length - at;
-  }
-
-  it.each([1, 2, 4, 5, 7, 16, 1_000])("passes whole messages on in pieces of %d bytes", (size) => {
-    const results = new WholeResults();
-    const parts: Buffer[] = [];
-    for (let at = 0; at < sent.length; at += size)
-      parts.push(...results.receive(sent.subarray(at, at + size)));
-    expect(Buffer.concat(parts).toString("latin1")).toBe(expected.toString("latin1"));
-    expect(parts.map(bytesAfterLastMessage)).toEqual(parts.map(() => 0));
-    expect(Buffer.concat(results.interrupt())).toEqual(endOfRows);
-    expect(results.interrupt()).toEqual([]);
   });
 });

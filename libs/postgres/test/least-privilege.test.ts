@@ -41,6 +41,6 @@ describe("given the runtime role", () => {
     ["change a key's secret", "update api_keys set secret_sha256 = ''"],
     ["read the migrations' record", "select * from migrations"],
   ])("may not %s", async (_what, statement) => {
-    await expect(runtime.unsafe(statement)).rejects.toMatchObject(insufficientPrivilege);
+    await expect(runtime.unprepared(statement)).rejects.toMatchObject(insufficientPrivilege);
   });
 });

@@ -1,59 +1,76 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import type { Socket } from "node:net";
+import {
+  createTestDatabase,
+  eventually,
+  startNatsProxy,
+  type TestDatabase,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
-import { SteadySocket } from "../src/steady-socket.ts";
 
-/** A server that takes connections and, as if its machine were gone, says nothing unless it is told to. */
-let server: Server;
-let accepted: Socket[];
+/** A proxy that stops forwarding, as if the server's machine had lost power. The connections stay open. */
+const maxConnections = 2;
+const longestSilenceMs = 500;
 
-beforeEach(async () => {
-  accepted = [];
-  server = createServer((socket) => accepted.push(socket.on("error", () => undefined)));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+let database: TestDatabase;
+let sql: Sql;
+let isSilent = false;
+let closeProxy: () => Promise<void>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const address = new URL(database.runtimeUrls.management);
+  const forward = (client: Socket, server: Socket) => {
+    client.on("data", (data) => {
+      if (!isSilent) server.write(data);
+    });
+  };
+  const proxy = await startNatsProxy(address.href, forward);
+  closeProxy = proxy.close;
+  address.port = new URL(proxy.url).port;
+  sql = connectPostgres({
+    url: address.href,
+    name: "silent",
+    maxConnections,
+    logger: pino({ level: "silent" }),
+    longestSilenceMs,
+  });
 });
-afterEach(() => {
-  jest.useRealTimers();
-  for (const socket of accepted) socket.destroy();
-  server.close();
+afterAll(async () => {
+  await closeProxy?.();
+  await sql?.end();
+  await database?.drop();
 });
 
-const emptyQueryResponse = Buffer.from([..."I\0\0\0\u0004"].map((byte) => byte.charCodeAt(0)));
+const failure = (asked: Promise<unknown>) =>
+  asked.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
-function open(silenceMs: number): SteadySocket {
-  const { port } = server.address() as AddressInfo;
-  return new SteadySocket({ host: "127.0.0.1", port, tls: { mode: "off" }, silenceMs });
-}
+const askAll = () => Array.from({ length: maxConnections }, () => sql`select 1 as one`);
 
 describe("a connection to a server that has fallen silent", () => {
-  it("is lost when what was written is not answered for too long, which counts as an outage", async () => {
-    const socket = open(50);
-    socket.write(Buffer.from("select"));
-    const [error] = (await once(socket, "error")) as [Error];
-    expect(error.name).toBe("ConnectionClosedError");
-    expect(isOutage(error)).toBe(true);
-    await once(socket, "close");
+  it("is lost, which counts as an outage, and the pool works again", async () => {
+    await Promise.all(askAll());
+    isSilent = true;
+    const inTransaction = sql.begin(async (tx) => {
+      await tx`select 1`;
+    });
+    const outcomes = await Promise.all([...askAll(), inTransaction].map(failure));
+    expect(outcomes.map(isOutage)).toEqual(outcomes.map(() => true));
+    isSilent = false;
+    await eventually(async () => (await failure(Promise.all(askAll()))) === undefined);
   });
 
-  it("stays when every write is answered, however long nothing is asked", async () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
-    const socket = open(500);
-    let failed = false;
-    socket.on("error", () => {
-      failed = true;
-    });
-    for (let round = 0; round < 3; round += 1) {
-      socket.write(Buffer.from("select"));
-      const [heard] = round === 0 ? ((await once(server, "connection")) as [Socket]) : accepted;
-      jest.advanceTimersByTime(499);
-      heard?.write(emptyQueryResponse);
-      await once(socket, "data");
-      jest.advanceTimersByTime(600);
-    }
-    expect(failed).toBe(false);
-    socket.destroy();
+  it("stays open while nothing is asked", async () => {
+    const backend = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid;
+    const before = await backend();
+    const untilLater = performance.now() + 2 * longestSilenceMs;
+    await eventually(() => performance.now() > untilLater);
+    expect(await backend()).toBe(before);
   });
 });
 

@@ -57,7 +57,7 @@ describe("given a PostgreSQL server with TLS", () => {
       const [row] = await sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
       return row?.ssl;
     } finally {
-      await sql.end({ timeout: 1 });
+      await sql.end();
     }
   }
 

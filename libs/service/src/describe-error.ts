@@ -15,7 +15,7 @@ export type DescribedError = {
 /** Members with identifiers: codes of Node.js, NATS and PostgreSQL, and names of database objects. */
 const identifiers = [
   ...(["code", "errno", "syscall", "status", "severity", "routine"] as const),
-  ...(["schema_name", "table_name", "column_name", "constraint_name"] as const),
+  ...(["schema", "table", "column", "constraint"] as const),
 ];
 
 /** Number of causes of an error that are logged; a chain can be a ring. */

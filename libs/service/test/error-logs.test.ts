@@ -32,8 +32,8 @@ function fullError(): Error {
     code: "23505",
     severity: "ERROR",
     routine: "_bt_check_unique",
-    table_name: "users",
-    constraint_name: "users_email",
+    table: "users",
+    constraint: "users_email",
   });
 }
 
@@ -71,8 +71,8 @@ describe("given an error", () => {
       code: "23505",
       severity: "ERROR",
       routine: "_bt_check_unique",
-      table_name: "users",
-      constraint_name: "users_email",
+      table: "users",
+      constraint: "users_email",
       stack: expect.arrayContaining([expect.stringContaining("error-logs.test.ts:")]),
       cause: { type: "TypeError", stack: expect.any(Array) },
     });

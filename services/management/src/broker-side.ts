@@ -20,6 +20,7 @@ import {
   watchConnection,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
+import { onceConnected } from "@halyard/service";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -28,16 +29,19 @@ import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
 import { type FollowedEdges, followEdges } from "./edges/follow-edges.ts";
 import { createLiveEdges } from "./edges/live-edges.ts";
-import { createEffectMetrics } from "./outbox/effect-metrics.ts";
-import { createEffects, type Effects } from "./outbox/effects.ts";
+import {
+  createEffectMetrics,
+  createEffects,
+  createPublications,
+  type Effects,
+  type Publications,
+} from "./outbox/effects.ts";
 import { createLeaderHint, listenForHints } from "./outbox/hints.ts";
-import { createPublications, type Publications } from "./outbox/publications.ts";
 import { createLease } from "./relay/lease.ts";
-import { publishedChannel } from "./relay/outbox-rows.ts";
-import { type Relay, startRelay } from "./relay/relay.ts";
-import { createRelayMetrics } from "./relay/relay-metrics.ts";
-import { startDueChanges } from "./schedule/start-due-changes.ts";
-import { consumeLastSeen } from "./usage/consume-last-seen.ts";
+import { createRelayMetrics, type Relay, startRelay } from "./relay/relay.ts";
+import { startCleanUp } from "./retention/clean-up.ts";
+import { consumeDueChanges } from "./schedule/due-consumer.ts";
+import { consumeLastSeen } from "./usage/last-seen.ts";
 
 /**
  * Everything of this process that needs NATS: the relay, the key directory that follows the snapshot,
@@ -77,91 +81,79 @@ export function startBrokerSide(options: {
   metrics: Registry;
   logger: Logger;
 }): BrokerSide {
-  const { sql, logger } = options;
-  let followedEdges: FollowedEdges | undefined;
+  const { sql, logger, directory } = options;
+  let running: Running | undefined;
   const { publications, edges, effects } = composeEffects({
     ...options,
-    isConnected: () => followedEdges?.isConnected() ?? false,
+    isConnected: () => running?.edges.isConnected() ?? false,
   });
   const hintLeader = createLeaderHint(sql, logger);
-  const stopping = new AbortController();
-  let connection: NatsConnection | undefined;
+  const wakeRelay = () => (running?.relay.isLeading() ? running.relay.wake() : hintLeader());
   const { problem, onProblem } = trackProblem();
-  let relay: Relay | undefined;
-  let followed: FollowedSnapshot | undefined;
-  let dueChanges: Consumption | undefined;
-  let stopWorking = async () => {};
-  const isConnected = () => connection !== undefined && watchConnection(connection).isConnected();
-  const wakeRelay = () => (relay?.isLeading() ? relay.wake() : hintLeader());
-
-  async function start(): Promise<void> {
-    connection = await connectNats({ ...options, name: "management", onProblem });
+  const connecting = connectNats({ ...options, name: "management", onProblem });
+  let isConnected = () => false;
+  const working = onceConnected(connecting, async (connection) => {
+    isConnected = watchConnection(connection).isConnected;
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    const client = jetstream(connection);
-    const broker = { ...options, connection, client, manager };
-    const streams = keepStreams(broker);
-    followedEdges = followEdges({ connection, edges, onLoss: effects.interrupt, logger });
-    relay = startRelay({
-      ...options,
-      publications,
-      broker,
+    const broker = { ...options, connection, client: jetstream(connection), manager };
+    const followedEdges = followEdges({ connection, edges, onLoss: effects.interrupt, logger });
+    const relay = startRelay({
+      ...{ ...options, publications, broker, newEpoch: uuidv4 },
       lease: createLease({
-        sql,
-        name: "relay",
-        holder: options.holder,
+        ...{ sql, name: "relay", holder: options.holder },
         monotonicMs: () => performance.now(),
       }),
-      newEpoch: uuidv4,
       metrics: createRelayMetrics(options.metrics),
     });
-    followed = followKeys(connection, options.directory, logger);
-    const queueMetrics = createQueueMetrics(options.metrics);
-    dueChanges = startDueChanges({ ...options, broker, wakeRelay, queueMetrics });
-    const queue = { ...broker, metrics: queueMetrics };
-    const telling = tellLastUsed({
-      ...broker,
-      lastUsed: options.lastUsed,
-      monotonicMs: () => performance.now(),
-    });
-    const working = [dueChanges, consumeLastSeen(queue), consumeAudit(queue), telling, streams];
-    stopWorking = async () => {
-      // First, because the relay still carries what is being made.
-      await Promise.all(working.map((each) => each.stop()));
-      await followed?.stop();
-      await relay?.stop();
-      followedEdges?.stop();
-    };
-    await listenForHints(sql, {
-      publishedChannel,
+    const keys = followKeys(connection, directory, logger);
+    const metrics = createQueueMetrics(options.metrics);
+    const dueChanges = consumeDueChanges({ ...options, broker, wakeRelay, metrics });
+    running = { relay, keys, dueChanges, edges: followedEdges };
+    const others = [
+      consumeLastSeen({ ...broker, metrics }),
+      consumeAudit({ ...broker, metrics }),
+      tellLastUsed({ ...broker, monotonicMs: () => performance.now() }),
+      keepStreams(broker),
+      startCleanUp({ sql, broker, isLeading: relay.isLeading }),
+    ];
+    const ending = new AbortController();
+    const listening = listenForHints(sql, {
       onWritten: relay.wake,
       onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
-      signal: stopping.signal,
-      logger,
+      signal: ending.signal,
     });
-  }
-
-  const started = start().catch((error: unknown) => {
-    logger.error({ err: error }, "the broker side did not start");
+    return [
+      async () => followedEdges.stop(),
+      async () => {
+        ending.abort();
+        await listening;
+      },
+      ...[relay.stop, keys.stop],
+      // The relay still carries what these write.
+      async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
+    ];
   });
   return {
     wakeRelay,
-    directoryIsCurrent: () => followed?.isCurrent() ?? false,
+    directoryIsCurrent: () => running?.keys.isCurrent() ?? false,
     effects,
     details: () => ({
       nats: isConnected() ? "connected" : "away",
       nats_problem: problem(),
-      relay: relay?.isLeading() ? "leading" : "following",
-      due_changes: dueChanges?.isRunning() ? "consumed" : "left",
+      relay: running?.relay.isLeading() ? "leading" : "following",
+      due_changes: running?.dueChanges.isRunning() ? "consumed" : "left",
     }),
-    stop: async () => {
-      stopping.abort();
-      if (connection === undefined) return;
-      await started;
-      await stopWorking();
-      await connection.close();
-    },
+    stop: working.stop,
   };
 }
+
+/** The parts of the broker side that others ask, once NATS is connected. */
+type Running = {
+  relay: Relay;
+  keys: FollowedSnapshot;
+  dueChanges: Consumption;
+  edges: FollowedEdges;
+};
 
 function composeEffects(options: {
   directory: KeyDirectory;

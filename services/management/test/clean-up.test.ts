@@ -5,10 +5,9 @@ import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
-import { createPublications } from "../src/outbox/publications.ts";
-import { cleanUp } from "../src/relay/clean-up.ts";
-import { type Relay, startRelay } from "../src/relay/relay.ts";
-import { createRelayMetrics } from "../src/relay/relay-metrics.ts";
+import { createPublications } from "../src/outbox/effects.ts";
+import { createRelayMetrics, type Relay, startRelay } from "../src/relay/relay.ts";
+import { cleanUp, startCleanUp } from "../src/retention/clean-up.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
 
 /** The clean-up of a leader with many old deletions, beside its rounds. */
@@ -16,6 +15,7 @@ const tombstones = 3_000;
 
 let rebuilds: Rebuilds;
 let relay: Relay;
+let cleaning: ReturnType<typeof startCleanUp>;
 /** Purges wait for this. */
 let gate = Promise.withResolvers<void>();
 let underWay = 0;
@@ -23,9 +23,9 @@ let mostUnderWay = 0;
 
 beforeAll(async () => {
   rebuilds = await openRebuilds();
+  const broker = { ...rebuilds.broker, manager: gated(rebuilds.broker.manager) };
   relay = startRelay({
-    ...rebuilds,
-    broker: { ...rebuilds.broker, manager: gated(rebuilds.broker.manager) },
+    ...{ ...rebuilds, broker },
     publications: createPublications(),
     plans: defaultPlans,
     signer: testSigner,
@@ -33,15 +33,16 @@ beforeAll(async () => {
     now: () => new Date(),
     newId: uuidv7,
     newEpoch: randomUUID,
-    cleanUpEveryMs: 50,
     metrics: createRelayMetrics(createMetrics({ service: "management" })),
     logger: rebuilds.broker.logger,
   });
+  cleaning = startCleanUp({ ...rebuilds, broker, isLeading: relay.isLeading, everyMs: 50 });
   await eventually(() => relay.isLeading());
   await writeTombstones(tombstones);
 });
 afterAll(async () => {
   gate.resolve();
+  await cleaning?.stop();
   await relay?.stop();
   await rebuilds?.close();
 });

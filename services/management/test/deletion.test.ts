@@ -1,6 +1,5 @@
 import { defaultPlans, entryKey, snapshotBucket } from "@halyard/contracts";
 import { readEpoch } from "@halyard/jetstream";
-import type { Transaction } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -432,7 +431,7 @@ describe("given a deleted user", () => {
     const isRead = Promise.withResolvers<void>();
     const isFree = Promise.withResolvers<void>();
     const change = management.sql.begin(async (tx) => {
-      const actor = await readActor(tx as unknown as Transaction, place.userId);
+      const actor = await readActor(tx, place.userId);
       isRead.resolve();
       await isFree.promise;
       await tx`

@@ -5,7 +5,7 @@ import { eventually, natsLogin, testSignatures } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { findUnexplained } from "../src/relay/find-unexplained.ts";
+import { findUnexplained } from "../src/relay/restored-database.ts";
 import { flagsOf } from "./flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";

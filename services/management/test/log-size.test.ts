@@ -5,9 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import type { Broker } from "../src/relay/broker.ts";
-import { logAlarm } from "../src/relay/log-alarm.ts";
-import { createWakeUp } from "../src/relay/wake-up.ts";
-import { type LogSize, watchLogSize } from "../src/relay/watch-log-size.ts";
+import { type LogSize, logAlarm, watchLogSize } from "../src/relay/log.ts";
 
 /** The bound of the log of events in bytes. */
 const mebibyte = 1024 * 1024;
@@ -53,10 +51,7 @@ async function measure(flagEventsMaxBytes: number): Promise<LogSize[]> {
     sizes.push(size);
     ending.abort();
   };
-  await watchLogSize(
-    { broker: { ...broker, flagEventsMaxBytes }, wakeUp: createWakeUp(), onLogSize },
-    ending.signal,
-  );
+  await watchLogSize({ broker: { ...broker, flagEventsMaxBytes }, onLogSize }, ending.signal);
   return sizes;
 }
 

@@ -21,7 +21,7 @@ import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
-import { startRemoving } from "../src/deletion/start-removing.ts";
+import { startRemoving } from "../src/deletion/remove-deleted.ts";
 import { environmentEntry } from "../src/environments/environment.ts";
 import { insertEnvironments } from "../src/environments/environment-store.ts";
 import { startFilling } from "../src/flags/environment-fills.ts";
@@ -124,8 +124,7 @@ export async function openManagement(
     await filling?.stop();
     await removing?.stop();
     await broker.stop();
-    // As main does: what was broken off by a test is not waited for.
-    await sql.end({ timeout: 1 });
+    await sql.end();
   });
   return {
     url,

@@ -1,11 +1,11 @@
 import type { PlanLimits } from "@halyard/contracts";
+import { json } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { applyPlans } from "../src/relay/apply-plans.ts";
-import { LeadershipLostError } from "../src/relay/failures.ts";
-import { createLease } from "../src/relay/lease.ts";
+import { createLease, LeadershipLostError } from "../src/relay/lease.ts";
 import { operatorToken as key, type Management, openManagement } from "./management-fixture.ts";
 import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
   await given.project(idOf("small"));
   await first.sql`
     insert into organizations
-    select id, 'One of many', 'many', 1, now(), now(), ${first.sql.json(before.many)}
+    select id, 'One of many', 'many', 1, now(), now(), ${json(before.many)}
     from unnest(${manyIds}::uuid[]) as id`;
   await first.sql`update organizations set limits = null where id = ${idOf("unrecorded")}`;
   await first.stop();

@@ -2,17 +2,17 @@ import { randomUUID } from "node:crypto";
 import type { EntrySigner } from "@halyard/api-keys";
 import { defaultPlans, type FlagEntry, snapshotBucket } from "@halyard/contracts";
 import { connectNats, readPage } from "@halyard/jetstream";
-import { connectPostgres, type Sql } from "@halyard/postgres";
+import { connectPostgres, json, type Sql } from "@halyard/postgres";
 import { createTestDatabase, startTestNats, testSigner } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { flagEntry } from "../src/flags/flag-events.ts";
-import { appendMessages } from "../src/outbox/append-messages.ts";
-import { createPublications, type Publications } from "../src/outbox/publications.ts";
+import { createPublications, type Publications } from "../src/outbox/effects.ts";
+import { appendMessages } from "../src/outbox/outbox-message.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
-import { synchroniseSnapshot } from "../src/relay/synchronise-snapshot.ts";
+import { synchroniseSnapshot } from "../src/relay/snapshot.ts";
 
 type Given = {
   signer?: EntrySigner;
@@ -81,7 +81,7 @@ export async function seedFlags(sql: Sql, count: number): Promise<{ organization
   const ids = { organization: uuidv7(), project: uuidv7(), environment: uuidv7() };
   const now = new Date();
   await sql`insert into organizations
-    values (${ids.organization}, 'Acme', 'pro', 1, ${now}, ${now}, ${sql.json(defaultPlans.pro ?? null)})`;
+    values (${ids.organization}, 'Acme', 'pro', 1, ${now}, ${now}, ${json(defaultPlans.pro ?? null)})`;
   await sql`insert into projects values (${ids.project}, ${ids.organization}, 'Web', ${now})`;
   await sql`insert into environments values (${ids.environment}, ${ids.project}, 'test', ${now})`;
   await sql`
@@ -111,7 +111,7 @@ export async function toggle(sql: Sql, flagId: string): Promise<void> {
         state.enabled, state.rollout_percentage as "rolloutPercentage",
         state.targeting_rules as "targetingRules", state.version, state.updated_at as "updatedAt"`;
     const entry = flagEntry(row as never, row as never);
-    await appendMessages(tx as never, [{ stream: "snapshot", ...entry }], uuidv7);
+    await appendMessages(tx, [{ stream: "snapshot", ...entry }], uuidv7);
   });
 }
 
@@ -133,7 +133,7 @@ export async function remove(sql: Sql, flagId: string): Promise<void> {
       committed_at: new Date().toISOString(),
     };
     const message = { stream: "snapshot", address: { kind: "flag", ...address }, value };
-    await appendMessages(tx as never, [message as never], uuidv7);
+    await appendMessages(tx, [message as never], uuidv7);
   });
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { createPublications } from "../src/outbox/publications.ts";
-import type { StreamName } from "../src/relay/outbox-rows.ts";
+import { createPublications } from "../src/outbox/effects.ts";
+import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
 import {
   eventRow,

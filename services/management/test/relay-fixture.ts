@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
-import { createPublications, type Publications } from "../src/outbox/publications.ts";
+import { createPublications, type Publications } from "../src/outbox/effects.ts";
+import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLane } from "../src/relay/lane.ts";
-import type { StreamName } from "../src/relay/outbox-rows.ts";
-import { synchroniseLog } from "../src/relay/synchronise-log.ts";
+import { synchroniseLog } from "../src/relay/log.ts";
 import type { Rebuilds } from "./rebuild-fixture.ts";
 
 /** Rows of the outbox as changes write them, and lanes that publish them while the test leads. */

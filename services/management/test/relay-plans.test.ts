@@ -5,19 +5,23 @@ import { connectPostgres } from "@halyard/postgres";
 import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
+import {
+  allUnsentRows,
+  readBacklog,
+  type StreamName,
+  unsentRange,
+  unsentRowsInTurns,
+} from "../src/outbox/unsent-rows.ts";
 import { readFullState } from "../src/relay/full-state.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
 import {
   hasUnknownEvent,
-  readBacklog,
   recordFound,
   recordSent,
   recordStream,
   settle,
   unrecordedValues,
-  unsentRange,
-} from "../src/relay/outbox-rows.ts";
-import { unsentRows } from "../src/relay/unsent-rows.ts";
+} from "../src/relay/records.ts";
 import { visitedRows } from "./visited-rows.ts";
 
 /**
@@ -140,10 +144,12 @@ async function visitedBy({ isRecord, work }: Statement, about: Given) {
 
 const asSql = (tx: Transaction) => tx as unknown as Sql;
 
-const unsentOf = (kind: Parameters<typeof unsentRows>[1]) => async (tx: Transaction) => {
-  const bounds = { rows: batch, bytes: 4_000_000, afterQueue: undefined };
-  return (await unsentRows(tx as never, kind, bounds)).rows.length;
-};
+const bounds = { rows: batch, bytes: 4_000_000, afterQueue: undefined };
+const unsentOf = (kind: Parameters<typeof unsentRowsInTurns>[1]) => async (tx: Transaction) =>
+  (await unsentRowsInTurns(tx as never, kind, bounds)).rows.length;
+/** Visits a batch to see that there are more. */
+const allUnsentOf = (stream: StreamName) => async (tx: Transaction) =>
+  (await allUnsentRows(tx as never, stream, bounds))?.length ?? batch;
 
 const first = <T>(rows: readonly T[]) => rows.slice(0, batch);
 const second = <T>(rows: readonly T[]) => rows.slice(batch);
@@ -152,6 +158,8 @@ const statements: Statement[] = [
   { isRead: true, name: "the selection of events", work: unsentOf("events") },
   { isRead: true, name: "the selection of keys", work: unsentOf("keys") },
   { isRead: true, name: "the selection of flags", work: unsentOf("flags") },
+  { isRead: true, name: "the selection of all events", work: allUnsentOf("events") },
+  { isRead: true, name: "the selection of all entries", work: allUnsentOf("snapshot") },
   {
     isRead: true,
     name: "the backlog",

@@ -13,10 +13,9 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { v4 as uuidv4 } from "uuid";
 import type { Broker } from "../src/relay/broker.ts";
-import { discardStreams } from "../src/relay/discard-streams.ts";
-import { findUnexplained } from "../src/relay/find-unexplained.ts";
 import { createLease } from "../src/relay/lease.ts";
-import { queueStanding } from "../src/relay/streams-standing.ts";
+import { queueStanding } from "../src/relay/records.ts";
+import { discardStreams, findUnexplained } from "../src/relay/restored-database.ts";
 import { flagsOf } from "./flag-fixture.ts";
 import {
   type Management,

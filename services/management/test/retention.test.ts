@@ -1,4 +1,4 @@
-import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
+import { connectPostgres, json, type Sql, type Transaction } from "@halyard/postgres";
 import { createMetrics, isRefusal } from "@halyard/service";
 import {
   connectAsSuperuser,
@@ -73,10 +73,14 @@ function retain(periods: Partial<RetentionPeriods>) {
 }
 
 async function committed<T extends object>(
-  work: (write: { tx: Transaction; publish: () => void }) => Promise<T | object>,
+  work: (write: {
+    tx: Transaction;
+    publish: () => void;
+    finish: () => void;
+  }) => Promise<T | object>,
 ): Promise<T> {
   const done = await runtime.begin(async (tx) =>
-    work({ tx: tx as unknown as Transaction, publish: () => undefined }),
+    work({ tx, publish: () => undefined, finish: () => undefined }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
@@ -159,12 +163,17 @@ async function forgeEntries({ id }: { id: string }, count: number): Promise<void
     flag_id: id,
     enabled: true,
     rollout_percentage: 1,
-    targeting_rules: "[]",
+    targeting_rules: [],
     change_type: "manual",
     changed_by: ids.userId,
   };
   const entries = Array.from({ length: count }, () => ({ ...yearAgo(), ...entry }));
-  await runtime`insert into history ${runtime(entries)}`;
+  await runtime`
+    insert into history (id, changed_at, environment_id, flag_id, enabled, rollout_percentage,
+      targeting_rules, change_type, changed_by)
+    select id, changed_at, environment_id, flag_id, enabled, rollout_percentage, targeting_rules,
+      change_type, changed_by
+    from jsonb_populate_recordset(null::history, ${json(entries)})`;
 }
 
 /** Inserts a deletion dated a year ago into the audit log, as the role of the service. */
@@ -178,7 +187,12 @@ async function forgeDeletion({ id, key }: { id: string; key: string }): Promise<
     actor_id: ids.userId,
     actor_email: "ada@example.com",
   };
-  await runtime`insert into changes ${runtime({ ...yearAgo(), ...deletion })}`;
+  await runtime`
+    insert into changes (id, changed_at, environment_id, project_id, flag_id, flag_key, action, cause,
+      actor_id, actor_email)
+    select id, changed_at, environment_id, project_id, flag_id, flag_key, action, cause, actor_id,
+      actor_email
+    from jsonb_populate_record(null::changes, ${json({ ...yearAgo(), ...deletion })})`;
 }
 
 const anchors = () => admin`select entries::int from removed_history`;
@@ -237,7 +251,7 @@ describe("the history of flags that were deleted with their project", () => {
   /** As the deletion of a project does. */
   async function endChainsOf({ id }: { id: string }, days: number): Promise<void> {
     const place = { flagId: id, environmentId: ids.environmentId };
-    await runtime.begin((tx) => endHistory(tx as unknown as Transaction, [place]));
+    await runtime.begin((tx) => endHistory(tx, [place]));
     await admin`delete from flags where id = ${id}`;
     await admin`update ended_history set ended_at = ${daysAgo(days)} where flag_id = ${id}`;
   }
@@ -263,7 +277,7 @@ describe("the history of flags that were deleted with their project", () => {
     const place = { flagId: flag.id, environmentId: stagingId };
     const heads = (await headsNow()).filter(({ environmentId }) => environmentId === stagingId);
     expect(heads).toHaveLength(1);
-    await runtime.begin((tx) => endHistory(tx as unknown as Transaction, [place]));
+    await runtime.begin((tx) => endHistory(tx, [place]));
     await admin`delete from flag_states where environment_id = ${stagingId}`;
     await admin`update environments set deleted_at = now() where id = ${stagingId}`;
     await admin`update ended_history set ended_at = ${daysAgo(50)}`;
@@ -278,7 +292,7 @@ describe("the history of flags that were deleted with their project", () => {
     await endChainsOf(young, 50);
     const alive = await flagChanged("alive", 99, 90);
     const place = { flagId: alive.id, environmentId: ids.environmentId };
-    await runtime.begin((tx) => endHistory(tx as unknown as Transaction, [place]));
+    await runtime.begin((tx) => endHistory(tx, [place]));
     await admin`update ended_history set ended_at = ${daysAgo(50)}`;
     await retain({ auditDays: 40 });
     expect(await rolloutsOf(young)).toEqual([100, 20]);
@@ -452,7 +466,7 @@ describe("the role that the service runs as", () => {
     "update audit_retention set removed_before = now()",
     "insert into removed_history values (gen_random_uuid(), gen_random_uuid(), '', 1)",
   ])("may not: %s", async (statement) => {
-    await expect(runtime.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+    await expect(runtime.unprepared(statement)).rejects.toMatchObject({ code: "42501" });
   });
 
   it("cannot remove anything of the last 30 days", async () => {

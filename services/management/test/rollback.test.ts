@@ -153,7 +153,7 @@ describe("rolling back", () => {
     const changes = createFlagChanges({ now: () => new Date(), newId: randomUUID });
     await management.sql.begin(async (tx) => {
       const changed = await changes.change(
-        { tx: tx as never, publish: () => undefined },
+        { tx: tx as never, publish: () => undefined, finish: () => undefined },
         {
           place: { ...project, flagId: flag.id },
           author: { userId: project.userId, apiKeyId: null },

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
-import { cleanUp } from "../src/relay/clean-up.ts";
+import { cleanUp } from "../src/retention/clean-up.ts";
 import { flagsOf } from "./flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { dueChange, openScheduler } from "./schedule-due-fixture.ts";

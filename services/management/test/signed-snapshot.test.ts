@@ -7,14 +7,15 @@ import {
 } from "@halyard/api-keys";
 import { completeKey, entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
 import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
+import { json } from "@halyard/postgres";
 import { payloadOf, privateKeyOf, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { keyEntry } from "../src/keys/key.ts";
-import { appendMessages } from "../src/outbox/append-messages.ts";
-import { createPublications } from "../src/outbox/publications.ts";
-import { findUnexplained } from "../src/relay/find-unexplained.ts";
+import { createPublications } from "../src/outbox/effects.ts";
+import { appendMessages } from "../src/outbox/outbox-message.ts";
 import { createLane } from "../src/relay/lane.ts";
+import { findUnexplained } from "../src/relay/restored-database.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
 
 let rebuilds: Rebuilds;
@@ -45,7 +46,7 @@ describe("given a leader with a private key", () => {
       const value = { deleted: true as const, version: 2, committed_at: entry.value.committed_at };
       const message = { stream: "snapshot" as const, address: entry.address, value };
       await tx`update api_keys set revoked_at = now() where id = ${entry.value.key_id}`;
-      await appendMessages(tx as never, [message], uuidv7);
+      await appendMessages(tx, [message], uuidv7);
     });
     await publishRows(await rebuilds.synchronise());
     await expectSignedBy(testSigner);
@@ -178,7 +179,7 @@ async function seedKey({ publish = false } = {}): Promise<KeyMessage> {
   });
   await rebuilds.sql.begin(async (tx) => {
     await tx`insert into organizations
-      values (${ids.organization}, 'Acme', 'pro', 1, ${now}, ${now}, ${tx.json({})})`;
+      values (${ids.organization}, 'Acme', 'pro', 1, ${now}, ${now}, ${json({})})`;
     await tx`insert into users values (${ids.user}, ${ids.organization}, 'ada@example.com', 'Ada', ${now})`;
     await tx`insert into projects values (${ids.project}, ${ids.organization}, 'Web', ${now})`;
     await tx`insert into environments values (${ids.environment}, ${ids.project}, 'test', ${now})`;
@@ -186,7 +187,7 @@ async function seedKey({ publish = false } = {}): Promise<KeyMessage> {
         environment_only, version, created_at)
       values (${made.id}, ${made.secretSha256}, 'server', 'seeded', ${ids.environment}, ${ids.user},
         false, 1, ${now})`;
-    if (publish) await appendMessages(tx as never, [{ stream: "snapshot", ...entry }], uuidv7);
+    if (publish) await appendMessages(tx, [{ stream: "snapshot", ...entry }], uuidv7);
   });
   return entry as KeyMessage;
 }

@@ -96,10 +96,14 @@ async function breaksTold(): Promise<string[]> {
 const changes = createFlagChanges({ now: () => new Date(), newId: uuidv7 });
 
 async function committed<T extends object>(
-  work: (write: { tx: Transaction; publish: () => void }) => Promise<T | object>,
+  work: (write: {
+    tx: Transaction;
+    publish: () => void;
+    finish: () => void;
+  }) => Promise<T | object>,
 ): Promise<T> {
   const done = await runtime.begin(async (tx) =>
-    work({ tx: tx as unknown as Transaction, publish: () => undefined }),
+    work({ tx, publish: () => undefined, finish: () => undefined }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
@@ -581,8 +585,7 @@ describe("given a file of heads", () => {
 describe("given flags that were deleted with their project", () => {
   /** As the deletion of a project does, batch by batch. */
   async function endChainsOf(flagId: string): Promise<void> {
-    await runtime.begin(async (plain) => {
-      const tx = plain as unknown as Transaction;
+    await runtime.begin(async (tx) => {
       const places = await tx<{ flagId: string; environmentId: string }[]>`
         select flag_id as "flagId", environment_id as "environmentId"
         from flag_states where flag_id = ${flagId}`;
@@ -626,9 +629,7 @@ describe("given flags that were deleted with their project", () => {
   it("finds an end that is recorded for a flag that exists", async () => {
     const { flag } = await flagWithFiveEntries();
     const environmentId = ids.environmentId;
-    await runtime.begin((tx) =>
-      endHistory(tx as unknown as Transaction, [{ flagId: flag.id, environmentId }]),
-    );
+    await runtime.begin((tx) => endHistory(tx, [{ flagId: flag.id, environmentId }]));
     const told = await breaksTold();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("but the flag has a state here");

@@ -6,12 +6,11 @@ export async function visitedRows<T>(
   table: string,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<{ result: T; visited: number }> {
-  return sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  return sql.begin(async (tx) => {
     const before = await visitsOf(tx, table);
     const result = await work(tx);
     return { result, visited: (await visitsOf(tx, table)) - before };
-  }) as Promise<{ result: T; visited: number }>;
+  });
 }
 
 /** Rows that the transaction, and perhaps some before it, read by scans of the table or of its indexes. */

@@ -140,7 +140,7 @@ function startConnected(
     stream: scheduleStream.name,
     consumer: scheduleStream.resolved.consumer,
     subject: scheduleStream.resolved.subject,
-    concurrency: Math.max(1, Math.floor(sql.options.max * shareOfConnections)),
+    concurrency: Math.max(1, Math.floor(sql.maxConnections * shareOfConnections)),
     handle: createSettleChanges({ ...options, metrics: options.scheduleMetrics }),
     isOutage,
     metrics: createQueueMetrics(options.metrics),

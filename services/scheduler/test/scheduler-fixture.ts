@@ -118,8 +118,7 @@ async function composeReplica(
     stop: once(async () => {
       await app.close();
       await broker.stop();
-      // As main does: what was broken off by a test is not waited for.
-      await sql.end({ timeout: 1 });
+      await sql.end();
     }),
   };
 }

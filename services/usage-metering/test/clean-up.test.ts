@@ -258,6 +258,6 @@ describe("the role that the service runs as", () => {
     "create table usage.more (id int)",
     "select 1 from management.organizations",
   ])("may not: %s", async (statement) => {
-    await expect(replicas[0].sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+    await expect(replicas[0].sql.unprepared(statement)).rejects.toMatchObject({ code: "42501" });
   });
 });

@@ -1,5 +1,5 @@
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { createTestDatabase, recordedStatements, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
@@ -60,25 +60,27 @@ type Plan = {
   "Shared Read Blocks": number;
   Plans?: Plan[];
 };
-/** Only explained, never awaited. */
-type Statement = ReturnType<typeof markCounted>;
 
-function statementsOf(): Record<string, Statement> {
+function statementsOf(): Record<string, (sql: Sql) => unknown> {
   const told = message();
   const { rows } = sumUp([told], Date.now());
-  const upserts = [...rows].map(([table, some]): [string, Statement] => [
-    table.name,
-    upsertRows(sql, table, some) as unknown as Statement,
-  ]);
-  return { "marking it as counted": markCounted(sql, [told]), ...Object.fromEntries(upserts) };
+  return {
+    "marking it as counted": (on) => markCounted(on, [told]),
+    ...Object.fromEntries(
+      [...rows].map(([table, some]) => [table.name, (on: Sql) => upsertRows(on, table, some)]),
+    ),
+  };
 }
 
 /** How many blocks each statement touches, and whether it reads a table whole. */
 async function costs(): Promise<Record<string, { blocks: number; scans: string[] }>> {
   const found: Record<string, { blocks: number; scans: string[] }> = {};
-  for (const [name, statement] of Object.entries(statementsOf())) {
-    const [row] = await sql<[{ "QUERY PLAN": [{ Plan: Plan }] }]>`
-      explain (analyze, buffers, timing off, format json) ${statement}`;
+  for (const [name, work] of Object.entries(statementsOf())) {
+    const [statement] = await recordedStatements(work);
+    const [row] = await sql.unprepared<[{ "QUERY PLAN": [{ Plan: Plan }] }]>(
+      `explain (analyze, buffers, timing off, format json) ${statement?.text}`,
+      statement?.values,
+    );
     const { Plan: plan } = row["QUERY PLAN"][0];
     const nodes = (node: Plan): Plan[] => [node, ...(node.Plans ?? []).flatMap(nodes)];
     found[name] = {

@@ -148,8 +148,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
       await app.close();
       await broker.stop();
       await sender.close();
-      // As main does: what was broken off by a test is not waited for.
-      await sql.end({ timeout: 1 });
+      await sql.end();
     }),
   };
 }

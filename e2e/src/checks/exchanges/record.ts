@@ -1,8 +1,7 @@
 import { eventually, startReceiver } from "@halyard/testing";
 import { connect } from "@nats-io/transport-node";
-import { plansText } from "../../system/plans.ts";
 import { startSystem } from "../../system/system.ts";
-import { createTenant, must, operatorToken } from "../../system/tenancy.ts";
+import { createTenant, must, operatorToken, plansText } from "../../system/tenancy.ts";
 import { awaitRest, awaitSnapshot } from "../agreement.ts";
 import { meetLimits, tinyPlan } from "./limits.ts";
 import { sendMalformed } from "./malformed.ts";

@@ -99,13 +99,10 @@ export function createRoutes(
     registerRoute(app, contract, { authenticate: authenticationFor(contract.access), handle });
   }
 
-  function changeOf<Caller extends Principal>(
-    { tx, publish }: Write,
-    principal: Caller,
-  ): Change<Caller> {
+  function changeOf<Caller extends Principal>(write: Write, principal: Caller): Change<Caller> {
     const author = authorOf(principal);
-    const context = () => readContext(tx, { author, cause: "manual" }, { now, newId });
-    return { tx, publish, now, newId, principal, context };
+    const context = () => readContext(write.tx, { author, cause: "manual" }, { now, newId });
+    return { ...write, now, newId, principal, context };
   }
 
   return { read, write };

@@ -1,4 +1,4 @@
-import type { Json, Sql, Transaction } from "@halyard/postgres";
+import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { AuditEntry, RecordedChange } from "./audit-log.ts";
 
 /**
@@ -27,7 +27,7 @@ export async function insertAuditEntries(
     select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId", "webhookId",
       "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId", before, after,
       "changedAt"
-    from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
+    from jsonb_to_recordset(${json(entries)}) as entry (
       id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
       "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
       actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
@@ -61,22 +61,24 @@ export async function listChanges(
   page: { beforeSequence: number | null; limit: number },
 ): Promise<{ changes: RecordedChange[]; more: boolean }> {
   const { flagId, environmentId } = which;
-  const ofFlag = flagId === undefined ? sql`` : sql`and change.flag_id = ${flagId}`;
+  const ofFlag = flagId === undefined ? fragment`` : fragment`and change.flag_id = ${flagId}`;
   const ofEnvironment =
-    environmentId === undefined ? sql`` : sql`and change.environment_id = ${environmentId}`;
-  const upToPage = sql`
+    environmentId === undefined
+      ? fragment``
+      : fragment`and change.environment_id = ${environmentId}`;
+  const upToPage = fragment`
     and change.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
     order by change.sequence desc
     limit ${page.limit + 1}`;
   // Each branch reads its own index in order; one condition with `or` would need a sort.
   const ofUsers =
     flagId === undefined && environmentId === undefined
-      ? sql`
+      ? fragment`
         union all (
           select * from changes as change
           where change.organization_id = ${which.organizationId} ${upToPage}
         )`
-      : sql``;
+      : fragment``;
   const rows = await sql<(RecordedChange & { available: number })[]>`
     select id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
       webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",

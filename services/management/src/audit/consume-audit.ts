@@ -1,13 +1,5 @@
 import { type AuditRecorded, auditStream, checkAuditRecorded } from "@halyard/contracts";
-import {
-  type Consumption,
-  consumeQueue,
-  isBrokerAway,
-  parseJson,
-  type QueueMessage,
-  type QueueMetrics,
-  type Verdict,
-} from "@halyard/jetstream";
+import { type Consumption, consumeJson, type QueueMetrics, type Verdict } from "@halyard/jetstream";
 import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -27,22 +19,18 @@ export function consumeAudit(options: {
   metrics: QueueMetrics;
   logger: Logger;
 }): Consumption {
-  async function handle({ payload }: QueueMessage): Promise<Verdict> {
-    const recorded = checkAuditRecorded(parseJson(payload));
-    if (!recorded.ok) return { setAside: recorded.problem };
-    if (!hasSubject(recorded.value)) return { setAside: "The subject of the change is missing." };
-    const { value } = recorded;
-    return options.sql.begin((tx) => insertRecorded(tx as unknown as Transaction, value));
-  }
-
-  return consumeQueue({
+  return consumeJson({
     ...options,
     stream: auditStream.name,
     consumer: auditStream.recorded.consumer,
     subject: auditStream.recorded.subject,
     concurrency,
-    handle,
-    isOutage: (error) => isOutage(error) || isBrokerAway(error),
+    check: checkAuditRecorded,
+    async handle(recorded) {
+      if (!hasSubject(recorded)) return { setAside: "The subject of the change is missing." };
+      return options.sql.begin((tx) => insertRecorded(tx, recorded));
+    },
+    isOutage,
   });
 }
 

@@ -1,12 +1,16 @@
+import type { Sql } from "@halyard/postgres";
+import type { Logger } from "pino";
 import { endHistory } from "../history/history-store.ts";
-import { entryMessage, type OutboxMessage } from "../outbox/outbox-message.ts";
-import type { Write } from "../outbox/write.ts";
+import { type Batches, startBatches } from "../outbox/batches.ts";
+import { entryMessage } from "../outbox/outbox-message.ts";
+import type { Write, Writer } from "../outbox/write.ts";
 import {
   claimDeletedEnvironment,
   type DeletedEnvironment,
   eraseFromAuditLog,
   finishEmptyEnvironments,
   finishEnvironment,
+  hasRowsToRemove,
   lockStates,
   removeFill,
   removeKeys,
@@ -49,8 +53,7 @@ async function removeOfEnvironment(
     ({ deleted: true, version, committed_at: now.toISOString() }) as const;
 
   const keys = await removeKeys(write.tx, environment, removedAtOnce);
-  publishAll(
-    write,
+  write.publish(
     keys.map(({ keyId, version }) =>
       entryMessage({ kind: "key", organizationId, keyId }, tombstone(version)),
     ),
@@ -66,8 +69,7 @@ async function removeOfEnvironment(
       environment,
       states.map(({ flagId }) => flagId),
     );
-    publishAll(
-      write,
+    write.publish(
       states.map(({ flagId, version }) =>
         entryMessage({ kind: "flag", organizationId, environmentId, flagId }, tombstone(version)),
       ),
@@ -76,6 +78,17 @@ async function removeOfEnvironment(
   if (states.length < removedAtOnce) await finishEnvironment(write.tx, environment);
 }
 
-function publishAll(write: Write, messages: readonly OutboxMessage[]): void {
-  if (messages.length > 0) write.publish(messages);
+/** Removes the rows below deleted organizations, projects and environments, and e-mail addresses to be erased. */
+export function startRemoving(options: {
+  sql: Sql;
+  writer: Writer;
+  now: () => Date;
+  logger: Logger;
+}): Batches {
+  return startBatches({
+    ...options,
+    hasWork: hasRowsToRemove,
+    writeBatch: (write) => removeNextBatch(write, options.now()),
+    failure: "rows of a deleted resource were not removed",
+  });
 }

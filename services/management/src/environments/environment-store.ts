@@ -1,8 +1,8 @@
-import type { Json, Sql, Transaction } from "@halyard/postgres";
+import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { Environment } from "./environment.ts";
 
 /** Environments in PostgreSQL. */
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   environment.id, environment.project_id as "projectId", environment.name, environment.version,
   environment.created_at as "createdAt",
   coalesce(environment.updated_at, environment.created_at) as "updatedAt"`;
@@ -10,11 +10,11 @@ const columns = (sql: Sql | Transaction) => sql`
 /** The project that environments belong to. */
 export type ParentProject = { id: string; organizationId: string };
 
-const parentColumns = (sql: Sql | Transaction) => sql`id, organization_id as "organizationId"`;
+const parentColumns = fragment`id, organization_id as "organizationId"`;
 
 export async function findParentProject(sql: Sql, id: string): Promise<ParentProject | undefined> {
   const [project] = await sql<ParentProject[]>`
-    select ${parentColumns(sql)} from projects where id = ${id}`;
+    select ${parentColumns} from projects where id = ${id}`;
   return project;
 }
 
@@ -27,7 +27,7 @@ export async function lockParentProject(
   id: string,
 ): Promise<ParentProject | undefined> {
   const [project] = await tx<ParentProject[]>`
-    select ${parentColumns(tx)} from projects where id = ${id} for update`;
+    select ${parentColumns} from projects where id = ${id} for update`;
   return project;
 }
 
@@ -36,7 +36,7 @@ export async function findEnvironment(
   address: { projectId: string; environmentId: string },
 ): Promise<Environment | undefined> {
   const [environment] = await sql<Environment[]>`
-    select ${columns(sql)}
+    select ${columns}
     from environments as environment
     where environment.id = ${address.environmentId}
       and environment.project_id = ${address.projectId}`;
@@ -48,7 +48,7 @@ export async function listEnvironments(
   projectId: string,
 ): Promise<Environment[]> {
   return sql<Environment[]>`
-    select ${columns(sql)}
+    select ${columns}
     from environments as environment
     where environment.project_id = ${projectId}
     order by environment.created_at, environment.id`;
@@ -63,7 +63,7 @@ export async function countEnvironments(tx: Transaction, projectId: string): Pro
 /** The environments of all projects of an organization. */
 export async function listEnvironmentsOf(sql: Sql, organizationId: string): Promise<Environment[]> {
   return sql<Environment[]>`
-    select ${columns(sql)}
+    select ${columns}
     from environments as environment
     join projects as project on project.id = environment.project_id
     where project.organization_id = ${organizationId}
@@ -98,7 +98,7 @@ export async function insertEnvironments(
   const inserted = await tx`
     insert into environments (id, project_id, name, created_at)
     select id, "projectId", name, "createdAt"
-    from jsonb_to_recordset(${tx.json(environments as unknown as Json)}) as environment (
+    from jsonb_to_recordset(${json(environments)}) as environment (
       id uuid, "projectId" uuid, name text, "createdAt" timestamptz)
     on conflict on constraint environment_name_taken do nothing`;
   return inserted.count === environments.length;

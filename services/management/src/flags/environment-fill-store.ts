@@ -1,4 +1,4 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 
 /** A new environment in which some flags of the project have no stored state yet. */
 export type EnvironmentFill = {
@@ -27,7 +27,7 @@ type FillRow = Omit<EnvironmentFill, "environment"> & {
   createdAt: Date;
 };
 
-const fills = (sql: Sql | Transaction) => sql`
+const fills = fragment`
   select environment.id as "environmentId", environment.project_id as "projectId",
     environment.created_at as "createdAt", project.organization_id as "organizationId",
     fill.created_by as "createdBy", fill.after_key as "afterKey"
@@ -44,7 +44,7 @@ export async function hasFills(sql: Sql): Promise<boolean> {
 /** Locks the fill that has waited longest, among those that no other process has locked. */
 export async function claimFill(tx: Transaction): Promise<EnvironmentFill | undefined> {
   const [row] = await tx<FillRow[]>`
-    ${fills(tx)}
+    ${fills}
     order by fill.continued_at
     limit 1
     for update of fill skip locked`;
@@ -57,7 +57,7 @@ export async function fillsWithout(
   place: { projectId: string | null; flagId: string },
 ): Promise<EnvironmentFill[]> {
   const rows = await tx<FillRow[]>`
-    ${fills(tx)}
+    ${fills}
     join flags as flag on flag.project_id = fill.project_id and flag.key > fill.after_key
     where flag.id = ${place.flagId}
       and flag.project_id = coalesce(${place.projectId}::uuid, flag.project_id)

@@ -1,7 +1,7 @@
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
+import { type Batches, startBatches } from "../outbox/batches.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
-import { type Batches, startBatches } from "../outbox/start-batches.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import { initialState } from "./decide-flag.ts";
 import {

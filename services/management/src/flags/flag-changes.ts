@@ -110,9 +110,8 @@ export function createFlagChanges(clock: Clock): FlagChanges {
       const decision = await decide(current, context);
       if (decision === "unchanged") return { current, decision };
       if (isRefusal(decision)) return decision;
-      const updated = updateFlag(write.tx, decision);
+      write.finish(updateFlag(write.tx, decision));
       write.publish(decision.messages);
-      await updated;
       return { current, decision };
     },
 

@@ -1,4 +1,4 @@
-import type { Json, Sql, Transaction } from "@halyard/postgres";
+import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import {
   type Decision,
@@ -34,7 +34,7 @@ type Row = Omit<Flag, "updatedAt"> &
  * An answer about all flags is told of once for its environment, and was one about each flag that there
  * was by then.
  */
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
   flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",
   flag.created_at as "createdAt", flag.updated_at as "updatedAt",
@@ -48,14 +48,14 @@ const columns = (sql: Sql | Transaction) => sql`
       then environment_seen.evaluated_at end
   ) as "lastEvaluatedAt"`;
 
-const lastSeen = (sql: Sql | Transaction) => sql`
+const lastSeen = fragment`
   left join environments_last_seen as environment_seen
     on environment_seen.environment_id = state.environment_id
   left join flags_last_seen as flag_seen
     on flag_seen.flag_id = state.flag_id and flag_seen.environment_id = state.environment_id`;
 
 /** In a new environment that is still being filled, a flag without a state has the initial one. */
-const tables = (sql: Sql | Transaction) => sql`
+const tables = fragment`
   flags as flag
   join projects as project on project.id = flag.project_id
   join environments as environment on environment.project_id = flag.project_id
@@ -68,17 +68,17 @@ const tables = (sql: Sql | Transaction) => sql`
       coalesce(stored.enabled, ${initialSettings.enabled}) as enabled,
       coalesce(stored.rollout_percentage, ${initialSettings.rolloutPercentage})
         as rollout_percentage,
-      coalesce(stored.targeting_rules, ${sql.json(initialSettings.targetingRules as unknown as Json)})
+      coalesce(stored.targeting_rules, ${json(initialSettings.targetingRules)})
         as targeting_rules,
       coalesce(stored.version, flag.version) as version,
       coalesce(stored.updated_at, environment.created_at) as updated_at
   ) as state on stored.flag_id is not null or fill.environment_id is not null
-  ${lastSeen(sql)}`;
+  ${lastSeen}`;
 
 export async function findFlag(sql: Sql, place: FlagPlace): Promise<FlagInEnvironment | undefined> {
   const [row] = await sql<Row[]>`
-    select ${columns(sql)}
-    from ${tables(sql)}
+    select ${columns}
+    from ${tables}
     where flag.id = ${place.flagId}
       and flag.project_id = ${place.projectId}
       and state.environment_id = ${place.environmentId}`;
@@ -95,7 +95,7 @@ export async function lockFlag(
   place: FlagPlace,
 ): Promise<(FlagInEnvironment & { lacksStates: boolean }) | undefined> {
   const [row] = await tx<(Row & { lacksStates: boolean })[]>`
-    select ${columns(tx)},
+    select ${columns},
       exists (
         select from environment_fills as fill
         where fill.project_id = flag.project_id and fill.after_key < flag.key
@@ -104,7 +104,7 @@ export async function lockFlag(
     join projects as project on project.id = flag.project_id
     join flag_states as state on state.flag_id = flag.id
     join environments as environment on environment.id = state.environment_id
-    ${lastSeen(tx)}
+    ${lastSeen}
     where flag.id = ${place.flagId}
       and flag.project_id = ${place.projectId}
       and state.environment_id = ${place.environmentId}
@@ -137,7 +137,8 @@ export async function listFlags(
   place: { projectId: string; environmentId: string; flagKey?: string | undefined },
   page: { afterKey: string; limit: number; longestBytes: number },
 ): Promise<FlagPage> {
-  const withKey = place.flagKey === undefined ? sql`` : sql`and flag.key = ${place.flagKey}`;
+  const withKey =
+    place.flagKey === undefined ? fragment`` : fragment`and flag.key = ${place.flagKey}`;
   const rows = await sql<(Row & { available: number; bytesBefore: number })[]>`
     select *
     from (
@@ -150,8 +151,8 @@ export async function listFlags(
           0
         ) as "bytesBefore"
       from (
-        select ${columns(sql)}
-        from ${tables(sql)}
+        select ${columns}
+        from ${tables}
         where flag.project_id = ${place.projectId}
           and state.environment_id = ${place.environmentId}
           and flag.key > ${page.afterKey}
@@ -219,7 +220,7 @@ export async function updateFlag(tx: Transaction, decision: Decision): Promise<v
       (state) => tx`
         update flag_states
         set enabled = ${state.enabled}, rollout_percentage = ${state.rolloutPercentage},
-            targeting_rules = ${tx.json(state.targetingRules as unknown as Json)},
+            targeting_rules = ${json(state.targetingRules)},
             version = ${state.version}, updated_at = ${state.updatedAt}
         where flag_id = ${state.flagId} and environment_id = ${state.environmentId}`,
     ),
@@ -242,7 +243,7 @@ export async function insertStates(tx: Transaction, states: readonly FlagState[]
       targeting_rules, version, updated_at)
     select "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules", version,
       "updatedAt"
-    from jsonb_to_recordset(${tx.json(states as unknown as Json)}) as state (
+    from jsonb_to_recordset(${json(states)}) as state (
       "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
       "targetingRules" jsonb, version bigint, "updatedAt" timestamptz)`;
 }
@@ -261,7 +262,7 @@ export async function insertHistory(
       targeting_rules, change_type, changed_by, changed_at)
     select id, "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules",
       "changeType", "changedBy", "changedAt"
-    from jsonb_to_recordset(${tx.json(entries as unknown as Json)}) as entry (
+    from jsonb_to_recordset(${json(entries)}) as entry (
       id uuid, "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
       "targetingRules" jsonb, "changeType" text, "changedBy" uuid, "changedAt" timestamptz)`;
 }

@@ -1,4 +1,4 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import { afterEverySequence, longestPageBytes } from "../audit/audit-store.ts";
 import type { HistoryEntry } from "../flags/flag.ts";
 
@@ -54,7 +54,7 @@ export async function listHistory(
           rows between unbounded preceding and 1 preceding
         ) as "bytesBefore"
       from (
-        select ${columns(sql)}, entry.sequence
+        select ${columns}, entry.sequence
         from history as entry
         where entry.flag_id = ${place.flagId}
           and entry.environment_id = ${place.environmentId}
@@ -76,14 +76,14 @@ export async function readNewestEntries(
   count: number,
 ): Promise<HistoryEntry[]> {
   return tx<HistoryEntry[]>`
-    select ${columns(tx)}
+    select ${columns}
     from history as entry
     where entry.flag_id = ${place.flagId} and entry.environment_id = ${place.environmentId}
     order by entry.sequence desc
     limit ${count}`;
 }
 
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   entry.id, entry.flag_id as "flagId", entry.environment_id as "environmentId", entry.enabled,
   entry.rollout_percentage as "rolloutPercentage", entry.targeting_rules as "targetingRules",
   entry.change_type as "changeType", entry.changed_by as "changedBy",

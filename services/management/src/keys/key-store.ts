@@ -1,10 +1,10 @@
-import type { Json, Sql, Transaction } from "@halyard/postgres";
+import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { Key, KeyAddress, KeyInUse, KeyPlace } from "./key.ts";
 
 /** API keys in PostgreSQL. Retention removes them after their end, and so does the deletion of their environment. */
 type Place = { projectId: string; environmentId: string };
 
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   key.id, key.secret_sha256 as "secretSha256", key.kind, key.name,
   project.organization_id as "organizationId", project.id as "projectId",
   key.environment_id as "environmentId", key.user_id as "userId",
@@ -12,15 +12,15 @@ const columns = (sql: Sql | Transaction) => sql`
   key.expires_at as "expiresAt", key.revoked_at as "revokedAt",
   key.issued_by as "issuedBy", key.successor_of as "successorOf"`;
 
-const tables = (sql: Sql | Transaction) => sql`
+const tables = fragment`
   api_keys as key
   join environments as environment on environment.id = key.environment_id
   join projects as project on project.id = environment.project_id`;
 
-const withUse = (sql: Sql) => sql`
-  ${tables(sql)} left join keys_last_seen as seen on seen.key_id = key.id`;
+const withUse = fragment`
+  ${tables} left join keys_last_seen as seen on seen.key_id = key.id`;
 
-const isAt = (sql: Sql | Transaction, address: KeyAddress) => sql`
+const isAt = (address: KeyAddress) => fragment`
   key.id = ${address.keyId}
   and environment.id = ${address.environmentId}
   and project.id = ${address.projectId}`;
@@ -59,17 +59,17 @@ export async function holdOwner(
 
 export async function listKeys(sql: Sql, environmentId: string): Promise<KeyInUse[]> {
   return sql<KeyInUse[]>`
-    select ${columns(sql)}, seen.used_at as "lastUsedAt"
-    from ${withUse(sql)}
+    select ${columns}, seen.used_at as "lastUsedAt"
+    from ${withUse}
     where key.environment_id = ${environmentId}
     order by key.created_at, key.id`;
 }
 
 export async function findKey(sql: Sql, address: KeyAddress): Promise<KeyInUse | undefined> {
   const [key] = await sql<KeyInUse[]>`
-    select ${columns(sql)}, seen.used_at as "lastUsedAt"
-    from ${withUse(sql)}
-    where ${isAt(sql, address)}`;
+    select ${columns}, seen.used_at as "lastUsedAt"
+    from ${withUse}
+    where ${isAt(address)}`;
   return key;
 }
 
@@ -79,13 +79,13 @@ export async function findUnrevokedKey(
   keyId: string,
 ): Promise<Key | undefined> {
   const [key] = await sql<Key[]>`
-    select ${columns(sql)} from ${tables(sql)} where key.id = ${keyId} and key.revoked_at is null`;
+    select ${columns} from ${tables} where key.id = ${keyId} and key.revoked_at is null`;
   return key;
 }
 
 /** Reads the next keys in the order of ids, without revoked and expired ones. */
 export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key[]>`
-  select ${columns(sql)} from ${tables(sql)}
+  select ${columns} from ${tables}
   where key.id > ${id}
     and key.revoked_at is null and (key.expires_at is null or key.expires_at > now())
   order by key.id
@@ -105,7 +105,7 @@ export async function lockKeysOf(tx: Transaction, projectIds: readonly string[])
 /** Reads a key to change it. What it is joined with never changes, so its own lock is enough. */
 export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key | undefined> {
   const [key] = await tx<Key[]>`
-    select ${columns(tx)} from ${tables(tx)} where ${isAt(tx, address)} for update of key`;
+    select ${columns} from ${tables} where ${isAt(address)} for update of key`;
   return key;
 }
 
@@ -126,19 +126,19 @@ export async function lockIssuedKeys(tx: Transaction, keyId: string): Promise<Ke
       from descendants as known
       join links as link on known.id in (link.issued_by, link.successor_of)
     )
-    select ${columns(tx)} from ${tables(tx)}
+    select ${columns} from ${tables}
     where key.id in (select id from descendants where is_issued) and key.revoked_at is null
     order by key.id
     for update of key`;
 }
 
-const worksForUser = (sql: Sql | Transaction, email: string) => sql`
+const worksForUser = (email: string) => fragment`
   key.user_id in (select id from users where lower(email) = ${email})
   and key.revoked_at is null and (key.expires_at is null or key.expires_at > now())`;
 
 export async function countWorkingKeysOfUser(sql: Sql, email: string): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
-    select count(*)::integer as count from ${tables(sql)} where ${worksForUser(sql, email)}`;
+    select count(*)::integer as count from ${tables} where ${worksForUser(email)}`;
   return row.count;
 }
 
@@ -156,8 +156,8 @@ export async function readProjectsOfUser(tx: Transaction, email: string): Promis
 
 export async function lockWorkingKeysOfUser(tx: Transaction, email: string): Promise<Key[]> {
   return tx<Key[]>`
-    select ${columns(tx)} from ${tables(tx)}
-    where ${worksForUser(tx, email)}
+    select ${columns} from ${tables}
+    where ${worksForUser(email)}
     order by key.id
     for update of key`;
 }
@@ -165,7 +165,7 @@ export async function lockWorkingKeysOfUser(tx: Transaction, email: string): Pro
 /** Reads and locks the keys of a user that are not revoked. */
 export async function lockUnrevokedKeysOfUser(tx: Transaction, userId: string): Promise<Key[]> {
   return tx<Key[]>`
-    select ${columns(tx)} from ${tables(tx)}
+    select ${columns} from ${tables}
     where key.user_id = ${userId} and key.revoked_at is null
     order by key.id
     for update of key`;
@@ -185,7 +185,7 @@ export async function updateKeys(tx: Transaction, keys: readonly Key[]): Promise
   await tx`
     update api_keys as key
     set version = changed.version, expires_at = changed."expiresAt", revoked_at = changed."revokedAt"
-    from jsonb_to_recordset(${tx.json(keys as unknown as Json)}) as changed (
+    from jsonb_to_recordset(${json(keys)}) as changed (
       id text, version bigint, "expiresAt" timestamptz, "revokedAt" timestamptz)
     where key.id = changed.id`;
 }

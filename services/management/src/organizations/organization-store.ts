@@ -1,9 +1,9 @@
 import type { PlanLimits } from "@halyard/contracts";
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { LockedOrganization, Organization } from "./organization.ts";
 
 /** Organizations in PostgreSQL. */
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   id, name, plan, limits, version, created_at as "createdAt", updated_at as "updatedAt"`;
 
 export async function findOrganization(
@@ -11,13 +11,13 @@ export async function findOrganization(
   id: string,
 ): Promise<Organization | undefined> {
   const [organization] = await sql<Organization[]>`
-    select ${columns(sql)} from organizations where id = ${id}`;
+    select ${columns} from organizations where id = ${id}`;
   return organization;
 }
 
 export async function listOrganizations(sql: Sql): Promise<Organization[]> {
   return sql<Organization[]>`
-    select ${columns(sql)} from organizations order by created_at, id`;
+    select ${columns} from organizations order by created_at, id`;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function lockOrganization(
   id: string,
 ): Promise<LockedOrganization | undefined> {
   const [organization] = await tx<Organization[]>`
-    select ${columns(tx)} from organizations where id = ${id} for no key update`;
+    select ${columns} from organizations where id = ${id} for no key update`;
   if (organization === undefined) return undefined;
   const [{ projectCount }] = await tx<[{ projectCount: number }]>`
     select count(*)::integer as "projectCount" from projects where organization_id = ${id}`;
@@ -40,14 +40,14 @@ export async function lockOrganization(
 /** Reads an organization to delete it. No user or project is added before the transaction ends. */
 export async function lockToDelete(tx: Transaction, id: string): Promise<Organization | undefined> {
   const [organization] = await tx<Organization[]>`
-    select ${columns(tx)} from organizations where id = ${id} for update`;
+    select ${columns} from organizations where id = ${id} for update`;
   return organization;
 }
 
 export async function insertOrganization(tx: Transaction, added: Organization): Promise<void> {
   await tx`
     insert into organizations (id, name, plan, limits, version, created_at, updated_at)
-    values (${added.id}, ${added.name}, ${added.plan}, ${tx.json(added.limits)}, ${added.version},
+    values (${added.id}, ${added.name}, ${added.plan}, ${json(added.limits)}, ${added.version},
       ${added.createdAt}, ${added.updatedAt})`;
 }
 
@@ -61,9 +61,9 @@ export async function lockWithOtherLimits(
   limit: number,
 ): Promise<LockedOrganization[]> {
   const organizations = await tx<Organization[]>`
-    select ${columns(tx)} from organizations
+    select ${columns} from organizations
     where plan = any(${Object.keys(plans)})
-      and limits is distinct from ${tx.json(plans)}::jsonb -> plan
+      and limits is distinct from ${json(plans)}::jsonb -> plan
     order by id
     limit ${limit}
     for no key update skip locked`;
@@ -95,7 +95,7 @@ export async function countOnOtherPlans(
 export async function updateOrganization(tx: Transaction, changed: Organization): Promise<void> {
   await tx`
     update organizations
-    set name = ${changed.name}, plan = ${changed.plan}, limits = ${tx.json(changed.limits)},
+    set name = ${changed.name}, plan = ${changed.plan}, limits = ${json(changed.limits)},
         version = ${changed.version}, updated_at = ${changed.updatedAt}
     where id = ${changed.id}`;
 }

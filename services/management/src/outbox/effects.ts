@@ -1,7 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
+import type { SnapshotRevision } from "@halyard/contracts";
+import { pause } from "@halyard/timing";
+import { Counter, Gauge, type Registry } from "prom-client";
 import type { LiveEdges } from "../edges/live-edges.ts";
 import type { OutboxMessage } from "./outbox-message.ts";
-import type { Publications } from "./publications.ts";
 
 /**
  * A committed write takes effect when JetStream has its events and entries, every live edge has applied
@@ -9,7 +10,7 @@ import type { Publications } from "./publications.ts";
  * disconnected there is no wait. A wait never fails the write.
  */
 export type Effects = {
-  /** Registers the rows of a transaction. Call it before the commit. */
+  /** Registers the rows of a transaction. Call it before the commit is answered. */
   expect(rowIds: readonly number[]): ExpectedEffect;
   /** Ends all waits because the connection to NATS is lost. */
   interrupt(): void;
@@ -21,10 +22,13 @@ export type ExpectedEffect = {
 };
 
 /** The step that a wait had not completed when it ended early. */
-export type Incomplete = "disconnected" | "publication" | "edges" | "keys";
+export type Incomplete = (typeof steps)[number];
+const steps = ["disconnected", "publication", "edges", "keys"] as const;
 
 /** Maximum time that an answer waits. */
 const patienceMs = 500;
+/** The key directory receives an entry a moment after the broker has acknowledged it. */
+const lookAgainAfterMs = 1;
 
 export function createEffects(options: {
   publications: Publications;
@@ -37,7 +41,7 @@ export function createEffects(options: {
   const waits = new Set<AbortController>();
 
   async function waitFor(
-    confirmed: ReturnType<Publications["expect"]>["confirmed"],
+    confirmed: Expected["confirmed"],
     messages: readonly OutboxMessage[],
     ended: AbortSignal,
   ): Promise<Incomplete | undefined> {
@@ -47,10 +51,8 @@ export function createEffects(options: {
     // A relay of release 0.1.0 names no revision.
     else if (messages.some(({ stream }) => stream === "snapshot")) return "edges";
     if (ended.aborted) return "edges";
-    while (!messages.every(options.isInEffect)) {
-      if (ended.aborted) return "keys";
-      await delay(lookAgainAfterMs);
-    }
+    while (!messages.every(options.isInEffect))
+      if (!(await pause(lookAgainAfterMs, ended))) return "keys";
     return undefined;
   }
 
@@ -81,11 +83,83 @@ export function createEffects(options: {
   };
 }
 
-/** The key directory receives an entry a moment after the broker has acknowledged it. */
-const lookAgainAfterMs = 1;
-
 function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
+}
+
+/**
+ * Writes that wait until their rows of the outbox are published. The relay confirms rows when the broker has
+ * acknowledged them: in this process or, by a PostgreSQL notification, in the process that leads. A write registers
+ * its rows when it knows their ids. A confirmation comes later, because the relay reads the rows after the commit.
+ */
+export type Publications = {
+  /**
+   * `confirmed` resolves when all rows are published, with a revision of the snapshot that contains their
+   * entries, if the relay named one. `forget` ends the wait early.
+   */
+  expect(rowIds: readonly number[]): Expected;
+  confirm(rowIds: Iterable<number>, revision?: SnapshotRevision): void;
+};
+
+export type Expected = { confirmed: Promise<SnapshotRevision | undefined>; forget: () => void };
+
+type Waiter = {
+  missing: number;
+  revision: SnapshotRevision | undefined;
+  resolve: (revision: SnapshotRevision | undefined) => void;
+};
+
+export function createPublications(): Publications {
+  const waiters = new Map<number, Waiter>();
+  return {
+    expect(rowIds) {
+      const { promise, resolve } = Promise.withResolvers<SnapshotRevision | undefined>();
+      const waiter = { missing: rowIds.length, revision: undefined, resolve };
+      for (const id of rowIds) waiters.set(id, waiter);
+      if (rowIds.length === 0) resolve(undefined);
+      return {
+        confirmed: promise,
+        forget: () => {
+          for (const id of rowIds) waiters.delete(id);
+        },
+      };
+    },
+    confirm(rowIds, revision) {
+      for (const id of rowIds) {
+        const waiter = waiters.get(id);
+        if (waiter === undefined) continue;
+        waiters.delete(id);
+        waiter.missing -= 1;
+        // Confirmations arrive in the order of publication.
+        if (revision !== undefined) waiter.revision = revision;
+        if (waiter.missing === 0) waiter.resolve(waiter.revision);
+      }
+    },
+  };
+}
+
+/** Returns the function that counts a wait that ended early. */
+export function createEffectMetrics(
+  registry: Registry,
+  edges: Pick<LiveEdges, "count">,
+): (step: Incomplete) => void {
+  const registers = [registry];
+  new Gauge({
+    name: "halyard_live_edges",
+    help: "Edges that the answers to writes wait for",
+    registers,
+    collect() {
+      this.set(edges.count());
+    },
+  });
+  const incomplete = new Counter({
+    name: "halyard_write_waits_incomplete_total",
+    help: "Answers to writes that did not wait until the write was in effect, by the step that was not completed",
+    labelNames: ["step"],
+    registers,
+  });
+  for (const step of steps) incomplete.inc({ step }, 0);
+  return (step) => incomplete.inc({ step });
 }

@@ -1,14 +1,13 @@
-import { setTimeout as delay } from "node:timers/promises";
-import type { Sql } from "@halyard/postgres";
+import type { SnapshotRevision } from "@halyard/contracts";
+import type { Sql, Transaction } from "@halyard/postgres";
 import type { Logger } from "pino";
-import { decodePublished, type PublishedHint } from "./published-hint.ts";
 
 /**
- * Hints between the replicas, by PostgreSQL's notifications: "there is something to publish" to
- * whoever leads the relay, and "these rows are published" back. Hints may be lost; nothing depends on
- * them but speed.
+ * Hints between the replicas, by PostgreSQL's notifications: the leader of the relay learns that there are unsent
+ * rows, and the other replicas learn which rows are published. Hints may be lost; only speed depends on them.
  */
-export const writtenChannel = "outbox_written";
+const writtenChannel = "outbox_written";
+const publishedChannel = "outbox_published";
 
 /**
  * Tells the leader, if that is another process. Hints are sent outside the transactions, because a
@@ -34,33 +33,63 @@ export function createLeaderHint(sql: Sql, logger: Logger): () => void {
   };
 }
 
-/** How soon listening is tried again while PostgreSQL is away at the start. */
-const retryAfterMs = 1_000;
+/** Rows that are published, and a revision of the snapshot that contains their entries. */
+export type PublishedHint = { rowIds: readonly number[]; revision?: SnapshotRevision | undefined };
+
+/** A notification holds 8,000 bytes; an id and its comma take at most 17, and a revision at most 53. */
+const idsPerNotification = 400;
+
+/** Sends the ids of published rows, and the revision of the snapshot, to the other replicas. */
+export async function notifyPublished(
+  sql: Sql | Transaction,
+  rowIds: readonly number[],
+  revision: SnapshotRevision | undefined,
+): Promise<void> {
+  let from = 0;
+  do {
+    const hint = { rowIds: rowIds.slice(from, from + idsPerNotification), revision };
+    await sql`select pg_notify(${publishedChannel}, ${encodePublished(hint)})`;
+    from += idsPerNotification;
+  } while (from < rowIds.length);
+}
 
 /**
- * Listens for both hints, from when PostgreSQL is there. Afterwards the client library listens again
- * by itself when a connection is lost. Resolves when listening, or when the signal ends the trying.
+ * The text of the notification: `12,13` or, for entries of the snapshot, `12,13,<epoch>@<revision>`. Release
+ * 0.1.0 reads the last item as a row that no write waits for.
  */
-export async function listenForHints(
+export function encodePublished({ rowIds, revision }: PublishedHint): string {
+  const items: (number | string)[] = [...rowIds];
+  if (revision !== undefined) items.push(`${revision.epoch}@${revision.revision}`);
+  return items.join(",");
+}
+
+export function decodePublished(text: string): PublishedHint {
+  const items = text.split(",");
+  const [epoch, revision] = items.at(-1)?.split("@") ?? [];
+  if (epoch === undefined || revision === undefined) return { rowIds: items.map(Number) };
+  return {
+    rowIds: items.slice(0, -1).map(Number),
+    revision: { epoch, revision: Number(revision) },
+  };
+}
+
+/** Listens for both hints, until the signal is aborted. */
+export function listenForHints(
   sql: Sql,
   options: {
-    publishedChannel: string;
     onWritten: () => void;
     onPublished: (hint: PublishedHint) => void;
     signal: AbortSignal;
-    logger: Logger;
   },
 ): Promise<void> {
-  while (!options.signal.aborted) {
-    try {
-      await sql.listen(writtenChannel, options.onWritten);
-      await sql.listen(options.publishedChannel, (text) =>
-        options.onPublished(decodePublished(text)),
-      );
-      return;
-    } catch (error) {
-      options.logger.warn({ err: error }, "not listening for hints yet; trying again");
-      await delay(retryAfterMs, undefined, { signal: options.signal }).catch(() => undefined);
-    }
-  }
+  const { onWritten, onPublished, signal } = options;
+  return sql.listen({
+    channels: {
+      [writtenChannel]: onWritten,
+      [publishedChannel]: (text) => onPublished(decodePublished(text)),
+    },
+    // A hint may have been lost.
+    onListening: onWritten,
+    signal,
+  });
 }

@@ -1,9 +1,8 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { Refusal } from "@halyard/service";
 import { isRefusal } from "@halyard/service";
-import { appendMessages } from "./append-messages.ts";
 import type { Effects, ExpectedEffect } from "./effects.ts";
-import type { OutboxMessage } from "./outbox-message.ts";
+import { appendMessages, type OutboxMessage } from "./outbox-message.ts";
 
 /**
  * Every change of this service: a transaction that contains the change and the messages about it. After
@@ -14,6 +13,11 @@ export type Write = {
   tx: Transaction;
   /** Publishes with the commit, in this order. */
   publish(messages: readonly OutboxMessage[]): void;
+  /**
+   * Takes the last statements of the change, for which the caller does not wait. They are sent together with the rows
+   * of the outbox and the commit.
+   */
+  finish(statements: Promise<unknown>): void;
 };
 
 export type Writer = <T extends object>(
@@ -34,22 +38,20 @@ export function createWriter(options: {
     const messages: OutboxMessage[] = [];
     let pending: ExpectedEffect | undefined;
     try {
-      const result = await sql.begin(async (plainTransaction) => {
-        const tx = plainTransaction as unknown as Transaction;
-        const appending: Promise<number[]>[] = [];
+      const result = await sql.begin(async (tx) => {
         const done = await work({
           tx,
-          publish: (more) => {
-            messages.push(...more);
-            const appended = appendMessages(tx, more, newId);
-            // Heard of below, unless something else fails first and rolls back anyway.
-            appended.catch(() => undefined);
-            appending.push(appended);
-          },
+          publish: (more) => void messages.push(...more),
+          finish: handled,
         });
         if (isRefusal(done)) throw new RolledBack(done);
-        const rowIds = (await Promise.all(appending)).flat();
-        if (rowIds.length > 0) pending = effects?.expect(rowIds);
+        if (messages.length > 0)
+          handled(
+            appendMessages(tx, messages, newId).then((rowIds) => {
+              // The commit is sent, but not answered.
+              pending = effects?.expect(rowIds);
+            }),
+          );
         return { done };
       });
       if (messages.length > 0) options.wakeRelay();
@@ -62,6 +64,11 @@ export function createWriter(options: {
       pending?.forget();
     }
   };
+}
+
+/** The transaction fails with its first statement that fails, also if nobody waits for that. */
+function handled(statements: Promise<unknown>): void {
+  statements.catch(() => undefined);
 }
 
 /** Carries a refusal out of a transaction that is to be rolled back. */

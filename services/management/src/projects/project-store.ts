@@ -1,8 +1,8 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { Project } from "./project.ts";
 
 /** Projects in PostgreSQL. */
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   id, organization_id as "organizationId", name, version, created_at as "createdAt",
   coalesce(updated_at, created_at) as "updatedAt"`;
 
@@ -11,7 +11,7 @@ export async function findProjectOf(
   address: { organizationId: string; projectId: string },
 ): Promise<Project | undefined> {
   const [project] = await sql<Project[]>`
-    select ${columns(sql)} from projects
+    select ${columns} from projects
     where id = ${address.projectId} and organization_id = ${address.organizationId}`;
   return project;
 }
@@ -19,13 +19,13 @@ export async function findProjectOf(
 /** Reads a project to rename or delete it. No flag and no key of the project is added or removed meanwhile. */
 export async function lockProject(tx: Transaction, id: string): Promise<Project | undefined> {
   const [project] = await tx<Project[]>`
-    select ${columns(tx)} from projects where id = ${id} for update`;
+    select ${columns} from projects where id = ${id} for update`;
   return project;
 }
 
 export async function listProjects(sql: Sql, organizationId: string): Promise<Project[]> {
   return sql<Project[]>`
-    select ${columns(sql)} from projects
+    select ${columns} from projects
     where organization_id = ${organizationId}
     order by created_at, id`;
 }

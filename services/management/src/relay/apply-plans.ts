@@ -7,7 +7,7 @@ import {
   lockWithOtherLimits,
   updateOrganization,
 } from "../organizations/organization-store.ts";
-import { appendMessages } from "../outbox/append-messages.ts";
+import { appendMessages } from "../outbox/outbox-message.ts";
 import type { Lease } from "./lease.ts";
 
 /**

@@ -13,3 +13,9 @@ export type Broker = {
   flagEventsMaxBytes?: number | undefined;
   logger: Logger;
 };
+
+/** A stream does not stand where we left it, so it has to be looked at again before we go on. */
+export class StreamMovedError extends Error {
+  override name = "StreamMovedError";
+  readonly hasSafeMessage = true;
+}

@@ -7,20 +7,19 @@ import {
 } from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { Publications } from "../outbox/publications.ts";
-import type { Broker } from "./broker.ts";
-import { LeadershipLostError, StreamMovedError } from "./failures.ts";
-import type { Lease } from "./lease.ts";
-import { type NewestValue, newestValues } from "./newest-values.ts";
+import type { Publications } from "../outbox/effects.ts";
 import {
-  recordAdvanced,
-  recordSent,
-  type SettledRow,
+  allUnsentRows,
+  type QueueKind,
   type StreamName,
+  type UnsentRow,
   unsentRange,
-} from "./outbox-rows.ts";
+  unsentRowsInTurns,
+} from "../outbox/unsent-rows.ts";
+import { type Broker, StreamMovedError } from "./broker.ts";
+import { LeadershipLostError, type Lease } from "./lease.ts";
+import { recordAdvanced, recordSent, type SettledRow } from "./records.ts";
 import { signedPayload } from "./signed-payload.ts";
-import { type QueueKind, type UnsentBatch, type UnsentRow, unsentRows } from "./unsent-rows.ts";
 
 /**
  * A lane publishes one stream's rows of the outbox. It reads a batch of unsent rows, publishes it behind the
@@ -45,19 +44,7 @@ export type Lane = {
   lastSequence(): number;
 };
 
-/**
- * Kinds of rows. Batches of the kinds alternate, so a revocation waits for one batch of flags at most, and a flag
- * for one batch of keys.
- */
-const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
-  events: ["events"],
-  snapshot: ["keys", "flags"],
-};
-
-/** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
-const batchBounds = { rows: snapshotBatchEntries, bytes: 4 * 1024 * 1024 };
-
-export function createLane(options: {
+export type LaneOptions = {
   stream: StreamName;
   sql: Sql;
   lease: Lease;
@@ -69,10 +56,26 @@ export function createLane(options: {
   /** The sequence that stands last in the stream as the lane begins. */
   lastSequence: number;
   isLeading: () => boolean;
-}): Lane {
-  const { stream, sql, lease, broker, publications } = options;
-  const nextBatch = batchReader(sql);
-  let lastSequence = options.lastSequence;
+};
+
+/** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
+const batchBounds = { rows: snapshotBatchEntries, bytes: 4 * 1024 * 1024 };
+
+export function createLane(options: LaneOptions): Lane {
+  const { stream, sql } = options;
+  const publisher = createPublisher(options);
+  const nextPass = passReader(sql, stream);
+
+  /** Publishes a batch, or one of each kind. Returns the number of messages, and whether rows may be left. */
+  async function publishPass(): Promise<{ messages: number; hasMore: boolean }> {
+    let messages = 0;
+    let hasMore = false;
+    for await (const batch of nextPass()) {
+      messages += await publisher.publishRows(batch.rows);
+      hasMore = batch.hasMore;
+    }
+    return { messages, hasMore };
+  }
 
   return {
     async drain({ atMostPasses } = { atMostPasses: Number.POSITIVE_INFINITY }) {
@@ -93,8 +96,94 @@ export function createLane(options: {
         oldest = (await unsentRange(sql, stream)).oldest;
       } while (oldest !== undefined && oldest <= newest);
     },
-    async write(messages) {
-      if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
+    write: publisher.publishMessages,
+    lastSequence: publisher.lastSequence,
+  };
+}
+
+/**
+ * Kinds of rows. Batches of the kinds alternate, so a revocation waits for one batch of flags at most, and a flag
+ * for one batch of keys.
+ */
+const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
+  events: ["events"],
+  snapshot: ["keys", "flags"],
+};
+
+/**
+ * Returns a function that reads the batches of one pass: everything that is unsent, if one batch has room for it, or
+ * else the next batch of each kind. After the last queue of a kind, its first one follows.
+ */
+function passReader(sql: Sql, stream: StreamName) {
+  const lastQueues = new Map<QueueKind, string | undefined>();
+  /** The last batch of a kind was full, so one batch has no room for everything. */
+  let isBehind = false;
+
+  async function nextBatch(kind: QueueKind): Promise<UnsentRow[]> {
+    const afterQueue = lastQueues.get(kind);
+    const batch = await unsentRowsInTurns(sql, kind, { ...batchBounds, afterQueue });
+    lastQueues.set(kind, batch.lastQueue);
+    return batch.rows.length === 0 && afterQueue !== undefined ? nextBatch(kind) : batch.rows;
+  }
+
+  return async function* pass(): AsyncGenerator<{ rows: UnsentRow[]; hasMore: boolean }> {
+    const all = isBehind ? undefined : await allUnsentRows(sql, stream, batchBounds);
+    isBehind = false;
+    if (all !== undefined) {
+      yield { rows: all, hasMore: false };
+      return;
+    }
+    for (const kind of kindsOf[stream]) {
+      const rows = await nextBatch(kind);
+      isBehind ||= rows.length === batchBounds.rows;
+      yield { rows, hasMore: true };
+    }
+  };
+}
+
+/** Publishes batches behind the stream's last sequence, and records them. */
+function createPublisher({ stream, lease, broker, publications, ...options }: LaneOptions) {
+  const { epoch, signer } = options;
+  let lastSequence = options.lastSequence;
+
+  function assertLeading(): void {
+    if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
+  }
+
+  async function record(rows: readonly SettledRow[], acknowledged: number): Promise<void> {
+    const revision = revisionOf(epoch, acknowledged);
+    const ids = rows.map(({ id }) => id);
+    publications.confirm(ids, revision);
+    const sequences = { lastSequence: acknowledged, recordedBefore: lastSequence };
+    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }));
+  }
+
+  return {
+    lastSequence: () => lastSequence,
+
+    /** Publishes rows. Returns the number of messages. */
+    async publishRows(rows: readonly UnsentRow[]): Promise<number> {
+      if (rows.length === 0) return 0;
+      assertLeading();
+      const values = stream === "events" ? everyValue(rows) : newestValues(rows);
+      const messages = await Promise.all(
+        values.map(({ row }) =>
+          stream === "events" ? eventMessage(row) : entryMessage(row, signer),
+        ),
+      );
+      const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
+      const acknowledged = sequences.at(-1);
+      if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
+      if (failure !== undefined)
+        throw new StreamMovedError("not everything was acknowledged", { cause: failure });
+      lastSequence += messages.length;
+      if (acknowledged !== lastSequence)
+        throw new StreamMovedError("the broker had seen a message before");
+      return messages.length;
+    },
+
+    async publishMessages(messages: readonly OutgoingMessage[]): Promise<void> {
+      assertLeading();
       const recordedBefore = lastSequence;
       const { failure } = await publishFenced(broker.client, messages, lastSequence);
       if (failure !== undefined)
@@ -104,78 +193,46 @@ export function createLane(options: {
         recordAdvanced(tx, stream, { lastSequence, recordedBefore }),
       );
     },
-    lastSequence: () => lastSequence,
-  };
-
-  /** Publishes a batch of each kind. Returns the number of messages, and whether rows may be left. */
-  async function publishPass(): Promise<{ messages: number; hasMore: boolean }> {
-    let messages = 0;
-    let hasMore = false;
-    for (const kind of kindsOf[stream]) {
-      const batch = await nextBatch(kind);
-      messages += await publish(batch.rows);
-      hasMore ||= batch.hasMore;
-    }
-    return { messages, hasMore };
-  }
-
-  /** Publishes a batch. Returns the number of messages. */
-  async function publish(rows: readonly UnsentRow[]): Promise<number> {
-    if (rows.length === 0) return 0;
-    if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
-    const values = stream === "events" ? everyValue(rows) : newestValues(rows);
-    const messages = await Promise.all(values.map(({ row }) => outgoing(row)));
-    const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
-    const acknowledged = sequences.at(-1);
-    if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
-    if (failure !== undefined)
-      throw new StreamMovedError("not everything was acknowledged", { cause: failure });
-    lastSequence += messages.length;
-    if (acknowledged !== lastSequence)
-      throw new StreamMovedError("the broker had seen a message before");
-    return messages.length;
-  }
-
-  async function record(rows: readonly SettledRow[], acknowledged: number): Promise<void> {
-    const revision = revisionOf(acknowledged);
-    publications.confirm(
-      rows.map(({ id }) => id),
-      revision,
-    );
-    const sequences = { lastSequence: acknowledged, recordedBefore: lastSequence };
-    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }));
-  }
-
-  function revisionOf(sequence: number): SnapshotRevision | undefined {
-    if (options.epoch === undefined) return undefined;
-    return { epoch: options.epoch, revision: sequence };
-  }
-
-  async function outgoing(row: UnsentRow): Promise<OutgoingMessage> {
-    const { subject, payload, messageId } = row;
-    if (stream === "events") return { subject, payload, messageId, ...entityOf(payload) };
-    return {
-      subject: snapshotBucket.subjectPrefix + subject,
-      payload: await signedPayload(options.signer, subject, payload),
-    };
-  }
-}
-
-/** Returns a function that reads the next batch of a kind. After the last queue, the first one follows. */
-function batchReader(sql: Sql): (kind: QueueKind) => Promise<UnsentBatch> {
-  const lastQueues = new Map<QueueKind, string | undefined>();
-  return async function nextBatch(kind): Promise<UnsentBatch> {
-    const afterQueue = lastQueues.get(kind);
-    const batch = await unsentRows(sql, kind, { ...batchBounds, afterQueue });
-    lastQueues.set(kind, batch.lastQueue);
-    return batch.rows.length === 0 && afterQueue !== undefined ? nextBatch(kind) : batch;
   };
 }
 
-/** Names the flag that an event is about. */
-function entityOf(payload: string): { entity?: string } {
+function revisionOf(epoch: string | undefined, revision: number): SnapshotRevision | undefined {
+  return epoch === undefined ? undefined : { epoch, revision };
+}
+
+/** The entity of an event is its flag. */
+function eventMessage({ subject, payload, messageId }: UnsentRow): OutgoingMessage {
   const { flag } = JSON.parse(payload) as Partial<FlagEvent>;
-  return flag === undefined ? {} : { entity: flag.id };
+  return { subject, payload, messageId, ...(flag && { entity: flag.id }) };
+}
+
+async function entryMessage(
+  { subject, payload }: UnsentRow,
+  signer: EntrySigner | undefined,
+): Promise<OutgoingMessage> {
+  return {
+    subject: snapshotBucket.subjectPrefix + subject,
+    payload: await signedPayload(signer, subject, payload),
+  };
+}
+
+type NewestValue = {
+  row: UnsentRow;
+  /** Ids of the rows with older values of the same entry. */
+  overtaken: number[];
+};
+
+/** Returns the newest value of each entry, in the order of the rows. */
+function newestValues(rows: readonly UnsentRow[]): NewestValue[] {
+  const newest = new Map<string, NewestValue>();
+  for (const row of rows) {
+    const before = newest.get(row.subject);
+    const overtaken = before === undefined ? [] : [...before.overtaken, before.row.id];
+    // Deleted first, so that the entry is at the place of its newest value.
+    newest.delete(row.subject);
+    newest.set(row.subject, { row, overtaken });
+  }
+  return [...newest.values()];
 }
 
 const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>

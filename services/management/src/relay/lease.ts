@@ -1,5 +1,4 @@
 import type { Sql, Transaction } from "@halyard/postgres";
-import { LeadershipLostError } from "./failures.ts";
 
 /**
  * Leadership of the relay, as a lease in PostgreSQL. It ends by itself, so a process that was stopped
@@ -77,8 +76,7 @@ export function createLease(options: {
       ),
     isHeld: () => monotonicMs() < heldUntilMs,
     recordAsLeader: async (work) =>
-      sql.begin(async (plainTransaction) => {
-        const tx = plainTransaction as unknown as Transaction;
+      sql.begin(async (tx) => {
         const rows = await tx`
           select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true),
                  -- A plan that was made for an almost empty outbox would scan all of it, until the next ANALYZE.
@@ -99,4 +97,10 @@ export function createLease(options: {
         where name = ${name} and holder = ${holder}`;
     },
   };
+}
+
+/** Another process leads, or our lease has run out: what we were about to publish is not ours to. */
+export class LeadershipLostError extends Error {
+  override name = "LeadershipLostError";
+  readonly hasSafeMessage = true;
 }

@@ -1,8 +1,7 @@
+import { createWakeUp, pause } from "@halyard/timing";
 import type { Logger } from "pino";
-import { cleanUpEveryMs, startCleanUp } from "./clean-up.ts";
-import type { RelayMetrics } from "./relay-metrics.ts";
-import { leadOneRound, type RoundOptions } from "./round.ts";
-import { createWakeUp } from "./wake-up.ts";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { leadOneRound, type RelayMetrics, type RoundOptions } from "./round.ts";
 
 /**
  * The relay carries the outbox to JetStream. Of all replicas one leads, by a lease in PostgreSQL.
@@ -24,38 +23,16 @@ export type Relay = {
 const retryAfterMs = 500;
 
 export function startRelay(
-  options: Omit<
-    RoundOptions,
-    "wakeUp" | "onLeading" | "onDatabaseBehind" | "onPublished" | "onBacklog" | "onLogSize"
-  > & {
-    cleanUpEveryMs?: number;
-    metrics: RelayMetrics;
-    logger: Logger;
-  },
+  options: Omit<RoundOptions, "wakeUps" | "onLeading"> & { logger: Logger },
 ): Relay {
   const { lease, metrics, logger } = options;
-  const wakeUp = createWakeUp();
+  const wakeUps = { events: createWakeUp(), snapshot: createWakeUp() };
   const stop = new AbortController();
   let leading = false;
-  const round: RoundOptions = {
-    ...options,
-    wakeUp,
-    onLeading: () => setLeading(true),
-    onDatabaseBehind: () => metrics.databaseBehind.inc(),
-    onPublished: (messages) => metrics.published.inc(messages),
-    onBacklog: ({ rows, oldestSeconds }) => {
-      metrics.unsentRows.set(rows);
-      metrics.oldestUnsentSeconds.set(oldestSeconds);
-    },
-    onLogSize: ({ bytes, maxBytes, unread }) => {
-      metrics.logBytes.set(bytes);
-      metrics.logMaxBytes.set(maxBytes ?? 0);
-      metrics.logUnread.set(unread);
-    },
-  };
+  const round: RoundOptions = { ...options, wakeUps, onLeading: () => setLeading(true) };
 
   async function run(): Promise<void> {
-    while (!stop.signal.aborted) {
+    do {
       try {
         if (await lease.acquire()) await leadOneRound(round, stop.signal);
       } catch (error) {
@@ -64,8 +41,7 @@ export function startRelay(
         metrics.roundsFailed.inc();
       }
       setLeading(false);
-      await wakeUp.sleep(retryAfterMs, stop.signal);
-    }
+    } while (await pause(retryAfterMs, stop.signal));
     await lease.release().catch((error: unknown) => {
       logger.warn({ err: error }, "the lease was not given up; it ends by itself");
     });
@@ -84,19 +60,67 @@ export function startRelay(
     metrics.logUnread.set(0);
   }
 
-  const isLeading = () => leading && lease.isHeld();
   const running = run();
-  const cleaning = startCleanUp({
-    ...options,
-    isLeading,
-    everyMs: options.cleanUpEveryMs ?? cleanUpEveryMs,
-  });
   return {
-    wake: wakeUp.wake,
-    isLeading,
+    wake() {
+      wakeUps.events.wake();
+      wakeUps.snapshot.wake();
+    },
+    isLeading: () => leading && lease.isHeld(),
     stop: async () => {
       stop.abort();
-      await Promise.all([running, cleaning.stop()]);
+      await running;
     },
+  };
+}
+
+export function createRelayMetrics(registry: Registry): RelayMetrics {
+  const registers = [registry];
+  return {
+    leading: new Gauge({
+      name: "halyard_relay_leading",
+      help: "1 while this process publishes the outbox",
+      registers,
+    }),
+    published: new Counter({
+      name: "halyard_relay_published_total",
+      help: "Messages that this process published from the outbox",
+      registers,
+    }),
+    unsentRows: new Gauge({
+      name: "halyard_outbox_unsent",
+      help: "Messages that wait in the outbox, as the leader last saw it, counted up to 10,000",
+      registers,
+    }),
+    oldestUnsentSeconds: new Gauge({
+      name: "halyard_outbox_oldest_unsent_seconds",
+      help: "How long the oldest message has waited in the outbox, as the leader last saw it",
+      registers,
+    }),
+    logBytes: new Gauge({
+      name: "halyard_flag_events_bytes",
+      help: "Size of the log of events, as measured by the leader",
+      registers,
+    }),
+    logMaxBytes: new Gauge({
+      name: "halyard_flag_events_max_bytes",
+      help: "Size at which the log of events discards its oldest ones; 0 for no bound",
+      registers,
+    }),
+    logUnread: new Gauge({
+      name: "halyard_flag_events_unread",
+      help: "Events of the log that webhook dispatchers have not processed",
+      registers,
+    }),
+    databaseBehind: new Counter({
+      name: "halyard_relay_database_behind_total",
+      help: "Times that this process rebuilt the streams because the database was older than they",
+      registers,
+    }),
+    roundsFailed: new Counter({
+      name: "halyard_relay_rounds_failed_total",
+      help: "Times that the relay had to bring outbox and streams to agree again after a fault",
+      registers,
+    }),
   };
 }

@@ -7,20 +7,19 @@ import {
 } from "@halyard/contracts";
 import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { Publications } from "../outbox/publications.ts";
+import { pause, type WakeUp } from "@halyard/timing";
+import type { Counter, Gauge } from "prom-client";
+import type { Publications } from "../outbox/effects.ts";
+import { notifyPublished } from "../outbox/hints.ts";
+import { readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
-import type { Broker } from "./broker.ts";
-import { discardStreams } from "./discard-streams.ts";
-import { LeadershipLostError, StreamMovedError } from "./failures.ts";
-import { findUnexplained } from "./find-unexplained.ts";
+import { type Broker, StreamMovedError } from "./broker.ts";
 import { createLane, type Lane } from "./lane.ts";
-import { type Lease, renewEveryMs } from "./lease.ts";
-import { notifyPublished, readBacklog } from "./outbox-rows.ts";
-import { confirmStreams } from "./streams-standing.ts";
-import { synchroniseLog } from "./synchronise-log.ts";
-import { synchroniseSnapshot } from "./synchronise-snapshot.ts";
-import type { WakeUp } from "./wake-up.ts";
-import { type LogSize, watchLogSize } from "./watch-log-size.ts";
+import { LeadershipLostError, type Lease, renewEveryMs } from "./lease.ts";
+import { type LogSize, synchroniseLog, watchLogSize } from "./log.ts";
+import { confirmStreams } from "./records.ts";
+import { discardStreams, findUnexplained } from "./restored-database.ts";
+import { synchroniseSnapshot } from "./snapshot.ts";
 
 /**
  * One round of leading: detect a database that is older than the streams, bring outbox and streams to
@@ -39,14 +38,23 @@ export type RoundOptions = {
   now: () => Date;
   newId: () => string;
   newEpoch: () => string;
-  wakeUp: WakeUp;
+  /** Wakes the lane of each stream. */
+  wakeUps: Record<StreamName, WakeUp>;
   /** Called when the snapshot is in order and publishing begins. */
   onLeading: () => void;
-  /** Called when the database is older than the streams. */
-  onDatabaseBehind: () => void;
-  onPublished: (messages: number) => void;
-  onBacklog: (backlog: { rows: number; oldestSeconds: number }) => void;
-  onLogSize: (size: LogSize) => void;
+  metrics: RelayMetrics;
+};
+
+export type RelayMetrics = {
+  leading: Gauge;
+  published: Counter;
+  roundsFailed: Counter;
+  databaseBehind: Counter;
+  unsentRows: Gauge;
+  oldestUnsentSeconds: Gauge;
+  logBytes: Gauge;
+  logMaxBytes: Gauge;
+  logUnread: Gauge;
 };
 
 /** What is found without a hint, when a notification was lost or its sender died. */
@@ -72,12 +80,9 @@ async function together(
   }
 }
 
-async function keepLease({ lease, wakeUp }: RoundOptions, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    await wakeUp.sleep(renewEveryMs, signal);
-    if (signal.aborted) return;
+async function keepLease({ lease }: RoundOptions, signal: AbortSignal): Promise<void> {
+  while (await pause(renewEveryMs, signal))
     if (!(await lease.renew())) throw new LeadershipLostError("the lease has ended");
-  }
 }
 
 /** The streams as this round knows them, once it has brought them to agree. */
@@ -89,7 +94,7 @@ type Lanes = { events?: Lane; snapshot?: Lane };
  * which flags and keys take effect, goes on.
  */
 async function publish(options: RoundOptions, signal: AbortSignal): Promise<void> {
-  const { sql, broker, publications, lease } = options;
+  const { sql, broker, publications, lease, signer, wakeUps, metrics } = options;
   const standing: Standing = {};
   const lanes: Lanes = {};
   await discardStreamsAhead(options, signal);
@@ -102,19 +107,23 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       const { lastSequence, epoch } = synchronised;
       await announce(options, { epoch, revision: lastSequence });
       options.onLeading();
-      const { signer } = options;
-      lanes.snapshot = createLane({ ...shared, stream: "snapshot", epoch, signer, lastSequence });
-      await runLane(lanes.snapshot, options, ended, (published) => {
+      const lane = createLane({ ...shared, stream: "snapshot", epoch, signer, lastSequence });
+      lanes.snapshot = lane;
+      await whileLeading(wakeUps.snapshot, ended, async () => {
+        metrics.published.inc(await lane.drain());
         // Looked at while the lane is idle, so that its own messages are not taken for another client's.
-        if ((standing.snapshot?.lastSequence ?? 0) > published)
+        if ((standing.snapshot?.lastSequence ?? 0) > lane.lastSequence())
           throw new StreamMovedError("another client has written to the snapshot");
       });
     };
     const carryEvents = async () => {
       standing.log = await synchroniseLog(sql, lease, broker, publications);
       const { lastSequence } = standing.log;
-      lanes.events = createLane({ ...shared, stream: "events", lastSequence });
-      await runLane(lanes.events, options, ended);
+      const lane = createLane({ ...shared, stream: "events", lastSequence });
+      lanes.events = lane;
+      await whileLeading(wakeUps.events, ended, async () => {
+        metrics.published.inc(await lane.drain());
+      });
     };
     return [
       carryEntries(),
@@ -122,10 +131,16 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       watchStreams(standing, options, ended),
       confirmRegularly(lanes, options, ended),
       measureBacklog(options, ended),
-      watchLogSize(options, ended),
+      watchLogSize({ broker, onLogSize: (size) => showLogSize(size, metrics) }, ended),
       applyPlansRegularly(options, ended),
     ];
   });
+}
+
+function showLogSize({ bytes, maxBytes, unread }: LogSize, metrics: RelayMetrics): void {
+  metrics.logBytes.set(bytes);
+  metrics.logMaxBytes.set(maxBytes ?? 0);
+  metrics.logUnread.set(unread);
 }
 
 /** Notifies all replicas of the snapshot's revision, so that they know which edges are current. */
@@ -142,35 +157,30 @@ async function discardStreamsAhead(options: RoundOptions, signal: AbortSignal): 
   const { sql, lease, broker, signatures } = options;
   const ahead = await findUnexplained(sql, lease, broker, signatures);
   if (ahead === undefined) return;
-  options.onDatabaseBehind();
+  options.metrics.databaseBehind.inc();
   const isLeading = () => lease.isHeld() && !signal.aborted;
   await discardStreams(ahead, { lease, broker, isLeading });
 }
 
-async function runLane(
-  lane: Lane,
-  options: RoundOptions,
+/** Repeats the work whenever the lane is woken, and regularly. */
+async function whileLeading(
+  wakeUp: WakeUp,
   signal: AbortSignal,
-  whenIdle: (lastSequence: number) => void = () => undefined,
+  work: () => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
-    // Asked for before draining: a hint that comes meanwhile is not lost.
-    const hint = options.wakeUp.waitAtMost(lookAnywayAfterMs, signal);
-    options.onPublished(await lane.drain());
-    whenIdle(lane.lastSequence());
-    await hint;
+    await work();
+    await wakeUp.sleep(lookAnywayAfterMs, signal);
   }
 }
 
 /** Notices a stream that was deleted, made anew or cut short while nothing is being published. */
 async function watchStreams(
   standing: Standing,
-  { broker: { manager }, wakeUp }: RoundOptions,
+  { broker: { manager } }: RoundOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  for (;;) {
-    await wakeUp.sleep(renewEveryMs, signal);
-    if (signal.aborted) return;
+  while (await pause(renewEveryMs, signal)) {
     // What is known is taken before looking: a stream that is being made meanwhile is left alone.
     const known = { ...standing };
     if (known.log !== undefined) {
@@ -199,45 +209,44 @@ function checkContinues(
 /** Ends the round when the database has lost what this round recorded, even if no connection was lost. */
 async function confirmRegularly(
   lanes: Lanes,
-  { lease, wakeUp }: RoundOptions,
+  { lease }: RoundOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
+  do {
     // Read before the database, because the lanes keep recording.
     const recorded = {
       events: lanes.events?.lastSequence() ?? 0,
       snapshot: lanes.snapshot?.lastSequence() ?? 0,
     };
     await lease.recordAsLeader((tx) => confirmStreams(tx, recorded));
-    await wakeUp.sleep(renewEveryMs, signal);
-  }
+  } while (await pause(renewEveryMs, signal));
 }
 
 /** Above this it matters only that it is much; counting further would cost more than it tells. */
 const backlogCountedUpTo = 10_000;
 
-async function measureBacklog(options: RoundOptions, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    options.onBacklog(await readBacklog(options.sql, backlogCountedUpTo));
-    await options.wakeUp.sleep(renewEveryMs, signal);
-  }
+async function measureBacklog({ sql, metrics }: RoundOptions, signal: AbortSignal): Promise<void> {
+  do {
+    const { rows, oldestSeconds } = await readBacklog(sql, backlogCountedUpTo);
+    metrics.unsentRows.set(rows);
+    metrics.oldestUnsentSeconds.set(oldestSeconds);
+  } while (await pause(renewEveryMs, signal));
 }
 
 /** What fails here is tried again at its time: an organization's limits may wait, all else may not. */
 async function applyPlansRegularly(options: RoundOptions, signal: AbortSignal): Promise<void> {
-  const { broker, wakeUp } = options;
+  const { broker, wakeUps } = options;
   const { logger } = broker;
   const failed = (error: unknown) => {
     logger.warn({ err: error }, "the plans were not brought to organizations; it is tried again");
     return 0;
   };
   await warnOfOtherPlans(options, logger).catch(failed);
-  while (!signal.aborted) {
+  do {
     const organizations = await applyPlans(options).catch(failed);
     if (organizations > 0) {
       logger.info({ organizations }, "plans were brought to organizations");
-      wakeUp.wake();
+      wakeUps.snapshot.wake();
     }
-    await wakeUp.sleep(applyPlansEveryMs, signal);
-  }
+  } while (await pause(applyPlansEveryMs, signal));
 }

@@ -3,13 +3,8 @@ import { isRefusal } from "@halyard/service";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
+import { entryMessage } from "../outbox/outbox-message.ts";
 import type { Writer } from "../outbox/write.ts";
-import {
-  removeEndedHistory,
-  removeEndedKeys,
-  removeOldChanges,
-  removeOldHistory,
-} from "./remove-old.ts";
 
 /**
  * Removes what is older than the operator wants to keep, apart from all other work. Every process does so
@@ -80,34 +75,76 @@ async function removeAudit(
   keptDays: number,
   { removed, mayGoOn }: { removed: Removed; mayGoOn: () => boolean },
 ): Promise<void> {
-  const batch = { keptDays, atMost: batchSize };
-  for (let more = true; more; ) {
-    const done = mayGoOn() ? await removeOldHistory(sql, batch) : undefined;
-    if (done === undefined) return;
-    removed.history += done.removedEntries;
-    more = done.visitedEntries === batchSize;
-  }
-  for (let more = true; more; ) {
-    const done = mayGoOn() ? await removeOldChanges(sql, batch) : undefined;
-    if (done === undefined) return;
-    removed.changes += done.removedChanges;
-    removed.history += done.removedEntries;
-    more = done.removedChanges === batchSize;
-  }
-  for (let more = true; more; ) {
-    const done = mayGoOn() ? await removeEndedHistory(sql, batch) : undefined;
-    if (done === undefined) return;
-    removed.history += done.removedEntries;
-    more = done.removedChains === batchSize;
-  }
+  for (const removeBatch of [removeOldHistory, removeOldChanges, removeEndedHistory])
+    for (let more = true; more; ) {
+      const batch = mayGoOn() ? await removeBatch(sql, keptDays) : undefined;
+      if (batch === undefined || batch.steps === null) return;
+      removed.history += batch.history;
+      removed.changes += batch.changes;
+      more = batch.steps === batchSize;
+    }
 }
 
+/**
+ * The functions of the database that remove what is older than a period, a batch each. The service's role
+ * has no right to delete from these tables itself.
+ */
+type AuditBatch = {
+  /** As many as the batch allows if more is left; null while another process removes something. */
+  steps: number | null;
+  /** Removed rows. */
+  history: number;
+  changes: number;
+};
+
+/** Visits the next old entries of the history and removes those that they supersede. */
+async function removeOldHistory(sql: Sql, keptDays: number): Promise<AuditBatch | undefined> {
+  const [batch] = await sql<AuditBatch[]>`
+    select visited_entries as steps, removed_entries as history, 0 as changes
+    from remove_old_history(${keptDays}, ${batchSize})`;
+  return batch;
+}
+
+/** Removes entries of the audit log, and the rest of the history of flags whose deletion is among them. */
+async function removeOldChanges(sql: Sql, keptDays: number): Promise<AuditBatch | undefined> {
+  const [batch] = await sql<AuditBatch[]>`
+    select removed_changes as steps, removed_entries as history, removed_changes as changes
+    from remove_old_changes(${keptDays}, ${batchSize})`;
+  return batch;
+}
+
+/** Removes the recorded ends of old chains of deleted projects and environments, with the rest of their history. */
+async function removeEndedHistory(sql: Sql, keptDays: number): Promise<AuditBatch | undefined> {
+  const [batch] = await sql<AuditBatch[]>`
+    select removed_chains as steps, removed_entries as history, 0 as changes
+    from remove_ended_history(${keptDays}, ${batchSize})`;
+  return batch;
+}
+
+/**
+ * Removes keys that ended, and publishes the deletions of those that are still in the snapshot: a revoked key left it
+ * when it was revoked, an expired one stays. Returns their number.
+ */
 async function removeKeys(writer: Writer, keptDays: number, now: () => Date): Promise<number> {
   const done = await writer(async ({ tx, publish }) => {
-    const batch = { keptDays, atMost: batchSize, now: now() };
-    const { removedKeys, deletions } = await removeEndedKeys(tx, batch);
-    if (deletions.length > 0) publish(deletions);
-    return { removedKeys };
+    const removed = await tx<
+      { keyId: string; organizationId: string; nextVersion: number; wasRevoked: boolean }[]
+    >`
+      select key_id as "keyId", organization_id as "organizationId", next_version as "nextVersion",
+        was_revoked as "wasRevoked"
+      from remove_ended_keys(${keptDays}, ${batchSize})`;
+    const committed_at = now().toISOString();
+    publish(
+      removed
+        .filter(({ wasRevoked }) => !wasRevoked)
+        .map(({ keyId, organizationId, nextVersion }) =>
+          entryMessage(
+            { kind: "key", organizationId, keyId },
+            { deleted: true, version: nextVersion, committed_at },
+          ),
+        ),
+    );
+    return { keys: removed.length };
   });
-  return isRefusal(done) ? 0 : done.removedKeys;
+  return isRefusal(done) ? 0 : done.keys;
 }

@@ -1,75 +1,67 @@
 import { checkScheduleDue, type ScheduleDue, scheduleStream } from "@halyard/contracts";
-import {
-  type Consumption,
-  consumeQueue,
-  isBrokerAway,
-  parseJson,
-  type QueueMessage,
-  type QueueMetrics,
-  type Verdict,
-} from "@halyard/jetstream";
-import { isOutage } from "@halyard/postgres";
+import { type Consumption, consumeJson, type QueueMetrics } from "@halyard/jetstream";
+import { isOutage, type Sql } from "@halyard/postgres";
 import type { JetStreamClient } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
-import type { Logger } from "pino";
-import type { DueChanges } from "./apply-due-change.ts";
-import { type Outcome, resolvedMessage, verdictOf } from "./outcome.ts";
+import { createFlagChanges } from "../flags/flag-changes.ts";
+import { createWriter } from "../outbox/write.ts";
+import type { Broker } from "../relay/broker.ts";
+import { queueStanding } from "../relay/records.ts";
+import { createDueChanges, type Outcome, resolvedMessage, verdictOf } from "./due-changes.ts";
+
+/**
+ * How much of the connections to PostgreSQL due changes take, when many come due at once. The larger
+ * part is left to the requests, for whose answers somebody waits; and a few transactions side by side
+ * already keep PostgreSQL busy.
+ */
+const shareOfConnections = 0.4;
 
 /**
  * Takes changes that have come due from the queue, has them made, and tells the scheduler what became of
  * them. A message leaves the queue only when the broker has that answer: whoever dies in between leaves
  * it there, and who takes it up again finds the outcome and tells it again.
+ *
+ * Unlike requests, due changes do not wait until they are in effect, so that a burst of thousands is not slowed down.
  */
 export function consumeDueChanges(options: {
-  connection: NatsConnection;
-  client: JetStreamClient;
-  dueChanges: DueChanges;
-  /** Returns whether messages of the queue with this creation time take effect. */
-  queueStanding: (createdAt: string) => Promise<"current" | "unconfirmed" | "discarded">;
-  concurrency: number;
+  sql: Sql;
+  broker: Broker;
+  wakeRelay: () => void;
+  now: () => Date;
+  newId: () => string;
   metrics: QueueMetrics;
-  logger: Logger;
 }): Consumption {
-  const { client, dueChanges, logger } = options;
-
-  async function handle(message: QueueMessage): Promise<Verdict> {
-    const due = read(message);
-    if (!due.ok) return { setAside: due.problem };
-    const standing = await options.queueStanding(message.streamCreatedAt);
-    if (standing === "unconfirmed") return "later";
-    // A scheduler whose database knows the change sends it again.
-    if (standing === "discarded") return "done";
-    const outcome = await dueChanges.apply(due.value);
-    await tell(client, due.value, outcome);
-    if (outcome.outcome === "failed")
-      logger.error({ change: due.value.id, reason: outcome.reason }, "a due change has failed");
-    return verdictOf(outcome);
-  }
-
-  async function giveUp(message: QueueMessage, error: unknown): Promise<void> {
-    const due = read(message);
-    if (!due.ok) return;
-    logger.error({ change: due.value.id, err: error }, "a due change is given up");
-    const name = error instanceof Error ? error.name : typeof error;
-    const outcome = await dueChanges.giveUp(due.value, `It could not be processed (${name}).`);
-    await tell(client, due.value, outcome);
-  }
-
-  return consumeQueue({
-    connection: options.connection,
+  const { sql, broker, now, newId, metrics } = options;
+  const { connection, client, logger } = broker;
+  const writer = createWriter({ sql, newId, wakeRelay: options.wakeRelay });
+  const dueChanges = createDueChanges({ writer, changes: createFlagChanges({ now, newId }), now });
+  return consumeJson({
+    ...{ connection, metrics, logger, isOutage },
     stream: scheduleStream.name,
     consumer: scheduleStream.due.consumer,
     subject: scheduleStream.due.subject,
-    concurrency: options.concurrency,
-    handle,
-    isOutage: (error) => isOutage(error) || isBrokerAway(error),
-    onGivenUp: giveUp,
-    metrics: options.metrics,
-    logger,
+    concurrency: Math.max(1, Math.floor(sql.maxConnections * shareOfConnections)),
+    check: checkScheduleDue,
+
+    async handle(due, { streamCreatedAt }) {
+      const standing = await queueStanding(sql, streamCreatedAt);
+      if (standing === "unconfirmed") return "later";
+      // A scheduler whose database knows the change sends it again.
+      if (standing === "discarded") return "done";
+      const outcome = await dueChanges.apply(due);
+      await tell(client, due, outcome);
+      if (outcome.outcome === "failed")
+        logger.error({ change: due.id, reason: outcome.reason }, "a due change has failed");
+      return verdictOf(outcome);
+    },
+
+    async onGivenUp(due, error) {
+      logger.error({ change: due.id, err: error }, "a due change is given up");
+      const name = error instanceof Error ? error.name : typeof error;
+      const outcome = await dueChanges.giveUp(due, `It could not be processed (${name}).`);
+      await tell(client, due, outcome);
+    },
   });
 }
-
-const read = ({ payload }: QueueMessage) => checkScheduleDue(parseJson(payload));
 
 /** The broker answers in milliseconds; after this time it counts as away. */
 const acknowledgementTimeoutMs = 2_000;

@@ -1,33 +1,33 @@
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { User, UserAddress } from "./user.ts";
 
 /** Users in PostgreSQL. The rows of deleted users stay, because keys, schedules and history refer to them. */
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
 
 const erasedEmail = "erased";
 
 /** Users of a deleted organization are removed later. */
-const isOf = (sql: Sql | Transaction, { organizationId, userId }: UserAddress) => sql`
+const isOf = ({ organizationId, userId }: UserAddress) => fragment`
   id = ${userId} and organization_id = ${organizationId}
   and exists (select from organizations where id = ${organizationId})`;
 
-const isAt = (sql: Sql | Transaction, address: UserAddress) => sql`
-  ${isOf(sql, address)} and deleted_at is null`;
+const isAt = (address: UserAddress) => fragment`
+  ${isOf(address)} and deleted_at is null`;
 
 export async function findUser(
   sql: Sql | Transaction,
   address: UserAddress,
 ): Promise<User | undefined> {
   const [user] = await sql<User[]>`
-    select ${columns(sql)} from users where ${isAt(sql, address)}`;
+    select ${columns} from users where ${isAt(address)}`;
   return user;
 }
 
 /** Reads a user to change or delete it. No key of the user is issued before the transaction ends. */
 export async function lockUser(tx: Transaction, address: UserAddress): Promise<User | undefined> {
   const [user] = await tx<User[]>`
-    select ${columns(tx)} from users where ${isAt(tx, address)} for update`;
+    select ${columns} from users where ${isAt(address)} for update`;
   return user;
 }
 
@@ -37,15 +37,15 @@ export async function lockDeletedUser(
   address: UserAddress,
 ): Promise<User | undefined> {
   const [user] = await tx<User[]>`
-    select ${columns(tx)} from users
-    where ${isOf(tx, address)} and deleted_at is not null and email <> ${erasedEmail}
+    select ${columns} from users
+    where ${isOf(address)} and deleted_at is not null and email <> ${erasedEmail}
     for update`;
   return user;
 }
 
 export async function listUsers(sql: Sql, organizationId: string): Promise<User[]> {
   return sql<User[]>`
-    select ${columns(sql)} from users
+    select ${columns} from users
     where organization_id = ${organizationId} and deleted_at is null
     order by created_at, id`;
 }

@@ -4,7 +4,7 @@ import type { DueChange } from "./send-due.ts";
 
 /** The statements by which changes come due, are sent, and end. */
 
-const dueColumns = (sql: Sql) => sql`
+const dueColumns = `
   change.id, change.schedule_id as "scheduleId", change.action, change.due_at as "dueAt",
   schedule.organization_id as "organizationId", schedule.project_id as "projectId",
   schedule.environment_id as "environmentId", schedule.flag_id as "flagId",
@@ -16,13 +16,14 @@ const dueColumns = (sql: Sql) => sql`
  * is not marked cannot be on its way.
  */
 export async function claimDue(sql: Sql, limit: number): Promise<DueChange[]> {
-  return sql<DueChange[]>`
-    with due as (
+  // A kept plan would expect a limit of a tenth of the armed changes, and read both tables from end to end to join them.
+  return sql.unprepared<DueChange[]>(
+    `with due as (
       select id
       from scheduled_changes
       where state = 'armed' and due_at <= (select present_time())
       order by due_at, id
-      limit ${inText(sql, limit)}
+      limit $1
       for update skip locked
     ), claimed as (
       update scheduled_changes as change set state = 'sent'
@@ -30,18 +31,12 @@ export async function claimDue(sql: Sql, limit: number): Promise<DueChange[]> {
       where change.id = due.id
       returning change.*
     )
-    select ${dueColumns(sql)}
+    select ${dueColumns}
     from claimed as change
     join schedules as schedule on schedule.id = change.schedule_id
-    order by change.due_at, change.id`;
-}
-
-/**
- * A plan that PostgreSQL keeps for whatever parameters come does not know them. It would take a limit
- * for a tenth of what is armed, and read both tables from end to end to join that much.
- */
-function inText(sql: Sql, limit: number) {
-  return sql.unsafe(String(limit));
+    order by change.due_at, change.id`,
+    [limit],
+  );
 }
 
 /** How long it is until the next change comes due; undefined when none is armed. */
@@ -65,13 +60,15 @@ export async function overdueSeconds(sql: Sql): Promise<number> {
 
 /** Changes that are under way, those that are due longest. */
 export async function listSent(sql: Sql, limit: number): Promise<DueChange[]> {
-  return sql<DueChange[]>`
-    select ${dueColumns(sql)}
+  return sql.unprepared<DueChange[]>(
+    `select ${dueColumns}
     from scheduled_changes as change
     join schedules as schedule on schedule.id = change.schedule_id
     where change.state = 'sent'
     order by change.due_at, change.id
-    limit ${limit}`;
+    limit $1`,
+    [limit],
+  );
 }
 
 export type Settled = {

@@ -1,5 +1,5 @@
 import type { ScheduleState } from "@halyard/contracts";
-import type { Json, Sql, Transaction } from "@halyard/postgres";
+import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { FlagPlace } from "../directory/flag-directory.ts";
 import type {
   ChangeState,
@@ -75,14 +75,14 @@ async function insertSchedule(tx: Transaction, schedule: Schedule): Promise<void
   await tx`
     insert into scheduled_changes (id, schedule_id, flag_id, environment_id, action, due_at, state)
     select id, ${schedule.id}, ${flagId}, ${environmentId}, action, "dueAt", state
-    from jsonb_to_recordset(${tx.json(schedule.changes as unknown as Json)}) as change (
+    from jsonb_to_recordset(${json(schedule.changes)}) as change (
       id uuid, action text, "dueAt" timestamptz, state text)`;
 }
 
 /** The schedule that was set last for a flag in an environment, also when it is done. */
 export async function findLatest(sql: Sql, place: Place): Promise<Schedule | undefined> {
   const [schedule] = await sql<Schedule[]>`
-    select ${columns(sql)}
+    select ${columns}
     from schedules as schedule
     where flag_id = ${place.flagId} and environment_id = ${place.environmentId} and latest`;
   return schedule && revived(schedule);
@@ -102,19 +102,19 @@ export async function listSchedules(
 ): Promise<Schedule[]> {
   const { status, flagId, environmentId, beforeId } = query;
   const schedules = await sql<Schedule[]>`
-    select ${columns(sql)}
+    select ${columns}
     from schedules as schedule
     where project_id = ${query.projectId}
-      ${status === undefined ? sql`` : sql`and status = ${status}`}
-      ${flagId === undefined ? sql`` : sql`and flag_id = ${flagId}`}
-      ${environmentId === undefined ? sql`` : sql`and environment_id = ${environmentId}`}
-      ${beforeId === undefined ? sql`` : sql`and id < ${beforeId}`}
+      ${status === undefined ? fragment`` : fragment`and status = ${status}`}
+      ${flagId === undefined ? fragment`` : fragment`and flag_id = ${flagId}`}
+      ${environmentId === undefined ? fragment`` : fragment`and environment_id = ${environmentId}`}
+      ${beforeId === undefined ? fragment`` : fragment`and id < ${beforeId}`}
     order by id desc
     limit ${query.limit}`;
   return schedules.map(revived);
 }
 
-const columns = (sql: Sql) => sql`
+const columns = fragment`
   id, organization_id as "organizationId", project_id as "projectId",
   environment_id as "environmentId", flag_id as "flagId", enable_at as "enableAt",
   disable_at as "disableAt", status, created_at as "createdAt", created_by as "createdBy",
@@ -218,7 +218,7 @@ export async function listScheduledFlags(
       created_at > present_time() - interval '1 minute' as "isNew"
     from schedules
     where latest
-      ${after === undefined ? sql`` : sql`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
+      ${after === undefined ? fragment`` : fragment`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
     order by flag_id, environment_id
     limit ${limit}`;
 }

@@ -1,11 +1,18 @@
-import type { Refusal } from "@halyard/service";
+import { type Refusal, refuse } from "@halyard/service";
+import type { Exchange } from "../http/exchange.ts";
 import type { StreamSlots } from "../slots/stream-slots.ts";
-import { elsewhere } from "./begin-stream.ts";
-import type { Exchange } from "./endpoint.ts";
+
+/**
+ * Closes the connection, also when the edge began to drain after the request arrived: a gateway sends a read to
+ * another edge only then.
+ */
+export const elsewhere = refuse("SERVER_002", "This edge is stopping; connect again.", {
+  connection: "close",
+});
 
 /** Takes a slot for a requested stream and releases it when the response ends. */
 export function takeSlot(
-  { response, key, guarded }: Exchange,
+  exchange: Exchange,
   { slots, isDraining }: { slots: StreamSlots | undefined; isDraining: () => boolean },
   outcome: {
     refuse: (refusal: Refusal) => void;
@@ -13,10 +20,11 @@ export function takeSlot(
     given: (open: (begin: () => void) => void) => void;
   },
 ): void {
-  const refuse = (refusal: Refusal) => {
+  const { response, key } = exchange;
+  const reject = (refusal: Refusal) => {
     if (!response.destroyed) outcome.refuse(refusal);
   };
-  const open = (begin: () => void) => (isDraining() ? refuse(elsewhere) : begin());
+  const open = (begin: () => void) => (isDraining() ? reject(elsewhere) : begin());
   if (slots === undefined) {
     outcome.given(open);
     return;
@@ -28,10 +36,10 @@ export function takeSlot(
       return;
     }
     response.once("close", () => slots.release(organizationId));
-    if (isDraining()) refuse(elsewhere);
+    if (isDraining()) reject(elsewhere);
     else outcome.given(open);
   };
   slots.take(organizationId, (refusal) =>
-    guarded(() => (refusal === undefined ? given() : refuse(refusal))),
+    exchange.guarded(() => (refusal === undefined ? given() : reject(refusal))),
   );
 }

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { Refusal } from "@halyard/service";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import type { Exchange } from "../../src/sdk/endpoint.ts";
+import type { Exchange } from "../../src/http/exchange.ts";
 import { takeSlot } from "../../src/sdk/take-slot.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
 

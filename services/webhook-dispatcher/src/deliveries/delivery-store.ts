@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from "@halyard/contracts";
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql } from "@halyard/postgres";
 import {
   type Attempt,
   attemptsKept,
@@ -23,10 +23,10 @@ export async function listDeliveries(
 ): Promise<Delivery[]> {
   const { status, beforeId } = query;
   return sql<Delivery[]>`
-    select ${columns(sql)} from deliveries
+    select ${columns} from deliveries
     where webhook_id = ${query.webhookId}
-      ${status === undefined ? sql`` : sql`and status = ${status}`}
-      ${beforeId === undefined ? sql`` : sql`and id < ${beforeId}`}
+      ${status === undefined ? fragment`` : fragment`and status = ${status}`}
+      ${beforeId === undefined ? fragment`` : fragment`and id < ${beforeId}`}
     order by id desc
     limit ${query.limit}`;
 }
@@ -36,7 +36,7 @@ export async function findDelivery(
   place: Place,
 ): Promise<DeliveryWithAttempts | undefined> {
   const [delivery] = await sql<DeliveryWithAttempts[]>`
-    select ${columns(sql)}, payload, coalesce((
+    select ${columns}, payload, coalesce((
       select jsonb_agg(jsonb_build_object('id', attempt.id, 'attemptedAt', attempted_at,
         'statusCode', status_code, 'durationMs', duration_ms, 'error', error,
         'responseBody', response_body) order by attempt.id)
@@ -70,8 +70,7 @@ export async function redeliver(
   sql: Sql,
   place: Place & { projectId: string },
 ): Promise<Delivery | undefined> {
-  return sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  return sql.begin(async (tx) => {
     const [webhook] = await tx<{ enabled: boolean }[]>`
       select enabled from webhooks
       where id = ${place.webhookId} and project_id = ${place.projectId}
@@ -83,19 +82,19 @@ export async function redeliver(
         redelivery = redelivery or status in ('delivered', 'failed', 'cancelled')
           or ${!webhook.enabled}
       where id = ${place.deliveryId} and webhook_id = ${place.webhookId} and status <> 'delivering'
-      returning ${columns(tx)}`;
+      returning ${columns}`;
     if (waiting?.nextAttemptAt) {
       await pokeLanes(tx, [place.webhookId], waiting.nextAttemptAt);
       return waiting;
     }
     const [underWay] = await tx<Delivery[]>`
-      select ${columns(tx)} from deliveries
+      select ${columns} from deliveries
       where id = ${place.deliveryId} and webhook_id = ${place.webhookId}`;
     return underWay;
   }) as Promise<Delivery | undefined>;
 }
 
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   id, webhook_id as "webhookId", organization_id as "organizationId", project_id as "projectId",
   event_id as "eventId", event, status, attempts_made as "attemptsMade", created_at as "createdAt",
   next_attempt_at as "nextAttemptAt", delivered_at as "deliveredAt"`;

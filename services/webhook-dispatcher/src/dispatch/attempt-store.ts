@@ -30,8 +30,7 @@ export type Recorded = { status: "delivered" | "retrying" | "failed" | "cancelle
 export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Recorded> {
   if (made.next.status === "delivered" && (await recordDelivered(sql, made)))
     return { status: "delivered" };
-  return sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  return sql.begin(async (tx) => {
     const { webhook } = made.delivery;
     const { next, mayBeGone } = await lockWebhookFor(tx, made);
     const moved = await moveDelivery(tx, made, next);

@@ -121,8 +121,7 @@ function webhookOf(row: Row): ClaimedDelivery["webhook"] {
  * is: due, so it is looked at again.
  */
 export async function settleLanes(sql: Sql, webhookIds: readonly string[]): Promise<void> {
-  await sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  await sql.begin(async (tx) => {
     const locked = await tx<{ id: string }[]>`
       select webhook_id as id
       from lanes
@@ -176,8 +175,7 @@ export async function freeExpiredClaims(
   sql: Sql,
   expired: readonly ExpiredClaim[],
 ): Promise<number> {
-  return sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  return sql.begin(async (tx) => {
     const webhooks = await tx<{ id: string; enabled: boolean }[]>`
       select id, enabled
       from webhooks

@@ -15,8 +15,7 @@ export async function recordEvent(
   event: FlagEvent,
   newId: () => string,
 ): Promise<number> {
-  return sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  return sql.begin(async (tx) => {
     const dueAt = await takeIn(tx, event);
     if (dueAt === undefined) return 0;
     const webhooks = await tx<{ id: string }[]>`

@@ -1,4 +1,4 @@
-import { isOutage, type Sql } from "@halyard/postgres";
+import { fragment, isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { reseal } from "../secrets/reseal.ts";
@@ -65,7 +65,7 @@ async function findUnderOtherKeys(
       previous_secret_key_id as "previousSecretKeyId"
     from webhooks
     where (secret_key_id <> ${currentKeyId} or previous_secret_key_id <> ${currentKeyId})
-      ${afterId === undefined ? sql`` : sql`and id > ${afterId}`}
+      ${afterId === undefined ? fragment`` : fragment`and id > ${afterId}`}
     order by id
     limit ${batchSize}`;
 }

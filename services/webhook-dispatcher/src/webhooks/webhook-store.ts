@@ -1,5 +1,5 @@
 import { writeAudit } from "@halyard/audit-outbox";
-import type { Sql, Transaction } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { cancelAll, cancelBatch, cancelSome } from "../deliveries/cancel-deliveries.ts";
 import type { Webhook } from "./webhook.ts";
@@ -115,7 +115,7 @@ export async function disableWebhook(
   const [row] = await tx<Row[]>`
     update webhooks set enabled = false, updated_at = greatest(updated_at, ${audit.now})
     where id = ${webhookId} and enabled
-    returning ${columns(tx)}`;
+    returning ${columns}`;
   if (row !== undefined) {
     const disabled = webhookOf(row);
     await writeAudit(tx, webhookAudit({ ...disabled, enabled: true }, disabled, audit));
@@ -136,7 +136,7 @@ export async function deleteWebhook(sql: Sql, place: Place, audit: AuditContext)
   return inTransaction(sql, async (tx) => {
     const [deleted] = await tx<Row[]>`
       delete from webhooks where id = ${place.webhookId} and project_id = ${place.projectId}
-      returning ${columns(tx)}`;
+      returning ${columns}`;
     if (deleted === undefined) return false;
     await writeAudit(tx, webhookAudit(webhookOf(deleted), null, audit));
     // What people have asked for. And whatever came if somebody has just switched it on again.
@@ -147,7 +147,7 @@ export async function deleteWebhook(sql: Sql, place: Place, audit: AuditContext)
 
 export async function findWebhook(sql: Sql, place: Place): Promise<Webhook | undefined> {
   const [row] = await sql<Row[]>`
-    select ${columns(sql)} from webhooks
+    select ${columns} from webhooks
     where id = ${place.webhookId} and project_id = ${place.projectId}`;
   return row && webhookOf(row);
 }
@@ -155,13 +155,13 @@ export async function findWebhook(sql: Sql, place: Place): Promise<Webhook | und
 /** In the order in which they were made. */
 export async function listWebhooks(sql: Sql, projectId: string): Promise<Webhook[]> {
   const rows = await sql<Row[]>`
-    select ${columns(sql)} from webhooks where project_id = ${projectId} order by id`;
+    select ${columns} from webhooks where project_id = ${projectId} order by id`;
   return rows.map(webhookOf);
 }
 
 async function lockWebhook(tx: Transaction, place: Place): Promise<Webhook | undefined> {
   const [row] = await tx<Row[]>`
-    select ${columns(tx)} from webhooks
+    select ${columns} from webhooks
     where id = ${place.webhookId} and project_id = ${place.projectId}
     for update`;
   return row && webhookOf(row);
@@ -204,7 +204,7 @@ type Row = Omit<Webhook, "secret" | "previousSecret"> & {
   previousSecretEndsAt: Date | null;
 };
 
-const columns = (sql: Sql | Transaction) => sql`
+const columns = fragment`
   id, organization_id as "organizationId", project_id as "projectId", name, url,
   to_jsonb(events) as events, enabled, secret, secret_key_id as "secretKeyId",
   previous_secret as "previousSecret", previous_secret_key_id as "previousSecretKeyId",
@@ -223,5 +223,5 @@ function webhookOf(row: Row): Webhook {
 }
 
 function inTransaction<T>(sql: Sql, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  return sql.begin((tx) => work(tx as unknown as Transaction)) as Promise<T>;
+  return sql.begin((tx) => work(tx)) as Promise<T>;
 }

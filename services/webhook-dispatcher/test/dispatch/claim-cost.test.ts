@@ -1,5 +1,5 @@
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
+import { createTestDatabase, recordedStatements, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
@@ -59,13 +59,15 @@ type Node = {
   "Index Name"?: string;
   Plans?: Node[];
 };
-/** Only explained, never awaited. */
 type Statement = (sql: Sql) => unknown;
 
 /** How the statement reads tables and indexes. */
 async function readsOf(statement: Statement): Promise<string[]> {
-  const [row] = await sql<[{ "QUERY PLAN": [{ Plan: Node }] }]>`
-    explain (format json) ${statement(sql) as ReturnType<Sql>}`;
+  const [recorded] = await recordedStatements(statement);
+  const [row] = await sql.unprepared<[{ "QUERY PLAN": [{ Plan: Node }] }]>(
+    `explain (format json) ${recorded?.text}`,
+    recorded?.values,
+  );
   const all = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(all)];
   return all(row["QUERY PLAN"][0].Plan)
     .filter((node) => node["Index Name"] !== undefined || node["Node Type"] === "Seq Scan")

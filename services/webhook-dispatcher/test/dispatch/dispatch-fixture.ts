@@ -138,8 +138,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
       await broker.stop();
       await dispatch.stop();
       await sender.close();
-      // As main does: what was broken off by a test is not waited for.
-      await sql.end({ timeout: 1 });
+      await sql.end();
     }),
   };
 }

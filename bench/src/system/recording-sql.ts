@@ -1,0 +1,44 @@
+import {
+  connectPostgres,
+  createStatements,
+  type Sql,
+  type Statement,
+  type Transaction,
+} from "@halyard/postgres";
+import { pino } from "pino";
+
+/** A superuser's connection that runs a service's own statements in its schema. */
+export function connectToSchema(adminUrl: string, schema: string): Sql {
+  const url = new URL(adminUrl);
+  url.searchParams.set("options", `-c search_path=${schema}`);
+  const logger = pino({ level: "silent" });
+  return connectPostgres({ url: url.href, name: "bench", maxConnections: 1, logger });
+}
+
+/**
+ * Passes a transaction for the database of a service: its statements are recorded, and a transaction inside is part
+ * of this one, which can be rolled back.
+ */
+export function asDatabase(tx: Transaction, recorded: Statement[] = []): Sql {
+  const statements = createStatements((form) => {
+    const statement = form();
+    recorded.push(statement);
+    return tx.unprepared(statement.text, statement.values);
+  });
+  const begin = (work: (inner: Transaction) => Promise<unknown>) => work(sql as never);
+  const sql = Object.assign(statements, { begin }) as unknown as Sql;
+  return sql;
+}
+
+/** Returns how PostgreSQL runs a statement. */
+export async function explained(
+  sql: Sql,
+  options: string,
+  { text, values }: Statement,
+): Promise<string> {
+  const lines = await sql.unprepared<{ "QUERY PLAN": string }[]>(
+    `explain (${options}) ${text}`,
+    values,
+  );
+  return lines.map((line) => line["QUERY PLAN"]).join("\n");
+}

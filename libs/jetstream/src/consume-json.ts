@@ -1,0 +1,40 @@
+import type { Checked } from "@halyard/contracts";
+import {
+  type Consumption,
+  type ConsumptionOptions,
+  consumeQueue,
+  type QueueMessage,
+  type Verdict,
+} from "./consume.ts";
+import { isBrokerAway } from "./failures.ts";
+import { parseJson } from "./parse-json.ts";
+
+/**
+ * Consumes a work queue whose messages have one schema. A message that does not fit it is dead-lettered. While the
+ * broker is unavailable, the consumer waits, because handlers may publish.
+ */
+export function consumeJson<T>({
+  check,
+  handle,
+  onGivenUp,
+  isOutage,
+  ...options
+}: Omit<ConsumptionOptions, "handle" | "onGivenUp"> & {
+  check: (value: unknown) => Checked<T>;
+  handle: (value: T, message: QueueMessage) => Promise<Verdict>;
+  onGivenUp?: (value: T, error: unknown) => Promise<void>;
+}): Consumption {
+  const read = ({ payload }: QueueMessage) => check(parseJson(payload));
+  return consumeQueue({
+    ...options,
+    async handle(message) {
+      const checked = read(message);
+      return checked.ok ? handle(checked.value, message) : { setAside: checked.problem };
+    },
+    async onGivenUp(message, error) {
+      const checked = read(message);
+      if (checked.ok) await onGivenUp?.(checked.value, error);
+    },
+    isOutage: (error) => isOutage(error) || isBrokerAway(error),
+  });
+}

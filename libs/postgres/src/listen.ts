@@ -1,0 +1,48 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import type pg from "pg";
+import type { Logger } from "pino";
+
+export type Listening = {
+  /** The handler of each channel's notifications. */
+  channels: Readonly<Record<string, (payload: string) => void>>;
+  /**
+   * Called whenever listening begins, also after a lost connection. Notifications that were sent before are lost, so
+   * this reads what they would have announced.
+   */
+  onListening: () => void;
+  signal: AbortSignal;
+};
+
+const retryAfterMs = 1_000;
+/** Interval of the statements by which a connection to a silent server is detected. */
+const heartbeatMs = 10_000;
+
+/** Listens on a connection of its own, and connects again when it is lost, until the signal is aborted. */
+export async function listen(
+  createClient: () => pg.Client,
+  { channels, onListening, signal }: Listening,
+  logger: Logger,
+): Promise<void> {
+  while (!signal.aborted) {
+    const client = createClient();
+    client.on("error", () => undefined);
+    client.on("notification", ({ channel, payload }) => channels[channel]?.(payload ?? ""));
+    let heartbeat: NodeJS.Timeout | undefined;
+    try {
+      await client.connect();
+      const ended = once(client, "end", { signal });
+      ended.catch(() => undefined);
+      const names = Object.keys(channels).map((name) => client.escapeIdentifier(name));
+      await client.query(names.map((name) => `listen ${name}`).join("; "));
+      onListening();
+      heartbeat = setInterval(() => client.query("select 1").catch(() => undefined), heartbeatMs);
+      await ended;
+    } catch (err) {
+      if (!signal.aborted) logger.warn({ err }, "not listening to PostgreSQL; trying again");
+    }
+    clearInterval(heartbeat);
+    void client.end();
+    await delay(retryAfterMs, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Statements as tagged templates: `` sql<Row[]>`select … where id = ${id}` `` runs at once and resolves to its rows.
+ * Each value becomes a parameter; a `fragment` becomes part of the text.
+ */
+export type Statements = {
+  <T extends readonly object[] = AnyRow[]>(
+    strings: TemplateStringsArray,
+    ...values: readonly (Value | Fragment)[]
+  ): Promise<Rows<T>>;
+  /**
+   * Runs a statement that PostgreSQL plans each time, for these values. A statement from a template is prepared: from
+   * its sixth execution on, it may keep a plan that suits other values, or tables that were empty.
+   */
+  unprepared<T extends readonly object[] = AnyRow[]>(
+    text: string,
+    values?: readonly Value[],
+  ): Promise<Rows<T>>;
+};
+
+/** Lists are parameters of an array type: `any(${ids}::uuid[])`. Use `json` for objects. */
+export type Value = Scalar | readonly Scalar[];
+type Scalar = string | number | bigint | boolean | Date | Uint8Array | null;
+
+/** The rows of a result, with the number of rows that the statement returned or changed. */
+export type Rows<T extends readonly object[]> = T & { readonly count: number };
+// biome-ignore lint/suspicious/noExplicitAny: the types of columns are known where a statement names no row type.
+type AnyRow = Record<string, any>;
+
+/** Part of a statement's text, with its values. */
+export class Fragment {
+  readonly strings: TemplateStringsArray;
+  readonly values: readonly (Value | Fragment)[];
+
+  constructor(strings: TemplateStringsArray, values: readonly (Value | Fragment)[]) {
+    this.strings = strings;
+    this.values = values;
+  }
+}
+
+export function fragment(
+  strings: TemplateStringsArray,
+  ...values: readonly (Value | Fragment)[]
+): Fragment {
+  return new Fragment(strings, values);
+}
+
+/** Returns the value as a parameter of type `json` or `jsonb`. */
+export function json(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+/** A statement in the form of the protocol. Without a name it is planned each time. */
+export type Statement = { name?: string; text: string; values?: Value[] };
+
+/** `run` gets a function, because a statement with an undefined parameter cannot be formed: it throws. */
+export function createStatements(
+  run: (form: () => Statement) => Promise<Rows<AnyRow[]>>,
+): Statements {
+  const prepared = (strings: TemplateStringsArray, ...values: readonly (Value | Fragment)[]) =>
+    run(() => preparedStatement(strings, values));
+  const unprepared = (text: string, values: readonly Value[] = []) =>
+    run(() => ({ text, values: values.map(parameter) }));
+  return Object.assign(prepared, { unprepared }) as Statements;
+}
+
+/** Text and name of the templates without fragments. */
+const templates = new WeakMap<TemplateStringsArray, { name: string; text: string }>();
+/** Names of prepared statements. Texts come from templates alone, so their number is bounded. */
+const names = new Map<string, string>();
+
+function preparedStatement(
+  strings: TemplateStringsArray,
+  given: readonly (Value | Fragment)[],
+): Required<Statement> {
+  const known = templates.get(strings);
+  if (known !== undefined) return { ...known, values: given.map(parameter) };
+  const values: Value[] = [];
+  const text = textOf({ strings, values: given }, values);
+  const name = names.get(text) ?? `s${names.size}`;
+  names.set(text, name);
+  if (values.length === given.length && !given.some((value) => value instanceof Fragment))
+    templates.set(strings, { name, text });
+  return { name, text, values };
+}
+
+/** Returns the text, and appends the parameters to `values`. */
+function textOf(part: Pick<Fragment, "strings" | "values">, values: Value[]): string {
+  let text = part.strings[0] ?? "";
+  for (const [index, value] of part.values.entries()) {
+    text += value instanceof Fragment ? textOf(value, values) : `$${values.push(parameter(value))}`;
+    text += part.strings[index + 1];
+  }
+  return text;
+}
+
+function parameter(value: unknown): Value {
+  if (value === undefined) throw new TypeError("A parameter of a statement is undefined.");
+  return value instanceof Date ? value.toISOString() : (value as Value);
+}

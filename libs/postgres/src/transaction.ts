@@ -1,0 +1,82 @@
+import type pg from "pg";
+import { failureOf, isOutage } from "./failures.ts";
+import { createStatements, type Rows, type Statement, type Statements } from "./statements.ts";
+
+/** The statements of a transaction. A statement is sent at once, also when the ones before it are not answered yet. */
+export type Transaction = Statements & { readonly isTransaction: true };
+
+/**
+ * Runs the work in a transaction on a connection of its own, and commits after the work. Statements that the work did
+ * not wait for are sent together with the commit. Rejects, and nothing is committed, when the work rejects or a
+ * statement failed, also if the work ignored that. When the connection is lost during the commit it rejects too, but
+ * the transaction may be committed.
+ */
+export async function transaction<Result>(
+  pool: pg.Pool,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  const client = await connectClient(pool);
+  let isOver = false;
+  let firstFailure: unknown;
+  let lastSettled = Promise.resolve();
+  const watched = <Answer>(sent: Promise<Answer>) => {
+    lastSettled = sent.then(
+      () => undefined,
+      (error: unknown) => {
+        firstFailure ??= error;
+      },
+    );
+    return sent;
+  };
+  const statements = createStatements((form) =>
+    watched(isOver ? Promise.reject(new Error("The transaction is over.")) : run(client, form)),
+  );
+  let isBroken = false;
+  try {
+    void watched(query(client, { text: "begin" }));
+    const result = await work(Object.assign(statements, { isTransaction: true } as const));
+    isOver = true;
+    if (firstFailure !== undefined) throw firstFailure;
+    const { command } = await query(client, { text: "commit" });
+    await lastSettled;
+    if (command !== "COMMIT" || firstFailure !== undefined)
+      throw firstFailure ?? new Error("The transaction was rolled back.");
+    return result;
+  } catch (error) {
+    isOver = true;
+    isBroken = await query(client, { text: "rollback" }).then(
+      () => isOutage(firstFailure),
+      () => true,
+    );
+    throw error;
+  } finally {
+    client.release(isBroken);
+  }
+}
+
+export async function connectClient(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+export async function run(
+  client: pg.ClientBase,
+  form: () => Statement,
+): Promise<Rows<Record<string, unknown>[]>> {
+  const { rows, rowCount } = await query(client, form());
+  // Not enumerable: rows are compared and serialized as a list.
+  return Object.defineProperty(rows, "count", { value: rowCount ?? 0 }) as typeof rows & {
+    count: number;
+  };
+}
+
+async function query(client: pg.ClientBase, statement: Statement): Promise<pg.QueryResult> {
+  try {
+    return await client.query(statement);
+  } catch (error) {
+    throw failureOf(error);
+  }
+}

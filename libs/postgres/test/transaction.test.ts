@@ -1,0 +1,127 @@
+import { randomUUID } from "node:crypto";
+import {
+  connectAsSuperuser,
+  createTestDatabase,
+  type NatsProxy,
+  startNatsProxy,
+  type TestDatabase,
+} from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { connectPostgres, type Sql } from "../src/connect.ts";
+import { isOutage } from "../src/failures.ts";
+import type { Statements } from "../src/statements.ts";
+
+const logger = pino({ level: "silent" });
+
+let database: TestDatabase;
+let proxy: NatsProxy;
+/** When a client sends this text, the connection to it is lost before the server's answer arrives. */
+let lostAfter: string | undefined;
+let sql: Sql;
+let observer: ReturnType<typeof connectAsSuperuser>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  observer = connectAsSuperuser(database.adminUrl, "management");
+  const address = new URL(database.runtimeUrls.management);
+  proxy = await startNatsProxy(address.href, (client, server) => {
+    client.on("data", (data) => {
+      if (lostAfter !== undefined && data.includes(lostAfter)) {
+        server.unpipe(client);
+        server.once("data", () => client.destroy()).resume();
+      }
+      server.write(data);
+    });
+  });
+  address.port = new URL(proxy.url).port;
+  sql = connectPostgres({ url: address.href, name: "transaction", maxConnections: 1, logger });
+});
+afterAll(async () => {
+  await sql?.end();
+  await proxy?.close();
+  await observer?.end();
+  await database?.drop();
+});
+
+const insert = (tx: Statements, name: string) =>
+  tx`insert into leases (name, holder, expires_at) values (${name}, ${randomUUID()}, now())`;
+
+const isStored = async (name: string) =>
+  (await observer`select from leases where name = ${name}`).length === 1;
+
+const backend = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid;
+
+describe("a transaction", () => {
+  it("commits after its work, with the statements that the work did not wait for", async () => {
+    const result = await sql.begin(async (tx) => {
+      void insert(tx, "first");
+      void insert(tx, "second");
+      return "done";
+    });
+    expect(result).toBe("done");
+    expect([await isStored("first"), await isStored("second")]).toEqual([true, true]);
+  });
+
+  it("rejects with the error of a failed statement that the work ignored", async () => {
+    const swallowing = sql.begin(async (tx) => {
+      await insert(tx, "swallowed");
+      await insert(tx, "swallowed").catch(() => undefined);
+      return "done";
+    });
+    await expect(swallowing).rejects.toMatchObject({
+      name: "PostgresError",
+      code: "23505",
+      constraint: "leases_pkey",
+    });
+    expect(await isStored("swallowed")).toBe(false);
+  });
+
+  it("rejects with the error of a failed statement that the work did not wait for", async () => {
+    const unawaited = sql.begin(async (tx) => {
+      void insert(tx, "unawaited");
+      void insert(tx, "unawaited");
+    });
+    await expect(unawaited).rejects.toMatchObject({ code: "23505" });
+    expect(await isStored("unawaited")).toBe(false);
+  });
+
+  it("rejects when the work ignored that a statement has an undefined parameter", async () => {
+    const missing = undefined as unknown as string;
+    const ignoring = sql.begin(async (tx) => {
+      await insert(tx, "incomplete");
+      await insert(tx, missing).catch(() => undefined);
+    });
+    await expect(ignoring).rejects.toThrow("is undefined");
+    expect(await isStored("incomplete")).toBe(false);
+  });
+
+  it("rolls back when its work rejects, and its connection is used again", async () => {
+    const before = await backend();
+    const failing = sql.begin(async (tx) => {
+      await insert(tx, "rejected");
+      throw new Error("as intended");
+    });
+    await expect(failing).rejects.toThrow("as intended");
+    expect(await isStored("rejected")).toBe(false);
+    expect(await backend()).toBe(before);
+  });
+
+  it("rejects statements after its end", async () => {
+    const ended = await sql.begin(async (tx) => () => tx`select 1`);
+    await expect(ended()).rejects.toThrow("The transaction is over.");
+  });
+
+  it("rejects with an outage when the connection is lost during the commit, and its connection is not used again", async () => {
+    const before = await backend();
+    lostAfter = "commit";
+    const lost = sql.begin((tx) => insert(tx, "lost"));
+    const failure = await lost.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    lostAfter = undefined;
+    expect(isOutage(failure)).toBe(true);
+    expect(await backend()).not.toBe(before);
+  });
+});

@@ -1,0 +1,12 @@
+import { createStatements, type Sql, type Statement } from "@halyard/postgres";
+
+/** Returns the statements that the work would run, which have no rows here. */
+export async function recordedStatements(work: (sql: Sql) => unknown): Promise<Statement[]> {
+  const recorded: Statement[] = [];
+  const statements = createStatements(async (form) => {
+    recorded.push(form());
+    return Object.assign([], { count: 0 });
+  });
+  await work(statements as Sql);
+  return recorded;
+}

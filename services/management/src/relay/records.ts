@@ -1,0 +1,263 @@
+import { flagEventsStream, type SnapshotRevision } from "@halyard/contracts";
+import type { StreamPosition } from "@halyard/jetstream";
+import type { Sql, Transaction } from "@halyard/postgres";
+import { notifyPublished } from "../outbox/hints.ts";
+import type { StreamName } from "../outbox/unsent-rows.ts";
+import { StreamMovedError } from "./broker.ts";
+import type { UnrecordedValue } from "./found-entries.ts";
+import { leaseMs } from "./lease.ts";
+
+/** A row that needs no publication any more; without a sequence if a newer value of its entry was published. */
+export type SettledRow = { id: number; sequence: number | null };
+
+export type RecordedStream = {
+  createdAt: string;
+  lastSequence: number;
+  baseSequence: number;
+  /**
+   * Up to this sequence of the snapshot, the signer named in `complete` signed the entries of API keys. A leader
+   * of release 0.1.0 leaves it behind the last sequence.
+   */
+  signedSequence: number;
+};
+
+/**
+ * Records rows of a batch that the broker acknowledged, and notifies the other replicas. Rejects when the
+ * database has lost the sequence that this leader recorded before: then it may have lost rows too, and the new
+ * record would hide that.
+ */
+export async function recordSent(
+  tx: Transaction,
+  stream: StreamName,
+  rows: readonly SettledRow[],
+  {
+    revision,
+    ...sequences
+  }: {
+    lastSequence: number;
+    recordedBefore: number;
+    revision: SnapshotRevision | undefined;
+  },
+): Promise<void> {
+  // Sent together, they cost one round trip to the database.
+  await Promise.all([
+    settle(tx, rows),
+    recordAdvanced(tx, stream, sequences),
+    notifyPublished(
+      tx,
+      rows.map(({ id }) => id),
+      revision,
+    ),
+  ]);
+}
+
+/**
+ * Settles rows by a list of ids. With the join alone, a plan would read all rows. With `sent_at is null` beside it,
+ * one would compare each unsent row with each one of the list.
+ */
+export async function settle(tx: Transaction, rows: readonly SettledRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const ids = rows.map(({ id }) => id);
+  await tx`
+    update outbox as row
+    set sent_at = clock_timestamp(), stream_sequence = settled.sequence
+    from unnest(${ids}::bigint[], ${rows.map(({ sequence }) => sequence)}::bigint[])
+      as settled (id, sequence)
+    where row.id = any(${ids}::bigint[]) and row.id = settled.id`;
+}
+
+/**
+ * Records the last published sequence. Rejects when the database has lost the sequence that this leader
+ * recorded before.
+ */
+export async function recordAdvanced(
+  tx: Transaction,
+  stream: StreamName,
+  { lastSequence, recordedBefore }: { lastSequence: number; recordedBefore: number },
+): Promise<void> {
+  const { count } = await tx`
+    update relay_streams
+    set last_sequence = greatest(last_sequence, ${lastSequence}),
+        signed_sequence = greatest(last_sequence, ${lastSequence})
+    where stream = ${stream} and last_sequence >= ${recordedBefore}`;
+  if (count === 0)
+    throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
+}
+
+const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Records events that were found in the log although their acknowledgements never came. */
+export async function recordFound(
+  tx: Transaction,
+  found: ReadonlyMap<string, number>,
+): Promise<number[]> {
+  // Whatever else stands in the log, our own message ids are UUIDs.
+  const ours = [...found.keys()].filter((messageId) => uuidShape.test(messageId));
+  const rows = await tx<{ id: number; messageId: string; isSent: boolean }[]>`
+    select id, message_id as "messageId", sent_at is not null as "isSent"
+    from outbox
+    where stream = 'events' and message_id = any(${ours}::uuid[])`;
+  const unsent = rows.filter(({ isSent }) => !isSent);
+  await settle(
+    tx,
+    unsent.map(({ id, messageId }) => ({ id, sequence: found.get(messageId) ?? null })),
+  );
+  return unsent.map(({ id }) => id);
+}
+
+/** Returns whether one of these message ids belongs to no event of the outbox. */
+export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
+  const ours = messageIds.filter((id) => uuidShape.test(id));
+  const [row] = await sql.unprepared<{ isUnknown: boolean }[]>(
+    `select exists (
+      select from unnest($1::uuid[]) as event (id)
+      where not exists (
+        select from outbox as row where row.stream = 'events' and row.message_id = event.id
+      )
+    ) as "isUnknown"`,
+    [ours],
+  );
+  return row?.isUnknown === true;
+}
+
+/** Returns the values of entries that have no recorded sequence, in the order of their rows. */
+export async function unrecordedValues(
+  sql: Sql,
+  keys: readonly string[],
+): Promise<UnrecordedValue[]> {
+  return sql.unprepared<UnrecordedValue[]>(
+    `select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
+      sent_at is not null as "isSent"
+    from outbox
+    where stream = 'snapshot' and stream_sequence is null and subject = any($1::text[])
+    order by id`,
+    [keys],
+  );
+}
+
+/**
+ * Makes unsent again what the log lost: what stood behind a sequence, at most `limit` rows at a time.
+ * Leaves out events that are older than the log keeps them: an old backup holds such rows, and
+ * dispatchers no longer know that they delivered them. Answers how many it were.
+ */
+export async function forgetEventsAfter(
+  tx: Transaction,
+  sequence: number,
+  limit: number,
+): Promise<number> {
+  const rows = await tx`
+    update outbox
+    set sent_at = null, stream_sequence = null
+    where id = any(array(
+      select id from outbox
+      where stream = 'events' and sent_at is not null and stream_sequence > ${sequence}
+        and created_at > clock_timestamp() - ${flagEventsStream.maxAgeMs} * interval '1 millisecond'
+      order by stream_sequence
+      limit ${limit}
+    ))`;
+  return rows.count;
+}
+
+export async function recordedStream(
+  sql: Sql,
+  stream: StreamName,
+): Promise<RecordedStream | undefined> {
+  const [row] = await sql<RecordedStream[]>`
+    select stream_created_at as "createdAt",
+           last_sequence as "lastSequence",
+           base_sequence as "baseSequence",
+           coalesce(signed_sequence, 0) as "signedSequence"
+    from relay_streams
+    where stream = ${stream}`;
+  return row;
+}
+
+export async function recordStream(
+  tx: Transaction,
+  stream: StreamName,
+  now: RecordedStream,
+): Promise<void> {
+  await tx`
+    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence,
+      signed_sequence)
+    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence},
+      ${now.signedSequence})
+    on conflict (stream) do update
+      set stream_created_at = excluded.stream_created_at,
+          last_sequence = excluded.last_sequence,
+          base_sequence = excluded.base_sequence,
+          signed_sequence = excluded.signed_sequence`;
+}
+
+/**
+ * The base sequence of a snapshot whose rebuild has begun. No stream reaches it, so that every release
+ * rebuilds such a snapshot again.
+ */
+const baseWhileRebuilding = Number.MAX_SAFE_INTEGER;
+
+/** Records that a rebuild of the snapshot has begun. Until it ends, every leader begins another one. */
+export async function recordRebuilding(tx: Transaction, position: StreamPosition): Promise<void> {
+  const { createdAt, lastSequence } = position;
+  await recordStream(tx, "snapshot", {
+    createdAt,
+    lastSequence,
+    baseSequence: baseWhileRebuilding,
+    signedSequence: 0,
+  });
+}
+
+export const isRebuilding = ({ baseSequence }: RecordedStream) =>
+  baseSequence === baseWhileRebuilding;
+
+/**
+ * States whether the database and the streams agree. The leader confirms it once a second, in a row that
+ * expires like a lease. The row in a restored database has expired, so nothing that the streams hold
+ * takes effect in it before a leader has compared the two.
+ */
+const confirmation = "streams_confirmed";
+/** Names the row with the creation time of the queue of due changes that was discarded last. */
+const discardedQueue = "schedule_discarded";
+
+/** The last sequences that this leader has recorded. */
+export type RecordedSequences = Partial<Record<StreamName, number>>;
+
+/** Confirms the streams, unless the database has lost what this leader recorded. */
+export async function confirmStreams(tx: Transaction, recorded: RecordedSequences): Promise<void> {
+  const rows = await tx<{ stream: StreamName; lastSequence: number }[]>`
+    select stream, last_sequence as "lastSequence"
+    from relay_streams
+    where stream in ('events', 'snapshot')`;
+  for (const { stream, lastSequence } of rows)
+    if (lastSequence < (recorded[stream] ?? 0))
+      throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
+  await tx`
+    insert into leases (name, holder, expires_at)
+    values (${confirmation}, gen_random_uuid(),
+      clock_timestamp() + ${leaseMs} * interval '1 millisecond')
+    on conflict (name) do update set expires_at = excluded.expires_at`;
+}
+
+export async function recordDiscardedQueue(tx: Transaction, createdAt: string): Promise<void> {
+  await tx`
+    insert into relay_streams (stream, stream_created_at, last_sequence)
+    values (${discardedQueue}, ${createdAt}, 0)
+    on conflict (stream) do update set stream_created_at = excluded.stream_created_at`;
+}
+
+/** Returns whether messages of the queue with this creation time take effect. */
+export async function queueStanding(
+  sql: Sql,
+  createdAt: string,
+): Promise<"current" | "unconfirmed" | "discarded"> {
+  const [row] = await sql<[{ isConfirmed: boolean; isDiscarded: boolean }]>`
+    select
+      exists (
+        select from leases where name = ${confirmation} and expires_at > clock_timestamp()
+      ) as "isConfirmed",
+      exists (
+        select from relay_streams
+        where stream = ${discardedQueue} and stream_created_at = ${createdAt}
+      ) as "isDiscarded"`;
+  if (row.isDiscarded) return "discarded";
+  return row.isConfirmed ? "current" : "unconfirmed";
+}

@@ -1,0 +1,202 @@
+import { createHash } from "node:crypto";
+import { type KeySignatures, splitSignature } from "@halyard/api-keys";
+import {
+  flagEventsStream,
+  parseEntryKey,
+  scheduleStream,
+  snapshotBucket,
+} from "@halyard/contracts";
+import {
+  deleteStream,
+  readMessageIds,
+  readPage,
+  snapshotPosition,
+  streamPosition,
+} from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import type { Broker } from "./broker.ts";
+import { compareFound, type FoundEntry, isComplete, isForeign, originOf } from "./found-entries.ts";
+import { LeadershipLostError, type Lease } from "./lease.ts";
+import {
+  hasUnknownEvent,
+  isRebuilding,
+  type RecordedStream,
+  recordDiscardedQueue,
+  recordedStream,
+  recordRebuilding,
+  recordStream,
+  settle,
+  unrecordedValues,
+} from "./records.ts";
+
+/**
+ * Detects a database that is older than the streams, because it was restored from a backup or because a
+ * standby without the last commits was promoted. Such a database would publish versions that readers
+ * have already seen, and readers would ignore them.
+ *
+ * Everything that a leader published has a row in the outbox. A leader that dies between publishing and
+ * recording leaves messages behind the recorded sequence, and their rows without a sequence. A message
+ * behind the recorded sequence without such a row comes from commits that the database has lost, or from another
+ * client. Entries that management cannot have written are no evidence. The snapshot that contains them is
+ * rebuilt under a new epoch, because readers may have seen a forged version; the other streams stay.
+ */
+export type StreamAhead = typeof flagEventsStream.name | typeof snapshotBucket.bucket;
+
+/** Returns the first stream that is ahead of the outbox. */
+export async function findUnexplained(
+  sql: Sql,
+  lease: Lease,
+  broker: Broker,
+  signatures: KeySignatures,
+): Promise<StreamAhead | undefined> {
+  if (await isSnapshotAhead(sql, lease, broker, signatures)) return snapshotBucket.bucket;
+  if (await isLogAhead(sql, broker)) return flagEventsStream.name;
+  return undefined;
+}
+
+/** Bounds the memory and the duration of one look-up in the outbox. */
+const pageSize = 1_000;
+
+async function isSnapshotAhead(
+  sql: Sql,
+  lease: Lease,
+  broker: Broker,
+  signatures: KeySignatures,
+): Promise<boolean> {
+  const position = await snapshotPosition(broker.manager);
+  // An incomplete snapshot is written again in any case.
+  if (position?.isComplete !== true) return false;
+  const recorded = await recordedStream(sql, "snapshot");
+  // A full write records its stream before it completes the snapshot.
+  if (recorded?.createdAt !== position.createdAt) return true;
+  const { lastSequence } = position;
+  if (lastSequence <= recorded.lastSequence) return false;
+  const behind = await compareBehind(recorded, lastSequence, { sql, broker, signatures });
+  if (behind === "ahead") return true;
+  const { foreign, overtaken } = behind;
+  const signedSequence = behind.isSigned ? lastSequence : recorded.signedSequence;
+  await lease.recordAsLeader(async (tx) => {
+    await settle(
+      tx,
+      overtaken.map((id) => ({ id, sequence: null })),
+    );
+    // The next look begins behind what this one has explained.
+    await recordStream(tx, "snapshot", { ...recorded, lastSequence, signedSequence });
+    if (foreign.count > 0) await recordRebuilding(tx, position);
+  });
+  if (foreign.count > 0)
+    broker.logger.warn(
+      { entries: foreign.count, first: foreign.first },
+      "another client has written to the snapshot; rebuilding it",
+    );
+  return false;
+}
+
+/** Maximum length of a logged key. Another client chooses the key. */
+const loggedLength = 200;
+
+/** Compares the entries behind the recorded sequence with the outbox. */
+async function compareBehind(
+  recorded: RecordedStream,
+  lastSequence: number,
+  { sql, broker, signatures }: { sql: Sql; broker: Broker; signatures: KeySignatures },
+) {
+  const overtaken: number[] = [];
+  const foreign = { count: 0, first: "" };
+  const add = (key: string) => {
+    foreign.first ||= key.slice(0, loggedLength);
+    foreign.count += 1;
+  };
+  let read = recorded.lastSequence;
+  let isSigned = recorded.signedSequence === read;
+  // A rebuild that did not end begins again in any case, and removes every foreign entry.
+  const isCompared = !isRebuilding(recorded);
+  while (read < lastSequence) {
+    const page = await readEntries(broker, read + 1);
+    // Only entries with a recorded sequence are ever removed, so the last one must be there.
+    if (page.lastSequence === undefined) return "ahead";
+    const keys = page.entries.map(({ key }) => key);
+    const compared = compareFound(page.entries, await unrecordedValues(sql, keys));
+    for (const { key, origin } of isCompared ? compared.unexplained : [])
+      if (isForeign(key, origin, signatures)) add(key);
+      else return "ahead";
+    overtaken.push(...compared.overtaken);
+    isSigned &&= page.isSigned;
+    read = page.lastSequence;
+  }
+  return { overtaken, isSigned, foreign };
+}
+
+async function readEntries({ connection, manager }: Broker, fromSequence: number) {
+  const entries: FoundEntry[] = [];
+  let isSigned = true;
+  const stream = snapshotBucket.streamName;
+  const page = await readPage(
+    { connection, manager, stream, fromSequence, pageSize },
+    ({ subject, payload }) => {
+      const { subjectPrefix } = snapshotBucket;
+      // The server stores the delivery of a consumer under the subject of the consumer's own stream.
+      const key = subject.startsWith(subjectPrefix) ? subject.slice(subjectPrefix.length) : subject;
+      const text = new TextDecoder().decode(payload);
+      // A full write ends with this entry, which has no row.
+      if (isComplete(key, text)) return;
+      // Rows of the outbox have no signatures.
+      const { content, signer } = splitSignature(text);
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      entries.push({ key, sha256, origin: originOf(key, text) });
+      if (parseEntryKey(key)?.kind === "key") isSigned &&= signer !== undefined;
+    },
+  );
+  return { entries, isSigned, lastSequence: page.lastSequence };
+}
+
+async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<boolean> {
+  const stream = flagEventsStream.name;
+  const position = await streamPosition(manager, stream);
+  if (position === undefined) return false;
+  const recorded = await recordedStream(sql, "events");
+  const isRecorded = recorded?.createdAt === position.createdAt;
+  let read = isRecorded ? recorded.lastSequence : 0;
+  while (read < position.lastSequence) {
+    const page = await readMessageIds({
+      connection,
+      manager,
+      stream,
+      fromSequence: read + 1,
+      pageSize,
+    });
+    // The rest has expired.
+    if (page.lastSequence === undefined) return false;
+    if (await hasUnknownEvent(sql, [...page.ids.keys()])) return true;
+    read = page.lastSequence;
+  }
+  return false;
+}
+
+/**
+ * Discards what the streams hold of commits that the database has lost. The queue and the log are deleted;
+ * the log is then filled from the outbox, dispatchers read it from its beginning and schedulers send
+ * changes again. The snapshot is rebuilt from the tables under a new epoch.
+ *
+ * The snapshot and the log are the evidence, so they follow the queue: if this process dies in between,
+ * the next leader detects the same and repeats it.
+ */
+export async function discardStreams(
+  ahead: StreamAhead,
+  { lease, broker, isLeading }: { lease: Lease; broker: Broker; isLeading: () => boolean },
+): Promise<void> {
+  const { logger, manager } = broker;
+  logger.warn(
+    { stream: ahead },
+    "the database is older than the streams, as after a restore; rebuilding the streams from it",
+  );
+  const queue = await streamPosition(manager, scheduleStream.name);
+  if (queue !== undefined)
+    await lease.recordAsLeader((tx) => recordDiscardedQueue(tx, queue.createdAt));
+  for (const { name } of [scheduleStream, flagEventsStream]) {
+    if (!isLeading()) throw new LeadershipLostError("the lease ended before a stream was deleted");
+    await deleteStream(manager, name);
+  }
+  const snapshot = await snapshotPosition(manager);
+  if (snapshot !== undefined) await lease.recordAsLeader((tx) => recordRebuilding(tx, snapshot));
+}

@@ -1,0 +1,175 @@
+import { type EntrySigner, signComplete } from "@halyard/api-keys";
+import {
+  type CompleteEntry,
+  completeKey,
+  entryKey,
+  type PlanLimits,
+  type SnapshotEntry,
+  snapshotBucket,
+} from "@halyard/contracts";
+import {
+  ensureSnapshot,
+  establishLeases,
+  findComplete,
+  type OutgoingMessage,
+  purgeComplete,
+  purgeEntriesBefore,
+  type StreamPosition,
+  snapshotPosition,
+} from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import type { Publications } from "../outbox/effects.ts";
+import { type Broker, StreamMovedError } from "./broker.ts";
+import { readFullState } from "./full-state.ts";
+import { createLane, type Lane } from "./lane.ts";
+import { LeadershipLostError, type Lease } from "./lease.ts";
+import { recordedStream, recordRebuilding, recordStream } from "./records.ts";
+import { isOwnComplete, signedPayload } from "./signed-payload.ts";
+
+export type SnapshotOptions = {
+  plans: Readonly<Record<string, PlanLimits>>;
+  signer: EntrySigner | undefined;
+  publications: Publications;
+  newEpoch: () => string;
+  isLeading: () => boolean;
+};
+
+export type SnapshotStanding = StreamPosition & { epoch: string };
+
+/**
+ * Brings the outbox and the snapshot to agree before anything is published. A snapshot is rebuilt from
+ * the tables if it is missing, incomplete, not recorded, if it lost its newest entries because the
+ * broker died before its disk had them, or if `complete` or entries of API keys are not signed by this leader's key. Entries
+ * that were published without being recorded do no harm: no older value of them is unsent any more, and
+ * publishing the same value again changes nothing.
+ *
+ * A bucket that lost its end may also lack entries that the lost ones had replaced. It must not be read
+ * until it is rebuilt, so its entry `complete` is removed first.
+ *
+ * Returns the position of the stream and its epoch; the next entry follows the last sequence.
+ */
+export async function synchroniseSnapshot(
+  sql: Sql,
+  lease: Lease,
+  broker: Broker,
+  options: SnapshotOptions,
+): Promise<SnapshotStanding> {
+  const position = await snapshotPosition(broker.manager);
+  const recorded = await recordedStream(sql, "snapshot");
+  // No snapshot of this database was ever complete, so no edge has streams.
+  if (recorded === undefined) await establishLeases(broker);
+  const isRecorded = position?.isComplete === true && recorded?.createdAt === position.createdAt;
+  if (!isRecorded) return rebuildSnapshot(sql, lease, broker, options);
+  if (position.lastSequence < recorded.lastSequence) {
+    await purgeComplete(broker.manager, position.lastSequence);
+    return rebuildSnapshot(sql, lease, broker, options);
+  }
+  // The sequence after the base is that of the entry `complete`.
+  if (position.lastSequence <= recorded.baseSequence)
+    return rebuildSnapshot(sql, lease, broker, options);
+  if (position.lastSequence > recorded.lastSequence)
+    throw new StreamMovedError("the snapshot grew after it was compared with the outbox");
+
+  const found = await findComplete(broker.manager);
+  const isOwn = found !== undefined && isOwnComplete(options.signer, found);
+  // A leader of release 0.1.0 does not sign, and records only the last sequence.
+  const areKeysSigned =
+    options.signer === undefined || recorded.signedSequence === recorded.lastSequence;
+  if (!isOwn || !areKeysSigned) return rebuildSnapshot(sql, lease, broker, options);
+  return { ...position, epoch: found.complete.epoch };
+}
+
+/**
+ * Writes the whole snapshot from the tables, in the bucket that exists, under a new epoch. Readers stay in
+ * the old epoch, with the old entries and the rewritten ones, until the entry `complete` names the new one;
+ * then they read everything again.
+ *
+ * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over begins another
+ *    one, and schedulers cancel nothing because the old entries lack it.
+ * 2. Write every entry behind the old ones, page by page. Unsent rows are published after each page, so
+ *    changes do not wait for the rebuild. A row is never overtaken by an older value of its entry, because
+ *    no page is read or written while rows are published. After a page, a bounded number of batches is
+ *    published. After the last page, every row that is unsent by then is published: a row may be older than the value of its
+ *    entry in a page, and readers of the new epoch would use it. Later rows do not keep the rebuild from ending.
+ * 3. Remove `complete`, then what the tables do not have: every entry that is still before the first page.
+ *    The purge also removes tombstones. A reader that resumed under the old epoch would miss those deletions,
+ *    so from here until step 4 no reader becomes current, and readers keep their state.
+ * 4. Record the base and write `complete`. Normally that is milliseconds later.
+ *
+ * Rows carry revisions of the new epoch. Edges report such a revision only after they have read the new
+ * content, so the answer to a write during a rebuild waits for its full time and claims nothing.
+ *
+ * Returns the position of the stream and the new epoch.
+ */
+export async function rebuildSnapshot(
+  sql: Sql,
+  lease: Lease,
+  broker: Broker,
+  options: SnapshotOptions,
+): Promise<SnapshotStanding> {
+  const epoch = options.newEpoch();
+  broker.logger.info({ epoch }, "rebuilding the snapshot");
+  const start = await ensureSnapshot(broker.manager, broker.replicas);
+  const { createdAt } = start;
+  await lease.recordAsLeader((tx) => recordRebuilding(tx, start));
+  const { plans, publications, signer, isLeading } = options;
+  const lane = createLane({
+    ...{ stream: "snapshot", sql, lease, broker, publications, epoch, signer, isLeading },
+    lastSequence: start.lastSequence,
+  });
+  const former = await findComplete(broker.manager);
+  // A foreign entry must not get a signature.
+  if (former !== undefined && isOwnComplete(signer, former))
+    await lane.write([
+      await completeMessage({ ...former.complete, rebuilding: true }, { lane, signer }),
+    ]);
+  let entries = 0;
+  for await (const page of readFullState(sql, plans)) {
+    await lane.write(await Promise.all(page.map((entry) => outgoing(entry, signer))));
+    await lane.drain({ atMostPasses: passesPerPage });
+    entries += page.length;
+  }
+  await lane.drainPresent();
+
+  if (!isLeading()) throw new LeadershipLostError("the lease ended during a rebuild");
+  const from = start.lastSequence + 1;
+  await purgeComplete(broker.manager, lane.lastSequence());
+  await purgeEntriesBefore(broker.manager, from);
+  const base = lane.lastSequence();
+  // A crash before `complete` leaves a stream that ends at its base, so the next leader starts over.
+  await lease.recordAsLeader((tx) =>
+    recordStream(tx, "snapshot", {
+      createdAt,
+      lastSequence: base,
+      baseSequence: base,
+      signedSequence: base,
+    }),
+  );
+  await lane.write([await completeMessage({ epoch, from }, { lane, signer })]);
+  broker.logger.info({ epoch, entries }, "the snapshot is complete");
+  return { createdAt, lastSequence: lane.lastSequence(), epoch };
+}
+
+/** Two batches of keys and two of flags take about as long as a few pages. */
+const passesPerPage = 2;
+
+/** The lane writes the message at the sequence that its signature contains, or not at all. */
+async function completeMessage(
+  entry: CompleteEntry,
+  { lane, signer }: { lane: Lane; signer: EntrySigner | undefined },
+): Promise<OutgoingMessage> {
+  const subject = snapshotBucket.subjectPrefix + completeKey;
+  if (signer === undefined) return { subject, payload: JSON.stringify(entry) };
+  return { subject, payload: await signComplete(signer, entry, lane.lastSequence() + 1) };
+}
+
+async function outgoing(
+  { address, value }: SnapshotEntry,
+  signer: EntrySigner | undefined,
+): Promise<OutgoingMessage> {
+  const key = entryKey(address);
+  return {
+    subject: snapshotBucket.subjectPrefix + key,
+    payload: await signedPayload(signer, key, JSON.stringify(value)),
+  };
+}

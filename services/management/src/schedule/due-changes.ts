@@ -1,0 +1,157 @@
+import type { ScheduleDue, ScheduleResolved } from "@halyard/contracts";
+import type { Verdict } from "@halyard/jetstream";
+import { json, type Transaction } from "@halyard/postgres";
+import { isRefusal, refuse } from "@halyard/service";
+import type { FlagState } from "../flags/flag.ts";
+import type { FlagChanges } from "../flags/flag-changes.ts";
+import type { Write, Writer } from "../outbox/write.ts";
+
+/**
+ * The use cases of a change that has come due. Messages come at least once, and the same one may be in
+ * the hands of two processes when the first of them was stopped for a while; the change is made once
+ * all the same, because its outcome is recorded under the message's id in the transaction of the change.
+ * Whoever comes second waits at the flag's lock or at that id, and is rolled back to find the outcome of
+ * the first.
+ */
+export type DueChanges = {
+  /** Makes the change unless that was done before. Answers the outcome either way. */
+  apply(due: ScheduleDue): Promise<Outcome>;
+  /**
+   * Records that the change cannot be made, so that no later copy of the message makes it. Answers
+   * another outcome if there was one.
+   */
+  giveUp(due: ScheduleDue, reason: string): Promise<Outcome>;
+};
+
+export function createDueChanges(options: {
+  writer: Writer;
+  changes: FlagChanges;
+  now: () => Date;
+}): DueChanges {
+  const { writer, changes, now } = options;
+
+  async function once(
+    due: ScheduleDue,
+    decide: (write: Write, standing: Standing) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const result = await writer(async (write) => {
+      const standing = await readStanding(write.tx, due);
+      if (standing.outcome !== null) return standing.outcome;
+      const outcome = await decide(write, standing);
+      if (await recordOutcome(write.tx, due.id, outcome)) return outcome;
+      return refuse("CONFLICT_001", "Another process was faster with this message.");
+    });
+    // The other's outcome is there to be read now.
+    return isRefusal(result) ? once(due, decide) : result;
+  }
+
+  async function change(write: Write, due: ScheduleDue): Promise<Outcome> {
+    let before: FlagState | undefined;
+    const changed = await changes.change(
+      write,
+      {
+        place: {
+          projectId: due.project_id,
+          flagId: due.flag_id,
+          environmentId: due.environment_id,
+        },
+        author: { userId: due.user_id, apiKeyId: null },
+        cause: "scheduled",
+        permit: ({ state }) => {
+          before = state;
+          return undefined;
+        },
+      },
+      { enabled: due.action === "enable" },
+    );
+    if (isRefusal(changed)) return cancelled("The flag or the environment is gone.");
+    const isAsBefore = changed.state === before;
+    return applied(isAsBefore ? now() : changed.state.updatedAt);
+  }
+
+  return {
+    apply: (due) =>
+      once(due, async (write, { isOfOrganization }) =>
+        isOfOrganization
+          ? change(write, due)
+          : failed("There is no such user or project in this organization."),
+      ),
+    giveUp: (due, reason) => once(due, async () => failed(reason)),
+  };
+}
+
+/** What became of a change that had come due, as it is kept and as the scheduler is told. */
+export type Outcome = Omit<ScheduleResolved, "id" | "schedule_id">;
+
+export const applied = (at: Date): Outcome => ({
+  outcome: "applied",
+  applied_at: at.toISOString(),
+  reason: null,
+});
+
+export const cancelled = (reason: string): Outcome => ({
+  outcome: "cancelled",
+  applied_at: null,
+  reason,
+});
+
+export const failed = (reason: string): Outcome => ({
+  outcome: "failed",
+  applied_at: null,
+  reason,
+});
+
+export function resolvedMessage(due: ScheduleDue, outcome: Outcome): ScheduleResolved {
+  return { id: due.id, schedule_id: due.schedule_id, ...outcome };
+}
+
+/** What failed is for somebody to look at. */
+export function verdictOf({ outcome, reason }: Outcome): Verdict {
+  return outcome === "failed" ? { setAside: reason ?? outcome } : "done";
+}
+
+/**
+ * How long outcomes are kept. Until then a copy of a message is answered with its outcome and does
+ * nothing; one that turns up later would take effect. So it is well beyond the 30 days after which the
+ * messages that were set aside, which somebody might put back by hand, are gone.
+ */
+export const inboxLifetimeDays = 90;
+
+/** What is known of a due change before anything is done about it. */
+export type Standing = {
+  /** What became of it already; null when it is new. */
+  outcome: Outcome | null;
+  /** Whether organization, project and user are what the message says, and belong together. */
+  isOfOrganization: boolean;
+};
+
+export async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing> {
+  const [standing] = await tx<[Standing]>`
+    select
+      (select inbox.outcome from inbox where inbox.message_id = ${due.id}) as outcome,
+      exists (
+        select
+        from projects as project
+        join users as member on member.organization_id = project.organization_id
+        where project.id = ${due.project_id}
+          and project.organization_id = ${due.organization_id}
+          and member.id = ${due.user_id}
+      ) as "isOfOrganization"`;
+  return standing;
+}
+
+/**
+ * False when the message has an outcome already. While another transaction is about to record one, this
+ * waits until that has committed, or is gone.
+ */
+export async function recordOutcome(
+  tx: Transaction,
+  messageId: string,
+  outcome: Outcome,
+): Promise<boolean> {
+  const inserted = await tx`
+    insert into inbox (message_id, outcome, processed_at)
+    values (${messageId}, ${json(outcome)}, clock_timestamp())
+    on conflict (message_id) do nothing`;
+  return inserted.count > 0;
+}

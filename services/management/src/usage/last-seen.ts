@@ -1,0 +1,91 @@
+import { checkUsageLastSeen, type UsageLastSeen, usageStream } from "@halyard/contracts";
+import { type Consumption, consumeJson, type QueueMetrics } from "@halyard/jetstream";
+import { isOutage, json, type Sql, type Transaction } from "@halyard/postgres";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+
+/** A message tells of up to thousands of keys and flags; there are few, and nobody waits for them. */
+const concurrency = 1;
+
+/** Takes from the queue when keys and flags were last used, and keeps it for those who look. */
+export function consumeLastSeen(options: {
+  connection: NatsConnection;
+  sql: Sql;
+  metrics: QueueMetrics;
+  logger: Logger;
+}): Consumption {
+  return consumeJson({
+    ...options,
+    stream: usageStream.name,
+    consumer: usageStream.lastSeen.consumer,
+    subject: usageStream.lastSeen.subject,
+    concurrency,
+    check: checkUsageLastSeen,
+    async handle(seen) {
+      await recordLastSeen(options.sql, seen);
+      return "done";
+    },
+    isOutage,
+  });
+}
+
+/**
+ * When keys and flags were last used, in PostgreSQL. The latest instant wins, whatever the order in which
+ * they are told. What a key, an environment or a flag is not known by (deleted meanwhile, or made up) is
+ * left out. One that lies ahead of the database's clock, because a clock elsewhere does, counts as now:
+ * otherwise nothing could be seen for as long as that.
+ *
+ * Rows are written in one order, so that two who write the same ones do not wait for each other.
+ */
+export async function recordLastSeen(sql: Sql, seen: UsageLastSeen): Promise<void> {
+  await sql.begin(async (tx) => {
+    await recordKeys(tx, seen.keys);
+    await recordEnvironments(tx, seen.environments);
+    await recordFlags(tx, seen.flags);
+  });
+}
+
+async function recordKeys(tx: Transaction, keys: UsageLastSeen["keys"]): Promise<void> {
+  if (keys.length === 0) return;
+  await tx`
+    insert into keys_last_seen as known (key_id, used_at)
+    select key.id, least(max(seen.used_at), clock_timestamp())
+    from jsonb_to_recordset(${json(keys)}) as seen (key_id text, used_at timestamptz)
+    join api_keys as key on key.id = seen.key_id
+    group by key.id
+    order by key.id
+    on conflict (key_id) do update set used_at = excluded.used_at
+      where known.used_at < excluded.used_at`;
+}
+
+async function recordEnvironments(
+  tx: Transaction,
+  environments: UsageLastSeen["environments"],
+): Promise<void> {
+  if (environments.length === 0) return;
+  await tx`
+    insert into environments_last_seen as known (environment_id, evaluated_at)
+    select environment.id, least(max(seen.evaluated_at), clock_timestamp())
+    from jsonb_to_recordset(${json(environments)})
+      as seen (environment_id uuid, evaluated_at timestamptz)
+    join environments as environment on environment.id = seen.environment_id
+    group by environment.id
+    order by environment.id
+    on conflict (environment_id) do update set evaluated_at = excluded.evaluated_at
+      where known.evaluated_at < excluded.evaluated_at`;
+}
+
+async function recordFlags(tx: Transaction, flags: UsageLastSeen["flags"]): Promise<void> {
+  if (flags.length === 0) return;
+  await tx`
+    insert into flags_last_seen as known (flag_id, environment_id, evaluated_at)
+    select state.flag_id, state.environment_id, least(max(seen.evaluated_at), clock_timestamp())
+    from jsonb_to_recordset(${json(flags)})
+      as seen (flag_id uuid, environment_id uuid, evaluated_at timestamptz)
+    join flag_states as state
+      on state.flag_id = seen.flag_id and state.environment_id = seen.environment_id
+    group by state.flag_id, state.environment_id
+    order by state.flag_id, state.environment_id
+    on conflict (flag_id, environment_id) do update set evaluated_at = excluded.evaluated_at
+      where known.evaluated_at < excluded.evaluated_at`;
+}
