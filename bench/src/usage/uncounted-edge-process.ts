@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createKeySignatures } from "@halyard/api-keys";
+import { createKeyDirectory, createKeySignatures } from "@halyard/api-keys";
 import {
   createLogger,
   createMetrics,
@@ -28,6 +28,7 @@ await startOrExit(async () => {
     metrics: registry,
     logger,
   });
+  const directory = createKeyDirectory(signatures);
   const connection = openNatsConnection({
     nats: natsServers(config),
     metrics: registry,
@@ -38,12 +39,12 @@ await startOrExit(async () => {
     edge: randomUUID(),
     holder,
     cache: undefined,
-    signatures,
+    keys: directory,
     logger,
   });
   const edge = createEdge({
     holder,
-    signatures,
+    directory,
     pace,
     logger,
     registry,

@@ -7,7 +7,9 @@ import {
 import { listDeliveries } from "../../../services/webhook-dispatcher/src/deliveries/delivery-store.ts";
 import { recordAttempt } from "../../../services/webhook-dispatcher/src/dispatch/attempt-store.ts";
 import {
+  type ClaimedDelivery,
   claimDeliveries,
+  defaultClaimTimes,
   expiredClaims,
   findLanes,
   freeExpiredClaims,
@@ -15,15 +17,11 @@ import {
   settleLanes,
 } from "../../../services/webhook-dispatcher/src/dispatch/claim-store.ts";
 import {
-  type ClaimedDelivery,
-  defaultClaimTimes,
-} from "../../../services/webhook-dispatcher/src/dispatch/claimed-delivery.ts";
-import {
   defaultBounds,
   planClaims,
   searchesFor,
 } from "../../../services/webhook-dispatcher/src/dispatch/plan-claims.ts";
-import { recordEvent } from "../../../services/webhook-dispatcher/src/events/event-store.ts";
+import { recordEvent } from "../../../services/webhook-dispatcher/src/events/consume-events.ts";
 import type { Bench } from "../benchmark.ts";
 import { asDatabase, connectToSchema, explained } from "../system/recording-sql.ts";
 import { payload } from "./payload.ts";

@@ -1,8 +1,8 @@
 import type { Refusal, RequestFacts } from "@halyard/service";
 import { bearerToken } from "./bearer.ts";
-import type { DirectoryKey } from "./key-directory.ts";
 import type { KeyLimits } from "./key-limits.ts";
 import { keyRefusals } from "./key-refusals.ts";
+import type { DirectoryKey } from "./key-verification.ts";
 import type { LastUsed } from "./last-used.ts";
 import { createIsOperatorToken } from "./operator-token.ts";
 

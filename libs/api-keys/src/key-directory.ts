@@ -1,11 +1,18 @@
-import { isEntryOf, type KeyEntry, type SnapshotEntry, type Tombstone } from "@halyard/contracts";
-import { hasShapeOf, idIn, type KeyKind, secretIn } from "./api-key.ts";
+import {
+  type EntryOf,
+  isEntryOf,
+  type KeyEntry,
+  type SnapshotEntry,
+  type Tombstone,
+} from "@halyard/contracts";
+import type { SnapshotPart } from "@halyard/jetstream";
+import { hasShapeOf, idIn, secretIn } from "./api-key.ts";
 import type { KeySignatures } from "./key-signatures.ts";
 import {
   createKeyVerification,
+  type DirectoryKey,
   expiryOf,
   haveEqualContent,
-  type KeyAddress,
   type LiveKey,
   type StoredKey,
 } from "./key-verification.ts";
@@ -20,34 +27,21 @@ import {
  * are verified when their keys are first used, and later ones when they arrive: a forged entry must not take the
  * place of a genuine one.
  */
-export type DirectoryKey = {
-  id: string;
-  kind: KeyKind;
-  organizationId: string;
-  projectId: string;
-  environmentId: string;
-  userId: string;
-  environmentOnly: boolean;
-  /** Milliseconds since 1970; undefined for a key that does not expire. */
-  expiresAtMs: number | undefined;
-};
-
-export type KeyDirectory = {
+export type KeyDirectory = SnapshotPart & {
+  /**
+   * Takes the entry of a key, unless a newer one is known or its signature is not valid, and the deletion of an
+   * environment, whose signature the follower has verified. Returns whether it was taken.
+   */
+  apply(entry: SnapshotEntry): boolean;
+  /** Returns whether an entry may be applied: it is not of a key, or it is newer and has a valid signature. */
+  accepts(entry: SnapshotEntry): boolean;
+  /** Returns an entry of a full read, or the known one in its place if the entry is changed without a valid signature. */
+  choose(entry: SnapshotEntry): SnapshotEntry;
   /** Replaces all keys and deleted environments. The caller has verified the changed entries. */
   replace(
     entries: Iterable<readonly [keyId: string, entry: KeyEntry | Tombstone]>,
     deletedEnvironments: Iterable<string>,
   ): void;
-  /**
-   * Begins a replacement by a whole snapshot's keys. The present keys stay in use until `finish`. A known entry
-   * stays if the other one is changed and its signature is not valid.
-   */
-  beginReplacing(): KeyReader & { finish(): void };
-  /**
-   * Takes a changed entry, unless a newer one is known or its signature is not valid. Returns whether it was
-   * taken.
-   */
-  apply(address: KeyAddress, entry: KeyEntry | Tombstone): boolean;
   /** Ends the keys of a deleted environment. The caller has verified the deletion. */
   endEnvironment(environmentId: string): void;
   hasEnded(environmentId: string): boolean;
@@ -71,47 +65,30 @@ export type KeyDirectory = {
   readonly size: number;
 };
 
-/** The part of a directory, or of its replacement, that takes entries of the snapshot. */
-export type KeyReader = {
-  apply(address: KeyAddress, entry: KeyEntry | Tombstone): unknown;
-  endEnvironment(environmentId: string): void;
-};
-
-/** Passes an entry of the snapshot on, if it is about API keys or deletes an environment. */
-export function passToKeys(keys: KeyReader, entry: SnapshotEntry): void {
-  if (isEntryOf("key", entry)) keys.apply(entry.address, entry.value);
-  else if (isEntryOf("environment", entry) && "deleted" in entry.value)
-    keys.endEnvironment(entry.address.environmentId);
-}
-
 export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
   let stored = new Map<string, StoredKey>();
   let ended = new Set<string>();
   const verification = createKeyVerification(signatures);
 
-  /** The live entry of a key that has not expired; its signature may not have been verified yet. */
-  function live(keyId: string, nowMs: number): LiveKey | undefined {
-    const found = stored.get(keyId);
-    if (found === undefined || found.verified === false || "deleted" in found.entry)
-      return undefined;
-    if (ended.has(found.entry.environment_id)) return undefined;
-    const expiresAtMs = found.verified ? found.verified.key.expiresAtMs : expiryOf(found.entry);
-    if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return undefined;
-    return found as LiveKey;
-  }
+  const live = (keyId: string, nowMs: number) => liveKey(stored.get(keyId), { ended, nowMs });
 
   /** A verified entry stays verified under another signature of the same content. */
   const withKnown = (known: StoredKey | undefined, entry: KeyEntry | Tombstone): StoredKey =>
     known?.verified && haveEqualContent(known.entry, entry) ? known : { entry };
 
-  function chosen(address: KeyAddress, entry: KeyEntry | Tombstone): StoredKey {
-    const known = stored.get(address.keyId);
-    const isChanged = known !== undefined && !haveEqualContent(known.entry, entry);
-    return isChanged && !verification.isGenuine(address, entry) ? known : withKnown(known, entry);
+  function chosen({ address, value }: EntryOf<"key">): KeyEntry | Tombstone {
+    const known = stored.get(address.keyId)?.entry;
+    const isChanged = known !== undefined && !haveEqualContent(known, value);
+    return isChanged && !verification.isGenuine(address, value) ? known : value;
   }
 
   const isNewer = (keyId: string, { version }: KeyEntry | Tombstone) =>
     version > (stored.get(keyId)?.entry.version ?? 0);
+
+  const accepts = (entry: SnapshotEntry) =>
+    !isEntryOf("key", entry) ||
+    (isNewer(entry.address.keyId, entry.value) &&
+      verification.isGenuine(entry.address, entry.value));
 
   function put(keyId: string, entry: KeyEntry | Tombstone): boolean {
     if (!isNewer(keyId, entry)) return false;
@@ -130,23 +107,30 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
       const next = new Map<string, StoredKey>();
       const nextEnded = new Set<string>();
       return {
-        apply(address, entry) {
-          const other = next.get(address.keyId);
-          const found = chosen(address, entry);
-          if (other !== undefined && other.entry.version >= found.entry.version) return;
-          next.set(address.keyId, found);
+        take(entry) {
+          const environmentId = deletedEnvironment(entry);
+          if (environmentId !== undefined) nextEnded.add(environmentId);
+          if (!isEntryOf("key", entry)) return;
+          const { keyId } = entry.address;
+          const value = chosen(entry);
+          if ((next.get(keyId)?.entry.version ?? 0) < value.version)
+            next.set(keyId, withKnown(stored.get(keyId), value));
         },
-        endEnvironment: (environmentId) => void nextEnded.add(environmentId),
         finish() {
           stored = next;
           ended = nextEnded;
         },
       };
     },
-    apply: (address, entry) =>
-      isNewer(address.keyId, entry) &&
-      verification.isGenuine(address, entry) &&
-      put(address.keyId, entry),
+    apply(entry) {
+      const environmentId = deletedEnvironment(entry);
+      if (environmentId !== undefined) ended.add(environmentId);
+      if (!isEntryOf("key", entry)) return environmentId !== undefined;
+      return accepts(entry) && put(entry.address.keyId, entry.value);
+    },
+    accepts,
+    choose: (entry) =>
+      isEntryOf("key", entry) ? { address: entry.address, value: chosen(entry) } : entry,
     endEnvironment: (environmentId) => void ended.add(environmentId),
     hasEnded: (environmentId) => ended.has(environmentId),
     put,
@@ -168,4 +152,21 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
       return stored.size;
     },
   };
+}
+
+/** Returns a live entry that has not expired. Its signature may not have been verified yet. */
+function liveKey(
+  found: StoredKey | undefined,
+  { ended, nowMs }: { ended: ReadonlySet<string>; nowMs: number },
+): LiveKey | undefined {
+  if (found === undefined || found.verified === false || "deleted" in found.entry) return undefined;
+  if (ended.has(found.entry.environment_id)) return undefined;
+  const expiresAtMs = found.verified ? found.verified.key.expiresAtMs : expiryOf(found.entry);
+  if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return undefined;
+  return found as LiveKey;
+}
+
+function deletedEnvironment(entry: SnapshotEntry): string | undefined {
+  const isDeleted = isEntryOf("environment", entry) && "deleted" in entry.value;
+  return isDeleted ? entry.address.environmentId : undefined;
 }

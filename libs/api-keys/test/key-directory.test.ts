@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { createKeyDirectory, everyEntryIsGenuine, makeApiKey, passToKeys } from "@halyard/api-keys";
-import type { KeyEntry, Tombstone } from "@halyard/contracts";
+import { createKeyDirectory, everyEntryIsGenuine, makeApiKey } from "@halyard/api-keys";
+import type { KeyEntry, SnapshotEntry, Tombstone } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 
 const now = Date.parse("2027-01-31T09:00:00.000Z");
@@ -31,10 +31,7 @@ describe("given a directory that knows a key", () => {
     const { directory, key, id, entry } = directoryWithKey();
     expect(directory.verify(key, now)).toBeDefined();
     const other = makeApiKey("client", randomBytes);
-    directory.apply(
-      { organizationId: uuid, keyId: id },
-      { ...entry, secret_sha256: other.secretSha256, version: 2 },
-    );
+    directory.apply(entryOf(id, { ...entry, secret_sha256: other.secretSha256, version: 2 }));
     expect(directory.verify(key, now)).toBeUndefined();
     expect(directory.verify(key.slice(0, 20) + other.key.slice(20), now)).toBeDefined();
   });
@@ -63,28 +60,25 @@ describe("given a directory that knows a key", () => {
 
   it("does not bring a revoked key back when an older entry comes late", () => {
     const { directory, key, id, entry } = directoryWithKey();
-    expect(directory.apply({ organizationId: uuid, keyId: id }, revoked(2))).toBe(true);
-    expect(directory.apply({ organizationId: uuid, keyId: id }, entry)).toBe(false);
+    expect(directory.apply(entryOf(id, revoked(2)))).toBe(true);
+    expect(directory.apply(entryOf(id, entry))).toBe(false);
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
   it("ends the key with its environment, also when a newer entry of the key arrives later", () => {
     const { directory, key, id, entry } = directoryWithKey();
-    passToKeys(directory, {
-      address: { kind: "environment", organizationId: uuid, environmentId: uuid },
-      value: revoked(2),
-    });
+    directory.apply(deletedEnvironment);
     expect(directory.verify(key, now)).toBeUndefined();
     expect(directory.isLive(id, now)).toBe(false);
-    directory.apply({ organizationId: uuid, keyId: id }, { ...entry, version: 7 });
+    directory.apply(entryOf(id, { ...entry, version: 7 }));
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
   it("ends the key when a whole snapshot contains the deletion of its environment", () => {
     const { directory, key, id, entry } = directoryWithKey();
     const read = directory.beginReplacing();
-    read.endEnvironment(uuid);
-    read.apply({ organizationId: uuid, keyId: id }, entry);
+    read.take(deletedEnvironment);
+    read.take(entryOf(id, entry));
     expect(directory.verify(key, now)).toBeDefined();
     read.finish();
     expect(directory.verify(key, now)).toBeUndefined();
@@ -117,6 +111,15 @@ function directoryWithKey(fields: Partial<KeyEntry> = {}) {
   const directory = createKeyDirectory(everyEntryIsGenuine);
   directory.replace([[made.id, entry]], []);
   return { directory, entry, ...made };
+}
+
+const deletedEnvironment: SnapshotEntry = {
+  address: { kind: "environment", organizationId: uuid, environmentId: uuid },
+  value: revoked(2),
+};
+
+function entryOf(keyId: string, value: KeyEntry | Tombstone): SnapshotEntry {
+  return { address: { kind: "key", organizationId: uuid, keyId }, value };
 }
 
 function revoked(version: number): Tombstone {

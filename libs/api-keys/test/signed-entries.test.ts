@@ -81,20 +81,20 @@ describe("given a directory with a key that works", () => {
     const stolen = makeApiKey("client", randomBytes);
     const taken = { ...entry, version: 9, secret_sha256: stolen.secretSha256 };
     for (const forged of [taken, { ...deletion, version: 9 }, { ...entry, version: 9 }])
-      expect(directory.apply(address, forged)).toBe(false);
+      expect(directory.apply({ address, value: forged })).toBe(false);
     const foreign = { ...address, keyId: "a".repeat(16) };
-    expect(directory.apply(address, await signed(foreign, deletion))).toBe(false);
+    expect(directory.apply({ address, value: await signed(foreign, deletion) })).toBe(false);
     expect(directory.verify(key, now)).toBeDefined();
-    expect(directory.apply(address, await signed(address, deletion))).toBe(true);
+    expect(directory.apply({ address, value: await signed(address, deletion) })).toBe(true);
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
   it("does not bring a revoked key back with its entry from before", async () => {
     const { directory, key, address, entry } = await directoryWithKey();
     const deletion: Tombstone = { deleted: true, version: 2, committed_at: entry.committed_at };
-    directory.apply(address, await signed(address, deletion));
-    expect(directory.apply(address, entry)).toBe(false);
-    expect(directory.apply(address, { ...entry, version: 3 })).toBe(false);
+    directory.apply({ address, value: await signed(address, deletion) });
+    expect(directory.apply({ address, value: entry })).toBe(false);
+    expect(directory.apply({ address, value: { ...entry, version: 3 } })).toBe(false);
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
@@ -193,8 +193,8 @@ function read(
   directory: KeyDirectory,
   entries: readonly (readonly [Address, KeyEntry | Tombstone])[],
 ): void {
-  const { apply: take, finish } = directory.beginReplacing();
-  for (const [address, entry] of entries) take(address, entry);
+  const { take, finish } = directory.beginReplacing();
+  for (const [address, value] of entries) take({ address, value });
   finish();
 }
 

@@ -1,5 +1,6 @@
 /**
- * Attributes have numbers, so that a context finds one that was asked for before without comparing names.
+ * Attributes have numbers, so that a context finds one that was asked for before without comparing names
+ * (bench `evaluation`, row "rules, 100 flags a user": 1.15 times as long by name).
  * A name gets the next number when the first rule with it is compiled, and keeps it for other rules.
  *
  * Rules come and go, so names are forgotten, all at once, when there are very many. A name may then have

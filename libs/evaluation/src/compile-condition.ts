@@ -57,7 +57,10 @@ function compileHolds(name: AttributeName, comparison: Comparison): CompiledCond
   return holdsForAnyValue(name, comparison);
 }
 
-/** The two operators that are used most have functions of their own, which call no others. */
+/**
+ * `equals` and `in` have functions of their own, which call no others (bench `evaluation`, row "rules, 100 flags a
+ * user": 1.3 times as long without).
+ */
 function equals(
   { text, number }: AttributeName,
   wanted: string,

@@ -33,7 +33,10 @@ function resultOf(flag: FlagState, rule: TargetingRule): Outcome | Rollout {
   return compileRollout(flag.key, percentage) ?? outcomes.matchOn;
 }
 
-/** Most rules have one condition or two; these are asked without a loop. */
+/**
+ * Most rules have one condition or two, which need no loop (bench `evaluation`, row "rules, 100 flags a user": 1.15
+ * times as long with one).
+ */
 function allOf(conditions: readonly CompiledCondition[]): CompiledRule["matches"] {
   const asked = conditions.map(({ holds }) => holds);
   const [first, second, third] = asked;

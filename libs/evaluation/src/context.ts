@@ -1,6 +1,5 @@
 import type { Attributes, AttributeValue } from "./attributes.ts";
-import { Elements } from "./elements.ts";
-import { Subject, textOf } from "./subject.ts";
+import { Elements, Subject, textOf } from "./subject.ts";
 import { HashedUser } from "./user-hash.ts";
 
 /** Attributes that a context finds at once: more than most rules ask for. A power of two. */

@@ -1,7 +1,6 @@
 import { isScalar } from "./attributes.ts";
-import { expectedValues } from "./expected-values.ts";
 import type { Condition, TargetingRule } from "./flag-state.ts";
-import { operatorCategories, operatorNames } from "./operator-names.ts";
+import { categoryOf, expectedValues, operatorNames } from "./operators/catalogue.ts";
 import { readList } from "./operators/list.ts";
 import { largestTogether } from "./regex/bounds.ts";
 import { compileRegex, countUncompiled } from "./regex/compile-regex.ts";
@@ -35,7 +34,7 @@ type Checked =
 
 /** `left` is what its regular expression may still count. */
 function checkCondition({ operator, value }: Condition, left: number): Checked {
-  switch (operatorCategories.get(operator)) {
+  switch (categoryOf(operator)) {
     case "list":
       return expect(readList(value) !== undefined, expectedValues.list);
     case "number":

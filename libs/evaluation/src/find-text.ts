@@ -1,6 +1,7 @@
 /**
- * Texts to look for from which on the engine's own search could be made to stall: in the worst case it
- * takes as many steps as the product of both lengths, 0.2 s for 10,000 characters in 64 KiB.
+ * Length of a needle from which the engine's own search could be made to stall: in the worst case it takes as many
+ * steps as the product of both lengths, 0.2 s for 10,000 characters in 64 KiB. The test of linear time (texts that
+ * nearly contain a long one) fails without the other search.
  */
 const longNeedle = 64;
 

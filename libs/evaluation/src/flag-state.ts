@@ -1,4 +1,4 @@
-import type { OperatorName } from "./operator-names.ts";
+import type { OperatorName } from "./operators/catalogue.ts";
 
 /**
  * A flag as it is set in one environment, in the words of the public API, so that what is stored and

@@ -1,37 +1,38 @@
-import { foldTable } from "./fold-table.ts";
-
-const folded = new Map<number, number>();
-for (const [first, last, every, add] of foldTable) {
-  for (let point = first; point <= last; point += every) folded.set(point, point + add);
-}
-
 /**
- * The text by Unicode simple case folding, code point by code point: two texts are equal regardless of
- * case exactly when these are equal. Nothing is normalized, trimmed or made longer.
+ * Folds a text by Unicode simple case folding (CaseFolding.txt, status C and S), code point by code point: two texts
+ * are equal regardless of case exactly when their foldings are equal. Nothing is normalized, trimmed or made longer.
+ *
+ * `toLowerCase` folds all letters but these: \u0130 would become two characters, and some lowercase letters fold to
+ * another letter. The foldings of letters that a later version of Unicode adds depend on the version of the engine.
  */
 export function foldCase(text: string): string {
-  let hasCapital = false;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit > 0x7f) return foldPoints(text);
-    if (unit >= 0x41 && unit <= 0x5a) hasCapital = true;
-  }
-  // In ASCII the engine's lower case and the folding are the same.
-  return hasCapital ? text.toLowerCase() : text;
+  if (!beyondAscii.test(text)) return text.toLowerCase();
+  return text
+    .split("\u0130")
+    .map((part) => part.toLowerCase().replace(lowercaseWithFolding, foldLowercase))
+    .join("\u0130");
 }
 
-function foldPoints(text: string): string {
-  let result = "";
-  let copied = 0;
-  for (let i = 0; i < text.length; ) {
-    const point = text.codePointAt(i) ?? 0;
-    const units = point > 0xffff ? 2 : 1;
-    const target = folded.get(point);
-    if (target !== undefined) {
-      result += text.slice(copied, i) + String.fromCodePoint(target);
-      copied = i + units;
-    }
-    i += units;
-  }
-  return copied === 0 ? text : result + text.slice(copied);
+const beyondAscii = /[^\0-\x7f]/;
+
+/** Lowercase letters, each followed by its folding. */
+const foldings = new Map(
+  [
+    "\u00b5\u03bc \u017fs \u0345\u03b9 \u03c2\u03c3 \u03d0\u03b2 \u03d1\u03b8 \u03d5\u03c6 \u03d6\u03c0 \u03f0\u03ba \u03f1\u03c1 \u03f5\u03b5",
+    "\u1c80\u0432 \u1c81\u0434 \u1c82\u043e \u1c83\u0441 \u1c84\u0442 \u1c85\u0442 \u1c86\u044a \u1c87\u0463 \u1c88\ua64b",
+    "\u1e9b\u1e61 \u1fbe\u03b9 \u1fd3\u0390 \u1fe3\u03b0 \ufb05\ufb06",
+  ]
+    .join(" ")
+    .split(" ")
+    .map(([letter = "", folded = ""]) => [letter, folded] as const),
+);
+
+/** The keys of `foldings`, and the small letters of Cherokee, which fold to capital ones. */
+const lowercaseWithFolding = new RegExp(
+  `[${[...foldings.keys()].join("")}\u13f8-\u13fd\uab70-\uabbf]`,
+  "g",
+);
+
+function foldLowercase(letter: string): string {
+  return foldings.get(letter) ?? letter.toUpperCase();
 }

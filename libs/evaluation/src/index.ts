@@ -4,20 +4,20 @@ export { compileAll, type EvaluateAll } from "./compile-all.ts";
 export { type CompiledFlag, compile } from "./compile-flag.ts";
 export { createContext, type EvaluationContext, emptyContext } from "./context.ts";
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
-export { expectedValues } from "./expected-values.ts";
 export { type Explanation, explain, explainInSteps } from "./explain.ts";
 export { findRulesProblem } from "./find-rules-problem.ts";
 export type { Condition, FlagState, Scalar, TargetingRule } from "./flag-state.ts";
 export { parseInstant } from "./instant.ts";
 export { murmur3 } from "./murmur3.ts";
 export { numberPattern } from "./number-text.ts";
-export { operators } from "./operator-catalogue.ts";
 export {
   categoryOf,
+  expectedValues,
   type OperatorCategory,
   type OperatorName,
   operatorNames,
-} from "./operator-names.ts";
+  operators,
+} from "./operators/catalogue.ts";
 export {
   numberOfOutcome,
   type Outcome,

@@ -1,5 +1,6 @@
 /**
- * A number from a text, to compare texts by. Texts of up to four ASCII characters, such as codes of
+ * A number from a text, to compare texts by (bench `evaluation`, row "rules, 100 flags a user": 1.25 times as long with
+ * sets and comparisons of texts). Texts of up to four ASCII characters, such as codes of
  * countries, have a number of their own, and need no other comparison. All others have one from here on,
  * and share it with some.
  */

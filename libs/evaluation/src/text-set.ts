@@ -1,4 +1,4 @@
-import type { Elements } from "./elements.ts";
+import type { Elements } from "./subject.ts";
 import { firstSharedNumber, textNumber } from "./text-number.ts";
 
 /**

@@ -1,3 +1,7 @@
+import type { ConsumerInfo, JetStreamManager } from "@nats-io/jetstream";
+import { failureName } from "./failures.ts";
+import { streamPosition } from "./streams.ts";
+
 /**
  * Decides when a reading of a whole stream has caught up: at that moment it has delivered the newest message
  * of each subject.
@@ -51,4 +55,95 @@ export function createCatchUp(start: {
       target = lastSequence;
     },
   };
+}
+
+/** Observes a reading until it has caught up, and asks the broker where deliveries do not show it. */
+export type Progress = {
+  created(consumer: ConsumerInfo): void;
+  delivered(position: { sequence: number; pending: number }): void;
+  /** The broker has nothing to deliver, up to this sequence. */
+  idle(sequence: number): void;
+};
+
+type ProgressOptions = {
+  manager: JetStreamManager;
+  stream: string;
+  consumer: string;
+  from: number;
+  lastSequence: number;
+  /** Returns the number of messages received. */
+  received: () => number;
+  onCaughtUp: () => void;
+  onFailure: (reason: string) => void;
+};
+
+/** The progress of a reading of the whole stream. */
+export function progressOfAll(options: ProgressOptions): Progress {
+  const catchUp = createCatchUp(options);
+
+  function settle(): void {
+    if (catchUp.state === "caught up") options.onCaughtUp();
+    else if (catchUp.state === "unknown") void reportFailure(lookUp, options);
+  }
+
+  async function lookUp(): Promise<void> {
+    catchUp.lookingUp();
+    const position = await streamPosition(options.manager, options.stream);
+    if (position === undefined) {
+      options.onFailure("the stream is gone");
+      return;
+    }
+    catchUp.found(position.lastSequence);
+    settle();
+  }
+
+  function passed(sequence: number): void {
+    catchUp.passed(sequence);
+    settle();
+  }
+
+  return { created: settle, delivered: ({ sequence }) => passed(sequence), idle: passed };
+}
+
+/**
+ * The progress of a reading of some subjects. Sequences do not show how many of its messages are left, so
+ * the broker's count decides, and it is requested from the consumer where that of the deliveries may be wrong.
+ */
+export function progressOfSome(options: ProgressOptions): Progress {
+  const { manager, stream, consumer, lastSequence } = options;
+  let isAsking = false;
+
+  function decide({ num_pending, delivered }: ConsumerInfo): void {
+    if (num_pending === 0 && delivered.consumer_seq <= options.received()) options.onCaughtUp();
+  }
+
+  async function ask(): Promise<void> {
+    isAsking = true;
+    decide(await manager.consumers.info(stream, consumer));
+    isAsking = false;
+  }
+
+  function askOnce(): void {
+    if (!isAsking) void reportFailure(ask, options);
+  }
+
+  return {
+    created: decide,
+    delivered({ sequence, pending }) {
+      if (pending === 0) options.onCaughtUp();
+      else if (sequence >= lastSequence) askOnce();
+    },
+    idle: askOnce,
+  };
+}
+
+async function reportFailure(
+  request: () => Promise<void>,
+  { onFailure }: ProgressOptions,
+): Promise<void> {
+  try {
+    await request();
+  } catch (error) {
+    onFailure(failureName(error));
+  }
 }

@@ -4,8 +4,11 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { createConnectionLog } from "./connection-log.ts";
-import { registerConnectionMetrics } from "./connection-metrics.ts";
-import { type ConnectionWatch, watchConnection } from "./connection-watch.ts";
+import {
+  type ConnectionWatch,
+  registerConnectionMetrics,
+  watchConnection,
+} from "./connection-watch.ts";
 import { type NatsServers, serverOptions } from "./nats-servers.ts";
 
 /** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */

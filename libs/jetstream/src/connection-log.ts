@@ -1,6 +1,6 @@
 import { errors, type NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { failureReason } from "./failure-reason.ts";
+import { failureReason } from "./failures.ts";
 
 /**
  * The log of one connection to NATS, and the reason why the last attempt to connect failed. Attempts follow one

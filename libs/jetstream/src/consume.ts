@@ -1,19 +1,22 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { pause } from "@halyard/timing";
 import {
+  AckPolicy,
+  type Consumer,
   type ConsumerMessages,
+  DeliverPolicy,
+  type JetStreamClient,
   type JetStreamManager,
   jetstream,
   jetstreamManager,
 } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
+import { type NatsConnection, nanos } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
 import { failureName } from "./failures.ts";
 import { createMessagesInWork } from "./messages-in-work.ts";
-import { askForMessages, openConsumer } from "./open-consumer.ts";
-import { processMessage } from "./process-message.ts";
+import { processMessage, type QueueMessage, type Verdict } from "./process-message.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
 
 /**
@@ -30,24 +33,6 @@ import type { QueueMetrics } from "./queue-metrics.ts";
  * the message comes again, as it does after a crash between the two, which no confirmation prevents.
  * So whoever handles messages has to bear repetitions anyhow.
  */
-export type QueueMessage = {
-  subject: string;
-  payload: Uint8Array;
-  sequence: number;
-  /** How often it has been delivered, to anybody. */
-  deliveries: number;
-  /** Creation time of its stream; a stream that was deleted and created again has another. */
-  streamCreatedAt: string;
-};
-
-export type Verdict =
-  /** It is taken care of, and leaves the queue. */
-  | "done"
-  /** It cannot be processed yet: the broker delivers it again after a moment. */
-  | "later"
-  /** It cannot ever be processed, for this reason: it is copied to where somebody looks, and leaves. */
-  | { setAside: string };
-
 export type Consumption = {
   /** Lets what is in work come to its end, for a few seconds, and gives the rest to other replicas. */
   stop(): Promise<void>;
@@ -156,4 +141,51 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
       stopListening();
     },
   };
+}
+
+/** How many messages may be in work in all replicas together. */
+const maxAckPending = 1_000;
+
+/**
+ * Opens the durable consumer that all replicas share, and creates it if it does not exist.
+ *
+ * A crash can lose the end of the stream and keep the consumer's position behind it. nats-server 2.9 then
+ * delivers nothing of what is published up to that position. Such a consumer is replaced by one that begins
+ * with the first message.
+ */
+export async function openConsumer(
+  client: JetStreamClient,
+  manager: JetStreamManager,
+  options: { stream: string; consumer: string; subject: string; ackWaitMs: number },
+): Promise<Consumer> {
+  const add = () =>
+    manager.consumers.add(options.stream, {
+      durable_name: options.consumer,
+      filter_subject: options.subject,
+      deliver_policy: DeliverPolicy.All,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(options.ackWaitMs),
+      max_ack_pending: maxAckPending,
+    });
+  const found = await add();
+  // In this order: the consumer delivers nothing that the stream did not have before.
+  const { state } = await manager.streams.info(options.stream);
+  if (found.delivered.stream_seq <= state.last_seq)
+    return client.consumers.getConsumerFromInfo(found);
+  await manager.consumers.delete(options.stream, options.consumer);
+  return client.consumers.getConsumerFromInfo(await add());
+}
+
+/** An asking lasts this long, and so does stopping; the client library takes nothing shorter. */
+const askForMs = 1_000;
+/** The broker says that it lives this often while it has no message; two missed end the asking. */
+const heartbeatMs = 500;
+
+/** Asks for messages: so many at most, as they come, for a second. */
+export function askForMessages(consumer: Consumer, atMost: number): Promise<ConsumerMessages> {
+  return consumer.fetch({
+    max_messages: atMost,
+    expires: askForMs,
+    idle_heartbeat: heartbeatMs,
+  });
 }

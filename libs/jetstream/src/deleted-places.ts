@@ -1,5 +1,6 @@
 import type { EntryAddress, SnapshotEntry } from "@halyard/contracts";
 import type { Logger } from "pino";
+import type { SnapshotPart } from "./follow-snapshot.ts";
 
 /**
  * Removes the rows that a service stores about deleted projects, environments or organizations. It learns of deletions
@@ -13,15 +14,7 @@ import type { Logger } from "pino";
  *
  * An outage of PostgreSQL may end with an older database. Tombstones whose rows could not be removed then count as found.
  */
-export type DeletedPlaces = {
-  /** Takes an entry that arrived while following. */
-  apply(entry: SnapshotEntry): void;
-  /** Takes an entry that the state lacked after an interruption. */
-  resume(entry: SnapshotEntry): void;
-  /** Begins a replacement by a whole snapshot's tombstones. */
-  beginReplacing(): { take(entry: SnapshotEntry): void; finish(): void };
-  stop(): Promise<void>;
-};
+export type DeletedPlaces = SnapshotPart & { stop(): Promise<void> };
 
 type PlaceKind = "organization" | "project" | "environment";
 

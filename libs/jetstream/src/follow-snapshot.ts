@@ -6,6 +6,7 @@ import {
   parseEntry,
   type SnapshotEntry,
   type SnapshotRevision,
+  snapshotBatchEntries,
   snapshotBucket,
   type Tombstone,
 } from "@halyard/contracts";
@@ -13,12 +14,11 @@ import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { apiTimeoutMs } from "./connect.ts";
-import type { StreamIdentity } from "./follow-once.ts";
+import type { StreamIdentity } from "./follow-stream.ts";
 import { type FollowedStream, followStream } from "./follow-stream.ts";
 import { parseJson } from "./parse-json.ts";
 import { findComplete } from "./read-epoch.ts";
 import type { StreamMessage } from "./read-stream.ts";
-import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
 import { streamPosition } from "./streams.ts";
 
 /**
@@ -28,6 +28,18 @@ import { streamPosition } from "./streams.ts";
  *
  * A reading counts only if the bucket is complete and has the same epoch before and after it.
  */
+/** State that a service reads from the snapshot. Versions decide: entries may repeat or come late. */
+export type SnapshotPart = {
+  /** Begins a replacement by a whole snapshot. The present state stays in use until `finish`. */
+  beginReplacing(): { take(entry: SnapshotEntry): unknown; finish(): void };
+  /** Takes an entry that arrived while following. */
+  apply(entry: SnapshotEntry): unknown;
+  /** Takes an entry that the state lacked after an interruption; by default like `apply`. */
+  resume?(entry: SnapshotEntry): unknown;
+  /** Receives the key of an entry that does not fit its schema. */
+  rejected?(key: string): void;
+};
+
 export type SnapshotFollower = {
   /** Begins a full read. The state so far stays in use until the read is finished. */
   beginRead(): SnapshotRead;
@@ -213,4 +225,39 @@ function isForgedDeletion(key: string, entry: SnapshotEntry, follower: SnapshotF
     entry.address.kind !== "key" &&
     follower.isGenuineDeletion?.(key, value) === false
   );
+}
+
+/** A reader's state of the snapshot. */
+export type HeldSnapshot = {
+  epoch: string;
+  /** The state contains every entry up to this sequence of the stream. */
+  revision: number;
+  /** The time (Unix time in milliseconds) at which the state was last known to be current. */
+  currentAtMs: number;
+};
+
+/**
+ * Maximum time since the state was current. The bucket keeps tombstones for a week, so that no deletion can
+ * have come and gone within a day. The rest of the week is for clocks that differ.
+ */
+const longestGapMs = 24 * 60 * 60 * 1_000;
+
+/**
+ * Returns the sequence from which to read what a reader with this state lacks; undefined for a full
+ * read. docs/decisions/0046-followers-resume.md contains the reasons.
+ *
+ * The reading repeats the last batch before the revision. A broker that loses its newest messages in a crash
+ * may assign their sequences to other entries. If it loses more than one batch, the relay detects that and
+ * writes the snapshot under a new epoch.
+ */
+export function resumePoint(
+  held: HeldSnapshot,
+  found: { epoch: string; lastSequence: number; nowMs: number },
+): number | undefined {
+  const { epoch, revision, currentAtMs } = held;
+  const isSafe =
+    epoch === found.epoch &&
+    revision <= found.lastSequence &&
+    Math.abs(found.nowMs - currentAtMs) < longestGapMs;
+  return isSafe ? Math.max(1, revision + 1 - snapshotBatchEntries) : undefined;
 }

@@ -1,4 +1,4 @@
-import { pause } from "@halyard/timing";
+import { type Interval, startInterval } from "@halyard/timing";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -15,32 +15,26 @@ const lookEveryMs = 500;
  */
 export function keepStreams(
   options: { connection: NatsConnection; logger: Logger } & StreamSettings,
-): { stop(): Promise<void> } {
+): Interval {
   const { connection, logger } = options;
   const watch = watchConnection(connection);
-  const stopping = new AbortController();
+  const managing = jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+  let isFailing = false;
 
-  async function run(): Promise<void> {
-    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    let isFailing = false;
-    do {
-      // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
-      if (!(await watch.connected(stopping.signal))) return;
-      try {
-        await ensureStreams(manager, options);
-        isFailing = false;
-      } catch (err) {
-        if (!isFailing) logger.warn({ err }, "streams could not be created; retrying");
-        isFailing = true;
-      }
-    } while (await pause(lookEveryMs, stopping.signal));
+  async function createMissing(): Promise<void> {
+    // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
+    if (!watch.isConnected()) return;
+    await ensureStreams(await managing, options);
+    isFailing = false;
   }
 
-  const running = run();
-  return {
-    async stop() {
-      stopping.abort();
-      await running;
+  return startInterval(createMissing, {
+    everyMs: lookEveryMs,
+    beginsAtOnce: true,
+    isExpected: () => true,
+    onFailure(err) {
+      if (!isFailing) logger.warn({ err }, "streams could not be created; retrying");
+      isFailing = true;
     },
-  };
+  });
 }

@@ -7,9 +7,8 @@ import {
   jetstreamManager,
 } from "@nats-io/jetstream";
 import { createInbox, type Msg, type NatsConnection, nanos, nuid } from "@nats-io/transport-node";
-import { progressOfAll, progressOfSome } from "./await-caught-up.ts";
-import { knownText } from "./failure-reason.ts";
-import { failureName } from "./failures.ts";
+import { progressOfAll, progressOfSome } from "./catch-up.ts";
+import { failureName, knownText } from "./failures.ts";
 
 /**
  * Reads a stream from a sequence on and continues with new messages: an ephemeral push consumer of our own,

@@ -2,6 +2,7 @@ import {
   auditStream,
   completeKey,
   flagEventsStream,
+  leaseKey,
   leasesBucket,
   quotaBucket,
   scheduleStream,
@@ -12,6 +13,7 @@ import {
 import {
   DiscardPolicy,
   JetStreamApiError,
+  type JetStreamClient,
   type JetStreamManager,
   RetentionPolicy,
   StorageType,
@@ -20,11 +22,8 @@ import {
 import { nanos } from "@nats-io/transport-node";
 
 const streamNotFound = 10059;
-/**
- * What the broker says to the later one of two who make a stream at once: that the name is in use, or, when
- * it has got that far with the first, that the subjects are.
- */
-const saidToTheLater: ReadonlySet<number> = new Set([10058, 10065]);
+/** Error codes for the later of two concurrent creations: the name is in use, or the subjects are. */
+const createdConcurrently: ReadonlySet<number> = new Set([10058, 10065]);
 
 /** What a stream is, in the two figures by which a change of identity shows. */
 export type StreamPosition = {
@@ -62,6 +61,49 @@ export async function snapshotPosition(
   return { ...positionOf(info), isComplete };
 }
 
+type NewStream = Parameters<JetStreamManager["streams"]["add"]>[0];
+
+/** Creates a stream or a bucket unless it exists, and returns its position. */
+type Ensure = (manager: JetStreamManager, replicas: number) => Promise<StreamPosition>;
+
+function ensures(config: Omit<NewStream, "num_replicas" | "storage">): Ensure {
+  const stored = { ...config, storage: StorageType.File };
+  return (manager, replicas) => ensureStream(manager, { ...stored, num_replicas: replicas });
+}
+
+/**
+ * A queue of work for other services. With a bound, a full queue rejects messages, and publishers keep them:
+ * edges add up, outboxes wait.
+ */
+function queue(
+  { name, duplicateWindowMs, maxBytes }: Queue,
+  subjects: readonly string[],
+): Omit<NewStream, "num_replicas" | "storage"> {
+  return {
+    name,
+    subjects: [...subjects],
+    retention: RetentionPolicy.Workqueue,
+    duplicate_window: nanos(duplicateWindowMs),
+    ...(maxBytes !== undefined && { discard: DiscardPolicy.New, max_bytes: maxBytes }),
+  };
+}
+type Queue = { name: string; duplicateWindowMs: number; maxBytes?: number };
+
+/** A JetStream KV bucket with a history of one, so that every KV client reads it. */
+function bucket({ streamName, subjectPrefix }: { streamName: string; subjectPrefix: string }) {
+  return {
+    name: streamName,
+    subjects: [`${subjectPrefix}>`],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    max_msgs_per_subject: 1,
+    allow_rollup_hdrs: true,
+    deny_delete: true,
+    deny_purge: false,
+    allow_direct: true,
+  };
+}
+
 /**
  * Creates the log of domain events unless it exists. At its bound it discards the oldest events, read or
  * not. The relay's leader applies the bound to a log that exists.
@@ -71,65 +113,91 @@ export async function ensureFlagEvents(
   replicas: number,
   maxBytes: number = flagEventsStream.defaultMaxBytes,
 ): Promise<StreamPosition> {
-  return ensureStream(manager, {
+  const ensure = ensures({
     name: flagEventsStream.name,
     subjects: [...flagEventsStream.subjects],
     retention: RetentionPolicy.Limits,
-    storage: StorageType.File,
     discard: DiscardPolicy.Old,
     max_age: nanos(flagEventsStream.maxAgeMs),
     max_bytes: maxBytes,
     duplicate_window: nanos(flagEventsStream.duplicateWindowMs),
-    num_replicas: replicas,
   });
+  return ensure(manager, replicas);
 }
 
 /**
- * Creates the queue of due changes and their outcomes unless it exists. It has no bound in bytes: a flag has
- * at most one change under way in each environment. A full queue that discards would lose changes. One
- * that rejects would stop for good, because each change leaves only after its outcome was added.
+ * The queue of due changes and their outcomes has no bound in bytes: a flag has at most one change under way in
+ * each environment. A full queue that discards would lose changes. One that rejects would stop for good, because
+ * each change leaves only after its outcome was added.
  */
-export async function ensureSchedule(manager: JetStreamManager, replicas: number): Promise<void> {
-  await ensureStream(manager, {
-    name: scheduleStream.name,
-    subjects: [scheduleStream.due.subject, scheduleStream.resolved.subject],
-    retention: RetentionPolicy.Workqueue,
-    storage: StorageType.File,
-    duplicate_window: nanos(scheduleStream.duplicateWindowMs),
-    num_replicas: replicas,
-  });
-}
+export const ensureSchedule = ensures(
+  queue(scheduleStream, [scheduleStream.due.subject, scheduleStream.resolved.subject]),
+);
+export const ensureUsage = ensures(
+  queue(usageStream, [usageStream.recorded.subject, usageStream.lastSeen.subject]),
+);
+export const ensureAudit = ensures(queue(auditStream, [auditStream.recorded.subject]));
 
 /**
- * Within this time a second copy of a message is dropped. The second comes after the acknowledgement
- * of the first or of its original got lost: seconds later, or as long as that outage lasted.
+ * Time in which the broker drops a second copy of a message. A second copy follows when the acknowledgement of
+ * the first, or of the original, was lost: seconds later, or after an outage.
  */
 const setAsideDuplicateWindowMs = 10 * 60 * 1000;
 
-/** Makes the stream of messages that nobody can process, unless it is there. */
-export async function ensureSetAside(manager: JetStreamManager, replicas: number): Promise<void> {
-  await ensureStream(manager, {
-    name: setAsideStream.name,
-    subjects: [`${setAsideStream.subjectPrefix}>`],
-    retention: RetentionPolicy.Limits,
-    storage: StorageType.File,
-    discard: DiscardPolicy.Old,
-    max_age: nanos(setAsideStream.maxAgeMs),
-    max_bytes: setAsideStream.maxBytes,
-    duplicate_window: nanos(setAsideDuplicateWindowMs),
-    num_replicas: replicas,
-  });
-}
+export const ensureSetAside = ensures({
+  name: setAsideStream.name,
+  subjects: [`${setAsideStream.subjectPrefix}>`],
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.Old,
+  max_age: nanos(setAsideStream.maxAgeMs),
+  max_bytes: setAsideStream.maxBytes,
+  duplicate_window: nanos(setAsideDuplicateWindowMs),
+});
+
+export const ensureSnapshot = ensures(bucket(snapshotBucket));
+export const ensureQuota = ensures(bucket(quotaBucket));
+export const ensureLeases = ensures(bucket(leasesBucket));
 
 /**
- * Creates the snapshot bucket unless it exists. The settings are those of a JetStream KV bucket with a
- * history of one, so that every KV client reads it.
+ * Creates the bucket of open streams and marks it as established, so that edges admit streams immediately. To
+ * be called in a new installation only, because the mark says that the bucket did not replace a lost one.
  */
-export async function ensureSnapshot(
+export async function establishLeases(options: {
+  client: JetStreamClient;
+  manager: JetStreamManager;
+  replicas: number;
+}): Promise<void> {
+  await ensureLeases(options.manager, options.replicas);
+  await options.client.publish(leasesBucket.subjectPrefix + leaseKey.established, "{}");
+}
+
+export type StreamSettings = {
+  /** Number of servers that keep each stream: 1, or 3 in a cluster. */
+  replicas: number;
+  /** Bound of the log of events, if it is not the default. */
+  flagEventsMaxBytes?: number | undefined;
+};
+
+/**
+ * Creates all streams and buckets that do not exist, and returns their names. The exception is the
+ * snapshot: only the relay of management creates it, because an edge must never read an empty one.
+ */
+export async function ensureStreams(
   manager: JetStreamManager,
-  replicas: number,
-): Promise<StreamPosition> {
-  return ensureStream(manager, bucketOf(snapshotBucket, replicas));
+  { replicas, flagEventsMaxBytes }: StreamSettings,
+): Promise<readonly string[]> {
+  await Promise.all([
+    ensureFlagEvents(manager, replicas, flagEventsMaxBytes),
+    ensureAudit(manager, replicas),
+    ensureSchedule(manager, replicas),
+    ensureSetAside(manager, replicas),
+    ensureUsage(manager, replicas),
+    ensureQuota(manager, replicas),
+    ensureLeases(manager, replicas),
+  ]);
+  return [flagEventsStream, auditStream, scheduleStream, setAsideStream, usageStream]
+    .map(({ name }) => name)
+    .concat(quotaBucket.streamName, leasesBucket.streamName);
 }
 
 /** Removes every entry before a sequence, except `complete`. */
@@ -163,98 +231,31 @@ export async function deleteStream(manager: JetStreamManager, name: string): Pro
   }
 }
 
-/**
- * Makes the queue of what was used, unless it is there. When it is full the broker takes no more: who
- * counts keeps adding up, and sends it later.
- */
-export async function ensureUsage(manager: JetStreamManager, replicas: number): Promise<void> {
-  await ensureStream(manager, {
-    name: usageStream.name,
-    subjects: [usageStream.recorded.subject, usageStream.lastSeen.subject],
-    retention: RetentionPolicy.Workqueue,
-    storage: StorageType.File,
-    discard: DiscardPolicy.New,
-    max_bytes: usageStream.maxBytes,
-    duplicate_window: nanos(usageStream.duplicateWindowMs),
-    num_replicas: replicas,
-  });
-}
-
-/**
- * Creates the queue of changes for the audit log unless it exists. A full queue rejects messages, which wait in the
- * outboxes of their services.
- */
-export async function ensureAudit(manager: JetStreamManager, replicas: number): Promise<void> {
-  await ensureStream(manager, {
-    name: auditStream.name,
-    subjects: [auditStream.recorded.subject],
-    retention: RetentionPolicy.Workqueue,
-    storage: StorageType.File,
-    discard: DiscardPolicy.New,
-    max_bytes: auditStream.maxBytes,
-    duplicate_window: nanos(auditStream.duplicateWindowMs),
-    num_replicas: replicas,
-  });
-}
-
-/** Makes the bucket of used months, unless it is there. */
-export async function ensureQuota(manager: JetStreamManager, replicas: number): Promise<void> {
-  await ensureStream(manager, bucketOf(quotaBucket, replicas));
-}
-
-/** Makes the bucket of slots for streams, unless it is there. */
-export async function ensureLeases(manager: JetStreamManager, replicas: number): Promise<void> {
-  await ensureStream(manager, bucketOf(leasesBucket, replicas));
-}
-
-export type StreamSettings = {
-  /** Number of servers that keep each stream: 1, or 3 in a cluster. */
-  replicas: number;
-  /** Bound of the log of events, if it is not the default. */
-  flagEventsMaxBytes?: number | undefined;
+export type StreamSize = {
+  bytes: number;
+  /** The bound that the broker applies; undefined for none. */
+  maxBytes: number | undefined;
 };
 
 /**
- * Creates all streams and buckets that do not exist, and returns their names. The exception is the
- * snapshot: only the relay of management creates it, because an edge must never read an empty one.
+ * Gives an existing stream a bound in bytes, and returns its size; undefined when it does not exist.
+ *
+ * A bound below the present size is not applied, because the broker would discard messages immediately.
  */
-export async function ensureStreams(
+export async function boundStream(
   manager: JetStreamManager,
-  { replicas, flagEventsMaxBytes }: StreamSettings,
-): Promise<readonly string[]> {
-  await Promise.all([
-    ensureFlagEvents(manager, replicas, flagEventsMaxBytes),
-    ensureAudit(manager, replicas),
-    ensureSchedule(manager, replicas),
-    ensureSetAside(manager, replicas),
-    ensureUsage(manager, replicas),
-    ensureQuota(manager, replicas),
-    ensureLeases(manager, replicas),
-  ]);
-  return [flagEventsStream, auditStream, scheduleStream, setAsideStream, usageStream]
-    .map(({ name }) => name)
-    .concat(quotaBucket.streamName, leasesBucket.streamName);
+  name: string,
+  maxBytes: number,
+): Promise<StreamSize | undefined> {
+  const info = await findStream(manager, name);
+  if (info === undefined) return undefined;
+  if (info.config.max_bytes === maxBytes || info.state.bytes > maxBytes) return sizeOf(info);
+  return sizeOf(await manager.streams.update(name, { max_bytes: maxBytes }));
 }
 
-type Bucket = { streamName: string; subjectPrefix: string };
-
-function bucketOf({ streamName, subjectPrefix }: Bucket, replicas: number): NewStream {
-  return {
-    name: streamName,
-    subjects: [`${subjectPrefix}>`],
-    retention: RetentionPolicy.Limits,
-    storage: StorageType.File,
-    discard: DiscardPolicy.New,
-    max_msgs_per_subject: 1,
-    allow_rollup_hdrs: true,
-    deny_delete: true,
-    deny_purge: false,
-    allow_direct: true,
-    num_replicas: replicas,
-  };
+function sizeOf({ config, state }: StreamInfo): StreamSize {
+  return { bytes: state.bytes, maxBytes: config.max_bytes > 0 ? config.max_bytes : undefined };
 }
-
-type NewStream = Parameters<JetStreamManager["streams"]["add"]>[0];
 
 async function ensureStream(manager: JetStreamManager, config: NewStream): Promise<StreamPosition> {
   return (await streamPosition(manager, config.name)) ?? create(manager, config);
@@ -264,7 +265,7 @@ async function create(manager: JetStreamManager, config: NewStream): Promise<Str
   try {
     return positionOf(await manager.streams.add(config));
   } catch (error) {
-    if (!(error instanceof JetStreamApiError) || !saidToTheLater.has(error.code)) throw error;
+    if (!(error instanceof JetStreamApiError) || !createdConcurrently.has(error.code)) throw error;
     const made = await findStream(manager, config.name);
     if (made === undefined) throw error;
     return positionOf(made);

@@ -1,19 +1,18 @@
 import {
   type EntrySigner,
+  followDirectory,
   type KeyDirectory,
   type KeySignatures,
   type LastUsed,
-  passToKeys,
   tellLastUsed,
 } from "@halyard/api-keys";
-import { keysAndPlacesFilter, type PlanLimits } from "@halyard/contracts";
+import type { PlanLimits } from "@halyard/contracts";
 import {
   apiTimeoutMs,
   type Consumption,
   connectNats,
   createQueueMetrics,
   type FollowedSnapshot,
-  followSnapshot,
   keepStreams,
   type NatsServers,
   trackProblem,
@@ -22,7 +21,6 @@ import {
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
@@ -105,7 +103,7 @@ export function startBrokerSide(options: {
       }),
       metrics: createRelayMetrics(options.metrics),
     });
-    const keys = followKeys(connection, directory, logger);
+    const keys = followDirectory({ connection, keys: directory, logger });
     const metrics = createQueueMetrics(options.metrics);
     const dueChanges = consumeDueChanges({ ...options, broker, wakeRelay, metrics });
     running = { relay, keys, dueChanges, edges: followedEdges };
@@ -184,28 +182,4 @@ function composeEffects(options: {
     onIncomplete: createEffectMetrics(options.metrics, edges),
   });
   return { publications, edges, effects };
-}
-
-function followKeys(
-  connection: NatsConnection,
-  directory: KeyDirectory,
-  logger: Logger,
-): FollowedSnapshot {
-  return followSnapshot({
-    connection,
-    filter: keysAndPlacesFilter,
-    logger,
-    follower: {
-      isGenuineComplete: directory.isGenuineComplete,
-      isGenuineDeletion: directory.isGenuineDeletion,
-      beginRead: () => {
-        const read = directory.beginReplacing();
-        return { take: (entry) => passToKeys(read, entry), finish: read.finish };
-      },
-      apply: (entry) => passToKeys(directory, entry),
-      rejected: (key, problem) => {
-        logger.error({ key, problem }, "an entry of the snapshot was left out");
-      },
-    },
-  });
 }

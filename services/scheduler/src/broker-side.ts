@@ -16,8 +16,11 @@ import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jet
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { FlagDirectory } from "./directory/flag-directory.ts";
-import { followDirectory, type OnFlagsGone } from "./directory/follow-directory.ts";
+import {
+  type FlagDirectory,
+  followDirectory,
+  type OnFlagsGone,
+} from "./directory/flag-directory.ts";
 import { type Dispatcher, startDispatcher } from "./dispatch/dispatcher.ts";
 import { watchForLostMessages } from "./dispatch/lost-messages.ts";
 import {

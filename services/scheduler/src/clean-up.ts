@@ -16,16 +16,16 @@ const batchSize = 1_000;
 export function startCleanUp({ sql, logger }: { sql: Sql; logger: Logger }): {
   stop(): Promise<void>;
 } {
-  return startInterval((signal) => cleanUp(sql, () => !signal.aborted), {
+  return startInterval((signal) => cleanUp(sql, signal), {
     everyMs: cleanUpEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "what is old is not cleaned up now"),
   });
 }
 
-export async function cleanUp(sql: Sql, mayGoOn: () => boolean): Promise<void> {
-  while (mayGoOn() && (await deleteOld(sql)) === batchSize);
-  while (mayGoOn() && (await forgetAnswers(sql, batchSize)) === batchSize);
+export async function cleanUp(sql: Sql, signal?: AbortSignal): Promise<void> {
+  while (!signal?.aborted && (await deleteOld(sql)) === batchSize);
+  while (!signal?.aborted && (await forgetAnswers(sql, batchSize)) === batchSize);
 }
 
 export async function deleteOld(sql: Sql): Promise<number> {

@@ -173,7 +173,7 @@ describe("an Idempotency-Key", () => {
     await scheduler.admin`
       update idempotency_keys set created_at = created_at - interval '25 hours'
       where idempotency_key = 'yesterday'`;
-    await cleanUp((replicas[0] as Replica).sql, () => true);
+    await cleanUp((replicas[0] as Replica).sql);
     expect(await rows()).toBe(1);
   });
 

@@ -1,4 +1,4 @@
-import { createIsOperatorToken, createKeyDirectory, type KeySignatures } from "@halyard/api-keys";
+import { createIsOperatorToken, type KeyDirectory } from "@halyard/api-keys";
 import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
@@ -34,8 +34,8 @@ export type Edge = {
 
 export type EdgeOptions = {
   holder: SnapshotHolder;
-  /** Verifies the entries of API keys. */
-  signatures: KeySignatures;
+  /** Verifies API keys, and is kept in step with the holder. */
+  directory: KeyDirectory;
   /** By which the holder takes changes. */
   pace: Pace;
   logger: Logger;
@@ -58,8 +58,7 @@ export type EdgeOptions = {
 };
 
 export function createEdge(options: EdgeOptions): Edge {
-  const { holder, registry, usage, now, random } = options;
-  const directory = createKeyDirectory(options.signatures);
+  const { holder, directory, registry, usage, now, random } = options;
   const isKeyLive = (keyId: string, nowMs: number) => directory.find(keyId, nowMs) !== undefined;
   const views = createEnvironmentViews();
   const streams = createStreams({ views, isKeyLive, now, random, elapsed });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createKeySignatures } from "@halyard/api-keys";
+import { createKeyDirectory, createKeySignatures } from "@halyard/api-keys";
 import {
   createLogger,
   createMetrics,
@@ -31,6 +31,7 @@ await startOrExit(async () => {
     logger,
   });
   const { trusts } = signatures;
+  const directory = createKeyDirectory(signatures);
   const file = config.SNAPSHOT_CACHE_FILE;
   const cache =
     file === undefined ? undefined : createDiskCache({ file, holder, trusts, logger, now });
@@ -40,7 +41,7 @@ await startOrExit(async () => {
     edge: randomUUID(),
     holder,
     cache,
-    signatures,
+    keys: directory,
     logger,
   });
   const usage = startUsage({
@@ -58,7 +59,7 @@ await startOrExit(async () => {
   });
   const edge = createEdge({
     holder,
-    signatures,
+    directory,
     pace,
     logger,
     registry,

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { everyEntryIsGenuine } from "@halyard/api-keys";
+import { createKeyDirectory, everyEntryIsGenuine } from "@halyard/api-keys";
 import type { SnapshotEntry } from "@halyard/contracts";
 import { createMetrics } from "@halyard/service";
 import { pino } from "pino";
@@ -58,7 +58,7 @@ export async function startEdgeServer(
   const edge = createEdge({
     holder,
     // Entries of these tests do not come from NATS.
-    signatures: everyEntryIsGenuine,
+    directory: createKeyDirectory(everyEntryIsGenuine),
     pace,
     logger: pino({ level: "trace" }, { write: (line: string) => lines.push(line) }),
     registry,

@@ -1,4 +1,5 @@
-import { type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { followDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { everythingFilter } from "@halyard/contracts";
 import { apiTimeoutMs, connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
@@ -7,7 +8,6 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { consumeUsage } from "./counting/consume-usage.ts";
 import type { Directory } from "./directory/directory.ts";
-import { followDirectory } from "./directory/follow-directory.ts";
 import { tellLastSeen } from "./last-seen/tell-last-seen.ts";
 import { followOpenStreams, type OpenStreams } from "./open-streams/open-streams.ts";
 import { startQuotaPublisher } from "./quota/quota-publisher.ts";
@@ -52,7 +52,9 @@ export function startBrokerSide(options: {
   const working = onceConnected(connecting, async (connection) => {
     const followed = followDirectory({
       connection,
-      directory: options.directory,
+      filter: everythingFilter,
+      keys: options.directory.keys,
+      parts: [options.directory.places],
       onCurrent() {
         knowsSnapshot = true;
       },

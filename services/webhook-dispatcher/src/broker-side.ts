@@ -1,7 +1,9 @@
-import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { followDirectory, type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
 import { startPublishingAudit } from "@halyard/audit-outbox";
 import {
+  type Consumption,
   connectNats,
+  type FollowedSnapshot,
   type NatsServers,
   removeOfDeletedPlaces,
   trackProblem,
@@ -11,9 +13,8 @@ import { onceConnected } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { followKeys } from "./directory/follow-keys.ts";
 import { consumeEvents } from "./events/consume-events.ts";
-import { deleteWebhooksOf } from "./webhooks/delete-webhooks-of.ts";
+import { deleteWebhooksOf } from "./webhooks/webhook-store.ts";
 
 /**
  * Everything of this process that needs NATS: what it knows of keys, the events that it makes
@@ -41,53 +42,45 @@ export function startBrokerSide(options: {
   metrics: Registry;
   logger: Logger;
 }): BrokerSide {
-  const { logger } = options;
+  const { sql, newId, logger } = options;
   let knowsKeys = false;
-  let isCurrent = () => false;
-  let settledRevision: () => Promise<number | undefined> = async () => undefined;
-  let isConsuming = () => false;
+  let followed: FollowedSnapshot | undefined;
+  let events: Consumption | undefined;
 
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "webhook-dispatcher", onProblem });
   const working = onceConnected(connecting, async (connection) => {
+    const monotonicMs = () => performance.now();
     const deletedProjects = removeOfDeletedPlaces({
       kind: "project",
-      settledRevision: () => settledRevision(),
-      remove: (projectIds, mayGoOn) =>
-        deleteWebhooksOf(options.sql, projectIds, { newId: options.newId, mayGoOn }),
+      settledRevision: async () => followed?.settledRevision(),
+      remove: (projectIds, mayGoOn) => deleteWebhooksOf(sql, projectIds, { newId, mayGoOn }),
       isOutage,
-      monotonicMs: () => performance.now(),
+      monotonicMs,
       logger,
     });
-    const followed = followKeys({
+    followed = followDirectory({
       connection,
       keys: options.keys,
-      deletedProjects,
+      parts: [deletedProjects],
       onCurrent: () => {
         knowsKeys = true;
       },
       logger,
     });
-    const events = consumeEvents({ ...options, connection });
-    isCurrent = followed.isCurrent;
-    settledRevision = followed.settledRevision;
-    isConsuming = events.isRunning;
+    events = consumeEvents({ ...options, connection });
     const client = jetstream(connection);
-    const telling = tellLastUsed({
-      ...options,
-      client,
-      monotonicMs: () => performance.now(),
-    });
-    const audit = startPublishingAudit({ ...options, client });
-    return [audit.stop, telling.stop, followed.stop, deletedProjects.stop, events.stop];
+    const telling = tellLastUsed({ ...options, client, monotonicMs });
+    const audit = startPublishingAudit({ sql, client, logger });
+    return [audit, telling, followed, deletedProjects, events].map(({ stop }) => stop);
   });
 
   return {
     knowsKeys: () => knowsKeys,
     details: () => ({
-      nats: isCurrent() ? "connected" : "away",
+      nats: followed?.isCurrent() ? "connected" : "away",
       nats_problem: problem(),
-      events: isConsuming() ? "consumed" : "left",
+      events: events?.isRunning() ? "consumed" : "left",
     }),
     stop: working.stop,
   };

@@ -1,8 +1,12 @@
 import { forgetAnswers } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
+import { releaseAll } from "@halyard/service";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
-import { giveUpOldDeliveries } from "./deliveries/give-up-old-deliveries.ts";
+import { giveUpOldDeliveries } from "./deliveries/delivery-store.ts";
+import type { SecretBox } from "./secrets/secret-box.ts";
+import { startCancellingLeftovers } from "./webhooks/cancel-deliveries.ts";
+import { startKeepingSecrets } from "./webhooks/webhook-secrets.ts";
 
 /**
  * Ends deliveries that were never made for as long as they would be kept, and lets go of those that ended
@@ -17,27 +21,30 @@ const eventsKeptDays = 8;
 
 export function startCleanUp(options: {
   sql: Sql;
+  secrets: SecretBox;
   /** How long deliveries are kept after their end. */
   keptDays: number;
   logger: Logger;
 }): { stop(): Promise<void> } {
   const { sql, keptDays, logger } = options;
-  return startInterval((signal) => cleanUp(sql, { keptDays, mayGoOn: () => !signal.aborted }), {
+  const deleting = startInterval((signal) => cleanUp(sql, { keptDays, signal }), {
     everyMs: cleanUpEveryMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "old deliveries are not cleaned up now"),
   });
+  const parts = [deleting, startKeepingSecrets(options), startCancellingLeftovers(options)];
+  return { stop: () => releaseAll(parts.map(({ stop }) => stop)) };
 }
 
 export async function cleanUp(
   sql: Sql,
-  { keptDays, mayGoOn }: { keptDays: number; mayGoOn: () => boolean },
+  { keptDays, signal }: { keptDays: number; signal?: AbortSignal },
 ): Promise<void> {
   const old = { keptDays, atMost: batchSize };
-  while (mayGoOn() && (await giveUpOldDeliveries(sql, old)) === batchSize);
-  while (mayGoOn() && (await deleteOldDeliveries(sql, keptDays)) === batchSize);
-  while (mayGoOn() && (await deleteOldEvents(sql)) === batchSize);
-  while (mayGoOn() && (await forgetAnswers(sql, batchSize)) === batchSize);
+  while (!signal?.aborted && (await giveUpOldDeliveries(sql, old)) === batchSize);
+  while (!signal?.aborted && (await deleteOldDeliveries(sql, keptDays)) === batchSize);
+  while (!signal?.aborted && (await deleteOldEvents(sql)) === batchSize);
+  while (!signal?.aborted && (await forgetAnswers(sql, batchSize)) === batchSize);
 }
 
 /** One that a person has just asked to be made again has not ended any more. */

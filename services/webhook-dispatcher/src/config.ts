@@ -14,7 +14,7 @@ import {
   variable,
 } from "@halyard/service";
 import { z } from "zod";
-import { readSecretKeys } from "./secrets/secret-keys.ts";
+import { readSecretKeys } from "./secrets/secret-box.ts";
 
 const secretKeys = z.string().transform((text, context) => {
   const keys = readSecretKeys(text);

@@ -20,12 +20,10 @@ import { createWebhookApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { startCleanUp } from "./clean-up.ts";
 import { readConfig } from "./config.ts";
-import { startCancellingLeftovers } from "./deliveries/cancel-deliveries.ts";
-import { startDispatch } from "./dispatch/start-dispatch.ts";
+import { startDispatch } from "./dispatch/dispatcher.ts";
 import { createSecretBox } from "./secrets/secret-box.ts";
 import { createSend } from "./sending/send.ts";
-import { chooseTargetRules } from "./targets/choose-target-rules.ts";
-import { startKeepingSecrets } from "./webhooks/keep-secrets.ts";
+import { chooseTargetRules } from "./targets/target.ts";
 import { createWebhookTests } from "./webhooks/webhook-tests.ts";
 
 await startOrExit(async () => {
@@ -64,10 +62,7 @@ await startOrExit(async () => {
     lastUsed,
     onDeliveries: dispatch.wake,
   });
-  const keptDays = config.WEBHOOK_DELIVERY_RETENTION_DAYS;
-  const cleanUp = startCleanUp({ sql, keptDays, logger });
-  const keeping = startKeepingSecrets(shared);
-  const cancelling = startCancellingLeftovers(shared);
+  const cleanUp = startCleanUp({ ...shared, keptDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS });
   const mostPerOrganization = config.WEBHOOK_TESTS_PER_ORGANIZATION;
   const tests = createWebhookTests({ ...shared, mostPerOrganization });
   const app = createWebhookApp({
@@ -93,14 +88,6 @@ await startOrExit(async () => {
     metrics,
     readiness: () => ({ ready: database.isUp() && broker.knowsKeys(), ...broker.details() }),
     drain: tests.stop,
-    close: [
-      database.close,
-      sender.close,
-      cleanUp.stop,
-      keeping.stop,
-      cancelling.stop,
-      dispatch.stop,
-      broker.stop,
-    ],
+    close: [database.close, sender.close, cleanUp.stop, dispatch.stop, broker.stop],
   });
 });

@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { v4 as uuidv4, v7 as uuidv7 } from "uuid";
-import { cancelLeftovers } from "../src/deliveries/cancel-deliveries.ts";
+import { cancelLeftovers } from "../src/webhooks/cancel-deliveries.ts";
 import {
   type DeliveryRow,
   type Dispatcher,

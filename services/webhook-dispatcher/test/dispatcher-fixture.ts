@@ -24,12 +24,10 @@ import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createWebhookApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
-import { createSecretBox } from "../src/secrets/secret-box.ts";
-import { readSecretKeys } from "../src/secrets/secret-keys.ts";
+import { createSecretBox, readSecretKeys } from "../src/secrets/secret-box.ts";
 import { createSend } from "../src/sending/send.ts";
 import type { TargetRules } from "../src/targets/target.ts";
-import { testPayload } from "../src/webhooks/test-payload.ts";
-import { createWebhookTests } from "../src/webhooks/webhook-tests.ts";
+import { createWebhookTests, testPayload } from "../src/webhooks/webhook-tests.ts";
 
 /** As on one's own machine: the receiver of the tests is on loopback. */
 const privateTargets: TargetRules = { httpsOnly: false, allowPrivate: true };

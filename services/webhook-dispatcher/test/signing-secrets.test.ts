@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createSecretBox } from "../src/secrets/secret-box.ts";
-import { readSecretKeys } from "../src/secrets/secret-keys.ts";
-import { signingSecrets } from "../src/webhooks/signing-secrets.ts";
+import { createSecretBox, readSecretKeys } from "../src/secrets/secret-box.ts";
+import { signingSecrets } from "../src/webhooks/webhook-secrets.ts";
 import { secretKey } from "./dispatcher-fixture.ts";
 
 const boxOf = (text: string) => {

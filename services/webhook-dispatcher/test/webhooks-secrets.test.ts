@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { keepSecrets } from "../src/webhooks/keep-secrets.ts";
+import { keepSecrets } from "../src/webhooks/webhook-secrets.ts";
 import {
   type Dispatcher,
   openDispatcher,

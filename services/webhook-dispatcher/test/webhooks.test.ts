@@ -5,7 +5,7 @@ import {
   cancelLeftovers,
   cancelledAtOnce,
   cancelledInARequest,
-} from "../src/deliveries/cancel-deliveries.ts";
+} from "../src/webhooks/cancel-deliveries.ts";
 import {
   type Dispatcher,
   makeDelivery,

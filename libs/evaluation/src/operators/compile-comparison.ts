@@ -1,6 +1,6 @@
 import { isScalar } from "../attributes.ts";
-import { type OperatorName, operatorCategories } from "../operator-names.ts";
 import { textOf } from "../subject.ts";
+import { categoryOf, type OperatorName } from "./catalogue.ts";
 import { compileList } from "./list.ts";
 import { compileNumber } from "./number.ts";
 import type { Comparison } from "./operator.ts";
@@ -10,7 +10,7 @@ import { compileString } from "./string.ts";
 
 /** Undefined when there is no such operator or the value is none that it can compare with. */
 export function compileComparison(operator: OperatorName, value: unknown): Comparison | undefined {
-  const category = operatorCategories.get(operator);
+  const category = categoryOf(operator);
   if (category === undefined) return undefined;
   if (category === "list") return compileList(operator === "not_in", value);
   if (!isScalar(value)) return undefined;

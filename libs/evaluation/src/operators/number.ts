@@ -1,8 +1,7 @@
-import type { Elements, Range } from "../elements.ts";
 import type { Scalar } from "../flag-state.ts";
-import type { OperatorName } from "../operator-names.ts";
-import { instantOf, numberOf, type Subject } from "../subject.ts";
-import type { Comparison, Obstacle } from "./operator.ts";
+import { type Elements, instantOf, numberOf, type Range, type Subject } from "../subject.ts";
+import type { OperatorName } from "./catalogue.ts";
+import { type Comparison, type Obstacle, obstacleOfFirst } from "./operator.ts";
 
 /**
  * `gt` to `lte`: numbers with numbers, instants with instants. What is neither is NaN, and comparing with
@@ -10,12 +9,9 @@ import type { Comparison, Obstacle } from "./operator.ts";
  */
 export function compileNumber(operator: OperatorName, value: Scalar): Comparison | undefined {
   const number = numberOf(value);
-  if (!Number.isNaN(number)) {
-    return comparison(numberComparisons[operator]?.(number), numbers);
-  }
+  if (!Number.isNaN(number)) return compare(operator, number, numbers);
   const instant = instantOf(value);
-  if (Number.isNaN(instant)) return undefined;
-  return comparison(instantComparisons[operator]?.(instant), instants);
+  return Number.isNaN(instant) ? undefined : compare(operator, instant, instants);
 }
 
 type Measure = {
@@ -26,60 +22,35 @@ type Measure = {
 const numbers: Measure = { of: ({ number }) => number, ofAll: (elements) => elements.numbers };
 const instants: Measure = { of: ({ instant }) => instant, ofAll: (elements) => elements.instants };
 
-type Holds = Pick<Comparison, "holds" | "holdsForAny">;
-type Comparisons = { readonly [operator in OperatorName]?: (limit: number) => Holds };
-
-const numberComparisons: Comparisons = {
-  gt: (limit) => ({
-    holds: ({ number }) => number > limit,
-    holdsForAny: ({ numbers }) => numbers.largest > limit,
-  }),
-  gte: (limit) => ({
-    holds: ({ number }) => number >= limit,
-    holdsForAny: ({ numbers }) => numbers.largest >= limit,
-  }),
-  lt: (limit) => ({
-    holds: ({ number }) => number < limit,
-    holdsForAny: ({ numbers }) => numbers.smallest < limit,
-  }),
-  lte: (limit) => ({
-    holds: ({ number }) => number <= limit,
-    holdsForAny: ({ numbers }) => numbers.smallest <= limit,
-  }),
+type Order = {
+  readonly holds: (value: number, limit: number) => boolean;
+  /** The element of an array that holds if any does. */
+  readonly extreme: keyof Range;
 };
 
-const instantComparisons: Comparisons = {
-  gt: (limit) => ({
-    holds: ({ instant }) => instant > limit,
-    holdsForAny: ({ instants }) => instants.largest > limit,
-  }),
-  gte: (limit) => ({
-    holds: ({ instant }) => instant >= limit,
-    holdsForAny: ({ instants }) => instants.largest >= limit,
-  }),
-  lt: (limit) => ({
-    holds: ({ instant }) => instant < limit,
-    holdsForAny: ({ instants }) => instants.smallest < limit,
-  }),
-  lte: (limit) => ({
-    holds: ({ instant }) => instant <= limit,
-    holdsForAny: ({ instants }) => instants.smallest <= limit,
-  }),
+const orders: { readonly [operator in OperatorName]?: Order } = {
+  gt: { holds: (value, limit) => value > limit, extreme: "largest" },
+  gte: { holds: (value, limit) => value >= limit, extreme: "largest" },
+  lt: { holds: (value, limit) => value < limit, extreme: "smallest" },
+  lte: { holds: (value, limit) => value <= limit, extreme: "smallest" },
 };
 
-function comparison(holds: Holds | undefined, measure: Measure): Comparison | undefined {
-  if (holds === undefined) return undefined;
+function compare(operator: OperatorName, limit: number, measure: Measure): Comparison | undefined {
+  const order = orders[operator];
+  if (order === undefined) return undefined;
+  const { holds, extreme } = order;
   const obstacle = (subject: Subject): Obstacle | undefined => {
     if (typeof subject.value === "boolean") return "wrong_type";
     return Number.isNaN(measure.of(subject)) ? "not_comparable" : undefined;
   };
   return {
-    ...holds,
+    holds: (subject) => holds(measure.of(subject), limit),
+    holdsForAny: (elements) => holds(measure.ofAll(elements)[extreme], limit),
     negated: false,
     obstacle,
     obstacleForAll: (elements) =>
       Number.isFinite(measure.ofAll(elements).largest)
         ? undefined
-        : elements.firstObstacle(obstacle),
+        : obstacleOfFirst(elements, obstacle),
   };
 }

@@ -1,5 +1,4 @@
-import type { Elements } from "../elements.ts";
-import type { Subject } from "../subject.ts";
+import type { Elements, Subject } from "../subject.ts";
 import type { TextSet } from "../text-set.ts";
 
 /** Why a condition does not hold, other than by the comparison. */
@@ -38,4 +37,12 @@ export type Comparison = {
 /** For operators that can compare with everything. */
 export function noObstacle(): undefined {
   return undefined;
+}
+
+/** Returns the obstacle of the first element, for an array of which no element can be compared. */
+export function obstacleOfFirst(
+  { subjects: [first] }: Elements,
+  obstacle: (subject: Subject) => Obstacle | undefined,
+): Obstacle | undefined {
+  return first === undefined ? undefined : obstacle(first);
 }

@@ -1,8 +1,8 @@
 import type { Scalar } from "../flag-state.ts";
-import type { OperatorName } from "../operator-names.ts";
 import { compareVersions, type Version } from "../semver.ts";
 import { type Subject, versionOf } from "../subject.ts";
-import type { Comparison, Obstacle } from "./operator.ts";
+import type { OperatorName } from "./catalogue.ts";
+import { type Comparison, type Obstacle, obstacleOfFirst } from "./operator.ts";
 
 /** `semver_eq` to `semver_lte`: versions by precedence. */
 export function compileSemver(operator: OperatorName, value: Scalar): Comparison | undefined {
@@ -21,7 +21,7 @@ export function compileSemver(operator: OperatorName, value: Scalar): Comparison
     negated: false,
     obstacle,
     obstacleForAll: (elements) =>
-      elements.versions.length > 0 ? undefined : elements.firstObstacle(obstacle),
+      elements.versions.length > 0 ? undefined : obstacleOfFirst(elements, obstacle),
   };
 }
 

@@ -1,7 +1,7 @@
-import type { Elements } from "../elements.ts";
 import { finderOf } from "../find-text.ts";
 import { foldCase } from "../fold-case.ts";
-import type { OperatorName } from "../operator-names.ts";
+import type { Elements } from "../subject.ts";
+import type { OperatorName } from "./catalogue.ts";
 import { type Comparison, noObstacle } from "./operator.ts";
 
 /** The string operators but `matches_regex`, regardless of case. */

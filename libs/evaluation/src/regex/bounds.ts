@@ -23,13 +23,11 @@ export const longestText = 4_096;
 export const mostSteps = 150_000;
 
 /**
- * What one expression may remember of its searches, and all of this process together. Ordinary ones need
- * some kilobytes, so thousands fit; only ever new states, which hostile texts bring about, use it up.
+ * Maximum size of the states that one expression keeps of its searches, by the engine's own reckoning. Ordinary
+ * expressions need up to 9 KB, beside a program of about the same size. So the memory of expressions is
+ * at most a small multiple of that of their programs, whose number is limited by `largestTogether` for each flag.
  */
-export const searchMemoryBytes = {
-  allowanceBytes: 32 * 1024,
-  togetherBytes: 32 * 1024 * 1024,
-};
+export const searchMemoryBytes = 16 * 1024;
 
 /**
  * Of all expressions in the rules of one state, by `countExpression`: some thirty milliseconds of

@@ -8,9 +8,7 @@ import {
   longestTextFor,
   searchMemoryBytes,
 } from "./bounds.ts";
-import { estimateClassWork } from "./estimate-class-work.ts";
-import { estimateSize } from "./estimate-size.ts";
-import { createSearchMemory } from "./search-memory.ts";
+import { estimateClassWork, estimateSize } from "./estimate.ts";
 import { type Program, shortestMatch } from "./shortest-match.ts";
 
 export type CompiledRegex =
@@ -25,8 +23,6 @@ export type CompiledRegex =
     }
   /** What is wrong, without the expression itself. */
   | { ok: false; problem: string };
-
-const memory = createSearchMemory(searchMemoryBytes);
 
 const tooLarge: CompiledRegex = {
   ok: false,
@@ -47,6 +43,7 @@ export function compileRegex(pattern: string): CompiledRegex {
   if (countExpression(0, classWork) > largestTogether) return tooLarge;
   try {
     const regex = RE2JS.compile(pattern);
+    limitSearchMemory(regex);
     const program: Program = regex.re2().prog;
     const programSize = weigh(program);
     if (programSize > largestProgram) return tooLarge;
@@ -54,7 +51,7 @@ export function compileRegex(pattern: string): CompiledRegex {
     const isPlain = plainText.test(pattern);
     return {
       ok: true,
-      test: isPlain ? (text) => text.includes(pattern) : memory.searchIn(regex),
+      test: isPlain ? (text) => text.includes(pattern) : (text) => regex.test(text),
       longestText: isPlain ? longestText : longestTextFor(programSize),
       countsAs,
       shortestMatch: () => shortestMatch(program),
@@ -64,6 +61,16 @@ export function compileRegex(pattern: string): CompiledRegex {
     if (error instanceof RE2JSException) return { ok: false, problem: "it does not compile" };
     throw error;
   }
+}
+
+/**
+ * Limits the states of earlier searches that an expression keeps. Without this limit they grow to 8 MiB
+ * (test search-memory). The engine discards them at the limit, and searches without states if that happens too often.
+ */
+function limitSearchMemory(regex: RE2JS): void {
+  const states = regex.re2().dfa;
+  states.stateBudget = searchMemoryBytes;
+  states.memBudget = searchMemoryBytes;
 }
 
 /** What an expression counts at the least, known before it is compiled. */

@@ -1,8 +1,7 @@
 import { type DeletedPlaces, removeOfDeletedPlaces } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
-import type { FlagDirectory, FlagPlace } from "../directory/flag-directory.ts";
-import type { OnFlagsGone } from "../directory/follow-directory.ts";
+import type { FlagDirectory, FlagPlace, OnFlagsGone } from "../directory/flag-directory.ts";
 import {
   cancelOfFlags,
   deleteSchedulesOf,

@@ -173,8 +173,7 @@ export async function endSchedules(
 export async function cancelOfFlags(sql: Sql, places: readonly FlagPlace[]): Promise<void> {
   const flagIds = places.map(({ flagId }) => flagId);
   const environmentIds = places.map(({ environmentId }) => environmentId);
-  await sql.begin(async (plainTransaction) => {
-    const tx = plainTransaction as unknown as Transaction;
+  await sql.begin(async (tx) => {
     const open = await tx<{ id: string; scheduleId: string }[]>`
       select change.id, change.schedule_id as "scheduleId"
       from scheduled_changes as change

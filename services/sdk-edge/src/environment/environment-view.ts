@@ -1,11 +1,10 @@
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import { type EnvironmentFlags, isDeleted } from "../snapshot/snapshot.ts";
-import { createFirstAnswers } from "./first-answers.ts";
 import { FlagKeys } from "./flag-keys.ts";
 import { type FlagValues, valuesWriterOf } from "./flag-values.ts";
 import { changeFlags, findFlag, type OrderedFlags, orderFlags } from "./ordered-flags.ts";
 import type { PreparedFlag } from "./prepared-flag.ts";
-import type { FlagDifference } from "./segment-draft.ts";
+import type { FlagDifference } from "./segment.ts";
 
 /**
  * The answers of one state of an environment. It never changes. A change makes another view, which shares
@@ -57,7 +56,6 @@ export function changeView(
 
 function createView(flags: OrderedFlags, previousKeys: FlagKeys | undefined): EnvironmentView {
   const keys = keysOf(flags, previousKeys);
-  const kept = createFirstAnswers<FlagValues>();
   let valuesForNobody: FlagValues | undefined;
   let tagForNobody: string | undefined;
 
@@ -79,11 +77,7 @@ function createView(flags: OrderedFlags, previousKeys: FlagKeys | undefined): En
   function valuesOf(outcomes: Uint8Array): FlagValues {
     const writer = valuesWriterOf(keys);
     const etag = writer.tag(outcomes);
-    const known = kept.get(etag);
-    if (known !== undefined) return known;
-    const values: FlagValues = { body: writer.body(), etag };
-    kept.keep(etag, values, values.body.length);
-    return values;
+    return { body: writer.body(), etag };
   }
 
   const tagOf = (outcomes: Uint8Array) => valuesWriterOf(keys).tag(outcomes);

@@ -1,7 +1,7 @@
 import { isDeleted, type Snapshot } from "../snapshot/snapshot.ts";
 import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
 import { changeView, deriveView, type EnvironmentView } from "./environment-view.ts";
-import type { FlagDifference } from "./segment-draft.ts";
+import type { FlagDifference } from "./segment.ts";
 
 /**
  * The present view of every environment, kept in step with the snapshot. A view is derived when it is

@@ -1,8 +1,12 @@
 import type { FlagEntry } from "@halyard/contracts";
-import { firstIndex } from "./first-index.ts";
 import { type PreparedFlag, prepareFlag } from "./prepared-flag.ts";
-import { compareEntries, Segment } from "./segment.ts";
-import { type FlagDifference, SegmentDraft } from "./segment-draft.ts";
+import {
+  compareEntries,
+  type FlagDifference,
+  firstIndex,
+  Segment,
+  SegmentDraft,
+} from "./segment.ts";
 
 /**
  * The flags of an environment in the order of their keys, in segments of bounded length. A change of one

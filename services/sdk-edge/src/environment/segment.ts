@@ -1,7 +1,7 @@
 import type { FlagEntry } from "@halyard/contracts";
 import { compileAll, type EvaluateAll } from "@halyard/evaluation";
 import { SegmentKeys } from "./flag-keys.ts";
-import type { PreparedFlag } from "./prepared-flag.ts";
+import { type PreparedFlag, prepareFlag } from "./prepared-flag.ts";
 
 /**
  * A run of an environment's flags in the order of their keys. It never changes: a change of a flag makes
@@ -30,10 +30,6 @@ export class Segment {
     this.weight = known?.weight ?? this.flags.reduce((sum, { weight }) => sum + weight, 0);
   }
 
-  get hasRivals(): boolean {
-    return this.all.length !== this.flags.length;
-  }
-
   get evaluateAll(): EvaluateAll {
     this.#evaluateAll ??= compileAll(this.flags.map(({ flag }) => flag));
     return this.#evaluateAll;
@@ -50,6 +46,76 @@ export class Segment {
     }
     return this.#outcomesForNobody;
   }
+}
+
+/** A change of one flag; undefined where it does not exist. */
+export type FlagDifference = { before: FlagEntry | undefined; after: FlagEntry | undefined };
+
+/**
+ * Applies changes to the flags of a segment, in their order. A flag that is replaced costs the same whatever the
+ * others are, because looking at every flag of a segment in a large heap costs far more (bench `growth-edge-flags`).
+ */
+export class SegmentDraft {
+  readonly all: PreparedFlag[];
+  readonly #previous: Segment;
+  #weight: number;
+  /** False: the segment derives everything from its flags. */
+  #hasSameKeys: boolean;
+
+  constructor(previous: Segment) {
+    this.all = [...previous.all];
+    this.#previous = previous;
+    this.#weight = previous.weight;
+    this.#hasSameKeys = previous.all.length === previous.flags.length;
+  }
+
+  remove(entry: FlagEntry): void {
+    const place = this.#placeOf(entry);
+    if (!this.#isAt(place, entry)) return;
+    this.all.splice(place, 1);
+    this.#hasSameKeys = false;
+  }
+
+  /** Adds a flag, or replaces the flag with the same key and id. */
+  put(entry: FlagEntry): void {
+    const place = this.#placeOf(entry);
+    const flag = prepareFlag(entry);
+    if (this.#isAt(place, entry)) {
+      this.#weight += flag.weight - (this.all[place]?.weight ?? 0);
+      this.all[place] = flag;
+    } else {
+      this.all.splice(place, 0, flag);
+      this.#hasSameKeys = false;
+    }
+  }
+
+  finish(): Segment {
+    if (!this.#hasSameKeys) return new Segment(this.all);
+    const { keys } = this.#previous;
+    return new Segment(this.all, { flags: this.all, keys, weight: this.#weight });
+  }
+
+  #isAt(place: number, entry: FlagEntry): boolean {
+    const found = this.all[place]?.entry;
+    return found !== undefined && compareEntries(found, entry) === 0;
+  }
+
+  /** The index of an entry, or where it would be. */
+  #placeOf(entry: FlagEntry): number {
+    return firstIndex(this.all, (flag) => compareEntries(flag.entry, entry) >= 0);
+  }
+}
+
+/** Returns the first index at which a condition holds, by binary search; the length if there is none. */
+export function firstIndex<T>(list: readonly T[], holds: (one: T) => boolean): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(list[middle] as T)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** The order of flags in segments. */

@@ -15,8 +15,8 @@ import {
   toJsonSchema,
 } from "@halyard/contracts";
 import type { HeldSnapshot } from "@halyard/jetstream";
-import { entriesOf } from "./entries-of.ts";
 import type { Snapshot } from "./snapshot.ts";
+import { entriesOf } from "./snapshot.ts";
 
 /**
  * A snapshot as a file: a first line with the epoch, the revision and the time, one line for each entry, and a

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { KeySignatures } from "@halyard/api-keys";
 import type { Logger } from "pino";
 import { type CachedEntries, readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
-import { isNothing } from "./changed.ts";
+import { isNothing } from "./reduce.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**

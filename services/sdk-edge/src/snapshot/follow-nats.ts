@@ -1,10 +1,9 @@
-import type { KeySignatures } from "@halyard/api-keys";
+import type { KeyDirectory } from "@halyard/api-keys";
 import { everythingFilter, type SnapshotEntry } from "@halyard/contracts";
 import { type FollowedSnapshot, followSnapshot, type SnapshotRead } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
-import { createGenuineKeys } from "./genuine-keys.ts";
 import { buildSnapshot } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
@@ -34,12 +33,11 @@ export function followNats(options: {
   edge: string;
   holder: SnapshotHolder;
   cache: DiskCache | undefined;
-  /** Verifies the entries of API keys. */
-  signatures: KeySignatures;
+  /** Verifies the entries of API keys. It is kept in step with the holder. */
+  keys: KeyDirectory;
   logger: Logger;
 }): FollowedNats {
-  const { holder, cache, signatures, logger } = options;
-  const genuineKeys = createGenuineKeys(holder, signatures);
+  const { holder, cache, keys, logger } = options;
   let rejected = 0;
   let followed: FollowedSnapshot | undefined;
   let reports: AppliedReports | undefined;
@@ -68,12 +66,12 @@ export function followNats(options: {
   }
 
   function apply(entry: SnapshotEntry): void {
-    if (genuineKeys.accepts(entry)) holder.apply(entry);
+    if (keys.accepts(entry)) holder.apply(entry);
   }
 
   function beginRead(): SnapshotRead {
     const read = holder.beginRead();
-    return { take: (entry) => read.take(genuineKeys.choose(entry)), finish: read.finish };
+    return { take: (entry) => read.take(keys.choose(entry)), finish: read.finish };
   }
 
   async function follow(): Promise<void> {
@@ -104,8 +102,8 @@ export function followNats(options: {
           caching = cached = undefined;
         },
         apply,
-        isGenuineComplete: signatures.isGenuineComplete,
-        isGenuineDeletion: signatures.isGenuine,
+        isGenuineComplete: keys.isGenuineComplete,
+        isGenuineDeletion: keys.isGenuineDeletion,
         reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;

@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { SnapshotEntry } from "@halyard/contracts";
-import { type Changed, changedBetween } from "./changed.ts";
-import { entriesOf } from "./entries-of.ts";
-import { put, reduce } from "./reduce.ts";
-import { emptySnapshot, entryAt, type Snapshot } from "./snapshot.ts";
+import { type Changed, changedBetween, put, reduce } from "./reduce.ts";
+import { emptySnapshot, entriesOf, entryAt, type Snapshot } from "./snapshot.ts";
 
 /**
  * A full read that is under way. The held snapshot stays as it is until the read is finished. An entry that

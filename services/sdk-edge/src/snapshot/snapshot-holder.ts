@@ -1,7 +1,6 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
-import { type Changed, changedBetween, isNothing } from "./changed.ts";
 import type { Pace } from "./pace.ts";
-import { reduce, type TakenEntry } from "./reduce.ts";
+import { type Changed, changedBetween, isNothing, reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
 

@@ -74,16 +74,16 @@ describe("given somebody who asks", () => {
     }
   });
 
-  it("gives equal values one body and one tag", () => {
+  it("gives equal values equal bodies and tags", () => {
     const [one, other] = ["DE", "de"].map((country) => view.valuesFor(user("u1", country)));
-    expect(other).toBe(one);
+    expect(other).toEqual(one);
   });
 
   it("gives nobody in particular what was prepared", () => {
     expect(view.valuesFor(emptyContext)).toBe(view.valuesForNobody);
   });
 
-  it("tells more users apart than it keeps answers for", () => {
+  it("distinguishes the values of many users", () => {
     const many = Array.from({ length: 4_000 }, (_, number) =>
       flag(number, `flag-${number}`, true, { rollout_percentage: 50 }),
     );

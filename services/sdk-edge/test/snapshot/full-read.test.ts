@@ -1,3 +1,4 @@
+import { createKeyDirectory } from "@halyard/api-keys";
 import { connectNats } from "@halyard/jetstream";
 import {
   eventually,
@@ -50,7 +51,7 @@ describe("given an edge that reads a rewritten snapshot", () => {
       edge: id("user"),
       holder,
       cache: undefined,
-      signatures: testSignatures(),
+      keys: createKeyDirectory(testSignatures()),
       logger,
     });
     const held = () => holder.snapshot && entryAt(holder.snapshot, flag.address)?.value;

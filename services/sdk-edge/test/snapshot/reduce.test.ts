@@ -1,11 +1,10 @@
 import type { SnapshotEntry } from "@halyard/contracts";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { isNothing } from "../../src/snapshot/changed.ts";
-import { entriesOf } from "../../src/snapshot/entries-of.ts";
-import { buildSnapshot, reduce } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot, isNothing, reduce } from "../../src/snapshot/reduce.ts";
 import { replaceSnapshot } from "../../src/snapshot/replace.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
+import { entriesOf } from "../../src/snapshot/snapshot.ts";
 import {
   apiKey,
   deletedEnvironment,

@@ -1,7 +1,6 @@
 import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import { isNothing } from "../../src/snapshot/changed.ts";
-import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot, isNothing } from "../../src/snapshot/reduce.ts";
 import { beginFullRead } from "../../src/snapshot/replace.ts";
 import { isDeleted, type Snapshot } from "../../src/snapshot/snapshot.ts";
 import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";

@@ -5,8 +5,7 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import { createContext } from "@halyard/evaluation";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
-import { changedBetween } from "../../src/snapshot/changed.ts";
-import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
 import { sliceMs } from "../../src/streams/slices.ts";
 import {
   createStreamCounts,

@@ -1,12 +1,11 @@
 import type { DeliveryStatus } from "@halyard/contracts";
-import { fragment, type Sql } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import {
   type Attempt,
   attemptsKept,
   type Delivery,
   type DeliveryWithAttempts,
 } from "./delivery.ts";
-import { pokeLanes } from "./lanes.ts";
 
 /** Deliveries in PostgreSQL, as people read them and ask for another attempt. */
 type Place = { webhookId: string; deliveryId: string };
@@ -98,3 +97,59 @@ const columns = fragment`
   id, webhook_id as "webhookId", organization_id as "organizationId", project_id as "projectId",
   event_id as "eventId", event, status, attempts_made as "attemptsMade", created_at as "createdAt",
   next_attempt_at as "nextAttemptAt", delivered_at as "deliveredAt"`;
+
+/**
+ * Says that webhooks have something to be done at a time, if nothing is due there earlier. This goes
+ * last in a transaction: the row is locked until its end, so whoever is just working out when the
+ * webhook is due next either sees these deliveries or is waited for. Webhooks in the order of their ids,
+ * so that two transactions never wait for each other.
+ */
+export async function pokeLanes(
+  tx: Transaction,
+  webhookIds: readonly string[],
+  dueAt: Date,
+): Promise<void> {
+  await tx`
+    with poked as (
+      select webhook_id from lanes where webhook_id = any(${[...webhookIds]}::uuid[])
+      order by webhook_id
+      for update
+    )
+    update lanes set due_at = least(coalesce(due_at, ${dueAt}), ${dueAt})
+    from poked where lanes.webhook_id = poked.webhook_id`;
+}
+
+/**
+ * Gives up what has waited for longer than deliveries are kept, which only a target that hangs leaves
+ * so: what comes for it may be more than it ever takes. So its backlog is bounded by time, and what has
+ * failed is cleaned up later as everything that has ended. What a person has asked for waits as long from
+ * then on; what is being sent is looked at when it waits again.
+ *
+ * Ids are in the order of creation. All that are older than the bound have mostly been cleaned up, so
+ * reading them by their ids costs little beside the backlog itself.
+ */
+export async function giveUpOldDeliveries(
+  sql: Sql,
+  { keptDays, atMost }: { keptDays: number; atMost: number },
+): Promise<number> {
+  const givenUp = await sql`
+    with bound as (
+      select now() - ${keptDays} * interval '1 day' as oldest
+    ), old as (
+      select id from deliveries, bound
+      where id < (
+          select (lpad(to_hex(floor(extract(epoch from oldest) * 1000)::bigint), 12, '0')
+            || repeat('0', 20))::uuid
+          from bound
+        )
+        and status in ('pending', 'retrying')
+        and (not redelivery or next_attempt_at < oldest)
+      order by id
+      limit ${atMost}
+      for update of deliveries skip locked
+    )
+    update deliveries set status = 'failed', next_attempt_at = null, finished_at = now(),
+      redelivery = false
+    from old where deliveries.id = old.id`;
+  return givenUp.count;
+}

@@ -1,9 +1,9 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import { v7 as uuidv7 } from "uuid";
 import { type Attempt, attemptsKept } from "../deliveries/delivery.ts";
-import { pokeLanes } from "../deliveries/lanes.ts";
+import { pokeLanes } from "../deliveries/delivery-store.ts";
 import { disableWebhook } from "../webhooks/webhook-store.ts";
-import type { ClaimedDelivery } from "./claimed-delivery.ts";
+import type { ClaimedDelivery } from "./claim-store.ts";
 import {
   type AfterAttempt,
   decideWhetherToRetry,

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
-import type { ClaimedDelivery, HeldClaim } from "./claimed-delivery.ts";
+import { pause } from "@halyard/timing";
+import type { ClaimedDelivery, HeldClaim } from "./claim-store.ts";
 import type { MakeAttempt } from "./make-attempt.ts";
 import type { Slot } from "./plan-claims.ts";
 
@@ -55,9 +55,7 @@ export function createAttemptsUnderWay(options: {
     async finish() {
       const ended = Promise.all([...underWay.values()].map((attempt) => attempt.ended));
       const patience = new AbortController();
-      const { signal } = patience;
-      // The one error of this delay is that it was ended.
-      await Promise.race([ended, delay(patienceMs, undefined, { signal }).catch(() => undefined)]);
+      await Promise.race([ended, pause(patienceMs, patience.signal)]);
       patience.abort();
       callOff.abort();
       await ended;

@@ -1,8 +1,45 @@
+import type { EventName } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
-import { pokeLanes } from "../deliveries/lanes.ts";
-import { type ClaimedDelivery, defaultClaimTimes, type HeldClaim } from "./claimed-delivery.ts";
-import type { ExpiredClaim } from "./judge-expired-claims.ts";
+import { pokeLanes } from "../deliveries/delivery-store.ts";
+import type { Webhook } from "../webhooks/webhook.ts";
+import { type SecretColumns, secretsOf } from "../webhooks/webhook-store.ts";
+import type { Delivering } from "./decide-after-attempt.ts";
+import type { ExpiredClaim } from "./expired-claims.ts";
 import type { Lane, LaneSearch } from "./plan-claims.ts";
+
+/** A delivery that this process is to make an attempt at, with all that the attempt needs. */
+export type ClaimedDelivery = Delivering & {
+  id: string;
+  event: EventName;
+  payload: string;
+  /** How long it has waited for its first attempt; null when this is a later one. */
+  waitedMs: number | null;
+  webhook: Pick<Webhook, "id" | "organizationId" | "url" | "secret" | "previousSecret">;
+  /** The id under which it was claimed. Whoever claims it later does so under another one. */
+  claim: string;
+  /** A moment before it was claimed, by the process's clock that never goes back. */
+  claimedAtMs: number;
+};
+
+/** What a process has in hand: it makes the attempt, or has yet to record it. */
+export type HeldClaim = Pick<ClaimedDelivery, "id" | "claim">;
+
+export type ClaimTimes = {
+  /**
+   * How long a claim holds. An attempt that begins in its first half ends in it: 30 s, and what recording
+   * takes.
+   */
+  lastsMs: number;
+  /** How often a process looks for claims that have run out. */
+  lookEveryMs: number;
+};
+
+export const defaultClaimTimes: ClaimTimes = { lastsMs: 60_000, lookEveryMs: 1_000 };
+/**
+ * A process that was stopped between claiming and sending leaves the delivery alone when it goes on after
+ * this time: somebody else is going to claim it.
+ */
+export const latestStartMs = 25_000;
 
 /**
  * The statements by which due deliveries are found, claimed and given back.
@@ -68,50 +105,27 @@ export const claimStatement = (
   join webhooks as webhook on webhook.id = claimed.webhook_id
   order by taken.next_attempt_at, claimed.id`;
 
-type Row = Omit<ClaimedDelivery, "webhook" | "status" | "claim" | "claimedAtMs"> & {
-  webhookId: string;
-  organizationId: string;
-  url: string;
-  secret: Buffer | null;
-  secretKeyId: string | null;
-  previousSecret: Buffer | null;
-  previousSecretKeyId: string | null;
-  previousSecretEndsAt: Date | null;
-};
+type Row = Omit<ClaimedDelivery, "webhook" | "status" | "claim" | "claimedAtMs"> &
+  SecretColumns & { webhookId: string; organizationId: string; url: string };
 
 /** In the order in which they are to be sent. */
 export async function claimDeliveries(
   sql: Sql,
   planned: Parameters<typeof claimStatement>[1] & { claimedAtMs: number },
 ): Promise<ClaimedDelivery[]> {
+  const { claim, claimedAtMs } = planned;
   const rows = await claimStatement(sql, planned);
-  return rows.map((row) => ({
-    id: row.id,
-    status: "delivering",
-    event: row.event,
-    payload: row.payload,
-    redelivery: row.redelivery,
-    seriesAttempts: row.seriesAttempts,
-    goneOnly: row.goneOnly,
-    waitedMs: row.waitedMs,
-    webhook: webhookOf(row),
-    claim: planned.claim,
-    claimedAtMs: planned.claimedAtMs,
-  }));
-}
-
-function webhookOf(row: Row): ClaimedDelivery["webhook"] {
-  const { secret, secretKeyId, previousSecret, previousSecretKeyId, previousSecretEndsAt } = row;
-  return {
-    id: row.webhookId,
-    organizationId: row.organizationId,
-    url: row.url,
-    secret: secret === null || secretKeyId === null ? null : { bytes: secret, keyId: secretKeyId },
-    previousSecret:
-      previousSecret === null || previousSecretKeyId === null || previousSecretEndsAt === null
-        ? null
-        : { bytes: previousSecret, keyId: previousSecretKeyId, endsAt: previousSecretEndsAt },
-  };
+  return rows.map((row) => {
+    const { id, event, payload, redelivery, seriesAttempts, goneOnly, waitedMs } = row;
+    const { webhookId, organizationId, url } = row;
+    return {
+      ...{ id, event, payload, redelivery, seriesAttempts, goneOnly, waitedMs },
+      status: "delivering",
+      webhook: { id: webhookId, organizationId, url, ...secretsOf(row) },
+      claim,
+      claimedAtMs,
+    };
+  });
 }
 
 /**

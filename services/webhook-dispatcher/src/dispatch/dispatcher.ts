@@ -1,12 +1,28 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import { releaseAll } from "@halyard/service";
 import { createWakeUp } from "@halyard/timing";
 import type { Logger } from "pino";
+import type { Registry } from "prom-client";
 import { createAttemptsUnderWay } from "./attempts-under-way.ts";
-import { claimDeliveries, findLanes, settleLanes } from "./claim-store.ts";
-import type { ClaimTimes, HeldClaim } from "./claimed-delivery.ts";
-import type { DispatchMetrics } from "./dispatch-metrics.ts";
-import type { MakeAttempt } from "./make-attempt.ts";
-import { type Bounds, type Lane, planClaims, searchesFor } from "./plan-claims.ts";
+import {
+  type ClaimedDelivery,
+  type ClaimTimes,
+  claimDeliveries,
+  defaultClaimTimes,
+  findLanes,
+  type HeldClaim,
+  settleLanes,
+} from "./claim-store.ts";
+import { createDispatchMetrics, type DispatchMetrics } from "./dispatch-metrics.ts";
+import { watchForExpiredClaims } from "./expired-claims.ts";
+import { createMakeAttempt, type MakeAttempt, type MakeAttemptOptions } from "./make-attempt.ts";
+import {
+  type Bounds,
+  defaultBounds,
+  type PlannedClaim,
+  planClaims,
+  searchesFor,
+} from "./plan-claims.ts";
 
 /**
  * Sends deliveries when they are due. It looks for webhooks that have something due, claims of each as
@@ -30,7 +46,7 @@ const lookEveryMs = 1_000;
 const contendedPauseMs = 10;
 const retryAfterMs = 250;
 
-export function startDispatcher(options: {
+type DispatcherOptions = {
   sql: Sql;
   makeAttempt: MakeAttempt;
   bounds: Bounds;
@@ -39,9 +55,11 @@ export function startDispatcher(options: {
   monotonicMs: () => number;
   metrics: DispatchMetrics;
   logger: Logger;
-}): Dispatcher {
+};
+
+export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const { sql, bounds, logger } = options;
-  let stopping = false;
+  const stopping = new AbortController();
   const wakeUp = createWakeUp();
   const underWay = createAttemptsUnderWay({
     makeAttempt: options.makeAttempt,
@@ -52,16 +70,23 @@ export function startDispatcher(options: {
   });
 
   async function run(): Promise<void> {
-    while (!stopping) await wakeUp.sleep(await dispatch());
+    const { signal } = stopping;
+    while (!signal.aborted) await wakeUp.sleep(await dispatch(), signal);
   }
 
   /** Begins what can begin; answers how long there is nothing to do. */
   async function dispatch(): Promise<number> {
     try {
-      const lanes = await look();
-      const claimed = await claim(lanes);
-      if (claimed === "nothing due")
+      const searches = searchesFor(underWay.slots(), bounds);
+      const found = searches.map((search) => findLanes(sql, search, lookEveryMs));
+      const lanes = (await Promise.all(found)).flat();
+      const planned = planClaims(lanes, underWay.slots(), bounds);
+      if (planned.length === 0)
         return Math.min(lookEveryMs, ...lanes.map(({ dueInMs }) => dueInMs).filter(isAhead));
+      const slow = new Set(lanes.filter((lane) => lane.slow).map(({ webhookId }) => webhookId));
+      const claimed = await claim(options, planned, (delivery) =>
+        underWay.begin(delivery, slow.has(delivery.webhook.id) ? "slow" : "quick"),
+      );
       return claimed === 0 ? contendedPauseMs : 0;
     } catch (error) {
       if (!isOutage(error)) throw error;
@@ -70,45 +95,68 @@ export function startDispatcher(options: {
     }
   }
 
-  async function look(): Promise<Lane[]> {
-    const searches = searchesFor(underWay.slots(), bounds);
-    const lanes = await Promise.all(searches.map((search) => findLanes(sql, search, lookEveryMs)));
-    return lanes.flat();
-  }
-
-  async function claim(lanes: readonly Lane[]): Promise<number | "nothing due"> {
-    const planned = planClaims(lanes, underWay.slots(), bounds);
-    if (planned.length === 0) return "nothing due";
-    const slow = new Set(lanes.filter((lane) => lane.slow).map(({ webhookId }) => webhookId));
-    let count = 0;
-    for (const [atMost, claims] of Map.groupBy(planned, (one) => one.atMost)) {
-      const claimedAtMs = options.monotonicMs();
-      const webhookIds = claims.map(({ webhookId }) => webhookId);
-      const { lastsMs } = options.claimTimes;
-      const ids = { webhookIds, atMost, claim: options.newId(), lastsMs, claimedAtMs };
-      const claimed = await claimDeliveries(sql, ids);
-      for (const delivery of claimed)
-        underWay.begin(delivery, slow.has(delivery.webhook.id) ? "slow" : "quick");
-      count += claimed.length;
-    }
-    await settleLanes(
-      sql,
-      planned.map(({ webhookId }) => webhookId),
-    );
-    return count;
-  }
-
   const running = run();
   return {
     wake: wakeUp.wake,
     held: underWay.held,
     async stop() {
-      stopping = true;
-      wakeUp.wake();
+      stopping.abort();
       await running;
       await underWay.finish();
     },
   };
 }
 
+/** Claims deliveries, and begins each as soon as it is claimed. Returns their number. */
+async function claim(
+  { sql, newId, monotonicMs, claimTimes }: DispatcherOptions,
+  planned: readonly PlannedClaim[],
+  begin: (delivery: ClaimedDelivery) => void,
+): Promise<number> {
+  let count = 0;
+  for (const [atMost, claims] of Map.groupBy(planned, (one) => one.atMost)) {
+    const webhookIds = claims.map(({ webhookId }) => webhookId);
+    const { lastsMs } = claimTimes;
+    const claimedAtMs = monotonicMs();
+    const ids = { webhookIds, atMost, claim: newId(), lastsMs, claimedAtMs };
+    const claimed = await claimDeliveries(sql, ids);
+    claimed.forEach(begin);
+    count += claimed.length;
+  }
+  await settleLanes(
+    sql,
+    planned.map(({ webhookId }) => webhookId),
+  );
+  return count;
+}
+
 const isAhead = (dueInMs: number) => dueInMs > 0;
+
+/** The sending of what is due: by this process, and once more of what a dead one had claimed. */
+export function startDispatch(
+  options: Omit<MakeAttemptOptions, "metrics"> & {
+    metrics: Registry;
+    bounds?: Bounds;
+    claimTimes?: ClaimTimes;
+  },
+): Omit<Dispatcher, "held"> {
+  const { claimTimes = defaultClaimTimes } = options;
+  const metrics = createDispatchMetrics(options.metrics);
+  const dispatcher = startDispatcher({
+    bounds: defaultBounds,
+    ...options,
+    claimTimes,
+    metrics,
+    makeAttempt: createMakeAttempt({ ...options, metrics }),
+  });
+  const expired = watchForExpiredClaims({
+    ...options,
+    claimTimes,
+    held: dispatcher.held,
+    onFreed: dispatcher.wake,
+  });
+  return {
+    wake: dispatcher.wake,
+    stop: () => releaseAll([dispatcher.stop, expired.stop]),
+  };
+}

@@ -1,17 +1,15 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import { retry } from "@halyard/timing";
 import type { Logger } from "pino";
 import type { Attempt } from "../deliveries/delivery.ts";
 import { BrokenSecretError, type SecretBox, UnknownSecretKeyError } from "../secrets/secret-box.ts";
-import { outgoing } from "../sending/deliver.ts";
-import { logAddressNotAllowed } from "../sending/log-address-not-allowed.ts";
-import type { Send, SendResult } from "../sending/send.ts";
-import { signingSecrets } from "../webhooks/signing-secrets.ts";
+import { outgoing } from "../sending/outgoing.ts";
+import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
+import { signingSecrets } from "../webhooks/webhook-secrets.ts";
 import { recordAttempt } from "./attempt-store.ts";
-import { giveUpClaim } from "./claim-store.ts";
-import { type ClaimedDelivery, latestStartMs } from "./claimed-delivery.ts";
-import { decideAfterAttempt, tookLong } from "./decide-after-attempt.ts";
+import { type ClaimedDelivery, giveUpClaim, latestStartMs } from "./claim-store.ts";
+import { decideAfterAttempt, type RetryPlan, tookLong } from "./decide-after-attempt.ts";
 import type { DispatchMetrics } from "./dispatch-metrics.ts";
-import type { RetryPlan } from "./retry-plan.ts";
 
 /**
  * Makes an attempt at a delivery that was claimed, and records it. While PostgreSQL is away it waits
@@ -126,22 +124,16 @@ function attemptOf(result: SendResult, { id, at }: { id: string; at: Date }): At
   };
 }
 
-const retryAfterMs = 250;
+const backoff = { firstMs: 250, mostMs: 250 };
 
-/** Until it is written; or, when the process is about to end, once. Then the claim runs out. */
-async function persist<T>(
-  write: () => Promise<T>,
-  calledOff: AbortSignal,
-  log: Logger,
-): Promise<T | undefined> {
-  for (;;) {
-    try {
-      return await write();
-    } catch (error) {
+/** Repeats a write while PostgreSQL is unavailable, until the process is about to end. Then the claim runs out. */
+function persist<T>(write: () => Promise<T>, signal: AbortSignal, log: Logger) {
+  return retry(write, {
+    backoff,
+    signal,
+    onFailure(error) {
       if (!isOutage(error)) throw error;
       log.warn({ err: error }, "an attempt is not recorded yet");
-      if (calledOff.aborted) return undefined;
-      await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
-    }
-  }
+    },
+  });
 }

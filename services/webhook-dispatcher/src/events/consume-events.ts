@@ -1,4 +1,9 @@
-import { checkFlagEvent, flagEventsStream } from "@halyard/contracts";
+import {
+  checkFlagEvent,
+  type FlagEvent,
+  flagEventsStream,
+  type WebhookPayload,
+} from "@halyard/contracts";
 import {
   type Consumption,
   consumeQueue,
@@ -7,11 +12,11 @@ import {
   type QueueMessage,
   type Verdict,
 } from "@halyard/jetstream";
-import { isOutage, type Sql } from "@halyard/postgres";
+import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { recordEvent } from "./event-store.ts";
+import { pokeLanes } from "../deliveries/delivery-store.ts";
 
 /**
  * Reads the log of events and makes deliveries of them. The log keeps what was read; acknowledging an
@@ -54,4 +59,69 @@ async function takeEvent(
   if (!checked.ok) return { setAside: checked.problem };
   if ((await recordEvent(sql, checked.value, newId)) > 0) onDeliveries();
   return "done";
+}
+
+/** What customers' systems are told of an event; the fields in the order of their documentation. */
+export function payloadOf(event: FlagEvent): WebhookPayload {
+  const { flag, environment, triggered_by: actor, state, changes } = event;
+  return {
+    event: event.event,
+    timestamp: event.timestamp,
+    flag: { id: flag.id, key: flag.key, name: flag.name, enabled: state.enabled },
+    environment: { id: environment.id, name: environment.name },
+    triggered_by: { id: actor.id, email: actor.email },
+    ...(event.event === "flag_state.updated" ? { state } : {}),
+    ...(event.event === "flag.updated" && changes !== undefined ? { changes } : {}),
+  };
+}
+
+/**
+ * Makes the deliveries of an event, one for each enabled webhook of its project that wants to be told
+ * of such events; all of them or, when the event is known already, none. Answers how many were made.
+ *
+ * The webhooks are locked, shared: whoever switches one off or deletes it comes before, and there is no
+ * delivery, or after, and finds the delivery to cancel it.
+ */
+export async function recordEvent(
+  sql: Sql,
+  event: FlagEvent,
+  newId: () => string,
+): Promise<number> {
+  return sql.begin(async (tx) => {
+    const dueAt = await takeIn(tx, event);
+    if (dueAt === undefined) return 0;
+    const webhooks = await tx<{ id: string }[]>`
+      select id
+      from webhooks
+      where project_id = ${event.project_id} and enabled and ${event.event} = any(events)
+      order by id
+      for share`;
+    if (webhooks.length === 0) return 0;
+    const webhookIds = webhooks.map(({ id }) => id);
+    await tx`
+      insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
+        status, created_at, next_attempt_at)
+      select made.id, made.webhook_id, ${event.organization_id}, ${event.project_id}, ${event.id},
+        ${event.event}, ${JSON.stringify(payloadOf(event))}, 'pending', now(), ${dueAt}
+      from unnest(${webhookIds.map(() => newId())}::uuid[], ${webhookIds}::uuid[]) as made (id, webhook_id)`;
+    await pokeLanes(tx, webhookIds, dueAt);
+    return webhookIds.length;
+  });
+}
+
+/**
+ * Enters the event as known. Answers when its deliveries are due, which is when it happened, so that
+ * what waits is sent in the order of events; never in the future, whatever the clock of its writer
+ * says. Undefined when the event was known. Then it was seen now again: it may stand in a log that was
+ * written anew and will keep it as long as any.
+ */
+async function takeIn(tx: Transaction, event: FlagEvent): Promise<Date | undefined> {
+  const [taken] = await tx<{ dueAt: Date }[]>`
+    insert into inbox (event_id, received_at)
+    values (${event.id}, now())
+    on conflict do nothing
+    returning least(${event.timestamp}::timestamptz, now()) as "dueAt"`;
+  if (taken === undefined)
+    await tx`update inbox set received_at = now() where event_id = ${event.id}`;
+  return taken?.dueAt;
 }

@@ -1,10 +1,10 @@
 import { once } from "node:events";
+import { type AgentOptions, type ClientRequest, Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
-import got, { type Request, type Response } from "got";
-import type { Agents } from "./agents.ts";
-import type { Lookup } from "./checked-lookup.ts";
-import { watchForLostConnection } from "./lost-connection.ts";
-import { readBeginning } from "./read-beginning.ts";
+import type { Readable } from "node:stream";
+import got, { type Request, RequestError, type Response } from "got";
+import type { Lookup } from "./names.ts";
 
 export type OutgoingRequest = { url: URL; headers: Record<string, string>; body: string };
 export type Answer = { status: number; body: string; retryAfter: string | undefined };
@@ -82,4 +82,88 @@ class ProtocolSwitchedError extends Error {
   constructor() {
     super("The target switched to another protocol.");
   }
+}
+
+/**
+ * Connections are kept for the next delivery, but not for long: servers close idle ones after 5 s
+ * upwards, and a request that is sent at that very moment is lost.
+ */
+const idleMs = 4_000;
+/** As many as one webhook's deliveries may use at the same time. */
+const idlePerTarget = 16;
+/**
+ * A target with several addresses is tried at one after the other, each for so long: a round trip around
+ * the world, with its first packet lost. Node.js gives up much sooner than distant targets answer.
+ */
+const perAddressMs = 1_500;
+
+type AgentsByProtocol = { http: HttpAgent; https: HttpsAgent };
+export type Agents = {
+  kept: AgentsByProtocol;
+  /** Their connections are new, and serve one request. */
+  fresh: AgentsByProtocol;
+  destroy(): void;
+};
+
+/** They know nothing of proxies, so that what is in the environment for others does not apply. */
+export function createAgents(): Agents {
+  const shared = { autoSelectFamilyAttemptTimeout: perAddressMs };
+  const keeping = { keepAlive: true, timeout: idleMs, maxFreeSockets: idlePerTarget };
+  const kept = createBoth({ ...shared, ...keeping });
+  const fresh = createBoth({ ...shared, keepAlive: false });
+  return {
+    kept,
+    fresh,
+    destroy() {
+      for (const agent of [kept.http, kept.https, fresh.http, fresh.https]) agent.destroy();
+    },
+  };
+}
+
+const createBoth = (options: AgentOptions): AgentsByProtocol => ({
+  http: new HttpAgent(options),
+  https: new HttpsAgent(options),
+});
+
+/** How Node.js tells that the other side has closed the connection. */
+const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
+
+/**
+ * Watches a request for what happens when the target closes a kept connection just as it is sent: the
+ * connection ends without a byte of an answer, and the request was most likely not even read. Some targets
+ * close every connection after an answer without saying so. Answers whether a failure was this one.
+ */
+export function watchForLostConnection(stream: Request): (failure: unknown) => boolean {
+  let kept: { socket: Socket; bytesBefore: number } | undefined;
+  stream.once("request", (request: ClientRequest) => {
+    request.once("socket", (socket) => {
+      if (request.reusedSocket) kept = { socket, bytesBefore: socket.bytesRead };
+    });
+  });
+  return (failure) =>
+    failure instanceof RequestError &&
+    closedCodes.has(failure.code) &&
+    kept !== undefined &&
+    kept.socket.bytesRead === kept.bytesBefore;
+}
+
+/** So much of an answer is kept to be looked at; whatever follows is not even received. */
+const keptBytes = 2_048;
+
+/**
+ * The beginning of a body as text. A body that goes on has its connection closed. Bytes that are no
+ * UTF-8 become replacement characters; so do zeros, which PostgreSQL keeps in no text.
+ */
+export async function readBeginning(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Leaving the loop destroys the stream.
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= keptBytes) break;
+  }
+  const kept = Buffer.concat(chunks).subarray(0, keptBytes);
+  // As if more was to come: a character that was cut in the middle is left out.
+  return new TextDecoder().decode(kept, { stream: true }).replaceAll("\0", "\u{FFFD}");
 }

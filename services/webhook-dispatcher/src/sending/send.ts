@@ -1,13 +1,15 @@
 import { RequestError } from "got";
-import { isPublicAddress } from "../targets/public-address.ts";
-import { readTarget, type TargetRules } from "../targets/target.ts";
-import { createAgents } from "./agents.ts";
-import { createCheckedLookup, lookupCodes } from "./checked-lookup.ts";
-import { startDeadline } from "./deadline.ts";
-import { exchange } from "./exchange.ts";
-import { failureWords, isTimeOut } from "./failure-words.ts";
-import { createPublicResolver, type ResolveName, resolveBySystem } from "./resolve-name.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import type { Logger } from "pino";
+import { isPublicAddress, readTarget, type TargetRules } from "../targets/target.ts";
+import { createAgents, exchange } from "./exchange.ts";
+import { failureWords, isTimeOut } from "./failures.ts";
+import {
+  createCheckedLookup,
+  createPublicResolver,
+  lookupCodes,
+  type ResolveName,
+  resolveBySystem,
+} from "./names.ts";
 
 /**
  * Sends requests to customers' targets, none of which is trusted: not to be where it says, not to
@@ -97,3 +99,52 @@ export function createSend(options: {
 }
 
 const msSince = (begunAt: number): number => Math.round(performance.now() - begunAt);
+
+/** Ends an attempt after a time, or when its caller calls it off. */
+export type Deadline = {
+  signal: AbortSignal;
+  /** That it was time which ended the attempt. */
+  isOver(): boolean;
+  /** To be called when the attempt has ended, so that nothing of it stays behind. */
+  clear(): void;
+};
+
+export function startDeadline(afterMs: number, callOff: AbortSignal | undefined): Deadline {
+  const ending = new AbortController();
+  let isOver = false;
+  const timer = setTimeout(() => {
+    isOver = !ending.signal.aborted;
+    ending.abort();
+  }, afterMs);
+  const end = () => ending.abort();
+  callOff?.addEventListener("abort", end);
+  if (callOff?.aborted) end();
+  return {
+    signal: ending.signal,
+    isOver: () => isOver,
+    clear() {
+      clearTimeout(timer);
+      callOff?.removeEventListener("abort", end);
+    },
+  };
+}
+
+/** How an HTTP date looks that is sent today (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`. */
+const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/** How long `Retry-After` asks to wait; undefined when it is absent or says nothing that is understood. */
+export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d+$/.test(header)) return Number(header) * 1000;
+  const at = httpDate.test(header) ? Date.parse(header) : Number.NaN;
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+}
+
+/** Logs that a target's name leads to a private address, because the customer's result does not reveal it. */
+export function logAddressNotAllowed(result: SendResult, webhookId: string, logger: Logger): void {
+  if (result.kind === "failed" && result.addressNotAllowed)
+    logger.info(
+      { webhook_id: webhookId },
+      "the name of a webhook's target leads to an address that is not allowed",
+    );
+}

@@ -1,16 +1,28 @@
-import type { AuthenticateServerKey, DirectoryKey } from "@halyard/api-keys";
+import { createHmac } from "node:crypto";
+import {
+  type AuthenticateServerKey,
+  bearerToken,
+  type DirectoryKey,
+  keyRefusals,
+} from "@halyard/api-keys";
+import type { CreateWebhook } from "@halyard/contracts";
 import * as contract from "@halyard/contracts";
 import { type AnswerOnce, unlessRefused } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, isRefusal, registerRoute } from "@halyard/service";
+import {
+  type App,
+  answer,
+  isRefusal,
+  type Refusal,
+  type RequestFacts,
+  refuse,
+  registerRoute,
+} from "@halyard/service";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import type { TargetRules } from "../targets/target.ts";
-import { decideCreate, decideUpdate } from "./decide-webhook.ts";
-import { createPresentSecret } from "./present-secret.ts";
-import type { AuditContext } from "./webhook-audit.ts";
-import { checkMayUseWebhooks, noSuchWebhook, placeOf } from "./webhook-place.ts";
-import { webhookResource } from "./webhook-resource.ts";
+import { type AuditContext, decideCreate, decideUpdate, type Webhook } from "./webhook.ts";
+import { presentSecret } from "./webhook-secrets.ts";
 import {
   changeWebhook,
   deleteWebhook,
@@ -19,7 +31,6 @@ import {
   listWebhooks,
 } from "./webhook-store.ts";
 import type { WebhookTests } from "./webhook-tests.ts";
-import { withoutSecret } from "./without-secret.ts";
 
 export type WebhookRoutesOptions = {
   sql: Sql;
@@ -100,8 +111,7 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
 }
 
 function registerChanges(app: App, options: WebhookRoutesOptions): void {
-  const { sql, secrets, rules, now, authenticate, logger } = options;
-  const presentSecret = createPresentSecret(secrets, logger);
+  const { sql, secrets, rules, now, authenticate } = options;
   const auditOf = auditContext(options);
 
   registerRoute(app, contract.updateWebhook, {
@@ -112,7 +122,11 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
       const webhook = await changeWebhook(
         sql,
         place,
-        (present) => decideUpdate(present, body, { rules, secrets, now: now(), presentSecret }),
+        (present) =>
+          decideUpdate(present, body, {
+            ...{ rules, secrets, now: now() },
+            presentSecret: (webhook) => presentSecret(options, webhook),
+          }),
         auditOf(key),
       );
       if (webhook === undefined) return noSuchWebhook;
@@ -157,4 +171,55 @@ function registerTest(app: App, { sql, tests, authenticate }: WebhookRoutesOptio
       });
     },
   });
+}
+
+/** A webhook as the API shows it: of its secret only whether it has one. */
+export function webhookResource(webhook: Webhook): contract.Webhook {
+  return {
+    id: webhook.id,
+    project_id: webhook.projectId,
+    name: webhook.name,
+    url: webhook.url,
+    events: webhook.events,
+    enabled: webhook.enabled,
+    has_secret: webhook.secret !== null,
+    created_at: webhook.createdAt.toISOString(),
+    updated_at: webhook.updatedAt.toISOString(),
+  };
+}
+
+/**
+ * The body as a repeated request is known by, of which a hash is kept. Everything in it but the secret is
+ * in the database too, so a plain hash would let whoever reads that try out secrets. This one cannot be
+ * made without the API key, which is not kept.
+ */
+export function withoutSecret(body: CreateWebhook, { headers }: RequestFacts): CreateWebhook {
+  if (typeof body.secret !== "string") return body;
+  const apiKey = bearerToken(headers.authorization) ?? "";
+  return { ...body, secret: createHmac("sha256", apiKey).update(body.secret).digest("hex") };
+}
+
+/** The project and the webhook that a path names, as far as the key may know of them. */
+export type WebhookPlace = { projectId: string; webhookId: string };
+
+const noSuchProject = refuse("NOT_FOUND_001", "There is no such project.");
+export const noSuchWebhook = refuse("NOT_FOUND_001", "There is no such webhook in this project.");
+
+/** Webhooks belong to the whole project, so `environment_only` keys are rejected. Other projects are 404 first. */
+export function checkMayUseWebhooks(
+  key: DirectoryKey,
+  params: { projectId: string },
+): Refusal | undefined {
+  if (params.projectId.toLowerCase() !== key.projectId) return noSuchProject;
+  return key.environmentOnly ? keyRefusals.otherEnvironment : undefined;
+}
+
+/** Ids are compared in lower case. */
+export function placeOf(
+  key: DirectoryKey,
+  params: { projectId: string; webhookId: string },
+): WebhookPlace | Refusal {
+  const refusal = checkMayUseWebhooks(key, params);
+  if (refusal !== undefined) return refusal;
+  return { projectId: key.projectId, webhookId: params.webhookId.toLowerCase() };
 }

@@ -1,9 +1,13 @@
 import { writeAudit } from "@halyard/audit-outbox";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import { cancelAll, cancelBatch, cancelSome } from "../deliveries/cancel-deliveries.ts";
-import type { Webhook } from "./webhook.ts";
-import { type AuditContext, webhookAudit } from "./webhook-audit.ts";
+import {
+  cancelAll,
+  cancelledAtOnce,
+  cancelledInARequest,
+  cancelSome,
+} from "./cancel-deliveries.ts";
+import { type AuditContext, type Webhook, webhookAudit } from "./webhook.ts";
 
 /**
  * Webhooks in PostgreSQL. Whoever switches one off or deletes it first takes its row and then cancels
@@ -51,7 +55,7 @@ export async function changeWebhook(
   const webhook = await replaceWebhook(sql, place, decide, audit);
   // Also when it was off before: whoever asks again may do so because the first time was not finished.
   if (webhook !== undefined && !isRefusal(webhook) && !webhook.enabled)
-    await cancelSome(sql, webhook.id);
+    await cancelSome(sql, webhook.id, cancelledInARequest);
   return webhook;
 }
 
@@ -73,7 +77,7 @@ async function replaceWebhook(
   decide: (webhook: Webhook) => Webhook | Refusal,
   audit: AuditContext,
 ): Promise<Webhook | Refusal | undefined> {
-  return inTransaction(sql, async (tx) => {
+  return sql.begin(async (tx) => {
     await lockNames(tx, place.projectId);
     const webhook = await lockWebhook(tx, place);
     if (webhook === undefined) return undefined;
@@ -85,7 +89,7 @@ async function replaceWebhook(
     if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
     await updateWebhook(tx, next);
     await writeAudit(tx, webhookAudit(webhook, next, audit));
-    if (webhook.enabled && !next.enabled) await cancelBatch(tx, next.id);
+    if (webhook.enabled && !next.enabled) await cancelSome(tx, next.id, cancelledAtOnce);
     return next;
   });
 }
@@ -120,7 +124,7 @@ export async function disableWebhook(
     const disabled = webhookOf(row);
     await writeAudit(tx, webhookAudit({ ...disabled, enabled: true }, disabled, audit));
   }
-  await cancelBatch(tx, webhookId);
+  await cancelSome(tx, webhookId, cancelledAtOnce);
 }
 
 /**
@@ -133,7 +137,7 @@ export async function deleteWebhook(sql: Sql, place: Place, audit: AuditContext)
   const off = await changeWebhook(sql, place, switchOff, audit);
   if (off === undefined) return false;
   await cancelAll(sql, place.webhookId);
-  return inTransaction(sql, async (tx) => {
+  return sql.begin(async (tx) => {
     const [deleted] = await tx<Row[]>`
       delete from webhooks where id = ${place.webhookId} and project_id = ${place.projectId}
       returning ${columns}`;
@@ -196,13 +200,16 @@ async function checkCount(
   );
 }
 
-type Row = Omit<Webhook, "secret" | "previousSecret"> & {
+/** The secrets of a webhook, as they are in its row. */
+export type SecretColumns = {
   secret: Buffer | null;
   secretKeyId: string | null;
   previousSecret: Buffer | null;
   previousSecretKeyId: string | null;
   previousSecretEndsAt: Date | null;
 };
+
+type Row = Omit<Webhook, "secret" | "previousSecret"> & SecretColumns;
 
 const columns = fragment`
   id, organization_id as "organizationId", project_id as "projectId", name, url,
@@ -213,15 +220,32 @@ const columns = fragment`
 
 function webhookOf(row: Row): Webhook {
   const { secretKeyId, previousSecretKeyId, previousSecretEndsAt, ...fields } = row;
-  const secret =
-    row.secret === null || secretKeyId === null ? null : { bytes: row.secret, keyId: secretKeyId };
-  const previousSecret =
-    row.previousSecret === null || previousSecretKeyId === null || previousSecretEndsAt === null
-      ? null
-      : { bytes: row.previousSecret, keyId: previousSecretKeyId, endsAt: previousSecretEndsAt };
-  return { ...fields, secret, previousSecret };
+  return { ...fields, ...secretsOf(row) };
 }
 
-function inTransaction<T>(sql: Sql, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  return sql.begin((tx) => work(tx)) as Promise<T>;
+export function secretsOf(row: SecretColumns): Pick<Webhook, "secret" | "previousSecret"> {
+  const { secret, secretKeyId, previousSecret, previousSecretKeyId, previousSecretEndsAt } = row;
+  return {
+    secret: secret === null || secretKeyId === null ? null : { bytes: secret, keyId: secretKeyId },
+    previousSecret:
+      previousSecret === null || previousSecretKeyId === null || previousSecretEndsAt === null
+        ? null
+        : { bytes: previousSecret, keyId: previousSecretKeyId, endsAt: previousSecretEndsAt },
+  };
+}
+
+/** Deletes the webhooks of deleted projects, and cancels their deliveries. */
+export async function deleteWebhooksOf(
+  sql: Sql,
+  projectIds: readonly string[],
+  { newId, mayGoOn }: { newId: () => string; mayGoOn: () => boolean },
+): Promise<void> {
+  const webhooks = await sql<{ projectId: string; webhookId: string }[]>`
+    select project_id as "projectId", id as "webhookId" from webhooks
+    where project_id = any(${projectIds as string[]}::uuid[])`;
+  for (const webhook of webhooks) {
+    if (!mayGoOn()) return;
+    const now = new Date();
+    await deleteWebhook(sql, webhook, { author: "webhook-dispatcher", newId, now });
+  }
 }

@@ -1,12 +1,11 @@
+import type { EventName, WebhookPayload } from "@halyard/contracts";
 import { type Refusal, refuse, UnavailableError } from "@halyard/service";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
-import { outgoing } from "../sending/deliver.ts";
-import { logAddressNotAllowed } from "../sending/log-address-not-allowed.ts";
-import type { Send, SendResult } from "../sending/send.ts";
-import { signingSecrets } from "./signing-secrets.ts";
-import { testPayload } from "./test-payload.ts";
+import { outgoing } from "../sending/outgoing.ts";
+import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import type { Webhook } from "./webhook.ts";
+import { signingSecrets } from "./webhook-secrets.ts";
 
 /**
  * Sends test payloads, each once and at once, outside of all queues. A request is held for as long as its
@@ -81,5 +80,30 @@ export function createWebhookTests(options: {
       }
     },
     stop: async () => stopping.abort(),
+  };
+}
+
+/** The ids of a flag and an environment that are not there. */
+const nothing = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * What a test sends: an event of a kind that the webhook listens to, in its very shape, of a flag that
+ * does not exist. Who asked for the test is told by id; the address is one that nobody has (RFC 2606).
+ */
+export function testPayload(
+  events: readonly EventName[],
+  occasion: { userId: string; at: Date },
+): WebhookPayload {
+  const event = events[0] ?? "flag.toggled";
+  return {
+    event,
+    timestamp: occasion.at.toISOString(),
+    flag: { id: nothing, key: "webhook-test", name: "Webhook test", enabled: true },
+    environment: { id: nothing, name: "webhook-test" },
+    triggered_by: { id: occasion.userId, email: "webhook-test@example.com" },
+    ...(event === "flag_state.updated" && {
+      state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
+    }),
+    ...(event === "flag.updated" && { changes: { name: { from: "Before", to: "Webhook test" } } }),
   };
 }

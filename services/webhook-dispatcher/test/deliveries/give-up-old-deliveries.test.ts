@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { giveUpOldDeliveries } from "../../src/deliveries/give-up-old-deliveries.ts";
+import { giveUpOldDeliveries } from "../../src/deliveries/delivery-store.ts";
 
 /** What has waited for longer than deliveries are kept. */
 let database: TestDatabase;

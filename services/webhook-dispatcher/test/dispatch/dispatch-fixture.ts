@@ -22,11 +22,10 @@ import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { startBrokerSide } from "../../src/broker-side.ts";
-import { type ClaimTimes, defaultClaimTimes } from "../../src/dispatch/claimed-delivery.ts";
+import { type ClaimTimes, defaultClaimTimes } from "../../src/dispatch/claim-store.ts";
+import { startDispatch } from "../../src/dispatch/dispatcher.ts";
 import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
-import { startDispatch } from "../../src/dispatch/start-dispatch.ts";
-import { createSecretBox } from "../../src/secrets/secret-box.ts";
-import { readSecretKeys } from "../../src/secrets/secret-keys.ts";
+import { createSecretBox, readSecretKeys } from "../../src/secrets/secret-box.ts";
 import { createSend } from "../../src/sending/send.ts";
 
 /**

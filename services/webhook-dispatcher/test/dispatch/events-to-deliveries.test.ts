@@ -2,8 +2,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
 import { v7 as uuidv7 } from "uuid";
-import { recordEvent } from "../../src/events/event-store.ts";
-import { payloadOf } from "../../src/events/payload.ts";
+import { payloadOf, recordEvent } from "../../src/events/consume-events.ts";
 import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
 
 /** What becomes of an event: who is told of it, and how often. */

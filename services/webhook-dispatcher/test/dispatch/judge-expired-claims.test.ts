@@ -3,7 +3,7 @@ import {
   type ExpiredClaim,
   judgeExpiredClaims,
   looksUntilLost,
-} from "../../src/dispatch/judge-expired-claims.ts";
+} from "../../src/dispatch/expired-claims.ts";
 
 /** What becomes of claims that are found run out at one look after another. */
 const anothers: ExpiredClaim = { id: "delivery", webhookId: "webhook", claim: "claim" };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { retryDelayMs } from "../../src/dispatch/retry-plan.ts";
+import { retryDelayMs } from "../../src/dispatch/decide-after-attempt.ts";
 import type { SendResult } from "../../src/sending/send.ts";
 
 const minuteMs = 60_000;

@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { recordAttempt } from "../../src/dispatch/attempt-store.ts";
 import { claimDeliveries, freeExpiredClaims } from "../../src/dispatch/claim-store.ts";
-import { recordEvent } from "../../src/events/event-store.ts";
+import { recordEvent } from "../../src/events/consume-events.ts";
 import { changeWebhook } from "../../src/webhooks/webhook-store.ts";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 

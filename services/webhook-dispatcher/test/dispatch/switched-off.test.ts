@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { recordEvent } from "../../src/events/event-store.ts";
+import { recordEvent } from "../../src/events/consume-events.ts";
 import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
 import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
 

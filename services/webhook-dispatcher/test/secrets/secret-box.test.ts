@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { reseal } from "../../src/secrets/reseal.ts";
 import {
   BrokenSecretError,
   createSecretBox,
+  readSecretKeys,
   type SealedSecret,
   UnknownSecretKeyError,
 } from "../../src/secrets/secret-box.ts";
-import { readSecretKeys } from "../../src/secrets/secret-keys.ts";
+import { reseal } from "../../src/webhooks/webhook-secrets.ts";
 
 const secret = "hunter2 with a snowman ☃";
 const webhook = "0199c7a0-0000-7000-8000-000000000001";

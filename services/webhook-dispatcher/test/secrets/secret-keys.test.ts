@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { readSecretKeys } from "../../src/secrets/secret-keys.ts";
+import { readSecretKeys } from "../../src/secrets/secret-box.ts";
 
 const bytes = (fill: number) => Buffer.alloc(32, fill);
 const base64 = (fill: number) => bytes(fill).toString("base64");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
-import { outgoing } from "../../src/sending/deliver.ts";
+import { outgoing } from "../../src/sending/outgoing.ts";
 
 const delivery = {
   deliveryId: "0199c7a0-0000-7000-8000-000000000001",

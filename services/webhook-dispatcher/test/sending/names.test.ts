@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createAgents } from "../../src/sending/agents.ts";
-import { createCheckedLookup } from "../../src/sending/checked-lookup.ts";
-import { exchange } from "../../src/sending/exchange.ts";
-import { logAddressNotAllowed } from "../../src/sending/log-address-not-allowed.ts";
-import { createPublicResolver, type ResolveName } from "../../src/sending/resolve-name.ts";
-import { createSend } from "../../src/sending/send.ts";
+import { createAgents, exchange } from "../../src/sending/exchange.ts";
+import {
+  createCheckedLookup,
+  createPublicResolver,
+  type ResolveName,
+} from "../../src/sending/names.ts";
+import { createSend, logAddressNotAllowed } from "../../src/sending/send.ts";
 import { startNameServer } from "./name-server.ts";
 import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 

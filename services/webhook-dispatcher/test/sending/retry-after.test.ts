@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { retryAfterMs } from "../../src/sending/retry-after.ts";
+import { retryAfterMs } from "../../src/sending/send.ts";
 
 const now = Date.parse("2026-11-20T18:00:00Z");
 

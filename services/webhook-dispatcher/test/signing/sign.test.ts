@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
-import { signatureHeaders } from "../../src/signing/sign.ts";
+import { signatureHeaders } from "../../src/sending/outgoing.ts";
 
 const deliveryId = "0199c7a0-0000-7000-8000-000000000001";
 /** What is signed is bytes: letters beyond ASCII, escapes and space are to stay as they are. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import ipaddr from "ipaddr.js";
-import { isPublicAddress } from "../../src/targets/public-address.ts";
+import { isPublicAddress } from "../../src/targets/target.ts";
 
 /** https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast, which it leaves out. */
 const specialV4: [range: string, purpose: string][] = [

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { blockedPorts } from "../../src/targets/blocked-ports.ts";
-import { readTarget, type TargetRules } from "../../src/targets/target.ts";
+import { blockedPorts, readTarget, type TargetRules } from "../../src/targets/target.ts";
 
 const production: TargetRules = { httpsOnly: true, allowPrivate: false };
 const development: TargetRules = { httpsOnly: false, allowPrivate: true };

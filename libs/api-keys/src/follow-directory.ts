@@ -1,0 +1,54 @@
+import { keysAndPlacesFilter } from "@halyard/contracts";
+import { type FollowedSnapshot, followSnapshot, type SnapshotPart } from "@halyard/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
+import type { KeyDirectory } from "./key-directory.ts";
+
+/**
+ * Keeps the API keys, and the other parts of the snapshot that a service uses, in step with the bucket. The key
+ * directory verifies the signatures of the entry `complete`, of API keys and of deletions.
+ */
+export function followDirectory(options: {
+  connection: NatsConnection;
+  /** By default, the entries of API keys, environments and projects. */
+  filter?: string;
+  keys: KeyDirectory;
+  parts?: readonly SnapshotPart[];
+  /** Called when everything is up to date, at the start and after every interruption. */
+  onCurrent?: () => void;
+  logger: Logger;
+}): FollowedSnapshot {
+  const { connection, filter = keysAndPlacesFilter, keys, logger } = options;
+  const parts: readonly SnapshotPart[] = [keys, ...(options.parts ?? [])];
+  return followSnapshot({
+    connection,
+    filter,
+    logger,
+    follower: {
+      beginRead() {
+        const reads = parts.map((part) => part.beginReplacing());
+        return {
+          take: (entry) => {
+            for (const read of reads) read.take(entry);
+          },
+          finish: () => {
+            for (const read of reads) read.finish();
+          },
+        };
+      },
+      apply: (entry) => {
+        for (const part of parts) part.apply(entry);
+      },
+      resume(_epoch, entries) {
+        for (const entry of entries) for (const part of parts) (part.resume ?? part.apply)(entry);
+      },
+      isGenuineComplete: keys.isGenuineComplete,
+      isGenuineDeletion: keys.isGenuineDeletion,
+      current: () => options.onCurrent?.(),
+      rejected(key, problem) {
+        for (const part of parts) part.rejected?.(key);
+        logger.error({ key, problem }, "an entry of the snapshot was left out");
+      },
+    },
+  });
+}

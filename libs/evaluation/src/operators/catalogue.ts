@@ -1,0 +1,144 @@
+/**
+ * The operators. To add one: describe it here, in the category whose values it compares with, and implement it in the
+ * file of that category (`compileComparison` selects it). Then add cases to `conformance`.
+ */
+const catalogue = {
+  equals: {
+    category: "string",
+    description: "The attribute is this text, in upper or lower case.",
+    example: "plan equals pro",
+  },
+  not_equals: {
+    category: "string",
+    description:
+      "The attribute is there and is not this text, in upper or lower case; of a list, no element is.",
+    example: "plan not_equals free",
+  },
+  contains: {
+    category: "string",
+    description: "This text occurs in the attribute, in upper or lower case.",
+    example: "user_agent contains firefox",
+  },
+  not_contains: {
+    category: "string",
+    description:
+      "The attribute is there and this text does not occur in it, in upper or lower case; of a list, in no element.",
+    example: "email not_contains +test",
+  },
+  starts_with: {
+    category: "string",
+    description: "The attribute begins with this text, in upper or lower case.",
+    example: "path starts_with /checkout",
+  },
+  ends_with: {
+    category: "string",
+    description: "The attribute ends with this text, in upper or lower case.",
+    example: "email ends_with @example.com",
+  },
+  matches_regex: {
+    category: "string",
+    description:
+      "This regular expression (RE2 syntax) matches somewhere in the attribute. Case matters unless it begins with (?i); ^ and $ tie it to beginning and end.",
+    example: "email matches_regex ^[a-z]+@example\\.(com|org)$",
+  },
+  in: {
+    category: "list",
+    description:
+      "The attribute is one of these, in upper or lower case. The list is an array, or a text with commas.",
+    example: "country in DE,AT,CH",
+  },
+  not_in: {
+    category: "list",
+    description:
+      "The attribute is there and is none of these, in upper or lower case. The list is an array, or a text with commas.",
+    example: "country not_in US,CA",
+  },
+  gt: {
+    category: "number",
+    description: "The attribute is a number above this one, or a date-time after this one.",
+    example: "age gt 17",
+  },
+  gte: {
+    category: "number",
+    description: "The attribute is this number or above, or this date-time or after.",
+    example: "signed_up_at gte 2027-01-01T00:00:00Z",
+  },
+  lt: {
+    category: "number",
+    description: "The attribute is a number below this one, or a date-time before this one.",
+    example: "cart_total lt 99.90",
+  },
+  lte: {
+    category: "number",
+    description: "The attribute is this number or below, or this date-time or before.",
+    example: "trial_ends_at lte 2027-06-30T23:59:59+02:00",
+  },
+  semver_eq: {
+    category: "semver",
+    description:
+      "The attribute is this version; 1.2 means 1.2.0, and build metadata does not count.",
+    example: "app_version semver_eq 2.3.0",
+  },
+  semver_gt: {
+    category: "semver",
+    description: "The attribute is a later version than this one.",
+    example: "app_version semver_gt 2.3.0",
+  },
+  semver_gte: {
+    category: "semver",
+    description: "The attribute is this version or a later one.",
+    example: "app_version semver_gte 2.3.0",
+  },
+  semver_lt: {
+    category: "semver",
+    description:
+      "The attribute is an earlier version than this one; a pre-release comes before its release.",
+    example: "app_version semver_lt 3.0.0-rc.1",
+  },
+  semver_lte: {
+    category: "semver",
+    description: "The attribute is this version or an earlier one.",
+    example: "app_version semver_lte 2.9",
+  },
+} as const satisfies Record<string, Omit<Operator, "name">>;
+
+export type OperatorName = keyof typeof catalogue;
+
+/** Determines which values an operator compares with. */
+export type OperatorCategory = "string" | "list" | "number" | "semver";
+
+/** An operator as it is shown to users who write rules. */
+export type Operator = {
+  readonly name: string;
+  readonly category: OperatorCategory;
+  readonly description: string;
+  readonly example: string;
+};
+
+/** The operators of a category together. */
+export const operatorNames = Object.keys(catalogue) as readonly OperatorName[];
+
+export const operators: readonly Operator[] = operatorNames.map((name) => ({
+  name,
+  ...catalogue[name],
+}));
+
+const categories: ReadonlyMap<unknown, OperatorCategory> = new Map(
+  operators.map(({ name, category }) => [name, category]),
+);
+
+/** Returns the category of an operator. Stored data can contain any value in its place. */
+export function categoryOf(operator: OperatorName): OperatorCategory;
+export function categoryOf(operator: unknown): OperatorCategory | undefined;
+export function categoryOf(operator: unknown): OperatorCategory | undefined {
+  return categories.get(operator);
+}
+
+/** Values that the operators of each category compare with, for error messages and the OpenAPI document. */
+export const expectedValues: { readonly [category in OperatorCategory]: string } = {
+  string: "a text, a number or a boolean for this operator, not an array",
+  list: 'a list for this operator: an array of texts, numbers or booleans, or a text with commas such as "DE,AT,CH"',
+  number:
+    'a number for this operator, such as 18 or "18.5", or a date-time with time and zone, such as "2027-01-31T09:00:00Z"',
+  semver: 'a version as a text for this operator, such as "2.3.0" or "3.0.0-rc.1"',
+};
