@@ -4,7 +4,7 @@ import type { Config } from "jest";
 const externalNats = process.env.TEST_NATS_URL !== undefined;
 
 const config: Config = {
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/jest.environment.ts",
   extensionsToTreatAsEsm: [".ts"],
   testMatch: ["<rootDir>/**/test/**/*.test.ts"],
   modulePathIgnorePatterns: ["<rootDir>/.halyard", "<rootDir>/.tsbuild", "<rootDir>/.cache"],
@@ -22,8 +22,8 @@ const config: Config = {
   globalTeardown: "<rootDir>/libs/testing/src/global-teardown.ts",
   testSequencer: "<rootDir>/jest.sequencer.ts",
   testTimeout: 60_000,
-  // Most files wait for processes of their own rather than compute, so that two of them share two cores.
-  maxWorkers: externalNats ? 1 : 2,
+  // Most files wait for their processes for half of their time, so three of them keep two cores busy.
+  maxWorkers: externalNats ? 1 : 3,
 };
 
 export default config;

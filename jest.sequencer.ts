@@ -12,13 +12,19 @@ type Sort = InstanceType<typeof TestSequencer>["sort"];
  * their size, which says little where a short file starts a dozen processes.
  */
 const longest = [
-  "bench/test/quick.test.ts",
   "deploy/local/test/whole-run.test.ts",
-  "services/scheduler/test/replace-race.test.ts",
-  "e2e/test/rolling-restart.test.ts",
-  "e2e/test/faults/schedule-scheduler-killed.test.ts",
-  "e2e/test/faults/schedule-management-killed.test.ts",
+  "e2e/test/docs/pages.test.ts",
+  "e2e/test/forged-keys.test.ts",
+  "deploy/local/test/supervision.test.ts",
+  "services/management/test/verify-history.test.ts",
   "services/scheduler/test/dispatch.test.ts",
+  "bench/test/quick.test.ts",
+  "e2e/test/rolling-restart.test.ts",
+  "e2e/test/faults/changes.test.ts",
+  "services/management/test/restored-database.test.ts",
+  "services/management/test/relay.test.ts",
+  "libs/jetstream/test/consume-after-crash.test.ts",
+  "services/webhook-dispatcher/test/sending/send-in-time.test.ts",
   "services/webhook-dispatcher/test/dispatch/replicas.test.ts",
 ];
 

@@ -2,10 +2,10 @@ import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
-import { beginChapter, type Chapter } from "../src/chapter.ts";
-import { killOne } from "../src/replicas.ts";
-import { type Random, seededRandom } from "../src/seeded-random.ts";
-import { type Edge, type System, startSystem } from "../src/system.ts";
+import { beginChapter, type Chapter } from "../src/stories/chapter.ts";
+import { killOne } from "../src/system/replicas.ts";
+import { type Random, seededRandom } from "../src/system/seeded-random.ts";
+import { type Edge, type System, startSystem } from "../src/system/system.ts";
 
 /**
  * Storms of faults, each from a seed: NATS, PostgreSQL, edges and managements are killed or suspended at

@@ -3,10 +3,10 @@ import { createServer, type Server } from "node:http";
 import { eventually, type ServiceProcess } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { createFlags } from "../src/changes.ts";
-import { type Browser, hasChromium, startChromium } from "../src/chromium.ts";
-import { type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+import { type Browser, hasChromium, startChromium } from "../src/system/chromium.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { createFlags } from "../src/traffic/changes.ts";
 
 /**
  * A web page of another origin in a real browser, because only a browser knows what it lets a page

@@ -11,9 +11,9 @@ import {
   startServiceProcess,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type NatsGate, openNatsGate } from "../src/nats-gate.ts";
-import { type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+import { type NatsGate, openNatsGate } from "../src/system/nats-gate.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 
 /**
  * Faults at every edge of the system, with a mark in all texts that they bring along: PostgreSQL's errors, errors of

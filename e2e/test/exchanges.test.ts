@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { recordExchanges } from "../src/exchanges/record.ts";
+import { recordExchanges } from "../src/checks/exchanges/record.ts";
 
 const folder = fileURLToPath(new URL("../fixtures/exchanges/", import.meta.url));
 const names = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { DatabaseSchema } from "../src/release/database-schema.ts";
-import { findContractions } from "../src/release/find-contractions.ts";
+import type { DatabaseSchema } from "../src/checks/release/database-schema.ts";
+import { findContractions } from "../src/checks/release/find-contractions.ts";
 
 const text = { type: "text", nullable: false, hasDefault: false };
 const check = {

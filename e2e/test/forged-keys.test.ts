@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { idIn, makeApiKey } from "@halyard/api-keys";
-import { call, eventually } from "@halyard/testing";
+import { call, eventually, isThorough } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import "../src/patience.ts";
+import "../src/system/patience.ts";
 import {
   type Forger,
   type KeyAddress,
@@ -11,9 +12,9 @@ import {
   parseKeyEntry,
   type Way,
   ways,
-} from "../src/forger.ts";
-import { awaitLeader, type Replica, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+} from "../src/checks/forger.ts";
+import { awaitLeader, type Replica, type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
 /**
  * A client that can write everywhere in NATS. It must not get an API key that works, on any service that reads
@@ -27,6 +28,8 @@ const deletion = JSON.stringify({
 });
 /** The others store the answer of the API, or an entry under a subject that is not the bucket's. */
 const storesEntries: ReadonlySet<string> = new Set(["publish", "direct get"]);
+/** Without pauses, the requests would keep the rebuild of the snapshot from the processors. */
+const betweenRequestsMs = 5;
 type Reader = Pick<Replica, "url" | "metricsUrl" | "log"> & { name: string; path: string };
 
 describe("given a client of NATS that can write to the snapshot", () => {
@@ -135,6 +138,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
           // Edges answer 429 to an address with many invalid keys.
           if (status === 401 || status === 429) refused.add(name);
         }
+        await delay(betweenRequestsMs);
       } while (!isOver);
     })();
     try {
@@ -186,15 +190,20 @@ describe("given a client of NATS that can write to the snapshot", () => {
     expect(await acceptedBy(tenant.serverKey)).toEqual(everywhere());
   });
 
-  it.each<[string, (payload: string, other: string) => string]>([
+  type Forgery = [what: string, forge: (payload: string, other: string) => string];
+  const forgeries: Forgery[] = [
+    ["another secret", edited({ secret_sha256: "0".repeat(64), version: 2 })],
+    ["a deletion", () => deletion],
+    ["no entry", () => "nothing"],
+  ];
+  const similarForgeries: Forgery[] = [
     ["another kind of key", edited({ key_kind: "client", version: 2 })],
     ["another project", edited({ project_id: otherProject, version: 2 })],
     ["a later expiry", edited({ expires_at: "2099-01-01T00:00:00.000Z", version: 2 })],
-    ["another secret", edited({ secret_sha256: "0".repeat(64), version: 2 })],
-    ["a deletion", () => deletion],
     ["the entry of another key", (_, other) => other],
-    ["no entry", () => "nothing"],
-  ])(
+  ];
+
+  it.each([...forgeries, ...(isThorough ? similarForgeries : [])])(
     "does not stop a key by storing %s, and management restores the entry",
     async (_what, forge) => {
       const victim = await issue();
@@ -251,7 +260,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
   });
 
   it("does not extend a key that expires", async () => {
-    const expiring = await issue({ expires_at: new Date(Date.now() + 10_000).toISOString() });
+    const expiring = await issue({ expires_at: new Date(Date.now() + 6_000).toISOString() });
     const later = edited({ expires_at: null, version: 2 })(expiring.payload);
     await storeUntilRestored("publish", expiring.address, later);
     await eventually(async () => (await acceptedBy(expiring.key)).length === 0);

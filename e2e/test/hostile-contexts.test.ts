@@ -1,11 +1,10 @@
 import { bucketOf } from "@halyard/evaluation";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { disturb } from "../src/probe.ts";
-import { exchangeBytes } from "../src/raw-bytes.ts";
-import { headerBytes, type RawRequest } from "../src/raw-request.ts";
-import { type Edge, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+import { type Edge, type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { disturb } from "../src/traffic/probe.ts";
+import { exchangeBytes, headerBytes, type RawRequest } from "../src/traffic/raw-request.ts";
 
 /**
  * Contexts as nobody should send them, against an edge that is a process of its own: each is refused,

@@ -1,13 +1,19 @@
 import { type Receiver, type ServiceProcess, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { exampleOf } from "../src/bad-bodies.ts";
-import { databaseContent } from "../src/database-content.ts";
-import { enableAt, type FilledTenant, fillTenant, idsOf, pathOf } from "../src/filled-tenant.ts";
-import { type Operation, operations } from "../src/openapi.ts";
-import { type RawRequest, sendRaw } from "../src/raw-request.ts";
-import { type System, startSystem } from "../src/system.ts";
-import { createProject, createTenant, must, operatorToken } from "../src/tenancy.ts";
+import { databaseContent } from "../src/checks/database-content.ts";
+import {
+  enableAt,
+  type FilledTenant,
+  fillTenant,
+  idsOf,
+  pathOf,
+} from "../src/stories/filled-tenant.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import { createProject, createTenant, must, operatorToken } from "../src/system/tenancy.ts";
+import { exampleOf } from "../src/traffic/bad-bodies.ts";
+import { type Operation, operations } from "../src/traffic/openapi.ts";
+import { type RawRequest, sendRaw } from "../src/traffic/raw-request.ts";
 
 /**
  * Isolation of tenants and environments over all routes. The table consists of every operation of the public

@@ -18,14 +18,22 @@ import {
   type Overheard,
   overhear,
   streamMessages,
-} from "../src/left-behind.ts";
-import { type MarkedRequest, markedContext, markedRequests } from "../src/marked-requests.ts";
-import { createMarks } from "../src/marks.ts";
-import { exchangeBytes, sendAndLeave } from "../src/raw-bytes.ts";
-import { headerBytes, type RawRequest, sendRaw } from "../src/raw-request.ts";
-import { type Edge, type Settings, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
-import { findTraces, needlesFor, type Place } from "../src/traces.ts";
+} from "../src/checks/left-behind.ts";
+import { createMarks, findTraces, needlesFor, type Place } from "../src/checks/traces.ts";
+import { type Edge, type Settings, type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import {
+  type MarkedRequest,
+  markedContext,
+  markedRequests,
+} from "../src/traffic/marked-requests.ts";
+import {
+  exchangeBytes,
+  headerBytes,
+  type RawRequest,
+  sendAndLeave,
+  sendRaw,
+} from "../src/traffic/raw-request.ts";
 
 /**
  * Who asks is nobody else's business: whatever is sent about a user, right or wrong, is used for the

@@ -1,13 +1,12 @@
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import "../src/patience.ts";
-import { type Launched, launch } from "../src/launched.ts";
-import { filesWritten } from "../src/left-behind.ts";
-import { markedRequests } from "../src/marked-requests.ts";
-import { createMarks } from "../src/marks.ts";
-import { sendRaw } from "../src/raw-request.ts";
-import { must } from "../src/tenancy.ts";
-import { findTraces, needlesFor, type Place } from "../src/traces.ts";
+import "../src/system/patience.ts";
+import { filesWritten } from "../src/checks/left-behind.ts";
+import { createMarks, findTraces, needlesFor, type Place } from "../src/checks/traces.ts";
+import { type Launched, launch } from "../src/system/launched.ts";
+import { must } from "../src/system/tenancy.ts";
+import { markedRequests } from "../src/traffic/marked-requests.ts";
+import { sendRaw } from "../src/traffic/raw-request.ts";
 
 /**
  * The same as for single processes, for everything as one starts it at home: PostgreSQL, NATS and all

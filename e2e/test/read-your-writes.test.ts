@@ -1,10 +1,19 @@
 import { snapshotBucket } from "@halyard/contracts";
 import { readEpoch } from "@halyard/jetstream";
-import { call, eventually } from "@halyard/testing";
+import { call, eventually, isThorough } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { awaitRest } from "../src/agreement.ts";
+import { awaitRest } from "../src/checks/agreement.ts";
+import { deleteStream } from "../src/system/disturbances.ts";
+import {
+  awaitLeader,
+  type Edge,
+  type Management,
+  type System,
+  startSystem,
+} from "../src/system/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 import {
   awaitedWrite,
   createFlag,
@@ -12,16 +21,11 @@ import {
   incompleteWaits,
   readMetric,
   servedFlags,
-} from "../src/awaited-writes.ts";
-import { deleteStream } from "../src/disturbances.ts";
-import {
-  awaitLeader,
-  type Edge,
-  type Management,
-  type System,
-  startSystem,
-} from "../src/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
+} from "../src/traffic/awaited-writes.ts";
+
+/** Writes of a kind, each checked right after its answer, and edges that join. */
+const manyWrites = isThorough ? 100 : 30;
+const manyJoins = isThorough ? 3 : 1;
 
 /** Fewer than the writes that wait at the same time in a test. */
 const databaseConnections = 4;
@@ -92,12 +96,12 @@ describe("given two managements, where the one without the relay takes the write
   }
 
   it("serves a created flag on every edge from the answer on", async () => {
-    expect(await faultsOf(() => createAndObserve(edges), 100)).toEqual([]);
+    expect(await faultsOf(() => createAndObserve(edges), manyWrites)).toEqual([]);
   });
 
   it("serves a deleted flag on no edge from the answer on", async () => {
     const flags = await Promise.all(
-      Array.from({ length: 200 }, () => createFlag(management, tenant, nextKey())),
+      Array.from({ length: 2 * manyWrites }, () => createFlag(management, tenant, nextKey())),
     );
     const deleteAndObserve = async () => {
       const { id, key } = flags.pop() ?? (await createFlag(management, tenant, nextKey()));
@@ -105,7 +109,7 @@ describe("given two managements, where the one without the relay takes the write
       const served = await Promise.all(edges.map((edge) => servedFlags(edge, tenant)));
       return served.some((keys) => keys?.includes(key)) ? [`${key} is still served`] : [];
     };
-    expect(await faultsOf(deleteAndObserve, 100)).toEqual([]);
+    expect(await faultsOf(deleteAndObserve, manyWrites)).toEqual([]);
   });
 
   it("accepts a new key on every edge, and rejects a revoked one", async () => {
@@ -172,7 +176,7 @@ describe("given two managements, where the one without the relay takes the write
 
   it("serves every write from an edge that joins meanwhile, and does not wait for one that left", async () => {
     const [, joining] = edges;
-    for (let joins = 0; joins < 3; joins += 1) {
+    for (let joins = 0; joins < manyJoins; joins += 1) {
       expect(await joining.process.stop()).toBe(0);
       await eventually(async () => (await liveEdges()) === 1);
       const starting = joining.start();

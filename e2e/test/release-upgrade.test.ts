@@ -16,13 +16,12 @@ import {
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
-import "../src/patience.ts";
-import { type Demo, type Launched, launch } from "../src/launched.ts";
-import { allowedContractions } from "../src/release/allowed-contractions.ts";
-import { type DatabaseSchema, readDatabaseSchema } from "../src/release/database-schema.ts";
-import { findContractions } from "../src/release/find-contractions.ts";
-import { readStored, type StoredMessage } from "../src/release/read-stored.ts";
-import { send } from "../src/release/record-exchanges.ts";
+import "../src/system/patience.ts";
+import { allowedContractions } from "../src/checks/release/allowed-contractions.ts";
+import { type DatabaseSchema, readDatabaseSchema } from "../src/checks/release/database-schema.ts";
+import { findContractions } from "../src/checks/release/find-contractions.ts";
+import { readStored, type StoredMessage } from "../src/checks/release/read-stored.ts";
+import { send } from "../src/checks/release/record-exchanges.ts";
 import {
   databaseName,
   fixtureFiles,
@@ -32,8 +31,9 @@ import {
   readFixtureJson,
   releasesWithFixture,
   restoreHome,
-} from "../src/release/release-fixture.ts";
-import { must } from "../src/tenancy.ts";
+} from "../src/checks/release/release-fixture.ts";
+import { type Demo, type Launched, launch } from "../src/system/launched.ts";
+import { must } from "../src/system/tenancy.ts";
 
 /**
  * Starts this commit on the data of each release. The fixtures never change, and the test runs at any later

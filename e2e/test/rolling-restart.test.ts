@@ -1,14 +1,14 @@
 import { eventually, type ServiceProcess } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginChapter } from "../src/chapter.ts";
-import { type LoadBalancer, startLoadBalancer } from "../src/load-balancer.ts";
-import { type PollingClients, startPollingClients } from "../src/polling-clients.ts";
-import { replaceEach, replaceOne, stopInOrder } from "../src/replicas.ts";
-import { beginScheduleStory, type ScheduleStory } from "../src/schedule-story.ts";
-import { recordValues, type SeenValues, type StreamSource } from "../src/seen-values.ts";
-import { awaitReady, type System, startSystem } from "../src/system.ts";
-import { requestsUsed } from "../src/usage-agreement.ts";
-import { beginWebhookStory } from "../src/webhook-story.ts";
+import { requestsUsed } from "../src/checks/usage-agreement.ts";
+import { beginChapter } from "../src/stories/chapter.ts";
+import { beginScheduleStory, type ScheduleStory } from "../src/stories/schedule-story.ts";
+import { beginWebhookStory } from "../src/stories/webhook-story.ts";
+import { type LoadBalancer, startLoadBalancer } from "../src/system/load-balancer.ts";
+import { replaceEach, replaceOne, stopInOrder } from "../src/system/replicas.ts";
+import { awaitReady, type System, startSystem } from "../src/system/system.ts";
+import { type PollingClients, startPollingClients } from "../src/traffic/polling-clients.ts";
+import { recordValues, type SeenValues, type StreamSource } from "../src/traffic/seen-values.ts";
 
 const openStreams = 24;
 const scheduledFlags = 12;

@@ -8,11 +8,17 @@ import {
   startReceiver,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type CreatedFlag, createFlags } from "../src/changes.ts";
-import { onThisMachine } from "../src/promised-time.ts";
-import { type Edge, type System, startSystem } from "../src/system.ts";
-import { createProject, createTenant, must, operatorToken, type Tenant } from "../src/tenancy.ts";
-import { createWebhook } from "../src/webhook-story.ts";
+import { createWebhook } from "../src/stories/webhook-story.ts";
+import { type Edge, type System, startSystem } from "../src/system/system.ts";
+import {
+  createProject,
+  createTenant,
+  must,
+  operatorToken,
+  type Tenant,
+} from "../src/system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../src/traffic/changes.ts";
+import { onThisMachine } from "../src/traffic/promised-time.ts";
 
 /** What the contract promises: a moment later, within one second at the latest. */
 const promisedMs = 1_000;

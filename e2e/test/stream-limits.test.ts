@@ -2,11 +2,10 @@ import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { plansText } from "../src/plans.ts";
-import { type Edge, type System, startSystem } from "../src/system.ts";
-import { must } from "../src/tenancy.ts";
-import { byStatus, followStreams, type TenantStreams } from "../src/tenant-streams.ts";
-import { beginUsageStory } from "../src/usage-story.ts";
+import { beginUsageStory } from "../src/stories/usage-story.ts";
+import { type Edge, type System, startSystem } from "../src/system/system.ts";
+import { must, plansText } from "../src/system/tenancy.ts";
+import { byStatus, followStreams, type TenantStreams } from "../src/traffic/tenant-streams.ts";
 
 /** The plan's number of open streams is exact over all edges while NATS is available. */
 const slots = 25;

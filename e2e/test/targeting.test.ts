@@ -5,9 +5,9 @@ import {
   type ServiceProcess,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { onThisMachine } from "../src/promised-time.ts";
-import { type Edge, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+import { type Edge, type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { onThisMachine } from "../src/traffic/promised-time.ts";
 import {
   asContext,
   askEvaluate,
@@ -16,7 +16,7 @@ import {
   type Said,
   type User,
   ways,
-} from "../src/users.ts";
+} from "../src/traffic/users.ts";
 
 /** What the contract promises: a moment later, within one second at the latest. */
 const promisedMs = 1_000;

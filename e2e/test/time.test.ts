@@ -6,9 +6,9 @@ import {
   type ServiceProcess,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type CreatedFlag, createFlags } from "../src/changes.ts";
-import { type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../src/traffic/changes.ts";
 
 /** Changes that somebody schedules, and the way back, as they look through the gateway. */
 const soonMs = 3_000;

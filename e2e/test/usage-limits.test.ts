@@ -1,12 +1,11 @@
 import { call, eventually, openEventStream, type ServiceProcess } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { plansText } from "../src/plans.ts";
-import { onThisMachine } from "../src/promised-time.ts";
-import { killOne, startReadyMetering } from "../src/replicas.ts";
-import { type Edge, type System, startSystem } from "../src/system.ts";
-import { createTenant, must, operatorToken } from "../src/tenancy.ts";
-import { awaitCounted, counted } from "../src/usage-agreement.ts";
-import { beginUsageStory } from "../src/usage-story.ts";
+import { awaitCounted, counted } from "../src/checks/usage-agreement.ts";
+import { beginUsageStory } from "../src/stories/usage-story.ts";
+import { killOne, startReadyMetering } from "../src/system/replicas.ts";
+import { type Edge, type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, operatorToken, plansText } from "../src/system/tenancy.ts";
+import { onThisMachine } from "../src/traffic/promised-time.ts";
 
 /** What was used, and what a plan allows, as a customer sees it. */
 const limit = 300;

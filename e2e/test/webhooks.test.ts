@@ -10,10 +10,10 @@ import {
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Webhook as StandardWebhook } from "standardwebhooks";
-import { type System, startSystem } from "../src/system.ts";
-import { createTenant, must, type Tenant } from "../src/tenancy.ts";
-import { faultsOfSignatures } from "../src/webhook-agreement.ts";
-import { createWebhook } from "../src/webhook-story.ts";
+import { faultsOfSignatures } from "../src/checks/webhook-agreement.ts";
+import { createWebhook } from "../src/stories/webhook-story.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 
 /** All that one can do with webhooks, as a customer does it: through the gateway, step by step. */
 const nobody = "http://127.0.0.1:1";

@@ -1,8 +1,10 @@
 import type { Bench } from "../benchmark.ts";
 import type { Child } from "../processes/child-process.ts";
+import { residentBytes } from "../processes/process-usage.ts";
 import type { Figure, Goal } from "../reporting/figure.ts";
 import { number } from "../reporting/table.ts";
 import { alternate } from "../rounds.ts";
+import { captureAnswer } from "./capture-answer.ts";
 import { type Load, numbered, type RequestPlan } from "./load.ts";
 import { startBaseline } from "./start-baseline.ts";
 
@@ -15,6 +17,9 @@ export type Polling = {
   /** Sent in turn; the bare server gives the answer to the first of them. */
   plans: readonly RequestPlan[];
   goal?: Goal;
+  memoryGoal?: Goal;
+  /** The bare server reads and parses the bodies of requests. */
+  bareReadsBody?: boolean;
 };
 
 export const connections = 64;
@@ -28,10 +33,13 @@ const measuredMs = 2_000;
 export async function besideBare(
   bench: Bench,
   { load, edge, polling }: { load: Load; edge: Target; polling: Polling },
-): Promise<{ figures: Figure[]; notes: string[] }> {
+): Promise<{ figures: Figure[]; notes: string[]; bytesPerCpuMs: number }> {
   const first = numbered(polling.plans[0] as RequestPlan, 0);
-  const bareBytes = await startBaseline(bench, edge.url, first, { bodyAs: "bytes" });
-  const bareText = await startBaseline(bench, edge.url, first, { bodyAs: "text" });
+  const readsBody = polling.bareReadsBody ?? false;
+  const startBare = (bodyAs: "bytes" | "text") =>
+    startBaseline(bench, edge.url, first, { bodyAs, readsBody });
+  const bareBytes = await startBare("bytes");
+  const bareText = await startBare("text");
   const round = (target: Target, measureMs: number) => () =>
     sample(load, { target, polling, measureMs });
   for (const target of [edge, bareBytes, bareText])
@@ -45,7 +53,9 @@ export async function besideBare(
   await Promise.all([bareBytes.child.stop(), bareText.child.stop()]);
   const { bareBytes: bytes, bareText: text } = samples;
   const bare = bytes.perSecond > text.perSecond ? bytes : text;
+  const { body } = await captureAnswer(edge.url, first);
   return {
+    bytesPerCpuMs: (body.length * 1e3) / samples.edge.cpuMicroseconds,
     figures: figuresOf(polling, samples.edge, bare),
     notes: notesOf(polling, { ...samples, bare }),
   };
@@ -77,10 +87,14 @@ export async function sample(
     generatorBusy: result.generatorBusy,
     othersBusy: Math.max(0, result.machineBusy - serverBusy - result.generatorUsed),
     medianLatencyMs: result.medianLatencyMs,
+    residentMb: residentBytes(target.child.pid) / 1e6,
   };
 }
 
-function figuresOf({ name, goal }: Polling, edge: Sample, bare: Sample): Figure[] {
+/** For an edge with 100 flags. */
+export const memoryGoal: Goal = { of: "measured", below: 140 };
+
+function figuresOf({ name, goal, memoryGoal }: Polling, edge: Sample, bare: Sample): Figure[] {
   return [
     {
       what: `${name}: requests a second`,
@@ -100,6 +114,13 @@ function figuresOf({ name, goal }: Polling, edge: Sample, bare: Sample): Figure[
       unit: "ms",
       measured: edge.medianLatencyMs,
       baseline: bare.medianLatencyMs,
+    },
+    {
+      what: `${name}: memory under load`,
+      unit: "MB",
+      measured: edge.residentMb,
+      baseline: bare.residentMb,
+      ...(memoryGoal === undefined ? {} : { goal: memoryGoal }),
     },
   ];
 }

@@ -15,7 +15,11 @@ export async function startBaseline(
   bench: Bench,
   edgeUrl: string,
   plan: RequestPlan,
-  options: { bodyAs: BareAnswer["bodyAs"]; nodeOptions?: readonly string[] },
+  options: {
+    bodyAs: BareAnswer["bodyAs"];
+    readsBody?: boolean;
+    nodeOptions?: readonly string[];
+  },
 ): Promise<Baseline> {
   const wanted = await captureAnswer(edgeUrl, plan);
   const child = await startChild(bench, {
@@ -28,6 +32,7 @@ export async function startBaseline(
     headers: headersWithout(wanted, nodesOwn),
     bodyBase64: wanted.body.toString("base64"),
     bodyAs: options.bodyAs,
+    readsBody: options.readsBody ?? false,
     keepAliveTimeoutMs: Number(/timeout=(\d+)/.exec(headerOf(wanted, "keep-alive"))?.[1]) * 1_000,
   };
   await child.ask(order);

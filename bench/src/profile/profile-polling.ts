@@ -18,9 +18,10 @@ export async function profilePolling(
   const { nodeOptions } = profiling;
   const load = await startLoad(bench);
   const measured = [];
-  for (const { name, status, plans } of pollings) {
+  for (const { name, status, plans, bareReadsBody: readsBody = false } of pollings) {
     const first = numbered(plans[0] as RequestPlan, 0);
-    const bare = await startBaseline(bench, edge.url, first, { bodyAs: "text", nodeOptions });
+    const options = { bodyAs: "text", readsBody, nodeOptions } as const;
+    const bare = await startBaseline(bench, edge.url, first, options);
     const run = (url: string, measureMs: number) =>
       load.run({
         url,

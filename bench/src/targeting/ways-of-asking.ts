@@ -7,6 +7,8 @@ export type Way = {
   plan(user: User, key: string): RequestPlan;
   /** What it says of the user; the rest of the attributes is missing. */
   tells: "all" | "id";
+  /** All flags unless it says otherwise. */
+  answers?: "one flag";
 };
 
 const flagsPath = "/api/v1/sdk/flags";
@@ -44,6 +46,17 @@ export const ofrepBulk: Way = {
   plan: ({ user_id: targetingKey, ...attributes }, key) =>
     posted("/ofrep/v1/evaluate/flags", key, { context: { targetingKey, ...attributes } }),
 };
+
+/** One flag, which is a small answer to a request with a body. */
+export const ofrepSingle = (flagKey: string): Way => ({
+  ...ofrepBulk,
+  name: "one flag by OFREP",
+  answers: "one flag",
+  plan: ({ user_id: targetingKey, ...attributes }, key) =>
+    posted(`/ofrep/v1/evaluate/flags/${flagKey}`, key, {
+      context: { targetingKey, ...attributes },
+    }),
+});
 
 /** So many kinds of user; each request has a number of its own in the id. */
 const kindsOfUser = 48;

@@ -6,7 +6,7 @@ import { isDeepStrictEqual, promisify } from "node:util";
 import { findFreePort } from "@halyard/local-backends";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { commandsOf, sectionOf } from "../../../e2e/src/page-blocks.ts";
+import { commandsOf, sectionOf } from "../../../e2e/src/stories/page-blocks.ts";
 import { projectRoot, readProjectFile } from "./compose-file.ts";
 
 /**

@@ -6,12 +6,12 @@ import {
   findNatsServer,
   type LocalNats,
   type LocalPostgres,
+  StartError,
   startLocalNats,
   startLocalPostgres,
 } from "@halyard/local-backends";
 import type { Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
-import { StartError } from "./start-error.ts";
 import type { Note } from "./steps.ts";
 import { type Supervision, supervise } from "./supervise.ts";
 

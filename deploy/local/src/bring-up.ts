@@ -1,21 +1,28 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { StartError } from "@halyard/local-backends";
 import { type Backend, provideNats, provideNatsBinary, providePostgres } from "./backends.ts";
 import type { Settings } from "./config.ts";
-import { type Credentials, loadCredentials, saveCredentials } from "./credentials.ts";
-import { migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
-import { provideDemoData } from "./demo-data.ts";
-import { writeDemoFile } from "./demo-file.ts";
-import { writeExampleIds } from "./example-ids-file.ts";
-import { createOperatorApi, type OperatorApi } from "./operator-api.ts";
-import { awaitReady } from "./readiness.ts";
-import { restartOnChange } from "./restart-on-change.ts";
+import {
+  type Credentials,
+  type DemoCredentials,
+  loadCredentials,
+  saveCredentials,
+} from "./credentials.ts";
+import { type DatabaseUrls, migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
+import { createOperatorApi, hasDemoFlags, type OperatorApi, provideDemoData } from "./demo-data.ts";
+import { writeDemoFile, writeExampleIds } from "./home.ts";
 import { planGateway, planServices } from "./service-plans.ts";
-import type { ServicePlan } from "./service-process.ts";
-import { StartError } from "./start-error.ts";
+import {
+  awaitReady,
+  type ServicePlan,
+  type ServiceProcess,
+  type SupervisedService,
+  startServiceProcess,
+} from "./service-process.ts";
 import type { Note } from "./steps.ts";
-import type { Supervision } from "./supervise.ts";
-import { type SupervisedService, superviseService } from "./supervised-service.ts";
+import { type Supervision, supervise } from "./supervise.ts";
+import { restartOnChange } from "./watch-sources.ts";
 import { welcome } from "./welcome.ts";
 
 export type Launch = Supervision & { settings: Settings; removeDemoKeys: boolean };
@@ -24,49 +31,19 @@ export type Launch = Supervision & { settings: Settings; removeDemoKeys: boolean
 export async function bringUp(launch: Launch): Promise<void> {
   const { settings, steps } = launch;
   mkdirSync(launch.logsDir, { recursive: true, mode: 0o700 });
+  mkdirSync(join(settings.home, "sdk-edge"), { recursive: true, mode: 0o700 });
   const credentials = loadCredentials(settings.home);
   const operatorToken = settings.operatorToken ?? credentials.operator_token;
-  const { natsUrl, databaseUrls } = await bringUpBackends(launch, credentials);
-  const removal = { isDue: launch.removeDemoKeys };
-  const [management, ...others] = planServices({
-    settings,
-    natsUrl,
-    natsPasswords: credentials.nats_passwords,
-    databaseUrls,
-    operatorToken,
-    streamTokenSecret: credentials.stream_token_secret,
-    webhookSecretKey: credentials.webhook_secret_key,
-    signingSeed: credentials.signing_seed,
-    migrate: async (service) => {
-      const { ownerUrl, runtimeUrl } = databaseUrls[service];
-      await migrate(launch, { service, ownerUrl });
-      // Each restart migrates again. A development that watches sources creates demo keys after its first start.
-      if (service === "management" && removal.isDue) {
-        await removeDemoKeys(launch, runtimeUrl);
-        removal.isDue = false;
-      }
-    },
-  });
-  mkdirSync(join(settings.home, "sdk-edge"), { recursive: true, mode: 0o700 });
-  // Management writes what the others wait for; these need nothing of one another.
-  const services = [await bringUpService(launch, management)];
-  services.push(...(await Promise.all(others.map((plan) => bringUpService(launch, plan)))));
-  const upstreams = services.map((service) => [service.current().name, service.current().url]);
-  const gateway = await bringUpService(
-    launch,
-    planGateway(settings, Object.fromEntries(upstreams)),
-  );
-  services.push(gateway);
-
-  const baseUrl = gateway.current().url;
-  const demo = await bringUpDemo(launch, { baseUrl, operatorToken, credentials });
+  const services = await bringUpServices(launch, credentials, operatorToken);
+  const baseUrl = services.at(-1)?.current().url ?? "";
+  const api = createOperatorApi({ baseUrl, token: operatorToken });
+  const demo = await bringUpDemo(launch, api, credentials);
   const announce = () => {
     // A restart may finish while everything is being stopped.
     if (launch.ending.hasSettled()) return;
     const running = services.map((service) => service.current());
     writeDemoFile(settings.home, { baseUrl, operatorToken, demo, services: running });
   };
-  const api = createOperatorApi({ baseUrl, token: operatorToken });
   const hasFlags = demo !== undefined && (await hasDemoFlags(api, demo.project_id));
   if (launch.watch) await restartOnChange(services, launch);
   throwIfEnding(launch);
@@ -75,7 +52,39 @@ export async function bringUp(launch: Launch): Promise<void> {
   steps.say(welcome({ settings, baseUrl, demo, hasFlags }));
 }
 
-async function bringUpBackends(launch: Launch, credentials: Credentials) {
+/** Returns the services in the order of their start, the gateway last. */
+async function bringUpServices(
+  launch: Launch,
+  credentials: Credentials,
+  operatorToken: string,
+): Promise<SupervisedService[]> {
+  const { settings } = launch;
+  const { natsUrl, databaseUrls } = await bringUpBackends(launch, credentials);
+  let mustRemoveDemoKeys = launch.removeDemoKeys;
+  const [management, ...others] = planServices({
+    ...{ settings, natsUrl, credentials, databaseUrls, operatorToken },
+    migrate: async (service) => {
+      const { ownerUrl, runtimeUrl } = databaseUrls[service];
+      await migrate(launch, { service, ownerUrl });
+      // Each restart migrates again. A development that watches sources creates demo keys after its first start.
+      if (service === "management" && mustRemoveDemoKeys) {
+        await removeDemoKeys(launch, runtimeUrl);
+        mustRemoveDemoKeys = false;
+      }
+    },
+  }) as [ServicePlan, ...ServicePlan[]];
+  // Management writes what the others wait for; these need nothing of one another.
+  const services = [await bringUpService(launch, management)];
+  services.push(...(await Promise.all(others.map((plan) => bringUpService(launch, plan)))));
+  const upstreams = services.map((service) => [service.name, service.current().url]);
+  const gateway = planGateway(settings, Object.fromEntries(upstreams));
+  return [...services, await bringUpService(launch, gateway)];
+}
+
+async function bringUpBackends(
+  launch: Launch,
+  credentials: Credentials,
+): Promise<{ natsUrl: string; databaseUrls: DatabaseUrls }> {
   const { settings } = launch;
   const binary = await step(launch, "nats-server", async (note) => {
     const found = await provideNatsBinary(settings, note);
@@ -109,38 +118,33 @@ function bringUpBackend(
 }
 
 function bringUpService(launch: Launch, plan: ServicePlan): Promise<SupervisedService> {
-  return step(launch, plan.name, async (note) => {
-    const service = await superviseService(plan, launch, note);
+  const { name, prepare } = plan;
+  const start = (previous?: ServiceProcess) => startServiceProcess(plan, launch, previous);
+  return step(launch, name, async (note) => {
+    const service = await supervise(
+      { name, prepare, start, waitsForChange: launch.watch },
+      launch,
+      note,
+    );
     await awaitReady(service, launch.ending);
-    const migrated = plan.prepare === undefined ? "" : ", migrated";
-    return { done: `${plan.name} on ${service.current().url}${migrated}`, value: service };
+    const migrated = prepare === undefined ? "" : ", migrated";
+    return { done: `${name} on ${service.current().url}${migrated}`, value: service };
   });
 }
 
 async function bringUpDemo(
   launch: Launch,
-  access: { baseUrl: string; operatorToken: string; credentials: Credentials },
-) {
-  const { settings } = launch;
-  if (settings.mode === "production") return undefined;
+  api: OperatorApi,
+  credentials: Credentials,
+): Promise<DemoCredentials | undefined> {
+  const { home, mode } = launch.settings;
+  if (mode === "production") return undefined;
   return step(launch, "demo data", async () => {
-    const api = createOperatorApi({ baseUrl: access.baseUrl, token: access.operatorToken });
-    const demo = await provideDemoData(api, access.credentials.demo);
-    saveCredentials(settings.home, { ...access.credentials, demo });
-    writeExampleIds(settings.home, demo);
+    const demo = await provideDemoData(api, credentials.demo);
+    saveCredentials(home, { ...credentials, demo });
+    writeExampleIds(home, demo);
     return { done: "demo organization, project and keys", value: demo };
   });
-}
-
-/** Reads the audit log, because a read with the demo's key would count as its last use. */
-async function hasDemoFlags(api: OperatorApi, projectId: string): Promise<boolean> {
-  type Change = { flag_id: string | null; action: string };
-  const path = `/api/v1/projects/${projectId}/changes?limit=1000`;
-  const { body } = await api.get<{ changes: Change[] }>(path);
-  const newest = new Map<string, string>();
-  for (const { flag_id, action } of body.changes)
-    if (flag_id !== null && !newest.has(flag_id)) newest.set(flag_id, action);
-  return [...newest.values()].some((action) => action !== "deleted");
 }
 
 /** Between two steps is the place to notice that the run shall end. */

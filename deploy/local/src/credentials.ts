@@ -2,26 +2,29 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type NatsUser, natsUsers } from "@halyard/contracts";
-import { readIfPresent, writePrivateFile } from "./private-file.ts";
-import { StartError } from "./start-error.ts";
+import { readIfPresent, StartError } from "@halyard/local-backends";
+import { writePrivateFile } from "./home.ts";
+
+const secretNames = [
+  "operator_token",
+  // Management's roles were the only ones once.
+  "owner_password",
+  "runtime_password",
+  "scheduler_owner_password",
+  "scheduler_runtime_password",
+  "stream_token_secret",
+  // Of the key pair that signs the entries of API keys.
+  "signing_seed",
+  // The webhook dispatcher encrypts the secrets of webhooks with it.
+  "webhook_secret_key",
+  "webhooks_owner_password",
+  "webhooks_runtime_password",
+  "usage_owner_password",
+  "usage_runtime_password",
+] as const;
 
 /** What must be the same after a restart, kept in `credentials.json` for its owner's eyes only. */
-export type Credentials = {
-  operator_token: string;
-  /** Of management's roles, which were the only ones once. */
-  owner_password: string;
-  runtime_password: string;
-  scheduler_owner_password: string;
-  scheduler_runtime_password: string;
-  stream_token_secret: string;
-  /** Of the key pair that signs the entries of API keys. */
-  signing_seed: string;
-  /** With which the webhook dispatcher encrypts the secrets of webhooks. */
-  webhook_secret_key: string;
-  webhooks_owner_password: string;
-  webhooks_runtime_password: string;
-  usage_owner_password: string;
-  usage_runtime_password: string;
+export type Credentials = Readonly<Record<(typeof secretNames)[number], string>> & {
   /** By NATS user. */
   nats_passwords: Readonly<Record<NatsUser, string>>;
   demo?: DemoCredentials;
@@ -54,21 +57,6 @@ export function loadCredentials(home: string): Credentials {
   return credentials;
 }
 
-const secretNames = [
-  "operator_token",
-  "owner_password",
-  "runtime_password",
-  "scheduler_owner_password",
-  "scheduler_runtime_password",
-  "stream_token_secret",
-  "signing_seed",
-  "webhook_secret_key",
-  "webhooks_owner_password",
-  "webhooks_runtime_password",
-  "usage_owner_password",
-  "usage_runtime_password",
-] as const;
-
 /** Returns the secrets of this home with a new one for each name that is missing. */
 function withSecrets<Kept extends object>(names: readonly string[], kept?: Kept) {
   const made = Object.fromEntries(names.map((name) => [name, newSecret()]));
@@ -80,7 +68,7 @@ function newSecret(): string {
 }
 
 export function saveCredentials(home: string, credentials: Credentials): void {
-  writePrivateFile(fileIn(home), `${JSON.stringify(credentials, null, 2)}\n`);
+  writePrivateFile(fileIn(home), credentials);
 }
 
 function fileIn(home: string): string {

@@ -1,16 +1,26 @@
 import { join } from "node:path";
-import { startBackgroundProcess } from "@halyard/local-backends";
+import { StartError, startBackgroundProcess } from "@halyard/local-backends";
 import { type ProvisionedService, provisionService } from "@halyard/postgres";
 import type { Credentials } from "./credentials.ts";
-import { endOfLog } from "./end-of-log.ts";
-import { StartError } from "./start-error.ts";
+import { endOfLog } from "./process-end.ts";
 
 export const DATABASE = "halyard";
 
-/** The services that have a schema, and two roles each. */
-export type OwnerOfSchema = "management" | "scheduler" | "webhook-dispatcher" | "usage-metering";
+/** The services that have a schema, its name, and the prefix of the passwords of its two roles. */
+const schemas = {
+  management: { schema: "management", prefix: "" },
+  scheduler: { schema: "scheduler", prefix: "scheduler_" },
+  "webhook-dispatcher": { schema: "webhooks", prefix: "webhooks_" },
+  "usage-metering": { schema: "usage", prefix: "usage_" },
+} as const;
 
-export type DatabaseUrls = Readonly<Record<OwnerOfSchema, ProvisionedService>>;
+export type ServiceWithSchema = keyof typeof schemas;
+
+export type DatabaseUrls = Readonly<Record<ServiceWithSchema, ProvisionedService>>;
+
+export function hasSchema(service: string): service is ServiceWithSchema {
+  return service in schemas;
+}
 
 /** Makes database, roles and schemas, with the passwords of this home. */
 export async function prepareDatabase(options: {
@@ -18,37 +28,18 @@ export async function prepareDatabase(options: {
   credentials: Credentials;
 }): Promise<DatabaseUrls> {
   const { adminUrl, credentials } = options;
-  const provision = (schema: string, ownerPassword: string, runtimePassword: string) =>
-    provisionService({
-      adminUrl,
-      database: DATABASE,
-      service: schema,
-      ownerPassword,
-      runtimePassword,
-    });
+  const provisioned: [string, ProvisionedService][] = [];
   try {
-    return {
-      management: await provision(
-        "management",
-        credentials.owner_password,
-        credentials.runtime_password,
-      ),
-      scheduler: await provision(
-        "scheduler",
-        credentials.scheduler_owner_password,
-        credentials.scheduler_runtime_password,
-      ),
-      "webhook-dispatcher": await provision(
-        "webhooks",
-        credentials.webhooks_owner_password,
-        credentials.webhooks_runtime_password,
-      ),
-      "usage-metering": await provision(
-        "usage",
-        credentials.usage_owner_password,
-        credentials.usage_runtime_password,
-      ),
-    };
+    for (const [service, { schema, prefix }] of Object.entries(schemas)) {
+      const urls = await provisionService({
+        adminUrl,
+        database: DATABASE,
+        service: schema,
+        ownerPassword: credentials[`${prefix}owner_password`],
+        runtimePassword: credentials[`${prefix}runtime_password`],
+      });
+      provisioned.push([service, urls]);
+    }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StartError(
@@ -57,6 +48,7 @@ export async function prepareDatabase(options: {
       { cause },
     );
   }
+  return Object.fromEntries(provisioned) as DatabaseUrls;
 }
 
 type Context = { projectDir: string; logsDir: string };
@@ -64,7 +56,7 @@ type Context = { projectDir: string; logsDir: string };
 /** Runs a service's migrations as the command that production uses, in a process of its own. */
 export function migrate(
   context: Context,
-  { service, ownerUrl }: { service: OwnerOfSchema; ownerUrl: string },
+  { service, ownerUrl }: { service: ServiceWithSchema; ownerUrl: string },
 ): Promise<void> {
   return runProgram(context, {
     what: `The migrations of ${service}`,

@@ -31,7 +31,7 @@ export function createEnding(): Ending {
 }
 
 /** How often to look whether npm still waits for us; a kill of npm is noticed that much later. */
-const PARENT_LOOK_MS = 500;
+const parentLookMs = 500;
 
 /** Ends the run on Ctrl-C, SIGTERM, a closed terminal, and when npm was killed over our head. */
 export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean }): void {
@@ -42,11 +42,40 @@ export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean })
   const parent = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid !== parent) ending.settle({ kind: "asked", by: "the end of npm" });
-  }, PARENT_LOOK_MS);
+  }, parentLookMs);
   timer.unref();
 }
 
 /** Ends the run when the reaper ends; when it is closed in the end, the run has had its reason. */
 export function endWithReaper(ending: Ending, reaper: Reaper): void {
   void reaper.exited.then((status) => ending.settle({ kind: "unguarded", status }));
+}
+
+/**
+ * What was started, to be stopped in the reverse order. Something that finishes starting while the
+ * stop is already under way is stopped at once, so nothing slips through.
+ */
+export type Releasers = {
+  add(release: () => Promise<unknown>): Promise<void>;
+  /** Runs all, also when one fails, and answers the failures. */
+  releaseAll(): Promise<unknown[]>;
+};
+
+export function createReleasers(): Releasers {
+  const releases: (() => Promise<unknown>)[] = [];
+  let closed = false;
+  return {
+    async add(release) {
+      if (closed) await release();
+      else releases.push(release);
+    },
+    async releaseAll() {
+      closed = true;
+      const failures: unknown[] = [];
+      for (const release of releases.splice(0).reverse()) {
+        await release().catch((error) => failures.push(error));
+      }
+      return failures;
+    },
+  };
 }

@@ -1,5 +1,4 @@
-import { type PortState, portState } from "@halyard/local-backends";
-import { StartError } from "./start-error.ts";
+import { type PortState, portState, StartError } from "@halyard/local-backends";
 
 /** Checks the port before anything starts: a port in use is the most common reason for a failed start. */
 export async function checkGatewayPort(options: { host: string; port: number }): Promise<void> {

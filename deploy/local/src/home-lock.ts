@@ -6,9 +6,9 @@ import {
   identifyProcess,
   isSameProcessRunning,
   type ProcessIdentity,
+  readIfPresent,
+  StartError,
 } from "@halyard/local-backends";
-import { readIfPresent } from "./private-file.ts";
-import { StartError } from "./start-error.ts";
 
 /**
  * Two launchers on one home would start two servers on the same data, so the home has a lock: a file

@@ -1,16 +1,19 @@
 import { join } from "node:path";
-import { LocalBackendError, settledWithin, startReaper } from "@halyard/local-backends";
+import { StartError, settledWithin, startReaper } from "@halyard/local-backends";
 import { bringUp } from "./bring-up.ts";
 import type { Settings } from "./config.ts";
-import { removeDemoFile, removeDemoFileWithUs } from "./demo-file.ts";
-import { createEnding, endWhenAsked, endWithReaper, type Reason } from "./ending.ts";
+import {
+  createEnding,
+  createReleasers,
+  endWhenAsked,
+  endWithReaper,
+  type Reason,
+} from "./ending.ts";
 import { checkGatewayPort } from "./gateway-port.ts";
+import { makeHome, removeDemoFile, removeDemoFileWithUs } from "./home.ts";
 import { type HomeLock, lockHome } from "./home-lock.ts";
-import { makeHome } from "./make-home.ts";
-import { createReleasers } from "./releasers.ts";
+import { describeExit } from "./process-end.ts";
 import { HOST } from "./service-plans.ts";
-import { describeExit } from "./service-process.ts";
-import { StartError } from "./start-error.ts";
 import type { Steps } from "./steps.ts";
 
 /** What is under way when the end is asked for gets this long; the reaper then sees to the rest. */
@@ -80,7 +83,7 @@ function outcomeOf(reason: Reason, steps: Steps): Outcome {
 
 /** Messages made for users stand alone; anything else is a fault of ours and comes with its trace. */
 function explainFailure(error: unknown): Outcome {
-  if (error instanceof StartError || error instanceof LocalBackendError) {
+  if (error instanceof StartError) {
     return { ok: false, message: error.message };
   }
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,7 +1,14 @@
 import { join } from "node:path";
-import { type ExitStatus, type Reaper, startBackgroundProcess } from "@halyard/local-backends";
-import { endOfLog } from "./end-of-log.ts";
-import { StartError } from "./start-error.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type ExitStatus,
+  type Reaper,
+  StartError,
+  startBackgroundProcess,
+} from "@halyard/local-backends";
+import type { Ending } from "./ending.ts";
+import { describeDeath } from "./process-end.ts";
+import type { Supervised } from "./supervise.ts";
 
 /** What it takes to start a service: its program and only the variables that it needs. */
 export type ServicePlan = {
@@ -24,11 +31,18 @@ export type ServiceProcess = {
   stop(): Promise<ExitStatus>;
 };
 
+export type SupervisedService = Supervised<ServiceProcess>;
+
 /** Starting takes well below a second; this is for a machine under heavy load. */
-const START_PATIENCE_MS = 60_000;
+const startPatienceMs = 60_000;
+
+/** The first snapshot, or the first leadership, takes well below a second. */
+const readyPatienceMs = 30_000;
+const lookEveryMs = 25;
+const answerPatienceMs = 5_000;
 
 /** Every service drains within 20 s of SIGTERM. */
-const STOP_STEPS = [{ signal: "SIGTERM", patienceMs: 21_000 }] as const;
+const stopSteps = [{ signal: "SIGTERM", patienceMs: 21_000 }] as const;
 
 type Listening = { type: "listening"; url: string; metrics_url?: string };
 
@@ -41,64 +55,45 @@ export async function startServiceProcess(
   context: { projectDir: string; logsDir: string; reaper: Reaper },
   previous: ServiceProcess | undefined,
 ): Promise<ServiceProcess> {
+  const { name } = plan;
   const listening = Promise.withResolvers<Listening>();
   const child = await startBackgroundProcess({
     command: process.execPath,
     args: [join(context.projectDir, plan.program)],
-    logFile: join(context.logsDir, `${plan.name}.log`),
+    logFile: join(context.logsDir, `${name}.log`),
     workingDirectory: context.projectDir,
     environment: {
       ...plan.environment,
       PORT: portOf(previous?.url) ?? String(plan.port),
       METRICS_PORT: portOf(previous?.metricsUrl) ?? "0",
     },
-    stopSteps: [...STOP_STEPS],
+    stopSteps: [...stopSteps],
     onMessage: (message) => {
       if (isListening(message)) listening.resolve(message);
     },
   });
   context.reaper.guard(child.pid, { stopSignal: "SIGTERM" });
+  const { pid, logFile, exited, stop } = child;
   const failed = Promise.withResolvers<never>();
-  void child.exited.then((status) => failed.reject(diedAtStart(plan.name, status, child.logFile)));
-  const timer = setTimeout(
-    () => failed.reject(silentAtStart(plan.name, child.logFile)),
-    START_PATIENCE_MS,
-  );
+  // After it has listened, whoever looks after the process hears of its end.
+  failed.promise.catch(() => {});
+  const fail = (message: string) => failed.reject(new StartError(message));
+  void exited.then((status) => fail(describeDeath(name, status, logFile)));
+  const silent = `${name} did not listen within ${startPatienceMs / 1000} s. Its log is ${logFile}.`;
+  const timer = setTimeout(() => fail(silent), startPatienceMs);
   try {
     const { url, metrics_url } = await Promise.race([listening.promise, failed.promise]);
-    const { pid, logFile, exited, stop } = child;
-    return { name: plan.name, url, metricsUrl: metrics_url, pid, logFile, exited, stop };
+    return { name, url, metricsUrl: metrics_url, pid, logFile, exited, stop };
   } catch (error) {
-    await child.stop();
+    await stop();
     throw error;
   } finally {
     clearTimeout(timer);
-    // From here on the end of the process is the business of whoever looks after it.
-    failed.promise.catch(() => {});
   }
 }
 
 function portOf(url: string | undefined): string | undefined {
   return url === undefined ? undefined : new URL(url).port;
-}
-
-/** How a process ended and the end of its log, for people. */
-export function describeDeath(name: string, status: ExitStatus, logFile: string): string {
-  return `${name} ended ${describeExit(status)}. The end of its log (${logFile}):${endOfLog(logFile)}`;
-}
-
-export function describeExit(status: ExitStatus): string {
-  return status.signal === null ? `with exit code ${status.code}` : `by ${status.signal}`;
-}
-
-function diedAtStart(name: string, status: ExitStatus, logFile: string): StartError {
-  return new StartError(describeDeath(name, status, logFile));
-}
-
-function silentAtStart(name: string, logFile: string): StartError {
-  return new StartError(
-    `${name} did not listen within ${START_PATIENCE_MS / 1000} s. Its log is ${logFile}.`,
-  );
 }
 
 function isListening(message: unknown): message is Listening {
@@ -109,4 +104,31 @@ function isListening(message: unknown): message is Listening {
     message.type === "listening" &&
     "url" in message
   );
+}
+
+/** Waits until the service is ready, also when it dies and is started again meanwhile. */
+export async function awaitReady(service: SupervisedService, ending: Ending): Promise<void> {
+  const { metricsUrl, logFile } = service.current();
+  if (metricsUrl === undefined) return;
+  const deadline = Date.now() + readyPatienceMs;
+  while (!ending.hasSettled()) {
+    const problem = await findReadyProblem(new URL("/readyz", metricsUrl));
+    if (problem === undefined) return;
+    if (Date.now() > deadline) {
+      throw new StartError(
+        `${service.name} is not ready after ${readyPatienceMs / 1000} s: ${problem}. Its log is ${logFile}.`,
+      );
+    }
+    await delay(lookEveryMs);
+  }
+}
+
+async function findReadyProblem(url: URL): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(answerPatienceMs) });
+    return response.ok ? undefined : (await response.text()).trim();
+  } catch (error) {
+    // Its supervisor handles a death. Here a dead service is one that is not ready yet.
+    return error instanceof Error ? error.message : String(error);
+  }
 }

@@ -1,20 +1,16 @@
-import {
-  type ExitStatus,
-  LocalBackendError,
-  type Reaper,
-  settledWithin,
-} from "@halyard/local-backends";
-import type { Ending } from "./ending.ts";
-import type { Releasers } from "./releasers.ts";
-import { createRestartPolicy } from "./restart-policy.ts";
-import { describeDeath } from "./service-process.ts";
-import { StartError } from "./start-error.ts";
+import { type ExitStatus, type Reaper, StartError, settledWithin } from "@halyard/local-backends";
+import type { Ending, Releasers } from "./ending.ts";
+import { describeDeath } from "./process-end.ts";
 import type { Note, Steps } from "./steps.ts";
 
-const MAX_DEATHS = 5;
+const maxDeaths = 5;
+const windowMs = 60_000;
+
+/** Well below a second, because most deaths happen once: the out-of-memory killer, a stray `kill`. */
+const firstDelayMs = 250;
 
 /** A restart that takes longer than this when the run ends is left to the reaper. */
-const INTERRUPTION_PATIENCE_MS = 5_000;
+const interruptionPatienceMs = 5_000;
 
 export type Supervision = {
   projectDir: string;
@@ -38,101 +34,137 @@ export type Part<P extends Process> = {
   start(previous: P | undefined, note: Note): Promise<P>;
   /** Runs before the first start and before `restart`. A death changes nothing that it prepares. */
   prepare?: (() => Promise<void>) | undefined;
-  /** Deaths within a minute after which `giveUp` is called; default: 5. */
-  maxDeaths?: number;
-  /** Default: ends the run. */
-  giveUp?: (report: string) => void;
+  /** After a death, waits for `restart`, because the sources are probably wrong while they are edited. */
+  waitsForChange?: boolean;
 };
 
 export type Supervised<P extends Process> = {
   name: string;
   current(): P;
-  /** Stops the process and starts it again at its addresses. */
-  restart(): Promise<void>;
+  /** Stops the process. It is prepared and started again at its addresses. */
+  restart(): void;
   onRestarted(listener: () => void): void;
 };
 
-/** Starts a process, and starts it again with a growing delay each time it dies, until the run ends. */
+/**
+ * Starts a process, and starts it again each time it dies, until the run ends. The delay doubles with each death
+ * of the last minute. The fifth death within a minute ends the run.
+ */
 export async function supervise<P extends Process>(
   part: Part<P>,
   run: Supervision,
   note: Note,
 ): Promise<Supervised<P>> {
-  const { name } = part;
   await part.prepare?.();
-  let current = await part.start(undefined, note);
-  let stopping = false;
-  let recovery = Promise.resolve();
-  let onRestarted = () => {};
-  const look = () => {
-    const process = current;
-    void process.exited.then((status) => {
-      if (!stopping) recovery = recover(describeDeath(name, status, process.logFile));
-    });
-  };
-  const startAgain = () =>
-    run.steps.run(`restarting ${name}`, async (noteOfStep) => {
-      current = await part.start(current, noteOfStep);
-      look();
-      onRestarted();
-      return { done: `${name} restarted`, value: undefined };
-    });
-  const recover = createRecovery({ part, run, startAgain });
-  look();
-  await run.releasers.add(async () => {
-    await settledWithin(recovery, INTERRUPTION_PATIENCE_MS);
-    await current.stop();
-  });
-  return {
-    name,
-    current: () => current,
-    async restart() {
-      stopping = true;
-      await current.stop();
-      stopping = false;
-      if (run.ending.hasSettled()) return;
-      await part.prepare?.();
-      await startAgain();
-    },
-    onRestarted(listener) {
-      onRestarted = listener;
-    },
-  };
+  const supervisor = new Supervisor(part, run, await part.start(undefined, note));
+  void supervisor.keepRunning();
+  await run.releasers.add(() => supervisor.release());
+  return supervisor;
 }
 
-/** Returns the function that starts a dead process again, or gives up after too many deaths. */
-function createRecovery(options: {
-  part: Pick<Part<Process>, "name" | "maxDeaths" | "giveUp">;
-  run: Supervision;
-  startAgain: () => Promise<void>;
-}): (death: string) => Promise<void> {
-  const { name, maxDeaths = MAX_DEATHS } = options.part;
-  const { ending, steps } = options.run;
-  const policy = createRestartPolicy(maxDeaths);
-  const endRun = (report: string) => {
-    const message = `${name} died ${maxDeaths} times within a minute. ${report}`;
-    ending.settle({ kind: "died", message });
-  };
-  const { giveUp = endRun } = options.part;
-  return async (death) => {
-    let report: string | undefined = death;
-    while (report !== undefined && !ending.hasSettled()) {
-      const delayMs = policy.delayAfterDeath(performance.now());
-      if (delayMs === undefined) return giveUp(report);
-      steps.say(`${report}\nStarting ${name} again in ${delayMs} ms.`);
-      await settledWithin(ending.promise, delayMs);
-      if (ending.hasSettled()) return;
-      report = await options.startAgain().then(
-        () => undefined,
-        (error) => reportOf(error, ending),
-      );
+class Supervisor<P extends Process> implements Supervised<P> {
+  readonly name: string;
+  readonly #part: Part<P>;
+  readonly #run: Supervision;
+  readonly #delayAfterDeath = createDelays();
+  #process: P;
+  #isReleased = false;
+  #starting: Promise<unknown> = Promise.resolve();
+  #isRestartAsked = false;
+  #askedForRestart = Promise.withResolvers<void>();
+  #onRestarted = () => {};
+
+  constructor(part: Part<P>, run: Supervision, process: P) {
+    this.name = part.name;
+    this.#part = part;
+    this.#run = run;
+    this.#process = process;
+  }
+
+  current(): P {
+    return this.#process;
+  }
+
+  onRestarted(listener: () => void): void {
+    this.#onRestarted = listener;
+  }
+
+  restart(): void {
+    this.#isRestartAsked = true;
+    this.#askedForRestart.resolve();
+    void this.#process.stop();
+  }
+
+  async release(): Promise<void> {
+    this.#isReleased = true;
+    await settledWithin(this.#starting, interruptionPatienceMs);
+    await this.#process.stop();
+  }
+
+  async keepRunning(): Promise<void> {
+    for (;;) {
+      const { exited, logFile } = this.#process;
+      const status = await exited;
+      let problem = this.#isRestartAsked ? undefined : describeDeath(this.name, status, logFile);
+      do {
+        if (problem !== undefined && !this.#isEnding()) await this.#awaitNextStart(problem);
+        if (this.#isEnding()) return;
+        const start = this.#startAgain();
+        this.#starting = start;
+        problem = await start;
+      } while (problem !== undefined);
     }
-  };
+  }
+
+  #isEnding(): boolean {
+    return this.#isReleased || this.#run.ending.hasSettled();
+  }
+
+  async #awaitNextStart(problem: string): Promise<void> {
+    const { ending, steps } = this.#run;
+    if (this.#part.waitsForChange) {
+      steps.say(`${problem}\nWaiting for a change.`);
+      await Promise.race([this.#askedForRestart.promise, ending.promise]);
+      return;
+    }
+    const delayMs = this.#delayAfterDeath(performance.now());
+    if (delayMs === undefined) {
+      const message = `${this.name} died ${maxDeaths} times within a minute. ${problem}`;
+      ending.settle({ kind: "died", message });
+      return;
+    }
+    steps.say(`${problem}\nStarting ${this.name} again in ${delayMs} ms.`);
+    await settledWithin(ending.promise, delayMs);
+  }
+
+  /** Returns why the process could not start, or undefined. An error without a known reason ends the run. */
+  async #startAgain(): Promise<string | undefined> {
+    const mustPrepare = this.#isRestartAsked;
+    this.#isRestartAsked = false;
+    this.#askedForRestart = Promise.withResolvers();
+    try {
+      await this.#run.steps.run(`restarting ${this.name}`, async (note) => {
+        if (mustPrepare) await this.#part.prepare?.();
+        this.#process = await this.#part.start(this.#process, note);
+        return { done: `${this.name} restarted`, value: undefined };
+      });
+    } catch (error) {
+      if (error instanceof StartError) return error.message;
+      this.#run.ending.settle({ kind: "failed", error });
+      return undefined;
+    }
+    this.#onRestarted();
+    // The sources have changed again while it was starting.
+    if (this.#isRestartAsked) void this.#process.stop();
+    return undefined;
+  }
 }
 
-/** A start that fails for a known reason counts as a death. Any other error ends the run. */
-function reportOf(error: unknown, ending: Ending): string | undefined {
-  if (error instanceof StartError || error instanceof LocalBackendError) return error.message;
-  ending.settle({ kind: "failed", error });
-  return undefined;
+/** Returns the delay before the next start in milliseconds, or undefined after too many deaths in a minute. */
+function createDelays(): (nowMs: number) => number | undefined {
+  let recent: number[] = [];
+  return (nowMs) => {
+    recent = [...recent.filter((at) => nowMs - at < windowMs), nowMs];
+    return recent.length < maxDeaths ? firstDelayMs * 2 ** (recent.length - 1) : undefined;
+  };
 }

@@ -1,11 +1,13 @@
 import { type FSWatcher, watch } from "node:fs";
 import { join } from "node:path";
+import type { SupervisedService } from "./service-process.ts";
+import type { Supervision } from "./supervise.ts";
 
 /** An editor writes several files, and each of them several times; one restart is enough. */
-const SETTLE_MS = 150;
+const settleMs = 150;
 
 /** Where the sources of a service are. What all of them share restarts all of them. */
-const SOURCES: Record<string, string[]> = {
+const sources: Record<string, string[]> = {
   management: ["services/management/src", "services/management/migrations"],
   scheduler: ["services/scheduler/src", "services/scheduler/migrations"],
   "sdk-edge": ["services/sdk-edge/src"],
@@ -16,41 +18,32 @@ const SOURCES: Record<string, string[]> = {
   ],
   gateway: ["deploy/gateway/src"],
 };
-const SHARED_SOURCES = "libs";
+const sharedSources = "libs";
 
-/** Calls back with the names of the services whose sources have changed. */
-export function watchSources(
-  projectDir: string,
-  onChange: (services: string[]) => void,
-): { close(): void } {
+/** Restarts services when their sources change, as long as the run lasts. */
+export async function restartOnChange(
+  services: SupervisedService[],
+  run: Supervision,
+): Promise<void> {
   const changed = new Set<string>();
+  const restartChanged = () => {
+    for (const service of services) if (changed.has(service.name)) service.restart();
+    changed.clear();
+  };
   let timer: NodeJS.Timeout | undefined;
-  const note = (services: string[]) => {
-    for (const service of services) changed.add(service);
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      const names = [...changed];
-      changed.clear();
-      onChange(names);
-    }, SETTLE_MS);
-  };
-  const watchers: FSWatcher[] = [];
-  const watchDirectory = (directory: string, services: string[]) => {
-    const path = join(projectDir, directory);
-    watchers.push(
-      watch(path, { recursive: true }, (_event, file) => {
-        if (file !== null && /\.(ts|sql)$/.test(file) && !/(^|\/)test\//.test(file)) note(services);
-      }),
-    );
-  };
-  for (const [service, directories] of Object.entries(SOURCES)) {
-    for (const directory of directories) watchDirectory(directory, [service]);
-  }
-  watchDirectory(SHARED_SOURCES, Object.keys(SOURCES));
-  return {
-    close() {
+  const watchDirectory = (directory: string, names: string[]): FSWatcher =>
+    watch(join(run.projectDir, directory), { recursive: true }, (_event, file) => {
+      if (file === null || !/\.(ts|sql)$/.test(file) || /(^|\/)test\//.test(file)) return;
+      for (const name of names) changed.add(name);
       clearTimeout(timer);
-      for (const watcher of watchers) watcher.close();
-    },
-  };
+      timer = setTimeout(restartChanged, settleMs);
+    });
+  const watchers = Object.entries(sources).flatMap(([service, directories]) =>
+    directories.map((directory) => watchDirectory(directory, [service])),
+  );
+  watchers.push(watchDirectory(sharedSources, Object.keys(sources)));
+  await run.releasers.add(async () => {
+    clearTimeout(timer);
+    for (const watcher of watchers) watcher.close();
+  });
 }

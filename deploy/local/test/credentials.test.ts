@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { StartError } from "@halyard/local-backends";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { loadCredentials } from "../src/credentials.ts";
-import { StartError } from "../src/start-error.ts";
 
 let home: string;
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { endOfLog } from "../src/end-of-log.ts";
+import { endOfLog } from "../src/process-end.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 describe("given a service whose sources have a syntax error", () => {

@@ -2,10 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { identifyProcess } from "@halyard/local-backends";
+import { identifyProcess, StartError } from "@halyard/local-backends";
 import { describe, expect, it } from "@jest/globals";
 import { lockHome } from "../src/home-lock.ts";
-import { StartError } from "../src/start-error.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 const parent = throwawayDirectory();

@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { makeHome } from "../src/make-home.ts";
+import { makeHome } from "../src/home.ts";
 import { launchHalyard } from "./launcher.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 

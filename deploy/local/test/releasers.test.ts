@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { createReleasers } from "../src/releasers.ts";
+import { createReleasers } from "../src/ending.ts";
 
 describe("given things that were started", () => {
   it("releases them in the reverse order, also when one fails, and answers the failure", async () => {

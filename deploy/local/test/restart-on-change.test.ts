@@ -40,39 +40,43 @@ describe("given that sources are watched", () => {
     expect(flags.status).toBe(200);
   });
 
-  it.each([
-    {
-      service: "scheduler",
-      migration: "0001_schedules.sql",
-      path: () => "/api/v1/schedules",
-      nothing: /^\{"schedules":\[\],"next_cursor":null\}$/,
-    },
-    {
-      service: "webhook-dispatcher",
-      migration: "0001_webhooks.sql",
-      path: () => `/api/v1/projects/${before.project_id}/webhooks`,
-      nothing: /^\{"webhooks":\[\]\}$/,
-    },
-    {
-      service: "usage-metering",
-      migration: "0001_usage.sql",
-      path: () => "/api/v1/usage",
-      nothing: /^\{"plan":"pro"/,
-    },
-  ])("restarts the $service when its migrations change, after they have run", async (given) => {
-    const { service, migration, path, nothing } = given;
-    touch(`services/${service}/migrations/${migration}`);
-    await eventually("the restart", () => halyard.output().includes(`✓ ${service} restarted`));
-
-    const { base_url, server_key, services } = await halyard.ready();
-    expect(services[service]?.url).toBe(before.services[service]?.url);
-    const log = join(halyard.home, `logs/${service}-migrate.log`);
-    expect(readFileSync(log, "utf8")).toContain(`${service}: nothing to do`);
-    const headers = { authorization: `Bearer ${server_key}` };
-    await eventually("it answers", async () => {
-      const answer = await fetch(base_url + path(), { headers });
-      return answer.ok && nothing.test(await answer.text());
-    });
+  it("restarts the services whose migrations change, after they have run", async () => {
+    const changed = [
+      {
+        service: "scheduler",
+        migration: "0001_schedules.sql",
+        path: "/api/v1/schedules",
+        nothing: /^\{"schedules":\[\],"next_cursor":null\}$/,
+      },
+      {
+        service: "webhook-dispatcher",
+        migration: "0001_webhooks.sql",
+        path: `/api/v1/projects/${before.project_id}/webhooks`,
+        nothing: /^\{"webhooks":\[\]\}$/,
+      },
+      {
+        service: "usage-metering",
+        migration: "0001_usage.sql",
+        path: "/api/v1/usage",
+        nothing: /^\{"plan":"pro"/,
+      },
+    ];
+    for (const { service, migration } of changed)
+      touch(`services/${service}/migrations/${migration}`);
+    for (const { service, path, nothing } of changed) {
+      await eventually(`the restart of the ${service}`, () =>
+        halyard.output().includes(`✓ ${service} restarted`),
+      );
+      const { base_url, server_key, services } = await halyard.ready();
+      expect(services[service]?.url).toBe(before.services[service]?.url);
+      const log = join(halyard.home, `logs/${service}-migrate.log`);
+      expect(readFileSync(log, "utf8")).toContain(`${service}: nothing to do`);
+      const headers = { authorization: `Bearer ${server_key}` };
+      await eventually("it answers", async () => {
+        const answer = await fetch(base_url + path, { headers });
+        return answer.ok && nothing.test(await answer.text());
+      });
+    }
   });
 
   it("shows the death of a service and waits for the next change instead of ending", async () => {

@@ -1,11 +1,19 @@
-import { type NatsUser, natsUsers } from "@halyard/contracts";
+import { natsUsers } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../src/config.ts";
+import type { Credentials } from "../src/credentials.ts";
 import { planServices } from "../src/service-plans.ts";
 
 /** 32 bytes as the home keeps them, and as the dispatcher takes them. */
 const keptSecretKey = "-_8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const givenSecretKey = "+/8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+const credentials = {
+  stream_token_secret: "the edges'",
+  webhook_secret_key: keptSecretKey,
+  signing_seed: Buffer.alloc(32, 255).toString("base64url"),
+  nats_passwords: Object.fromEntries(natsUsers.map((user) => [user, `NATS as ${user}`])),
+} as Credentials;
 
 function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
   const read = readSettings(environment);
@@ -17,10 +25,6 @@ function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
   const plans = planServices({
     settings: read.settings,
     natsUrl: "nats://127.0.0.1:4222",
-    natsPasswords: Object.fromEntries(natsUsers.map((user) => [user, `NATS as ${user}`])) as Record<
-      NatsUser,
-      string
-    >,
     databaseUrls: {
       management: urlsOf("management"),
       scheduler: urlsOf("scheduler"),
@@ -28,9 +32,7 @@ function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
       "usage-metering": urlsOf("usage"),
     },
     operatorToken: "the operator's",
-    streamTokenSecret: "the edges'",
-    webhookSecretKey: keptSecretKey,
-    signingSeed: Buffer.alloc(32, 255).toString("base64url"),
+    credentials,
     migrate: async () => undefined,
   });
   return plans.find(({ name }) => name === service)?.environment;

@@ -1,8 +1,7 @@
 import type { ExitStatus } from "@halyard/local-backends";
+import { StartError } from "@halyard/local-backends";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { createEnding } from "../src/ending.ts";
-import { createReleasers } from "../src/releasers.ts";
-import { StartError } from "../src/start-error.ts";
+import { createEnding, createReleasers } from "../src/ending.ts";
 import { type Process, type Supervision, supervise } from "../src/supervise.ts";
 
 beforeEach(() => void jest.useFakeTimers());
@@ -68,6 +67,36 @@ describe("given a supervised process", () => {
       kind: "died",
       message: "edge died 5 times within a minute. The port is taken.",
     });
+  });
+
+  it("forgets deaths that are a minute old", async () => {
+    const { run, said, start } = playedRun();
+    const supervised = await supervise({ name: "edge", start }, run, () => {});
+
+    for (const delayMs of [250, 500, 1000, 2000]) {
+      supervised.current().die();
+      await jest.advanceTimersByTimeAsync(delayMs);
+    }
+    await jest.advanceTimersByTimeAsync(60_000);
+    supervised.current().die();
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(said.at(-1)).toContain("Starting edge again in 250 ms.");
+  });
+
+  it("waits for a change after a death while sources are watched", async () => {
+    const { run, said, started, start } = playedRun();
+    const part = { name: "edge", start, waitsForChange: true };
+    const supervised = await supervise(part, run, () => {});
+
+    supervised.current().die();
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(started).toHaveLength(1);
+    expect(said.at(-1)).toContain("Waiting for a change.");
+    supervised.restart();
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(supervised.current().number).toBe(2);
   });
 
   it("ends the run when a restart fails with an unexpected error", async () => {

@@ -3,8 +3,7 @@ import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { DemoCredentials } from "../src/credentials.ts";
-import { provideDemoData } from "../src/demo-data.ts";
-import { createOperatorApi } from "../src/operator-api.ts";
+import { createOperatorApi, provideDemoData } from "../src/demo-data.ts";
 import {
   type Demo,
   eventually,
@@ -85,13 +84,16 @@ async function deleteFlags(demo: Demo): Promise<void> {
   }
 }
 
+/** The demo.json of the first run. */
+let first: Demo;
+
 describe("given a new home", () => {
   const home = usedHome;
-  let demo: Demo;
 
   it("starts every part as a process and says so in a whole demo.json", async () => {
     const halyard = launchHalyard({ home });
-    demo = await halyard.ready();
+    const demo = await halyard.ready();
+    first = demo;
 
     expect(Object.keys(demo)).toEqual([
       "base_url",
@@ -138,17 +140,6 @@ describe("given a new home", () => {
     expect(await isListening(demo.base_url)).toBe(false);
     expect(existsSync(join(home, "demo.json"))).toBe(false);
   });
-
-  it("keeps data and keys for the next start", async () => {
-    const halyard = launchHalyard({ home: copyOfUsedHome() });
-    const { base_url, services, ...kept } = await halyard.ready();
-
-    expect(demo).toMatchObject(kept);
-    expect(await readFlags({ ...demo, base_url })).toEqual({ flags: { "new-checkout": true } });
-    expect(Object.keys(services)).toHaveLength(6);
-    await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
-    expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual(["GET"]);
-  });
 });
 
 describe("given a home on which Halyard runs", () => {
@@ -158,6 +149,16 @@ describe("given a home on which Halyard runs", () => {
   beforeAll(async () => {
     halyard = launchHalyard({ home: copyOfUsedHome(), untilFileEnds: true });
     demo = await halyard.ready();
+  });
+
+  it("has kept data and keys of the start before", async () => {
+    const { base_url, services, ...kept } = demo;
+
+    expect(first).toMatchObject(kept);
+    expect(await readFlags({ ...first, base_url })).toEqual({ flags: { "new-checkout": true } });
+    expect(Object.keys(services)).toHaveLength(6);
+    await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
+    expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual(["GET"]);
   });
 
   it("refuses a second start, names the process, and leaves the first one alone", async () => {
@@ -179,6 +180,27 @@ describe("given a home on which Halyard runs", () => {
     expect(second.output()).toContain(`Port ${port} is taken by another program.`);
     expect(second.output()).toContain("PORT=");
     expect(existsSync(join(home, "postgres"))).toBe(false);
+  });
+
+  it("leaves no process after SIGKILL to the launcher, and starts again immediately", async () => {
+    const { home } = halyard;
+    const before = demo;
+    const processes = processesOf(halyard);
+    await deleteFlags(demo);
+
+    await halyard.end("SIGKILL");
+    await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
+    halyard = launchHalyard({ home, untilFileEnds: true });
+
+    await eventually("no process is left", () => !processes.some(isRunning));
+    await eventually("it is announced anew", () => halyard.output().includes("Ctrl-C"));
+    demo = await halyard.ready();
+    expect(demo.client_key).toBe(before.client_key);
+    // The project has no flag, so the line that creates one works.
+    expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual([
+      "POST",
+      "GET",
+    ]);
   });
 
   describe("and demo data that an operator changes", () => {
@@ -234,35 +256,8 @@ describe("given a home on which Halyard runs", () => {
       expect(made.server_key).not.toBe(kept.server_key);
     });
   });
-});
 
-describe("given that the launcher itself is killed", () => {
-  it("leaves no process, and can be started again at once", async () => {
-    const home = copyOfUsedHome();
-    const halyard = launchHalyard({ home });
-    const demo = await halyard.ready();
-    const processes = processesOf(halyard);
-    await deleteFlags(demo);
-
-    await halyard.end("SIGKILL");
-    await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
-    const again = launchHalyard({ home });
-
-    await eventually("no process is left", () => !processes.some(isRunning));
-    await eventually("it is announced anew", () => again.output().includes("Ctrl-C"));
-    expect((await again.ready()).client_key).toBe(demo.client_key);
-    // The project has no flag, so the line that creates one works.
-    expect(printedCurlRequests(again.output()).map(({ method }) => method)).toEqual([
-      "POST",
-      "GET",
-    ]);
-  });
-});
-
-describe("given that the reaper is killed", () => {
-  it("stops everything, since nobody would do so for a launcher that is killed", async () => {
-    const halyard = launchHalyard({ home: copyOfUsedHome() });
-    await halyard.ready();
+  it("stops everything after SIGKILL to the reaper, because nothing else would stop it after SIGKILL to the launcher", async () => {
     const processes = processesOf(halyard);
     const { reaper } = JSON.parse(readFileSync(join(halyard.home, "lock"), "utf8"));
     expect(processes).toContain(reaper.pid);
@@ -322,6 +317,8 @@ describe("given npm start in production mode", () => {
 });
 
 describe("given npm start in production mode over a home with demo keys", () => {
+  let halyard: Halyard;
+
   it("refuses to start, and starts after it has removed the keys", async () => {
     const home = copyOfUsedHome();
     const { demo } = JSON.parse(readFileSync(join(home, "credentials.json"), "utf8"));
@@ -330,13 +327,30 @@ describe("given npm start in production mode over a home with demo keys", () => 
     expect(await refused.exited).toBe(1);
     expect(refused.output()).toContain("HALYARD_MODE=production npm start -- --remove-demo-keys");
 
-    const halyard = launchHalyard({ home, variables, args: ["--remove-demo-keys"] });
+    halyard = launchHalyard({
+      ...{ home, variables, args: ["--remove-demo-keys"] },
+      untilFileEnds: true,
+    });
     const { base_url } = await halyard.ready();
     const headers = { authorization: `Bearer ${demo.server_key}` };
     await eventually("the key is revoked", async () => {
       const { status } = await fetch(`${base_url}/api/v1/flags`, { headers });
       return status === 401;
     });
+  });
+
+  it("ends the run instead of starting with an empty database when the data are deleted", async () => {
+    const cluster = join(halyard.home, "postgres/cluster");
+    const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
+
+    renameSync(cluster, `${cluster}.moved`);
+    process.kill(pid, "SIGKILL");
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain(
+      `PostgreSQL died 5 times within a minute. PostgreSQL's data in ${cluster} are missing.`,
+    );
+    expect(existsSync(cluster)).toBe(false);
   });
 });
 
@@ -350,24 +364,6 @@ describe("given a damaged home", () => {
 
     expect(await halyard.exited).toBe(1);
     expect(halyard.output()).toContain(`mv '${cluster}' '${cluster}.damaged'`);
-  });
-});
-
-describe("given that the data are deleted during the run", () => {
-  it("ends the run instead of starting with an empty database", async () => {
-    const halyard = launchHalyard({ home: copyOfUsedHome() });
-    await halyard.ready();
-    const cluster = join(halyard.home, "postgres/cluster");
-    const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
-
-    renameSync(cluster, `${cluster}.moved`);
-    process.kill(pid, "SIGKILL");
-
-    expect(await halyard.exited).toBe(1);
-    expect(halyard.output()).toContain(
-      `PostgreSQL died 5 times within a minute. PostgreSQL's data in ${cluster} are missing.`,
-    );
-    expect(existsSync(cluster)).toBe(false);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { followPage } from "../../src/follow-page.ts";
+import { followPage } from "../../src/stories/follow-page.ts";
 
 /** A shell whose command prints `true` at the given try. */
 function shellThatIsRightAt(firstRight: number) {

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { followPage } from "../../src/follow-page.ts";
-import { type Launched, launch } from "../../src/launched.ts";
-import "../../src/patience.ts";
-import { openPageShellOn, type PageShell } from "../../src/page-shell.ts";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { type Launched, launch } from "../../src/system/launched.ts";
+import "../../src/system/patience.ts";
+import { openPageShellOn, type PageShell } from "../../src/stories/page-shell.ts";
 
 const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
 

@@ -1,10 +1,10 @@
 import { eventually, openEventStream } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { startReadyMetering } from "../../src/replicas.ts";
-import { type Edge, type System, startSystem } from "../../src/system.ts";
-import { must } from "../../src/tenancy.ts";
-import { faultsOfUsage } from "../../src/usage-agreement.ts";
-import { beginUsageStory } from "../../src/usage-story.ts";
+import { faultsOfUsage } from "../../src/checks/usage-agreement.ts";
+import { beginUsageStory } from "../../src/stories/usage-story.ts";
+import { startReadyMetering } from "../../src/system/replicas.ts";
+import { type Edge, type System, startSystem } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
 
 describe("given a system in which usage-metering was never started", () => {
   let system: System;

@@ -1,9 +1,13 @@
 import { eventually, type Receiver, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { must } from "../../src/tenancy.ts";
-import { beginWebhookStory, createWebhook, type WebhookStory } from "../../src/webhook-story.ts";
+import {
+  beginWebhookStory,
+  createWebhook,
+  type WebhookStory,
+} from "../../src/stories/webhook-story.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
 /** Two retries, soon. What waits for longer was asked to. */
 const retryDelays = "50ms,100ms";

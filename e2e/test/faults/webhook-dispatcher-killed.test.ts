@@ -1,15 +1,15 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CreatedFlag } from "../../src/changes.ts";
-import { awaitLockWaiters, lockTable } from "../../src/disturbances.ts";
-import { holdRow } from "../../src/held-rows.ts";
-import { killOne, startReadyDispatcher } from "../../src/replicas.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { beginWebhookStory } from "../../src/webhook-story.ts";
+import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
+import { holdRow } from "../../src/system/disturbances.ts";
+import { killOne, startReadyDispatcher } from "../../src/system/replicas.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
-/** Long enough to lock a table before the retry, and waited for by nobody else. */
+/** Longer than the test. */
 const retryDelay = "3s";
 
+/** `e2e/chaos` has the other points at which it can be killed. */
 describe("given a dispatcher that is killed with a delivery in its hands", () => {
   let system: System;
   beforeAll(async () => {
@@ -50,37 +50,6 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     await story.endClaims();
     await replace();
     expect(await story.faults()).toEqual([]);
-  });
-
-  it("has the next one send what it was about to claim", async () => {
-    const { story, flag } = await begin("Claiming");
-    story.receiver.answer({ kind: "answer", status: 503 });
-    await story.switchByHand(flag, true);
-    const delivery = await story.deliveryThatIs("retrying");
-    story.receiver.reset();
-    const unlock = await lockTable(system.sql, "webhooks.deliveries", "share");
-    await awaitLockWaiters(system.sql, "webhooks.deliveries");
-    await kill();
-    // Whoever waits goes on when the table is free: the claim may be made, and nobody is there to send.
-    await unlock();
-    await story.endClaims();
-    await replace();
-    expect(await story.faults()).toEqual([]);
-    expect(story.arrived(delivery)).toHaveLength(1);
-  });
-
-  it("has the next one send once more what was sent and not answered", async () => {
-    const { story, flag } = await begin("Sent");
-    story.receiver.answer({ kind: "hang" });
-    await story.switchByHand(flag, true);
-    const delivery = await story.deliveryThatIs("delivering");
-    await eventually(() => story.receiver.hanging() === 1);
-    await kill();
-    story.receiver.answer({ kind: "answer", status: 200 });
-    expect(await story.endClaims()).toBe(1);
-    await replace();
-    expect(await story.faults()).toEqual([]);
-    expect(story.arrived(delivery)).toHaveLength(2);
   });
 
   it("has the next one send once more what was answered and not recorded", async () => {

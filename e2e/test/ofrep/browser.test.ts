@@ -4,8 +4,8 @@ import { createServer, type Server } from "node:http";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { type Browser, hasChromium, startChromium } from "../../src/chromium.ts";
-import { type OpenFeatureSystem, startOpenFeatureSystem } from "../../src/openfeature.ts";
+import { type Browser, hasChromium, startChromium } from "../../src/system/chromium.ts";
+import { type OpenFeatureSystem, startOpenFeatureSystem } from "../../src/system/openfeature.ts";
 
 /**
  * The official web provider where it belongs: in a real browser, on a page of another origin, with the

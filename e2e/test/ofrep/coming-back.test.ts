@@ -10,10 +10,10 @@ import {
   startOpenFeatureSystem,
   type Traffic,
   watchTraffic,
-} from "../../src/openfeature.ts";
-import { onThisMachine } from "../../src/promised-time.ts";
-import type { Edge } from "../../src/system.ts";
-import { must, operatorToken } from "../../src/tenancy.ts";
+} from "../../src/system/openfeature.ts";
+import type { Edge } from "../../src/system/system.ts";
+import { must, operatorToken } from "../../src/system/tenancy.ts";
+import { onThisMachine } from "../../src/traffic/promised-time.ts";
 import { inOneHour } from "./in-one-hour.ts";
 
 /** Pages of the official web provider that lose their stream, or that are opened again. */

@@ -1,5 +1,5 @@
 import { expect } from "@jest/globals";
-import type { Exchange } from "../../src/openfeature.ts";
+import type { Exchange } from "../../src/system/openfeature.ts";
 
 /** Timers are a little early at times. */
 const earlyMs = 5;

@@ -1,4 +1,4 @@
-import { closePages } from "../../src/openfeature.ts";
+import { closePages } from "../../src/system/openfeature.ts";
 
 const hourMs = 60 * 60 * 1_000;
 const presentHour = () => Math.floor(Date.now() / hourMs);

@@ -5,11 +5,11 @@ import { fileURLToPath } from "node:url";
 import { outcomes } from "@halyard/evaluation";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { followPage } from "../../src/follow-page.ts";
-import { blocksOf, commandsOf, sectionOf, tableOf } from "../../src/page-blocks.ts";
-import { type Demo, demoOf, openPageShell, type PageShell } from "../../src/page-shell.ts";
-import { type System, startSystem } from "../../src/system.ts";
-import { createTenant, must } from "../../src/tenancy.ts";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { blocksOf, commandsOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
+import { type Demo, demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
+import { type System, startSystem } from "../../src/system/system.ts";
+import { createTenant, must } from "../../src/system/tenancy.ts";
 
 /** The programs of docs/openfeature.md, run as they stand, print what the page says. */
 const page = readFileSync(new URL("../../../docs/openfeature.md", import.meta.url), "utf8");

@@ -7,7 +7,7 @@ import {
   startOpenFeatureSystem,
   type Traffic,
   watchTraffic,
-} from "../../src/openfeature.ts";
+} from "../../src/system/openfeature.ts";
 import { expectPatience } from "./expect-patience.ts";
 
 /** The official provider for servers, as it comes from npm, asks one flag at a time. */

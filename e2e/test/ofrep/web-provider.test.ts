@@ -17,7 +17,7 @@ import {
   startOpenFeatureSystem,
   type Traffic,
   watchTraffic,
-} from "../../src/openfeature.ts";
+} from "../../src/system/openfeature.ts";
 import { expectPatience } from "./expect-patience.ts";
 import { inOneHour } from "./in-one-hour.ts";
 

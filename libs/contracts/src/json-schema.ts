@@ -30,15 +30,18 @@ const sharedAjv = createAjv();
 export type Checked<T> = { ok: true; value: T } | { ok: false; problem: string };
 
 /**
- * A function that checks unknown data against a schema. It is compiled once, here; the result is a
- * value: the data, typed, or one sentence that names the field by JSON pointer.
+ * Returns a function that checks unknown data against a schema. The result is the data, typed, or one sentence that
+ * names the field by JSON pointer. The schema is compiled at the first check: most processes use only some of the
+ * contracts, and compiling all of them takes a large part of their start.
  */
 export function compileCheck<S extends z.ZodType>(
   schema: S,
 ): (data: unknown) => Checked<z.infer<S>> {
-  const validate: ValidateFunction = sharedAjv.compile(toJsonSchema(schema));
-  return (data) =>
-    validate(data)
+  let compiled: ValidateFunction | undefined;
+  return (data) => {
+    compiled ??= sharedAjv.compile(toJsonSchema(schema));
+    return compiled(data)
       ? { ok: true, value: data as z.infer<S> }
-      : { ok: false, problem: describeProblem(validate.errors ?? []) };
+      : { ok: false, problem: describeProblem(compiled.errors ?? []) };
+  };
 }

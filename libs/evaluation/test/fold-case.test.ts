@@ -1,6 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { foldCase } from "../src/fold-case.ts";
 
+/** `npm run chaos` compares all blocks of characters without case with all others, `npm test` each 16th block. */
+const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
+const fewBlocks = 16;
+
 const lastPoint = 0x10ffff;
 const textOf = (point: number) => String.fromCodePoint(point);
 const joined = (points: readonly number[]) => points.map(textOf).join("");
@@ -48,7 +52,11 @@ describe("given every character of Unicode, and the engine's own /iu, which fold
     const others = characters.filter((point) => !hasCase(point));
     const text = joined(others);
     let start = 0;
-    for (const members of Map.groupBy(others, (point) => point >> 12).values()) {
+    for (const [block, members] of Map.groupBy(others, (point) => point >> 12)) {
+      if (!isThorough && block % fewBlocks !== 0) {
+        start += joined(members).length;
+        continue;
+      }
       // No member of a block of 4,096 is equal to a character of another block …
       const end = start + joined(members).length;
       expect(classOf(members).exec(text.slice(0, start) + text.slice(end))).toBeNull();

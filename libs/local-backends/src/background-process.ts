@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, renameSync } from "node:fs";
-import { hasCode } from "./process-identity.ts";
+import { hasCode } from "./files.ts";
 
 export type ExitStatus = { code: number | null; signal: NodeJS.Signals | null };
 

@@ -3,10 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { packageToolEnvironment } from "./config.ts";
-import { locateProgram } from "./locate-program.ts";
-import { lastErrorLine } from "./log-tail.ts";
-import { hasCode } from "./process-identity.ts";
-import { runsAsRoot } from "./unprivileged-user.ts";
+import { hasCode, lastErrorLine } from "./files.ts";
+import { locateProgram } from "./programs.ts";
+import { runsAsRoot } from "./system-user.ts";
 
 /** A slow mirror may take a while for its lists, but a hanging one must not hang the start. */
 const FETCH_PATIENCE_MS = 180_000;
@@ -30,7 +29,10 @@ export class DebianPackageError extends Error {
  * of several starts at once works in a directory of its own, and the first to finish is renamed.
  */
 export async function fetchDebianPackage(name: string, fetch: Fetch): Promise<void> {
-  const tools = locateTools(fetch.searchPath);
+  const tools = locateDebianTools(fetch.searchPath);
+  if (tools === undefined) {
+    throw new DebianPackageError("there is no apt-get or no dpkg-deb on this machine");
+  }
   mkdirSync(fetch.cacheDir, { recursive: true });
   const workshop = mkdtempSync(join(fetch.cacheDir, `${name}-`));
   try {
@@ -48,18 +50,11 @@ export async function fetchDebianPackage(name: string, fetch: Fetch): Promise<vo
 
 type Tools = { aptGet: string; dpkgDeb: string };
 
-/** Returns whether this machine has the tools that fetch and unpack packages of Debian. */
-export function hasDebianTools(searchPath: string): boolean {
-  return ["apt-get", "dpkg-deb"].every((tool) => locateProgram(tool, searchPath) !== undefined);
-}
-
-function locateTools(searchPath: string): Tools {
-  const locate = (tool: string) => {
-    const found = locateProgram(tool, searchPath);
-    if (found === undefined) throw new DebianPackageError(`there is no ${tool} on this machine`);
-    return found;
-  };
-  return { aptGet: locate("apt-get"), dpkgDeb: locate("dpkg-deb") };
+/** Returns the tools that fetch and unpack packages of Debian, or undefined where one is missing. */
+export function locateDebianTools(searchPath: string): Tools | undefined {
+  const aptGet = locateProgram("apt-get", searchPath);
+  const dpkgDeb = locateProgram("dpkg-deb", searchPath);
+  return aptGet === undefined || dpkgDeb === undefined ? undefined : { aptGet, dpkgDeb };
 }
 
 async function download(

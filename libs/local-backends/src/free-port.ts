@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { hasCode } from "./process-identity.ts";
+import { hasCode } from "./files.ts";
 
 /** A port that was free a moment ago. Who starts a server on it must be ready to try another one. */
 export async function findFreePort(host: string): Promise<number> {

@@ -5,17 +5,7 @@ export {
   settledWithin,
   startBackgroundProcess,
 } from "./background-process.ts";
-export {
-  LocalBackendError,
-  NatsServerMissingError,
-  NatsStoreInUseError,
-  PortTakenError,
-  PostgresBinariesMissingError,
-  PostgresDataDamagedError,
-  PostgresDataInUseError,
-  PostgresDataUnreachableError,
-  ServerStartError,
-} from "./errors.ts";
+export { hasCode, readIfPresent, readLogTail } from "./files.ts";
 export { findFreePort, type PortState, portState } from "./free-port.ts";
 export { type LocalNats, type LocalNatsOptions, startLocalNats } from "./local-nats.ts";
 export {
@@ -23,12 +13,7 @@ export {
   type LocalPostgresOptions,
   startLocalPostgres,
 } from "./local-postgres.ts";
-export { readLogTail } from "./log-tail.ts";
 export { type FindNatsServerOptions, findNatsServer } from "./nats-server-binary.ts";
-export {
-  hasCode,
-  identifyProcess,
-  isSameProcessRunning,
-  type ProcessIdentity,
-} from "./process-identity.ts";
+export { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
 export { type Reaper, startReaper } from "./reaper.ts";
+export { StartError } from "./start-error.ts";

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -7,13 +7,13 @@ import {
   type StopStep,
   startBackgroundProcess,
 } from "./background-process.ts";
-import { PortTakenError, ServerStartError } from "./errors.ts";
+import { awaitEarlierServer } from "./earlier-server.ts";
+import { readIfPresent, readLogTail } from "./files.ts";
 import { portState } from "./free-port.ts";
-import { readLogTail } from "./log-tail.ts";
 import { natsServerVersion } from "./nats-server-binary.ts";
-import { hasCode } from "./process-identity.ts";
+import { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
 import type { Reaper } from "./reaper.ts";
-import { awaitStoreFree, recordOwner } from "./store-owner.ts";
+import { StartError } from "./start-error.ts";
 
 const HOST = "127.0.0.1";
 
@@ -51,7 +51,13 @@ export type LocalNats = {
 /** Starts a NATS server with JetStream on 127.0.0.1 and answers when it takes connections. */
 export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNats> {
   mkdirSync(options.storeDir, { recursive: true, mode: 0o700 });
-  await awaitStoreFree(options.storeDir, options.onStep ?? (() => {}));
+  await awaitEarlierServer({
+    name: "nats-server",
+    dataDir: options.storeDir,
+    find: () => findOwner(options.storeDir),
+    stopCommand: "kill",
+    onStep: options.onStep ?? (() => {}),
+  });
   const configFile = join(options.storeDir, "nats-server.conf");
   writeFileSync(configFile, configuration(options), { mode: 0o600 });
   const server = await startBackgroundProcess({
@@ -105,7 +111,7 @@ async function readUrlWhenReady(
     if (server.hasExited()) throw await cannotStart(server, options);
     if (Date.now() > deadline) {
       await server.stop();
-      throw new ServerStartError(
+      throw new StartError(
         `nats-server was not ready within ${START_PATIENCE_MS / 1000} s. Its log is ${server.logFile}.`,
       );
     }
@@ -114,29 +120,49 @@ async function readUrlWhenReady(
 }
 
 function readPortsFile(file: string): string | undefined {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  const text = readIfPresent(file);
   // The file is not written at once, so a first look may meet a part of it.
-  if (!text.trimEnd().endsWith("}")) return undefined;
+  if (text === undefined || !text.trimEnd().endsWith("}")) return undefined;
   return (JSON.parse(text) as { nats?: string[] }).nats?.[0];
 }
 
 async function cannotStart(server: BackgroundProcess, options: LocalNatsOptions): Promise<Error> {
   const { port, storeDir } = options;
   if (port !== undefined && (await portState({ host: HOST, port })) !== "free") {
-    return new PortTakenError(
+    return new StartError(
       `The port ${port} for NATS is taken by another process. Stop that process or choose another port.`,
     );
   }
   const lines = readLogTail(server.logFile, 5).map((line) => `\n  ${line}`);
-  return new ServerStartError(
+  return new StartError(
     `nats-server cannot start on the data in ${storeDir}. The end of its log (${server.logFile}):` +
       `${lines.join("")}\nIf the data are damaged, move them away to begin with empty ones: ` +
       `mv '${storeDir}' '${storeDir}.damaged'`,
   );
+}
+
+/**
+ * nats-server does not notice when a second one is started on its store, and the two would destroy
+ * each other's streams. So the store keeps a note of the process that works on it.
+ */
+function recordOwner(storeDir: string, pid: number): void {
+  const identity = identifyProcess(pid);
+  if (identity !== undefined) writeFileSync(ownerFileIn(storeDir), JSON.stringify(identity));
+}
+
+function findOwner(storeDir: string): number[] {
+  try {
+    const owner: ProcessIdentity | null = JSON.parse(
+      readIfPresent(ownerFileIn(storeDir)) ?? "null",
+    );
+    return owner !== null && isSameProcessRunning(owner) ? [owner.pid] : [];
+  } catch (error) {
+    // A note that was cut off by a power failure names a process of before that failure.
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}
+
+function ownerFileIn(storeDir: string): string {
+  return join(storeDir, "nats-server.process");
 }

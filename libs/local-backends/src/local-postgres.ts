@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -6,9 +7,9 @@ import {
   type StopStep,
   startBackgroundProcess,
 } from "./background-process.ts";
-import { PortTakenError, PostgresDataDamagedError, ServerStartError } from "./errors.ts";
+import { awaitEarlierServer } from "./earlier-server.ts";
+import { readLogTail } from "./files.ts";
 import { findFreePort, portState } from "./free-port.ts";
-import { readLogTail } from "./log-tail.ts";
 import {
   locatePostgresBinaries,
   type PostgresBinaries,
@@ -16,8 +17,9 @@ import {
 } from "./postgres-binaries.ts";
 import { prepareCluster, SUPERUSER, wayOut } from "./postgres-cluster.ts";
 import { type PostgresHome, settlePostgresHome } from "./postgres-home.ts";
+import { findPostgresOn, postmasterFileIn, readPostmasterFile } from "./postgres-processes.ts";
 import type { Reaper } from "./reaper.ts";
-import { awaitDataDirectoryFree, readPostmasterFile } from "./stale-postmaster.ts";
+import { StartError } from "./start-error.ts";
 
 const HOST = "127.0.0.1";
 
@@ -77,7 +79,15 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
       ? located
       : provideBinariesTo(home.user, { binaries: located, place, onStep });
   const password = await prepareCluster({ home, binaries, durable: options.durable ?? true });
-  await awaitDataDirectoryFree(home.clusterDir, { onStep });
+  await awaitEarlierServer({
+    name: "PostgreSQL",
+    dataDir: home.clusterDir,
+    find: () => findPostgresOn(home.clusterDir),
+    stopCommand: "kill -INT",
+    onStep,
+  });
+  // PostgreSQL does not start while this file names a living process, even if that is another program by now.
+  rmSync(postmasterFileIn(home.clusterDir), { force: true });
   const { server, port } = await launchOnSomePort({ home, binaries, options });
   return {
     adminUrl: `postgres://${SUPERUSER}:${password}@${HOST}:${port}/postgres`,
@@ -149,7 +159,7 @@ async function becomesReady(server: BackgroundProcess, clusterDir: string): Prom
     if (file?.pid === server.pid && file.status === "ready") return true;
     if (Date.now() > deadline) {
       await server.stop();
-      throw new ServerStartError(
+      throw new StartError(
         `PostgreSQL was not ready within ${START_PATIENCE_MS / 1000} s. Its log is ${server.logFile}.`,
       );
     }
@@ -158,15 +168,15 @@ async function becomesReady(server: BackgroundProcess, clusterDir: string): Prom
   return false;
 }
 
-function portTaken(port: number): PortTakenError {
-  return new PortTakenError(
+function portTaken(port: number): StartError {
+  return new StartError(
     `The port ${port} for PostgreSQL is taken by another process. Stop that process or choose another port.`,
   );
 }
 
-function cannotStart(home: PostgresHome): PostgresDataDamagedError {
+function cannotStart(home: PostgresHome): StartError {
   const lines = readLogTail(home.logFile, 5).map((line) => `\n  ${line}`);
-  return new PostgresDataDamagedError(
+  return new StartError(
     `PostgreSQL cannot start on the data in ${home.clusterDir}. ` +
       `The end of its log (${home.logFile}):${lines.join("")}\nIf the data are damaged: ${wayOut(home)}`,
   );

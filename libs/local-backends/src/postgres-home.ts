@@ -1,10 +1,20 @@
-import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { claimDataElsewhere, findDataElsewhere, reportAbandonedData } from "./data-elsewhere.ts";
-import { PostgresDataUnreachableError } from "./errors.ts";
-import { findUnprivilegedUser, runsAsRoot, type SystemUser, userCan } from "./unprivileged-user.ts";
+import { randomUUID } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { hasCode, readIfPresent, unlessAbsent } from "./files.ts";
+import { StartError } from "./start-error.ts";
+import { findUnprivilegedUser, runsAsRoot, type SystemUser, userCan } from "./system-user.ts";
 
-/** Where a server's files are, and as whom it runs: undefined means as the present user. */
+/** Where the files of a server are, and as whom it runs: undefined means as the present user. */
 export type PostgresHome = {
   clusterDir: string;
   logFile: string;
@@ -15,80 +25,128 @@ export type PostgresHome = {
 type Wish = { dataDir: string; place: string; onStep: (text: string) => void };
 
 /**
- * `dataDir` stays ours and holds the log and the superuser's password; only the directory `cluster`
- * belongs to the user that PostgreSQL runs as. It lies in `dataDir`, or, where that user cannot get
- * there, in a place open to all.
+ * Decides where the data are and who may use them. `dataDir` contains the log, the superuser's password and
+ * the data, in `cluster`. When root starts PostgreSQL, the data belong to another user. If that user cannot
+ * reach `dataDir`, the data are in `place`, and `cluster` is a symbolic link to them.
+ *
+ * @throws StartError if the data belong to somebody else or cannot be reached
  */
 export function settlePostgresHome(wish: Wish): PostgresHome {
-  if (!runsAsRoot()) return settleForOrdinaryUser(wish);
-  const home = settleForRoot(wish);
-  // Only after this home has claimed its data, which a renamed home does under its new path.
-  reportAbandonedData(wish.place, wish.onStep);
-  return home;
-}
-
-function settleForOrdinaryUser({ dataDir, place }: Wish): PostgresHome {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const clusterDir = join(dataDir, "cluster");
+  const { dataDir } = wish;
+  mkdirSync(dataDir, { recursive: true, mode: runsAsRoot() ? 0o711 : 0o700 });
+  const user = runsAsRoot() ? userForRoot(wish) : undefined;
+  const clusterDir = clusterOf(dataDir);
   const owner = ownerOf(clusterDir);
-  const elsewhere = findDataElsewhere(dataDir, place);
-  if ((owner !== undefined && owner.uid !== process.getuid?.()) || elsewhere !== undefined) {
-    throw new PostgresDataUnreachableError(
-      `The data in ${elsewhere ?? clusterDir} belong to another user. ` +
+  if (user === undefined && owner !== undefined && owner.uid !== process.getuid?.()) {
+    throw new StartError(
+      `The data in ${clusterDir} belong to another user. ` +
         "Start as the user that started it before (or as root), or choose another directory in HALYARD_HOME.",
     );
   }
-  return describeHome(dataDir, { clusterDir, user: undefined });
+  return {
+    clusterDir,
+    logFile: join(dataDir, "postgres.log"),
+    passwordFile: join(dataDir, "superuser-password"),
+    user,
+  };
 }
 
-function settleForRoot({ dataDir, place }: Wish): PostgresHome {
-  mkdirSync(dataDir, { recursive: true, mode: 0o711 });
-  const clusterHere = join(dataDir, "cluster");
-  const owner = ownerOf(clusterHere);
-  if (owner !== undefined) return homeOfExistingData(dataDir, clusterHere, owner);
-  const user = findUnprivilegedUser();
-  if (findDataElsewhere(dataDir, place) === undefined) {
-    // Others may pass through to the cluster, which is closed in turn, but not look around.
-    chmodSync(dataDir, 0o711);
-    if (userCan(user, "-x", dataDir))
-      return describeHome(dataDir, { clusterDir: clusterHere, user });
+function clusterOf(dataDir: string): string {
+  return linkedCluster(dataDir) ?? join(dataDir, "cluster");
+}
+
+function linkedCluster(dataDir: string): string | undefined {
+  try {
+    return readlinkSync(join(dataDir, "cluster"));
+  } catch (error) {
+    if (hasCode(error, "ENOENT", "EINVAL")) return undefined;
+    throw error;
   }
-  const clusterDir = join(claimElsewhere(dataDir, place, user), "cluster");
-  return describeHome(dataDir, { clusterDir, user: ownerOf(clusterDir) ?? user });
 }
 
-function homeOfExistingData(dataDir: string, clusterDir: string, owner: SystemUser): PostgresHome {
+/** Returns the user that PostgreSQL runs as, and makes the way to its data. */
+function userForRoot(wish: Wish): SystemUser {
+  const { dataDir, place } = wish;
+  adoptDataOfOlderHome(dataDir, place);
+  const linked = linkedCluster(dataDir);
+  if (linked !== undefined) {
+    refuseCopyOfHome(dataDir, linked);
+    mkdirSync(dirname(linked), { recursive: true, mode: 0o711 });
+  }
+  const owner = ownerOf(clusterOf(dataDir));
+  if (owner !== undefined) return checkedOwner(owner, clusterOf(dataDir));
+  const user = findUnprivilegedUser();
+  // Others may pass through to the cluster, which is closed in turn, but not look around.
+  chmodSync(dataDir, 0o711);
+  if (linked === undefined && !userCan(user, "-x", dataDir)) linkToOpenPlace(wish, user);
+  return user;
+}
+
+function checkedOwner(owner: SystemUser, clusterDir: string): SystemUser {
   if (owner.uid === 0) {
-    throw new PostgresDataUnreachableError(
+    throw new StartError(
       `PostgreSQL's data in ${clusterDir} belong to root, as whom it does not run. ` +
         `Give them to its own user: chown -R ${findUnprivilegedUser().name} '${clusterDir}'`,
     );
   }
-  if (userCan(owner, "-w", clusterDir)) return describeHome(dataDir, { clusterDir, user: owner });
-  throw new PostgresDataUnreachableError(
+  if (userCan(owner, "-w", clusterDir)) return owner;
+  throw new StartError(
     `PostgreSQL's data in ${clusterDir} belong to the ${owner.name}, who cannot reach them there. ` +
       "Open the directories above for passing through (chmod o+x), or choose another directory in HALYARD_HOME.",
   );
 }
 
-function claimElsewhere(dataDir: string, place: string, user: SystemUser): string {
-  let directory: string;
+function linkToOpenPlace({ dataDir, place, onStep }: Wish, user: SystemUser): void {
+  const directory = join(place, `data-${randomUUID()}`);
   try {
-    directory = claimDataElsewhere(dataDir, place);
+    mkdirSync(place, { recursive: true, mode: 0o755 });
+    mkdirSync(directory, { mode: 0o711 });
   } catch (cause) {
-    throw unreachablePlace({ dataDir, place, user, cause });
+    throw unreachable({ dataDir, place, user, cause });
   }
-  if (!userCan(user, "-x", directory)) throw unreachablePlace({ dataDir, place, user });
-  return directory;
+  if (!userCan(user, "-x", directory)) throw unreachable({ dataDir, place, user });
+  writeFileSync(homeFileIn(directory), realpathSync(dataDir), { mode: 0o600 });
+  symlinkSync(join(directory, "cluster"), join(dataDir, "cluster"));
+  onStep(`keeping the data in ${directory}, where the user ${user.name} can reach them`);
 }
 
-function unreachablePlace(problem: {
+/** The directory in the open place says whose it is, so that a copy of a home is noticed. */
+function homeFileIn(directory: string): string {
+  return join(directory, "home");
+}
+
+/** A copied home has the link of the original. Two homes must not write to the same data. */
+function refuseCopyOfHome(dataDir: string, clusterDir: string): void {
+  const homeFile = homeFileIn(dirname(clusterDir));
+  const recorded = readIfPresent(homeFile);
+  const home = realpathSync(dataDir);
+  if (recorded === home || !existsSync(dirname(clusterDir))) return;
+  if (recorded !== undefined && linkedCluster(recorded) === clusterDir) {
+    throw new StartError(
+      `${home} is a copy of ${recorded}, whose data are in ${clusterDir}. ` +
+        `To begin with empty data: rm '${join(home, "cluster")}'`,
+    );
+  }
+  // The home was renamed.
+  writeFileSync(homeFile, home, { mode: 0o600 });
+}
+
+/** Homes of release 0.1.0 name their data in the open place by an id instead of a link. */
+function adoptDataOfOlderHome(dataDir: string, place: string): void {
+  const id = readIfPresent(join(dataDir, "instance-id"))?.trim();
+  const clusterDir = join(place, `data-${id}`, "cluster");
+  if (id === undefined || !existsSync(clusterDir) || linkedCluster(dataDir) !== undefined) return;
+  writeFileSync(homeFileIn(dirname(clusterDir)), realpathSync(dataDir), { mode: 0o600 });
+  symlinkSync(clusterDir, join(dataDir, "cluster"));
+}
+
+function unreachable(problem: {
   dataDir: string;
   place: string;
   user: SystemUser;
   cause?: unknown;
-}): PostgresDataUnreachableError {
-  return new PostgresDataUnreachableError(
+}): StartError {
+  return new StartError(
     `PostgreSQL does not run as root, and its user ${problem.user.name} can reach neither ` +
       `${problem.dataDir} nor ${problem.place}. Start as an ordinary user, choose a directory that is ` +
       "open to others in HALYARD_HOME, or name a PostgreSQL server of your own in POSTGRES_URL.",
@@ -96,19 +154,7 @@ function unreachablePlace(problem: {
   );
 }
 
-function describeHome(
-  dataDir: string,
-  found: { clusterDir: string; user: SystemUser | undefined },
-): PostgresHome {
-  return {
-    ...found,
-    logFile: join(dataDir, "postgres.log"),
-    passwordFile: join(dataDir, "superuser-password"),
-  };
-}
-
 function ownerOf(path: string): SystemUser | undefined {
-  if (!existsSync(path)) return undefined;
-  const { uid, gid } = statSync(path);
-  return { name: `user with the id ${uid}`, uid, gid };
+  const status = unlessAbsent(() => statSync(path));
+  return status && { name: `user with the id ${status.uid}`, uid: status.uid, gid: status.gid };
 }

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { hasCode } from "./files.ts";
 
 /**
  * A process id alone names a process only while that process lives: afterwards the system gives the
@@ -16,18 +17,6 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
 
 export function isSameProcessRunning(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.startedAt === identity.startedAt;
-}
-
-/** Tells whether the process is a PostgreSQL server on this data directory: it works inside it. */
-export function isPostgresOn(pid: number, clusterDir: string): boolean {
-  if (process.platform !== "linux") return commandLine(pid).includes(clusterDir);
-  try {
-    return readlinkSync(`/proc/${pid}/cwd`) === clusterDir;
-  } catch (error) {
-    if (!hasCode(error, "ENOENT", "ESRCH", "EACCES")) throw error;
-    // Another user's process hides its directory, but it cannot be the owner of ours either.
-    return false;
-  }
 }
 
 /** Field 22 of /proc/<pid>/stat, in clock ticks since the machine started; field 3 is the state. */
@@ -49,7 +38,7 @@ function startTimeFromPs(pid: number): string | undefined {
   return line === "" || line.startsWith("Z") ? undefined : line.split(/\s+/).slice(1).join(" ");
 }
 
-function commandLine(pid: number): string {
+export function commandLine(pid: number): string {
   return processField(pid, "command=");
 }
 
@@ -63,10 +52,4 @@ function processField(pid: number, format: string): string {
     // This is how ps answers that there is no such process.
     return "";
   }
-}
-
-/** Looks at the code alone, since an error may come from another realm, as Node's do under jest. */
-export function hasCode(error: unknown, ...codes: string[]): boolean {
-  if (typeof error !== "object" || error === null || !("code" in error)) return false;
-  return codes.includes(String(error.code));
 }

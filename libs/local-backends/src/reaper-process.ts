@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { hasCode, isSameProcessRunning } from "./process-identity.ts";
+import { hasCode } from "./files.ts";
+import { isSameProcessRunning } from "./process-identity.ts";
 import type { ReaperNote } from "./reaper.ts";
 
 /** Longer than the 20 s within which every service drains after SIGTERM. */

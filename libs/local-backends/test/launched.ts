@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, jest } from "@jest/globals";
-import { userCan } from "../src/unprivileged-user.ts";
+import { userCan } from "../src/system-user.ts";
 
 // Copying and starting servers takes a few seconds, but a test machine may be busy with other files.
 jest.setTimeout(120_000);

@@ -7,12 +7,13 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { startLocalPostgres } from "../src/index.ts";
-import { runsAsRoot } from "../src/unprivileged-user.ts";
+import { runsAsRoot } from "../src/system-user.ts";
 import { isRunning } from "./gone.ts";
 import {
   copyProject,
@@ -108,23 +109,20 @@ if (runsAsRoot()) {
       await again.stop();
     });
 
-    it("keeps the data of a home that was renamed, also when another home starts first", async () => {
+    it("keeps the data of a home that was renamed", async () => {
       const before = await launchIn(join(closed, "old-name"));
       await nameOfTable(before);
       await before.stop();
       renameSync(join(closed, "old-name"), join(closed, "new-name"));
 
-      const other = await launchIn(join(closed, "other"));
       const renamed = await launchIn(join(closed, "new-name"));
 
       expect(renamed.clusterDir).toBe(before.clusterDir);
       expect(await nameOfTable(renamed)).toBe("kept");
-      expect(renamed.steps.join("\n")).not.toContain(dirname(before.clusterDir));
-      await other.stop();
       await renamed.stop();
     });
 
-    it("starts empty in a new home, and names the data of the deleted home at the same path", async () => {
+    it("starts empty in a new home at the path of a deleted one, whose data stay", async () => {
       const home = join(closed, "second");
       const before = await launchIn(home);
       await nameOfTable(before);
@@ -134,12 +132,37 @@ if (runsAsRoot()) {
       const after = await launchIn(home);
 
       expect(await nameOfTable(after)).toBeNull();
-      const data = dirname(before.clusterDir);
-      const command = `rm -r '${data}' '${data}.json'`;
-      expect(after.steps).toContainEqual(expect.stringContaining(command));
       expect(existsSync(before.clusterDir)).toBe(true);
-      execFileSync("/bin/sh", ["-c", command]);
-      expect(readdirSync(place).filter((name) => data.endsWith(name))).toEqual([]);
+      await after.stop();
+    });
+
+    it("refuses a copy of a home, and names the command that begins with empty data", async () => {
+      const home = join(closed, "original");
+      await (await launchIn(home)).stop();
+      const copy = join(closed, "copy");
+      execFileSync("cp", ["-a", home, copy]);
+
+      const link = join(copy, "postgres/cluster");
+      await expect(launchIn(copy)).rejects.toThrow(`rm '${link}'`);
+      rmSync(link);
+      await (await launchIn(copy)).stop();
+      await (await launchIn(home)).stop();
+    });
+
+    it("keeps the data of a home that release 0.1.0 made", async () => {
+      const home = join(closed, "of-0.1.0");
+      const before = await launchIn(home);
+      await nameOfTable(before);
+      await before.stop();
+      // That release noted an id where this one has a link.
+      rmSync(join(home, "postgres/cluster"));
+      const id = dirname(before.clusterDir).replace(/^.*\/data-/, "");
+      writeFileSync(join(home, "postgres/instance-id"), `${id}\n`);
+
+      const after = await launchIn(home);
+
+      expect(after.clusterDir).toBe(before.clusterDir);
+      expect(await nameOfTable(after)).toBe("kept");
       await after.stop();
     });
 

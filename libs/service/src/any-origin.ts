@@ -2,10 +2,10 @@
  * Paths whose answers web pages of any origin may read. A page must set the API key itself, so a foreign page without a
  * key gains nothing.
  */
-const prefixes = ["/api/v1/sdk/", "/ofrep/"];
+export const openPrefixes = ["/api/v1/sdk/", "/ofrep/"];
 
 export function isOpenToAllOrigins(target: string): boolean {
-  return prefixes.some((prefix) => target.startsWith(prefix));
+  return openPrefixes.some((prefix) => target.startsWith(prefix));
 }
 
 /** Headers of every answer below these paths. Errors have them too, otherwise a page cannot tell them apart. */

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
 
 /** What the parts of one app share, reached from the app itself. */
 export type AppSettings = {
   readonly checkAnswers: boolean;
+  readonly logger: Logger;
   /** The service is about to stop: each answer closes its connection. */
   draining: boolean;
 };
@@ -11,7 +13,7 @@ const settingsKey = Symbol("halyard.settings");
 
 export function decorateWithSettings(
   app: FastifyInstance,
-  given: { checkAnswers: boolean },
+  given: Pick<AppSettings, "checkAnswers" | "logger">,
 ): AppSettings {
   const settings: AppSettings = { ...given, draining: false };
   app.decorate(settingsKey, settings);

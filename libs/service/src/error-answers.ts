@@ -21,6 +21,13 @@ function headersOf(refusal: Refusal, target = ""): Record<string, string> {
   return { ...headers, ...refusal.headers };
 }
 
+/** Sets the headers that every answer of the framework has. */
+export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header("x-request-id", request.id);
+  // Keeps a browser from reading an answer as another type than its `Content-Type`.
+  reply.header("x-content-type-options", "nosniff");
+}
+
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { url } = reply.request.raw;
   return reply
@@ -99,11 +106,12 @@ export function answerError(
   // The framework would close the connection after a body that it did not read to its end. Closing
   // over unread bytes resets the connection, and the caller, or a gateway, might never see the
   // answer; Node drops the rest of the body instead, for as long as a request may take to arrive.
-  if (reply.getHeader("connection") === "close" && !appSettings(request.server).draining)
-    reply.removeHeader("connection");
+  const { draining, logger } = appSettings(request.server);
+  if (reply.getHeader("connection") === "close" && !draining) reply.removeHeader("connection");
   const refusal = refusalOf(error, request, isOutage);
-  const context = { err: error, method: request.method, route: request.routeOptions.url };
-  if (refusal === undefined) request.log.error(context, "request failed");
-  else if (refusal.refused === "SERVER_002") request.log.warn(context, "request not served");
+  const { id, method } = request;
+  const context = { request_id: id, err: error, method, route: request.routeOptions.url };
+  if (refusal === undefined) logger.error(context, "request failed");
+  else if (refusal.refused === "SERVER_002") logger.warn(context, "request not served");
   sendRefusal(reply, refusal ?? refuse("SERVER_001", "Something went wrong on our side"));
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { refuse } from "./answer.ts";
@@ -27,15 +28,10 @@ function charsetOf(contentType: string): string | undefined {
   return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]?.toLowerCase();
 }
 
-/** Without `fatal`, bytes that are no UTF-8 would silently become replacement characters. */
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
+/** `toString` would turn bytes that are not UTF-8 into replacement characters. */
 function decode(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes);
-  } catch (cause) {
-    throw new BodySyntaxError("The body is not valid UTF-8", { cause });
-  }
+  if (!isUtf8(bytes)) throw new BodySyntaxError("The body is not valid UTF-8");
+  return bytes.toString();
 }
 
 function parse(text: string): unknown {

@@ -1,9 +1,10 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { errorBodyFor, errorCodes } from "@halyard/contracts";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Refusal, refuse } from "./answer.ts";
 import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
-import { nothingHere, writeRefusal } from "./error-answers.ts";
+import { nothingHere, sendRefusal, setCommonHeaders, writeRefusal } from "./error-answers.ts";
 import { pathAndQueryOf } from "./request-target.ts";
 
 /**
@@ -105,11 +106,20 @@ const onlyChunked = refuse("VALIDATION_001", "Transfer-Encoding must be chunked"
 });
 
 /** Headers that Node accepts and HTTP does not, or that no service implements. */
-export function refusalOfHeaders({ headers, httpVersion }: IncomingMessage): Refusal | undefined {
+function refusalOfHeaders({ headers, httpVersion }: IncomingMessage): Refusal | undefined {
   if (headers.host === undefined && httpVersion === "1.1") return hostMissing;
   const coding = headers["transfer-encoding"];
   // Node decodes the chunks of `gzip, chunked` and leaves the rest to the application.
   return coding === undefined || coding.toLowerCase() === "chunked" ? undefined : onlyChunked;
+}
+
+/** Answers a request whose headers Node accepts and HTTP does not. Returns whether it did. */
+export function rejectMalformed(request: FastifyRequest, reply: FastifyReply): boolean {
+  const refusal = refusalOfHeaders(request.raw);
+  if (refusal === undefined) return false;
+  setCommonHeaders(request, reply);
+  sendRefusal(reply, refusal);
+  return true;
 }
 
 /** Requests that Node would otherwise answer by itself, without a body or not at all. */

@@ -14,11 +14,11 @@ import {
 export type BodyReading = { body: unknown } | Refusal;
 
 /**
- * Reads a JSON body straight from a request, for answers that are given without the framework. It
- * takes and refuses what the framework's routes take and refuse.
+ * Reads a JSON body for a route of an edge, in place of the framework, whose parser costs a tenth of an answer to a
+ * POST (`npm run bench -- targeting`). It accepts and rejects the same bodies, also on GET.
  *
- * `done` is called once, or never when the request breaks off: then nobody is left to be answered.
- * What is not read is dropped by Node once the answer is sent.
+ * `done` is called once, or never when the request breaks off, because there is no client left. Node drops the bytes
+ * that are not read once the answer is sent.
  */
 export function readJsonBody(
   request: IncomingMessage,
@@ -43,13 +43,13 @@ export function readJsonBody(
     );
 }
 
-/** Returns whether the headers announce a body, which may still be empty. */
+/** Returns whether the headers announce a body, which may be empty. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   const length = headers["content-length"];
   return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined;
 }
 
-/** Undefined: there are more bytes than there may be. */
+/** Calls `done` with all bytes, or with undefined for more bytes than the limit. */
 function collect(
   request: IncomingMessage,
   limitBytes: number,
@@ -57,19 +57,20 @@ function collect(
 ): void {
   const chunks: Buffer[] = [];
   let received = 0;
-  const onData = (chunk: Buffer) => {
+  let isOver = false;
+  request.on("data", (chunk: Buffer) => {
+    if (isOver) return;
     received += chunk.length;
     chunks.push(chunk);
     if (received <= limitBytes) return;
-    request.off("data", onData).off("end", onEnd).resume();
+    isOver = true;
     done(undefined);
-  };
-  const onEnd = () => done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, received));
+  });
+  request.on("end", () => {
+    if (!isOver) done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, received));
+  });
   // A request that breaks off fails its stream; the server has noticed already.
-  request
-    .on("data", onData)
-    .once("end", onEnd)
-    .on("error", () => undefined);
+  request.on("error", () => undefined);
 }
 
 function read(request: IncomingMessage, bytes: Buffer): BodyReading {

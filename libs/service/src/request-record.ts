@@ -2,13 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { pathOf } from "./logger.ts";
 import type { RequestDurations } from "./metrics.ts";
 
-declare module "fastify" {
-  interface FastifyContextConfig {
-    /** `false` keeps a route out of the histogram and the request log, and saves their cost. */
-    measured?: boolean;
-  }
-}
-
 /** The label of requests that no route took: paths are the caller's choice, so they are no label. */
 const unmatchedRoute = "unmatched";
 

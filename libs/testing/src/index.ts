@@ -17,3 +17,4 @@ export * from "./tenant-in-snapshot.ts";
 export * from "./test-database.ts";
 export * from "./test-nats.ts";
 export * from "./test-signing.ts";
+export * from "./thorough.ts";

@@ -17,8 +17,9 @@ export type TestDatabase = {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const { postgresAdminUrl, templateDatabase } = testBackends();
   const database = `halyard_test_${randomUUID().replaceAll("-", "")}`;
+  // Copying files takes less than half of the time of the default, which writes every page to the log.
   await asAdmin(postgresAdminUrl, async (sql) => {
-    await sql`create database ${sql(database)} template ${sql(templateDatabase)}`;
+    await sql`create database ${sql(database)} template ${sql(templateDatabase)} strategy = file_copy`;
   });
   const adminUrl = new URL(postgresAdminUrl);
   adminUrl.pathname = `/${database}`;

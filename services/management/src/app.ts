@@ -5,8 +5,9 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { type AuthenticateKey, createAuthentication, type FindKey } from "./access/principal.ts";
-import { registerChangeRoutes } from "./audit/audit-routes.ts";
+import { createAuthentication, type FindKey } from "./access/principal.ts";
+import { createRoutes } from "./access/routes.ts";
+import { registerAuditRoutes } from "./audit/audit-routes.ts";
 import { registerEnvironmentRoutes } from "./environments/environment-routes.ts";
 import { createFlagChanges } from "./flags/flag-changes.ts";
 import {
@@ -14,8 +15,7 @@ import {
   registerFlagStateRoutes,
   registerOperatorCatalogue,
 } from "./flags/flag-routes.ts";
-import { registerHistoryRoutes, registerRollbackRoute } from "./history/history-routes.ts";
-import { createAnswerOnce } from "./idempotency/answer-once.ts";
+import { registerHistoryRoutes } from "./history/history-routes.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
 import { registerOrganizationRoutes } from "./organizations/organization-routes.ts";
 import type { Writer } from "./outbox/write.ts";
@@ -50,27 +50,17 @@ export function createManagementApp(options: {
     limits: options.keyLimits,
     nowMs: () => now().getTime(),
   });
-  const serverKey = authenticationFor("server_key") as AuthenticateKey;
-  const answerOnce = createAnswerOnce(randomBytes);
+  const routes = createRoutes({ app, authenticationFor, writer, randomBytes, now, newId });
   const changes = createFlagChanges({ now, newId });
-  registerFlagRoutes(app, { sql, writer, changes, answerOnce, authenticate: serverKey });
-  registerFlagStateRoutes(app, { sql, writer, changes, authenticate: serverKey });
-  registerRollbackRoute(app, { writer, changes, answerOnce, authenticate: serverKey });
-  registerOperatorCatalogue(app, { authenticate: authenticationFor("any_key") as AuthenticateKey });
-
-  const shared = { sql, writer, answerOnce, now, newId };
-  const operator = { ...shared, authenticate: authenticationFor("operator") };
-  registerOrganizationRoutes(app, { ...operator, plans });
-  registerUserRoutes(app, { ...operator, allowDemoUser });
-  registerProjectRoutes(app, { ...operator, plans });
-
-  const projectScoped = { ...shared, authenticate: authenticationFor("operator_or_server_key") };
-  registerEnvironmentRoutes(app, {
-    ...projectScoped,
-    authenticateOperator: operator.authenticate,
-  });
-  registerKeyRoutes(app, { ...projectScoped, randomBytes, allowDemoUser });
-  registerHistoryRoutes(app, projectScoped);
-  registerChangeRoutes(app, projectScoped);
+  registerFlagRoutes(routes, { sql, changes });
+  registerFlagStateRoutes(routes, { sql, changes });
+  registerOperatorCatalogue(routes);
+  registerHistoryRoutes(routes, { sql, writer, changes, now, newId });
+  registerAuditRoutes(routes, { sql });
+  registerOrganizationRoutes(routes, { sql, plans });
+  registerUserRoutes(routes, { sql, allowDemoUser });
+  registerProjectRoutes(routes, { sql, plans });
+  registerEnvironmentRoutes(routes, { sql });
+  registerKeyRoutes(routes, { sql, randomBytes, allowDemoUser });
   return app;
 }

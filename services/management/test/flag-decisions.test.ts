@@ -1,8 +1,10 @@
 import type { UpdateFlag } from "@halyard/contracts";
+import { isRefusal } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { decideChange, decideDelete } from "../src/flags/decide-flag.ts";
 import type { Flag, FlagState } from "../src/flags/flag.ts";
 import { checkIfMatch } from "../src/flags/flag-resource.ts";
+import { checkRules, noRules, type WithCheckedRules } from "../src/flags/targeting-rules.ts";
 import type { OutboxMessage } from "../src/outbox/outbox-message.ts";
 
 const createdAt = new Date("2026-11-20T10:00:00.000Z");
@@ -25,7 +27,7 @@ const off: FlagState = {
   environmentId: "production",
   enabled: false,
   rolloutPercentage: 100,
-  targetingRules: [],
+  targetingRules: noRules,
   version: 1,
   updatedAt: createdAt,
 };
@@ -45,7 +47,7 @@ const timestampsOf = (messages: readonly OutboxMessage[]) =>
 
 describe("the timestamps of a flag's events", () => {
   /** Each changes settings, switch and rollout, and so causes three events. */
-  const changes: UpdateFlag[] = [1, 2, 3].map((step) => ({
+  const changes: WithCheckedRules<UpdateFlag>[] = [1, 2, 3].map((step) => ({
     name: `Checkout ${step}`,
     enabled: step % 2 === 1,
     rollout_percentage: step,
@@ -72,6 +74,20 @@ describe("the timestamps of a flag's events", () => {
     timestamps.push(...timestampsOf(deleted.messages));
     expect(timestamps).toHaveLength(1 + 3 * changes.length + 1);
     expect(timestamps).toEqual([...new Set(timestamps)].sort());
+  });
+});
+
+describe("a change of rules", () => {
+  const targeting_rules = [{ conditions: [] }];
+  const decide = (request: WithCheckedRules<UpdateFlag>) =>
+    decideChange({ flag: created, state: off, environment }, request, occasionAt(createdAt));
+
+  it("needs checked rules, which only the check returns", () => {
+    // @ts-expect-error Unchecked rules are a compile error.
+    decide({ targeting_rules });
+    const checked = checkRules({ targeting_rules });
+    if (isRefusal(checked)) throw new Error(checked.message);
+    expect(decide(checked)).toMatchObject({ state: { targetingRules: targeting_rules } });
   });
 });
 

@@ -1,6 +1,8 @@
+import type { TargetingRule } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { Flag, FlagState, HistoryEntry } from "../src/flags/flag.ts";
+import { type CheckedRules, noRules } from "../src/flags/targeting-rules.ts";
 import { decideRollback } from "../src/history/decide-rollback.ts";
 import {
   type Break,
@@ -30,7 +32,7 @@ const state: FlagState = {
   environmentId: "production",
   enabled: true,
   rolloutPercentage: 10,
-  targetingRules: [{ conditions: [] }],
+  targetingRules: [{ conditions: [] }] as readonly TargetingRule[] as CheckedRules,
   version: 7,
   updatedAt: flag.updatedAt,
 };
@@ -61,10 +63,10 @@ describe("going back", () => {
   it.each([
     ["on and off", { enabled: false }, ["flag.toggled"]],
     ["the rollout", { rolloutPercentage: 90 }, ["flag_state.updated"]],
-    ["the rules", { targetingRules: [] }, ["flag_state.updated"]],
+    ["the rules", { targetingRules: noRules }, ["flag_state.updated"]],
     [
       "all of it",
-      { enabled: false, rolloutPercentage: 0, targetingRules: [] },
+      { enabled: false, rolloutPercentage: 0, targetingRules: noRules },
       ["flag.toggled", "flag_state.updated"],
     ],
   ])("brings back %s, with the events for it", (_what, settings, events) => {

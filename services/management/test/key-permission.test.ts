@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Principal } from "../src/access/principal.ts";
-import { checkMayHandle, checkMayRead } from "../src/keys/key.ts";
+import { checkReachesEnvironment, type Principal } from "../src/access/principal.ts";
+import { checkMayHandle } from "../src/keys/key.ts";
 
 const here = "01890000-0000-7000-8000-00000000000a";
 const elsewhere = "01890000-0000-7000-8000-00000000000b";
@@ -59,7 +59,7 @@ describe("listing keys", () => {
     ["an environment_only key", true, here],
     ["an environment_only key", false, elsewhere],
   ])("%s: %s, in environment %s", (who, may, environmentId) => {
-    expect(checkMayRead(principals[who], environmentId)?.refused).toBe(
+    expect(checkReachesEnvironment(principals[who], environmentId)?.refused).toBe(
       may ? undefined : "AUTH_002",
     );
   });

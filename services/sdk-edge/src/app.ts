@@ -3,18 +3,18 @@ import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
-import { createKeyRate, createLimits } from "./limits/limits.ts";
-import { createWrongKeys, usualInvalidKeyRate } from "./limits/wrong-keys.ts";
+import { createAnswerCounts } from "./http/answer-counts.ts";
+import { createAuthentication } from "./http/authentication.ts";
+import { answerPreflights } from "./http/preflight.ts";
+import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/routes.ts";
+import { createKeyRate, createLimits, usualInvalidKeyRate } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
 import { createPublisher } from "./publish-changes.ts";
-import { createAnswerCounts } from "./sdk/answer-counts.ts";
-import { createRejectToken } from "./sdk/by-bearer.ts";
-import { evaluateEndpoints } from "./sdk/evaluate-endpoints.ts";
+import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
-import { flagsEndpoints } from "./sdk/flags-endpoints.ts";
-import { bodyLimitBytes, putInFront } from "./sdk/front.ts";
-import { streamEndpoint } from "./sdk/stream-endpoint.ts";
+import { flagsRoutes } from "./sdk/flags.ts";
+import { streamRoute } from "./sdk/stream.ts";
 import { createTimeSlicing } from "./sdk/time-slicing.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
 import type { Pace } from "./snapshot/pace.ts";
@@ -79,6 +79,7 @@ export function createEdge(options: EdgeOptions): Edge {
     metrics: registry,
     // A line for each request would cost more than answering it.
     requestLog: false,
+    rewriteTarget: escapeMalformedPath,
   });
   const parts = {
     holder,
@@ -88,12 +89,12 @@ export function createEdge(options: EdgeOptions): Edge {
     counts,
     evaluation: createEvaluation({ slicing, isKeyLive, now }),
     isDraining: () => draining,
-    limits: createLimits({ keyRate: createKeyRate(options.requestsPerSecond), usage }),
-    wrongKeys: createWrongKeys(
-      options.trustedProxies,
-      options.invalidKeyRate ?? usualInvalidKeyRate,
-    ),
-    rejectToken: createRejectToken(createIsOperatorToken(options.operatorTokenDigest)),
+    limits: createLimits({
+      keyRate: createKeyRate(options.requestsPerSecond),
+      invalidKeyRate: options.invalidKeyRate ?? usualInvalidKeyRate,
+      usage,
+    }),
+    ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),
     usage,
     slots: options.slots,
     logger: options.logger,
@@ -105,13 +106,14 @@ export function createEdge(options: EdgeOptions): Edge {
     random,
   });
   ofrep.follow();
-  const endpoints = [
-    ...flagsEndpoints(parts),
-    ...evaluateEndpoints(parts),
-    streamEndpoint(parts),
-    ...ofrep.endpoints,
+  answerPreflights(app);
+  const routes = [
+    ...flagsRoutes(parts),
+    ...evaluateRoutes(parts),
+    streamRoute(parts),
+    ...ofrep.routes,
   ];
-  putInFront(app, endpoints, parts);
+  for (const route of routes) registerEdgeRoute(app, route, parts);
 
   return {
     app,

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { AnswerCounts } from "./sdk/answer-counts.ts";
+import type { AnswerCounts } from "./http/answer-counts.ts";
 import type { TimeSlicing } from "./sdk/time-slicing.ts";
 import { countEntries } from "./snapshot/snapshot.ts";
 import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder.ts";

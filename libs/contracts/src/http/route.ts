@@ -26,6 +26,7 @@ export type RouteContract<
   P extends z.ZodObject = z.ZodObject,
   Q extends z.ZodObject = z.ZodObject,
   B extends z.ZodType = z.ZodType,
+  A extends Access = Access,
 > = {
   operationId: string;
   service: ServiceName;
@@ -34,7 +35,7 @@ export type RouteContract<
   alsoMethod?: "PUT";
   /** In the form `/api/v1/flags/:id`. */
   path: string;
-  access: Access;
+  access: A;
   tag: string;
   summary: string;
   description?: string;
@@ -73,10 +74,16 @@ export type RouteContract<
 
 export type OwnError = { description: string; body: z.ZodType; example: unknown };
 
-type Draft<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = Omit<
-  RouteContract<P, Q, B>,
-  "params" | "query" | "errors"
-> & { params?: P; query?: Q; errors?: readonly string[] };
+type Draft<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  A extends Access,
+> = Omit<RouteContract<P, Q, B, A>, "params" | "query" | "errors"> & {
+  params?: P;
+  query?: Q;
+  errors?: readonly string[];
+};
 
 const none = z.strictObject({});
 
@@ -85,7 +92,8 @@ export function defineRoute<
   P extends z.ZodObject = typeof none,
   Q extends z.ZodObject = typeof none,
   B extends z.ZodType = z.ZodUndefined,
->(draft: Draft<P, Q, B>): RouteContract<P, Q, B> {
+  A extends Access = Access,
+>(draft: Draft<P, Q, B, A>): RouteContract<P, Q, B, A> {
   return {
     ...draft,
     params: draft.params ?? (none as unknown as P),

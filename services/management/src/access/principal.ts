@@ -1,5 +1,6 @@
 import {
   bearerToken,
+  checkKeyEnvironment,
   createIsOperatorToken,
   type DirectoryKey,
   digestOfToken,
@@ -9,21 +10,29 @@ import {
 } from "@halyard/api-keys";
 import type { Access } from "@halyard/contracts";
 import { isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
+import type { Author } from "./change-context.ts";
 
 /** Who is asking: the platform's operator, or the holder of an API key. */
 export type KeyPrincipal = { kind: "key"; key: DirectoryKey };
 export type Principal = { kind: "operator" } | KeyPrincipal;
 
 /** What the routes of this service ask for: a bearer token, of the operator or of a key. */
-type BearerAccess = Extract<
+export type BearerAccess = Extract<
   Access,
   "operator" | "operator_or_server_key" | "server_key" | "any_key"
 >;
 
-export type Authenticate = (request: RequestFacts) => Promise<Principal | Refusal>;
+/** The callers that a route with this access admits. */
+export type PrincipalOf<A extends BearerAccess> = {
+  operator: Principal;
+  operator_or_server_key: Principal;
+  server_key: KeyPrincipal;
+  any_key: KeyPrincipal;
+}[A];
 
-/** The check before a route that no operator may use. */
-export type AuthenticateKey = (request: RequestFacts) => Promise<KeyPrincipal | Refusal>;
+export type Authenticate<Caller extends Principal = Principal> = (
+  request: RequestFacts,
+) => Promise<Caller | Refusal>;
 
 /**
  * Finds an API key by the text that a caller presented. Where that costs a query, the caller is checked
@@ -98,6 +107,11 @@ function permitted(principal: Principal, access: BearerAccess): Refusal | undefi
   }
 }
 
+export function authorOf(principal: Principal): Author {
+  if (principal.kind === "operator") return "operator";
+  return { userId: principal.key.userId, apiKeyId: principal.key.id };
+}
+
 /**
  * The operator reaches every project, a key its own; to others a project does not exist. Asked before
  * anything is read or locked. The id is as it came: a UUID may be written in either case.
@@ -108,4 +122,13 @@ export function reachesProject(principal: Principal, projectId: string): boolean
 
 export function noSuchProject(): Refusal {
   return refuse("NOT_FOUND_001", "There is no such project.");
+}
+
+/** A key made with `environment_only` reaches its own environment only. */
+export function checkReachesEnvironment(
+  principal: Principal,
+  environmentId: string,
+): Refusal | undefined {
+  if (principal.kind === "operator") return undefined;
+  return checkKeyEnvironment(principal.key, environmentId);
 }

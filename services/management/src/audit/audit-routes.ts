@@ -1,13 +1,9 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { type App, answer, cursorOf, readCursor, refuse, registerRoute } from "@halyard/service";
+import { answer, cursorOf, readCursor, refuse } from "@halyard/service";
 import { validate as isUuid } from "uuid";
-import {
-  type Authenticate,
-  noSuchProject,
-  type Principal,
-  reachesProject,
-} from "../access/principal.ts";
+import { noSuchProject, type Principal, reachesProject } from "../access/principal.ts";
+import type { Routes } from "../access/routes.ts";
 import { changeResource } from "./audit-log.ts";
 import {
   type AuditLog,
@@ -25,44 +21,32 @@ const usualLimit = 100;
  * users name none, and the creation of a flag names the environment of the key that created it; so it may see none
  * of these.
  */
-export function registerChangeRoutes(
-  app: App,
-  options: { sql: Sql; authenticate: Authenticate },
-): void {
-  const { sql, authenticate } = options;
+export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void {
+  routes.read(contract.listChanges, async ({ params, query }, principal) => {
+    if (!reachesProject(principal, params.projectId)) return noSuchProject();
+    const { projectId } = params;
+    // The operator can read the audit log of a deleted project; keys of it have ended.
+    const organizationId = await findOrganizationOf(sql, projectId);
+    if (organizationId === null) return noSuchProject();
 
-  registerRoute(app, contract.listChanges, {
-    authenticate,
-    handle: async ({ params, query }, principal) => {
-      if (!reachesProject(principal, params.projectId)) return noSuchProject();
-      const { projectId } = params;
-      // The operator can read the audit log of a deleted project; keys of it have ended.
-      const organizationId = await findOrganizationOf(sql, projectId);
-      if (organizationId === null) return noSuchProject();
-
-      const log = { projectId, organizationId };
-      const { limit = usualLimit, cursor } = query;
-      const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
-      if (beforeSequence === undefined)
-        return refuse(
-          "VALIDATION_001",
-          "query parameter /cursor must be the `next_cursor` of an earlier answer",
-        );
-      const { changes, more } = await listChanges(
-        sql,
-        {
-          ...log,
-          flagId: query.flag_id,
-          environmentId: onlyEnvironmentOf(principal),
-        },
-        { beforeSequence, limit },
+    const log = { projectId, organizationId };
+    const { limit = usualLimit, cursor } = query;
+    const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
+    if (beforeSequence === undefined)
+      return refuse(
+        "VALIDATION_001",
+        "query parameter /cursor must be the `next_cursor` of an earlier answer",
       );
-      const last = more ? changes.at(-1) : undefined;
-      return answer.ok({
-        changes: changes.map(changeResource),
-        next_cursor: last === undefined ? null : cursorOf(last.id),
-      });
-    },
+    const { changes, more } = await listChanges(
+      sql,
+      { ...log, flagId: query.flag_id, environmentId: onlyEnvironmentOf(principal) },
+      { beforeSequence, limit },
+    );
+    const last = more ? changes.at(-1) : undefined;
+    return answer.ok({
+      changes: changes.map(changeResource),
+      next_cursor: last === undefined ? null : cursorOf(last.id),
+    });
   });
 }
 

@@ -74,7 +74,7 @@ export async function listEnvironmentsOf(sql: Sql, organizationId: string): Prom
  * Renames an environment whose project is locked, so that no other environment takes the name meanwhile. Returns false
  * if the name is taken.
  */
-export async function renameEnvironment(
+export async function updateEnvironmentName(
   tx: Transaction,
   environment: Environment,
 ): Promise<boolean> {

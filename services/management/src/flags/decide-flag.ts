@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
-import { type ChangeContext, momentAfter } from "../access/change-context.ts";
+import type { ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import { entryMessage, entryOf, eventMessage } from "../outbox/outbox-message.ts";
 import {
@@ -18,6 +18,7 @@ import {
   flagEvent,
   historyEntry,
 } from "./flag-events.ts";
+import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /**
  * A new flag. It exists in every environment of the project at once; what the request says of its
@@ -31,7 +32,7 @@ export function decideCreate(
     /** The one that the request's state is for. */
     environment: FlagEnvironment;
   },
-  request: CreateFlag,
+  request: WithCheckedRules<CreateFlag>,
   context: ChangeContext,
 ): Decision & { state: FlagState } {
   const at = context.now;
@@ -105,7 +106,7 @@ export function initialState(
  */
 export function decideChange(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
-  request: UpdateFlag,
+  request: WithCheckedRules<UpdateFlag>,
   context: ChangeContext,
 ): (Decision & { state: FlagState }) | "unchanged" {
   const settings = changedSettings(current.flag, request);
@@ -149,16 +150,27 @@ export function decideChange(
   };
 }
 
+/**
+ * When a change of a flag counts as made: now, but always later than what came before, so that a
+ * flag's events have timestamps of their own, in order, on whatever replica's clock.
+ */
+function momentAfter(previous: Date, now: Date): Date {
+  return new Date(Math.max(now.getTime(), previous.getTime() + 1));
+}
+
 type Settings = Partial<Pick<Flag, "name" | "description" | "type">>;
 type StateSettings = Partial<Pick<FlagState, "enabled" | "rolloutPercentage" | "targetingRules">>;
 
 /** Returns the requested settings that differ from the current ones. */
-export function changedSettings(flag: Flag, request: UpdateFlag): Settings {
+export function changedSettings(
+  flag: Flag,
+  request: Pick<UpdateFlag, "name" | "description" | "type">,
+): Settings {
   const { name, description, type } = request;
   return differing(flag, { name, description, type });
 }
 
-function changedState(state: FlagState, request: UpdateFlag): StateSettings {
+function changedState(state: FlagState, request: WithCheckedRules<UpdateFlag>): StateSettings {
   return differing(state, {
     enabled: request.enabled,
     rolloutPercentage: request.rollout_percentage,

@@ -4,7 +4,8 @@ import {
   type Author,
   type Cause,
   type ChangeContext,
-  readActor,
+  type Clock,
+  readContext,
 } from "../access/change-context.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
@@ -22,10 +23,11 @@ import {
   readStates,
   updateFlag,
 } from "./flag-store.ts";
+import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /**
  * The use cases: read and lock, decide, write what was decided. Each runs inside a write's
- * transaction, whoever asks for it. Rules have been checked before, by whoever took them.
+ * transaction, for a request or for a scheduled change.
  */
 export type ChangeRequest = {
   place: FlagPlace;
@@ -44,12 +46,12 @@ export type FlagChanges = {
     write: Write,
     place: { organizationId: string; projectId: string; environmentId: string },
     author: Author,
-    request: CreateFlag,
+    request: WithCheckedRules<CreateFlag>,
   ): Promise<FlagAndState | Refusal>;
   change(
     write: Write,
     request: ChangeRequest,
-    settings: UpdateFlag,
+    settings: WithCheckedRules<UpdateFlag>,
   ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null }) | Refusal>;
   /** Writes any decision about a flag. It is made under the lock of the flag, so that no other change intervenes. */
   decide<R extends Decision | "unchanged">(
@@ -60,13 +62,8 @@ export type FlagChanges = {
   remove(write: Write, request: ChangeRequest): Promise<{ removed: Flag } | Refusal>;
 };
 
-export function createFlagChanges(options: { now: () => Date; newId: () => string }): FlagChanges {
-  const fills = createEnvironmentFills(options);
-
-  async function contextOf(write: Write, author: Author, cause: Cause): Promise<ChangeContext> {
-    const actor = await readActor(write.tx, author.userId);
-    return { actor, apiKeyId: author.apiKeyId, cause, now: options.now(), newId: options.newId };
-  }
+export function createFlagChanges(clock: Clock): FlagChanges {
+  const fills = createEnvironmentFills(clock);
 
   async function lockPermitted(
     write: Write,
@@ -87,7 +84,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       const environments = await holdEnvironments(write.tx, place.projectId);
       const environment = environments.find(({ id }) => id === place.environmentId);
       if (environment === undefined) return noSuchFlag();
-      const context = await contextOf(write, author, "manual");
+      const context = await readContext(write.tx, { author, cause: "manual" }, clock);
       const decision = decideCreate({ ...place, environments, environment }, request, context);
       if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
       write.publish(decision.messages);
@@ -107,7 +104,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
     async decide(write, request, decide) {
       const [current, context] = await Promise.all([
         lockPermitted(write, request),
-        contextOf(write, request.author, request.cause),
+        readContext(write.tx, request, clock),
       ]);
       if (isRefusal(current)) return current;
       const decision = await decide(current, context);
@@ -122,7 +119,7 @@ export function createFlagChanges(options: { now: () => Date; newId: () => strin
       await holdEnvironments(write.tx, request.place.projectId);
       const current = await lockPermitted(write, request);
       if (isRefusal(current)) return current;
-      const context = await contextOf(write, request.author, request.cause);
+      const context = await readContext(write.tx, request, clock);
       const states = await readStates(write.tx, current.flag.id);
       const decision = decideDelete({ ...current, states }, context);
       await deleteFlag(write.tx, decision);

@@ -1,29 +1,23 @@
 import { checkKeyEnvironment, type DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
-import { cacheHeadersOf, listOperators, type UpdateFlag } from "@halyard/contracts";
 import { operators } from "@halyard/evaluation";
 import type { Sql } from "@halyard/postgres";
 import {
   type Answer,
-  type App,
   answer,
   cursorOf,
   fixedAnswer,
-  isRefusal,
   namesTag,
   noSuchCursor,
   type Refusal,
   readCursor,
   refuse,
-  registerRoute,
 } from "@halyard/service";
-import { authorOf } from "../access/change-context.ts";
-import type { AuthenticateKey } from "../access/principal.ts";
+import { authorOf } from "../access/principal.ts";
+import type { Routes } from "../access/routes.ts";
 import { longestPageBytes } from "../audit/audit-store.ts";
-import type { AnswerOnce } from "../idempotency/answer-once.ts";
-import type { Writer } from "../outbox/write.ts";
 import { changedSettings } from "./decide-flag.ts";
-import type { Flag } from "./flag.ts";
+import type { Flag, FlagState } from "./flag.ts";
 import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
 import {
   checkIfMatch,
@@ -38,105 +32,104 @@ import {
 import { type FlagPage, findFlag, listFlags } from "./flag-store.ts";
 import { checkRules } from "./targeting-rules.ts";
 
-/** The routes of flags and of their states. Every one needs a server key of the project. */
-export function registerFlagRoutes(
-  app: App,
-  options: {
-    sql: Sql;
-    writer: Writer;
-    changes: FlagChanges;
-    answerOnce: AnswerOnce;
-    authenticate: AuthenticateKey;
-  },
-): void {
-  const { sql, writer, changes, answerOnce, authenticate } = options;
+type Options = { sql: Sql; changes: FlagChanges };
 
-  registerRoute(app, contract.createFlag, {
-    authenticate,
-    handle: (input, principal) =>
-      checkRules(input.body.targeting_rules) ??
-      writer((write) =>
-        answerOnce(write, contract.createFlag, input, principal, async () => {
-          const { key } = principal;
-          const created = await changes.create(write, key, authorOf(key), input.body);
-          if (isRefusal(created)) return created;
-          const { flag, state } = created;
-          return answer.created(pathOf(flag), flagResource(flag, state, null), {
-            etag: etagOf(flag),
-          });
-        }),
-      ),
+/** The routes of flags. Every one needs a server key of the project. */
+export function registerFlagRoutes(routes: Routes, { sql, changes }: Options): void {
+  routes.write(contract.createFlag, {
+    check: ({ body }) => checkRules(body),
+    run: (change, _, request) =>
+      changes.create(change, change.principal.key, authorOf(change.principal), request),
+    answer: ({ flag, state }) =>
+      answer.created(pathOf(flag), flagResource(flag, state, null), { etag: etagOf(flag) }),
   });
 
-  registerRoute(app, contract.listFlags, {
-    authenticate,
-    handle: async ({ query }, { key }) => {
-      const { cursor, limit } = query;
-      const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
-      if (afterKey === undefined) return noSuchCursor;
-      const { key: flagKey } = query;
-      const isPossible = flagKey === undefined || isFlagKey(flagKey);
-      const readPage: ReadFlagPage = async (page) =>
-        isPossible ? listFlags(sql, { ...key, flagKey }, page) : { flags: [], more: false };
-      if (limit === undefined) return answerAllFlags(readPage, afterKey);
-      const { flags, more } = await readPage({ afterKey, limit, longestBytes: longestPageBytes });
-      const last = more ? flags.at(-1) : undefined;
-      return answer.ok({
-        flags: flags.map(resourceOf),
-        next_cursor: last === undefined ? null : cursorOf(last.flag.key),
-      });
+  routes.read(contract.listFlags, async ({ query }, { key }) => {
+    const { cursor, limit, key: flagKey } = query;
+    const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
+    if (afterKey === undefined) return noSuchCursor;
+    const isPossible = flagKey === undefined || isFlagKey(flagKey);
+    const readPage: ReadFlagPage = async (page) =>
+      isPossible ? listFlags(sql, { ...key, flagKey }, page) : { flags: [], more: false };
+    if (limit === undefined) return answerAllFlags(readPage, afterKey);
+    const { flags, more } = await readPage({ afterKey, limit, longestBytes: longestPageBytes });
+    const last = more ? flags.at(-1) : undefined;
+    return answer.ok({
+      flags: flags.map(resourceOf),
+      next_cursor: last === undefined ? null : cursorOf(last.flag.key),
+    });
+  });
+
+  routes.read(contract.getFlag, async ({ params, request }, { key }) => {
+    const found = await findFlag(sql, { ...key, flagId: params.id });
+    if (found === undefined) return noSuchFlag();
+    const resource = resourceOf(found);
+    const etag = readTagOf(resource);
+    const ifNoneMatch = request.headers["if-none-match"];
+    if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, etag)) return answer.notModified(etag);
+    return answer.ok(resource, { etag });
+  });
+
+  routes.write(contract.updateFlag, {
+    check: ({ body }) => checkRules(body),
+    run: (change, { params, request }, settings) => {
+      const { key } = change.principal;
+      const permit = ({ flag }: { flag: Flag }) =>
+        checkMayChangeSettings(key, flag, settings) ??
+        checkIfMatch(request.ifMatch, flag, pathOf(flag));
+      const place = { ...key, flagId: params.id };
+      const author = authorOf(change.principal);
+      return changes.change(change, { place, author, cause: "manual", permit }, settings);
     },
+    answer: (changed) => answer.ok(resourceOf(changed), { etag: etagOf(changed.flag) }),
   });
 
-  registerRoute(app, contract.getFlag, {
-    authenticate,
-    handle: async ({ params, request }, { key }) => {
-      const found = await findFlag(sql, { ...key, flagId: params.id });
-      if (found === undefined) return noSuchFlag();
-      const resource = resourceOf(found);
-      const etag = readTagOf(resource);
-      const ifNoneMatch = request.headers["if-none-match"];
-      if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, etag)) return answer.notModified(etag);
-      return answer.ok(resource, { etag });
+  routes.write(contract.deleteFlag, {
+    run: (change, { params, request }) => {
+      const { key } = change.principal;
+      const permit = ({ flag }: { flag: Flag }) =>
+        checkMayDelete(key) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag));
+      const place = { ...key, flagId: params.id };
+      const author = authorOf(change.principal);
+      return changes.remove(change, { place, author, cause: "manual", permit });
     },
+    answer: answer.noContent,
+  });
+}
+
+/** The routes of a flag's state in any environment of the project. */
+export function registerFlagStateRoutes(routes: Routes, { sql, changes }: Options): void {
+  routes.read(contract.getFlagState, async ({ params }, { key }) => {
+    const place = { ...key, flagId: params.flagId, environmentId: params.envId };
+    const found = await findFlag(sql, place);
+    if (found === undefined) return noSuchFlag();
+    const refusal = checkKeyEnvironment(key, found.environment.id);
+    if (refusal !== undefined) return refusal;
+    return answer.ok(flagStateResource(found.state), { etag: etagOf(found.state) });
   });
 
-  registerRoute(app, contract.updateFlag, {
-    authenticate,
-    handle: ({ params, body, request }, { key }) =>
-      checkRules(body.targeting_rules) ??
-      writer(async (write): Promise<Answer | Refusal> => {
-        const changed = await changes.change(
-          write,
-          {
-            place: { ...key, flagId: params.id },
-            author: authorOf(key),
-            cause: "manual",
-            permit: ({ flag }) =>
-              checkMayChangeSettings(key, flag, body) ??
-              checkIfMatch(request.ifMatch, flag, pathOf(flag)),
-          },
-          body,
-        );
-        if (isRefusal(changed)) return changed;
-        return answer.ok(resourceOf(changed), { etag: etagOf(changed.flag) });
-      }),
+  routes.write(contract.updateFlagState, {
+    check: ({ body }) => checkRules(body),
+    run: (change, { params, request }, settings) => {
+      const { key } = change.principal;
+      const permit = ({ state }: { state: FlagState }) =>
+        checkKeyEnvironment(key, state.environmentId) ??
+        checkIfMatch(request.ifMatch, state, pathOfState(state));
+      const place = { ...key, flagId: params.flagId, environmentId: params.envId };
+      const author = authorOf(change.principal);
+      return changes.change(change, { place, author, cause: "manual", permit }, settings);
+    },
+    answer: ({ state }) => answer.ok(flagStateResource(state), { etag: etagOf(state) }),
   });
+}
 
-  registerRoute(app, contract.deleteFlag, {
-    authenticate,
-    handle: ({ params, request }, { key }) =>
-      writer(async (write): Promise<Answer | Refusal> => {
-        const removed = await changes.remove(write, {
-          place: { ...key, flagId: params.id },
-          author: authorOf(key),
-          cause: "manual",
-          permit: ({ flag }) =>
-            checkMayDelete(key) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag)),
-        });
-        return isRefusal(removed) ? removed : answer.noContent();
-      }),
-  });
+/** The operators that conditions can use, which any key may read. It is the same for everybody. */
+export function registerOperatorCatalogue(routes: Routes): void {
+  const answerTo = fixedAnswer(
+    { operators },
+    { ...contract.cacheHeadersOf(contract.listOperators) },
+  );
+  routes.read(contract.listOperators, ({ request }) => answerTo(request.headers["if-none-match"]));
 }
 
 function isFlagKey(text: string): boolean {
@@ -147,7 +140,7 @@ function isFlagKey(text: string): boolean {
  * Restrictions of `environment_only` keys. Such a key creates flags, because a new flag is off in every other
  * environment. It changes states in its own environment, and nothing that other environments share.
  */
-export function checkMayDelete(key: DirectoryKey): Refusal | undefined {
+function checkMayDelete(key: DirectoryKey): Refusal | undefined {
   if (!key.environmentOnly) return undefined;
   return refuse(
     "AUTH_002",
@@ -156,10 +149,10 @@ export function checkMayDelete(key: DirectoryKey): Refusal | undefined {
 }
 
 /** A request that repeats the current name, description and type is allowed. */
-export function checkMayChangeSettings(
+function checkMayChangeSettings(
   key: DirectoryKey,
   flag: Flag,
-  request: UpdateFlag,
+  request: Parameters<typeof changedSettings>[1],
 ): Refusal | undefined {
   if (!key.environmentOnly) return undefined;
   const [name] = Object.keys(changedSettings(flag, request));
@@ -168,48 +161,6 @@ export function checkMayChangeSettings(
     "AUTH_002",
     `A key with environment_only may not change /${name}, because it applies to every environment.`,
   );
-}
-
-/** The routes of a flag's state in any environment of the project. */
-export function registerFlagStateRoutes(
-  app: App,
-  options: { sql: Sql; writer: Writer; changes: FlagChanges; authenticate: AuthenticateKey },
-): void {
-  const { sql, writer, changes, authenticate } = options;
-
-  registerRoute(app, contract.getFlagState, {
-    authenticate,
-    handle: async ({ params }, { key }) => {
-      const place = { ...key, flagId: params.flagId, environmentId: params.envId };
-      const found = await findFlag(sql, place);
-      if (found === undefined) return noSuchFlag();
-      const refusal = checkKeyEnvironment(key, found.environment.id);
-      if (refusal !== undefined) return refusal;
-      return answer.ok(flagStateResource(found.state), { etag: etagOf(found.state) });
-    },
-  });
-
-  registerRoute(app, contract.updateFlagState, {
-    authenticate,
-    handle: ({ params, body, request }, { key }) =>
-      checkRules(body.targeting_rules) ??
-      writer(async (write): Promise<Answer | Refusal> => {
-        const changed = await changes.change(
-          write,
-          {
-            place: { ...key, flagId: params.flagId, environmentId: params.envId },
-            author: authorOf(key),
-            cause: "manual",
-            permit: ({ state }) =>
-              checkKeyEnvironment(key, state.environmentId) ??
-              checkIfMatch(request.ifMatch, state, pathOfState(state)),
-          },
-          body,
-        );
-        if (isRefusal(changed)) return changed;
-        return answer.ok(flagStateResource(changed.state), { etag: etagOf(changed.state) });
-      }),
-  });
 }
 
 /**
@@ -221,7 +172,7 @@ export function registerFlagStateRoutes(
  * is listed once. A flag that is created, changed or deleted meanwhile is listed as it is when its page
  * is read.
  */
-export type ReadFlagPage = (page: {
+type ReadFlagPage = (page: {
   afterKey: string;
   limit: number;
   longestBytes: number;
@@ -235,7 +186,7 @@ const pageBounds = {
 };
 
 /** The first page is read before the answer begins, so that an outage is still answered with 503. */
-export async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise<Answer> {
+async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise<Answer> {
   const readAfter = (key: string) => readPage({ afterKey: key, ...pageBounds });
   const first = await readAfter(afterKey);
   return first.more
@@ -259,16 +210,4 @@ async function* writeFlags(
 
 function jsonOf({ flags }: FlagPage): string {
   return flags.map((found) => JSON.stringify(resourceOf(found))).join(",");
-}
-
-/** The operators that conditions can use, which any key may read. It is the same for everybody. */
-export function registerOperatorCatalogue(
-  app: App,
-  { authenticate }: { authenticate: AuthenticateKey },
-): void {
-  const answerTo = fixedAnswer({ operators }, { ...cacheHeadersOf(listOperators) });
-  registerRoute(app, listOperators, {
-    authenticate,
-    handle: ({ request }) => answerTo(request.headers["if-none-match"]),
-  });
 }

@@ -1,7 +1,8 @@
-import type { FlagType, TargetingRule } from "@halyard/contracts";
+import type { FlagType } from "@halyard/contracts";
 import type { Cause } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import type { OutboxMessage } from "../outbox/outbox-message.ts";
+import { type CheckedRules, noRules } from "./targeting-rules.ts";
 
 /** A flag of a project: what is the same in every environment. */
 export type Flag = {
@@ -26,7 +27,7 @@ export type FlagState = {
   environmentId: string;
   enabled: boolean;
   rolloutPercentage: number;
-  targetingRules: readonly TargetingRule[];
+  targetingRules: CheckedRules;
   /** The flag's version as of this state's own last change. */
   version: number;
   updatedAt: Date;
@@ -38,7 +39,7 @@ export type FlagEnvironment = { id: string; name: string };
 export const initialSettings = {
   enabled: false,
   rolloutPercentage: 100,
-  targetingRules: [] as readonly TargetingRule[],
+  targetingRules: noRules,
 };
 
 /** Everything that follows from a change, decided before anything is written. */

@@ -2,16 +2,35 @@ import { longestRulesBytes, type TargetingRule } from "@halyard/contracts";
 import { findRulesProblem } from "@halyard/evaluation";
 import { type Refusal, refuse } from "@halyard/service";
 
+declare const isChecked: unique symbol;
+
+/**
+ * Rules that `checkRules` accepted, now or before they were stored. No other function returns them, so that neither a
+ * request nor a scheduled change stores rules that nobody checked.
+ */
+export type CheckedRules = readonly TargetingRule[] & { readonly [isChecked]: true };
+
+/** A request whose rules are checked. */
+export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
+  targeting_rules?: CheckedRules | undefined;
+};
+
 /**
  * Refuses rules that have the right shape and still cannot be taken: those that would not fit a
  * message, and those with a value that their operator can do nothing with. It needs nothing but the
  * rules, so it goes before any work in the database. Rules that are stored already are not looked at
  * again: whatever an earlier release took can be read, and replaced.
  */
-export function checkRules(rules: readonly TargetingRule[] | undefined): Refusal | undefined {
-  if (rules === undefined) return undefined;
-  return checkSize(rules) ?? checkValues(rules);
+export function checkRules<Request extends { targeting_rules?: TargetingRule[] | undefined }>(
+  request: Request,
+): WithCheckedRules<Request> | Refusal {
+  const rules = request.targeting_rules;
+  const refusal = rules && (checkSize(rules) ?? checkValues(rules));
+  return refusal ?? (request as WithCheckedRules<Request>);
 }
+
+/** The rules of a flag that nobody has changed. */
+export const noRules = [] as readonly TargetingRule[] as CheckedRules;
 
 /**
  * Rules are measured as we write them, which can be longer than what was sent: `1e20` has 21 digits.

@@ -22,7 +22,7 @@ export function decideRollback(
     {
       enabled: restored.enabled,
       rollout_percentage: restored.rolloutPercentage,
-      targeting_rules: [...restored.targetingRules],
+      targeting_rules: restored.targetingRules,
     },
     context,
   );

@@ -1,92 +1,52 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import {
-  type Answer,
-  type App,
-  answer,
-  isRefusal,
-  type Refusal,
-  registerRoute,
-} from "@halyard/service";
-import { type Authenticate, reachesProject } from "../access/principal.ts";
+import { type Answer, answer } from "@halyard/service";
+import { checkReachesEnvironment, reachesProject } from "../access/principal.ts";
+import type { Routes } from "../access/routes.ts";
 import { noSuchEnvironment } from "../environments/environment.ts";
-import type { AnswerOnce } from "../idempotency/answer-once.ts";
-import type { Writer } from "../outbox/write.ts";
-import { checkMayRead, issuedKeyResource, keyResource } from "./key.ts";
-import { createKeyChanges, type IssuedKey, noSuchKey } from "./key-changes.ts";
+import { issuedKeyResource, keyResource } from "./key.ts";
+import { type IssuedKey, issueKey, noSuchKey, revokeKey, rotateKey } from "./key-changes.ts";
 import { findKey, findKeyPlace, listKeys } from "./key-store.ts";
 
 /** The routes of API keys: for the operator, and for the project's own server keys. */
 export function registerKeyRoutes(
-  app: App,
-  options: {
-    sql: Sql;
-    writer: Writer;
-    answerOnce: AnswerOnce;
-    authenticate: Authenticate;
-    now: () => Date;
-    newId: () => string;
-    randomBytes: (size: number) => Buffer;
-    allowDemoUser: boolean;
-  },
+  routes: Routes,
+  options: { sql: Sql; randomBytes: (size: number) => Buffer; allowDemoUser: boolean },
 ): void {
-  const { sql, writer, answerOnce, authenticate } = options;
-  const changes = createKeyChanges(options);
+  const { sql, randomBytes } = options;
 
-  registerRoute(app, contract.issueKey, {
-    authenticate,
-    handle: (input, principal) =>
-      writer((write) =>
-        answerOnce(write, contract.issueKey, input, principal, async () => {
-          const issued = await changes.issue(write, principal, input.params, input.body);
-          return isRefusal(issued) ? issued : issuedAnswer(issued);
-        }),
-      ),
+  routes.write(contract.issueKey, {
+    run: (change, { params, body }) => issueKey(change, params, body, options),
+    answer: issuedAnswer,
   });
 
-  registerRoute(app, contract.listKeys, {
-    authenticate,
-    handle: async ({ params }, principal) => {
-      if (!reachesProject(principal, params.projectId)) return noSuchEnvironment();
-      const place = await findKeyPlace(sql, params);
-      if (place === undefined) return noSuchEnvironment();
-      const refusal = checkMayRead(principal, place.environmentId);
-      if (refusal !== undefined) return refusal;
-      const keys = await listKeys(sql, place.environmentId);
-      return answer.ok({ keys: keys.map(keyResource) });
-    },
+  routes.read(contract.listKeys, async ({ params }, principal) => {
+    if (!reachesProject(principal, params.projectId)) return noSuchEnvironment();
+    const place = await findKeyPlace(sql, params);
+    if (place === undefined) return noSuchEnvironment();
+    const refusal = checkReachesEnvironment(principal, place.environmentId);
+    if (refusal !== undefined) return refusal;
+    const keys = await listKeys(sql, place.environmentId);
+    return answer.ok({ keys: keys.map(keyResource) });
   });
 
-  registerRoute(app, contract.getKey, {
-    authenticate,
-    handle: async ({ params }, principal) => {
-      if (!reachesProject(principal, params.projectId)) return noSuchKey();
-      const key = await findKey(sql, params);
-      if (key === undefined) return noSuchKey();
-      return checkMayRead(principal, key.environmentId) ?? answer.ok(keyResource(key));
-    },
+  routes.read(contract.getKey, async ({ params }, principal) => {
+    if (!reachesProject(principal, params.projectId)) return noSuchKey();
+    const key = await findKey(sql, params);
+    if (key === undefined) return noSuchKey();
+    return checkReachesEnvironment(principal, key.environmentId) ?? answer.ok(keyResource(key));
   });
 
-  registerRoute(app, contract.rotateKey, {
-    authenticate,
-    handle: (input, principal) =>
-      writer((write) =>
-        answerOnce(write, contract.rotateKey, input, principal, async () => {
-          const overlapSeconds = input.body.overlap_seconds ?? 0;
-          const rotated = await changes.rotate(write, principal, input.params, overlapSeconds);
-          return isRefusal(rotated) ? rotated : issuedAnswer(rotated);
-        }),
-      ),
+  routes.write(contract.rotateKey, {
+    run: (change, { params, body }) =>
+      rotateKey(change, params, body.overlap_seconds ?? 0, randomBytes),
+    answer: issuedAnswer,
   });
 
-  registerRoute(app, contract.revokeKey, {
-    authenticate,
-    handle: ({ params, query }, principal) =>
-      writer(async (write): Promise<Answer | Refusal> => {
-        const withIssued = query.issued ?? false;
-        const revoked = await changes.revoke(write, principal, params, { withIssued });
-        return isRefusal(revoked) ? revoked : answer.noContent();
-      }),
+  routes.write(contract.revokeKey, {
+    run: (change, { params, query }) =>
+      revokeKey(change, params, { withIssued: query.issued ?? false }),
+    answer: answer.noContent,
   });
 }
 

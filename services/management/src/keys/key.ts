@@ -1,7 +1,7 @@
-import { checkKeyEnvironment, type KeyKind } from "@halyard/api-keys";
+import type { KeyKind } from "@halyard/api-keys";
 import type { ApiKey, EntryOf, IssuedApiKey } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
-import type { Principal } from "../access/principal.ts";
+import { checkReachesEnvironment, type Principal } from "../access/principal.ts";
 
 /** An API key as it is kept: everything but the secret, of which there is only a digest. */
 export type Key = {
@@ -100,21 +100,15 @@ export function keyEntry(key: {
  *   `environment_only` themselves. When it issues a key it has to say so: the field has one default,
  *   false, whoever asks.
  * - It issues and rotates only keys that expire no later than itself (`decide-key.ts`).
- * - It reads and lists the keys of every environment of the project, an `environment_only` one those of its own.
  *
- * Rules of a key's own project are not here: to a key of another one there is nothing to be found.
+ * The subject is the key as it is, or as it is to become. Which projects and environments a key reaches at all is
+ * decided before, by the functions of `access/principal.ts`.
  */
-export function checkMayRead(principal: Principal, environmentId: string): Refusal | undefined {
-  if (principal.kind === "operator") return undefined;
-  return checkKeyEnvironment(principal.key, environmentId);
-}
-
-/** Issuing, rotating and revoking; the subject is the key as it is, or as it is to become. */
 export function checkMayHandle(
   principal: Principal,
   subject: { environmentId: string; userId: string; environmentOnly: boolean },
 ): Refusal | undefined {
-  const refusal = checkMayRead(principal, subject.environmentId);
+  const refusal = checkReachesEnvironment(principal, subject.environmentId);
   if (refusal !== undefined || principal.kind === "operator") return refusal;
   if (principal.key.userId !== subject.userId.toLowerCase())
     return refuse("AUTH_002", "A server key may handle the keys of its own user only.");

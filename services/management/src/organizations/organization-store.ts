@@ -1,6 +1,6 @@
 import type { PlanLimits } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import type { Organization } from "./organization.ts";
+import type { LockedOrganization, Organization } from "./organization.ts";
 
 /** Organizations in PostgreSQL. */
 const columns = fragment`
@@ -28,7 +28,7 @@ export async function listOrganizations(sql: Sql): Promise<Organization[]> {
 export async function lockOrganization(
   tx: Transaction,
   id: string,
-): Promise<{ organization: Organization; projectCount: number } | undefined> {
+): Promise<LockedOrganization | undefined> {
   const [organization] = await tx<Organization[]>`
     select ${columns} from organizations where id = ${id} for no key update`;
   if (organization === undefined) return undefined;
@@ -59,7 +59,7 @@ export async function lockWithOtherLimits(
   tx: Transaction,
   plans: Readonly<Record<string, PlanLimits>>,
   limit: number,
-): Promise<{ organization: Organization; projectCount: number }[]> {
+): Promise<LockedOrganization[]> {
   const organizations = await tx<Organization[]>`
     select ${columns} from organizations
     where plan = any(${Object.keys(plans)})

@@ -15,6 +15,13 @@ export type Organization = {
   updatedAt: Date;
 };
 
+/** An organization whose row is locked, with the number of its projects at that time. */
+export type LockedOrganization = { organization: Organization; projectCount: number };
+
+export function noSuchOrganization(): Refusal {
+  return refuse("NOT_FOUND_001", "There is no such organization.");
+}
+
 /** An organization as the API shows it: with the limits of its plan. */
 export function organizationResource(
   organization: Organization,
@@ -92,7 +99,7 @@ export function decideCreateOrganization(
 
 /** What is given but not different is no change: then there is no new version and no entry. */
 export function decideUpdateOrganization(
-  current: { organization: Organization; projectCount: number },
+  current: LockedOrganization,
   request: { name?: string | undefined; plan?: string | undefined },
   circumstances: { plans: Plans; now: Date },
 ): OrganizationDecision | Refusal | "unchanged" {

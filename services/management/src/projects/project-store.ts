@@ -34,7 +34,7 @@ export async function listProjects(sql: Sql, organizationId: string): Promise<Pr
  * Renames a project whose organization is locked, so that no other project takes the name meanwhile. Returns false if
  * the name is taken.
  */
-export async function renameProject(tx: Transaction, project: Project): Promise<boolean> {
+export async function updateProjectName(tx: Transaction, project: Project): Promise<boolean> {
   const renamed = await tx`
     update projects
     set name = ${project.name}, version = ${project.version}, updated_at = ${project.updatedAt}

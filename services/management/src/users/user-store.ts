@@ -1,5 +1,5 @@
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
-import type { User } from "./user.ts";
+import type { User, UserAddress } from "./user.ts";
 
 /** Users in PostgreSQL. The rows of deleted users stay, because keys, schedules and history refer to them. */
 const columns = fragment`
@@ -7,19 +7,17 @@ const columns = fragment`
 
 const erasedEmail = "erased";
 
-type Address = { organizationId: string; userId: string };
-
 /** Users of a deleted organization are removed later. */
-const isOf = ({ organizationId, userId }: Address) => fragment`
+const isOf = ({ organizationId, userId }: UserAddress) => fragment`
   id = ${userId} and organization_id = ${organizationId}
   and exists (select from organizations where id = ${organizationId})`;
 
-const isAt = (address: Address) => fragment`
+const isAt = (address: UserAddress) => fragment`
   ${isOf(address)} and deleted_at is null`;
 
 export async function findUser(
   sql: Sql | Transaction,
-  address: Address,
+  address: UserAddress,
 ): Promise<User | undefined> {
   const [user] = await sql<User[]>`
     select ${columns} from users where ${isAt(address)}`;
@@ -27,7 +25,7 @@ export async function findUser(
 }
 
 /** Reads a user to change or delete it. No key of the user is issued before the transaction ends. */
-export async function lockUser(tx: Transaction, address: Address): Promise<User | undefined> {
+export async function lockUser(tx: Transaction, address: UserAddress): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     select ${columns} from users where ${isAt(address)} for update`;
   return user;
@@ -36,7 +34,7 @@ export async function lockUser(tx: Transaction, address: Address): Promise<User 
 /** Reads a deleted user whose e-mail address was not erased. */
 export async function lockDeletedUser(
   tx: Transaction,
-  address: Address,
+  address: UserAddress,
 ): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     select ${columns} from users

@@ -6,7 +6,7 @@ import {
   isJsonObject,
   type Place,
   readAttributeObject,
-} from "./attribute-map.ts";
+} from "./attributes.ts";
 
 /**
  * Reads who asks from a request's body. Two shapes are known, and a body may have both: attributes

@@ -4,7 +4,7 @@ import {
   emptyContext,
   readAttributes,
 } from "@halyard/evaluation";
-import { isJsonObject } from "./attribute-map.ts";
+import { isJsonObject } from "./attributes.ts";
 
 /** Why an OFREP request cannot be evaluated, in OFREP's own words. */
 export type OfrepContextProblem = {

@@ -1,16 +1,18 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { sdkGetFlags } from "@halyard/contracts";
 import { createContext, type EvaluationContext, emptyContext } from "@halyard/evaluation";
-import { isRefusal, type Refusal } from "@halyard/service";
-import { type AttributeMap, addIfMissing, addMissing } from "./attribute-map.ts";
+import { compileInputChecks, isRefusal, type Refusal } from "@halyard/service";
+import { type AttributeMap, addIfMissing, addMissing } from "./attributes.ts";
 import { readBodyAttributes } from "./body-attributes.ts";
-import { readUserHeaders } from "./header-attributes.ts";
-import { readQueryUserId } from "./query-user-id.ts";
+import { readUserHeaders } from "./headers.ts";
 
 /** All that a request may say about its user. */
 export type ContextSources = {
   headers: IncomingHttpHeaders;
-  /** The query string without "?", as it came, or "". */
-  query: string;
+  /** The query as the router parsed it. */
+  query: Readonly<Record<string, unknown>>;
+  /** The request target, to check the encoding of the query. */
+  target: string;
   /** The parsed JSON body of a POST; undefined when there is none. */
   body: unknown;
 };
@@ -25,7 +27,7 @@ export function readUserContext(sources: ContextSources): EvaluationContext | Re
   if (fromBody !== undefined && isRefusal(fromBody)) return fromBody;
   const fromHeaders = readUserHeaders(sources.headers);
   if (fromHeaders !== undefined && isRefusal(fromHeaders)) return fromHeaders;
-  const userId = readQueryUserId(sources.query);
+  const userId = readUserId(sources);
   if (typeof userId !== "string") return userId;
 
   let attributes: AttributeMap | undefined = fromBody;
@@ -34,4 +36,14 @@ export function readUserContext(sources: ContextSources): EvaluationContext | Re
   return attributes === undefined || attributes.size === 0
     ? emptyContext
     : createContext(attributes);
+}
+
+/** All SDK routes read the same parameter. */
+const checks = compileInputChecks(sdkGetFlags);
+
+function readUserId({ query, target }: ContextSources): string | Refusal {
+  // Most requests have none (`npm run bench -- flags`).
+  if (!target.includes("?")) return "";
+  const checked = checks.query(query, target);
+  return isRefusal(checked) ? checked : (checked.value.user_id ?? "");
 }

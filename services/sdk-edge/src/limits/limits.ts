@@ -1,16 +1,17 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import {
+  addressBlock,
   createAdmission,
   createRateLimit,
   describeRate,
   policyOf,
+  type Rate,
   type RateLimit,
 } from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
 import type { Usage } from "../usage/usage.ts";
-import { nameFurtherLimits } from "./name-further-limits.ts";
 
-/** What may hold up a request: how often its key asks, and what its organization has used. */
+/** Limits of requests: the rate of each key, the month of its organization, and the rate of invalid keys. */
 export type Limits = {
   /** Refuses a key that asks too often, or whose organization has used up its month. */
   check(key: DirectoryKey, nowMs: number): Refusal | undefined;
@@ -19,7 +20,15 @@ export type Limits = {
    * as of the last second, so that no text is made for a request.
    */
   fields(key: DirectoryKey, nowMs: number): readonly string[];
+  /**
+   * Counts an invalid key from an address. Returns the error for an address that has sent too many. It bounds floods and
+   * applications that retry forever with a revoked key; valid keys from the same address are not affected.
+   */
+  invalidKey(address: string, nowMs: number): Refusal | undefined;
 };
+
+/** The rate of an edge without a configured one. */
+export const usualInvalidKeyRate: Rate = { requestsPerSecond: 100, burst: 1_000 };
 
 /** So many requests a second, and as many at once; undefined: as many as one likes. */
 export function createKeyRate(requestsPerSecond: number | undefined): RateLimit | undefined {
@@ -30,12 +39,14 @@ export function createKeyRate(requestsPerSecond: number | undefined): RateLimit 
 
 export function createLimits(options: {
   keyRate: RateLimit | undefined;
+  invalidKeyRate: Rate;
   usage: Usage | undefined;
 }): Limits {
   const { keyRate, usage } = options;
   const monthly = (key: DirectoryKey, nowMs: number) => usage?.headers(key, nowMs) ?? none;
+  const invalidKey = createInvalidKeyLimit(options.invalidKeyRate);
   if (keyRate === undefined)
-    return { check: (key, nowMs) => usage?.check(key, nowMs), fields: monthly };
+    return { check: (key, nowMs) => usage?.check(key, nowMs), fields: monthly, invalidKey };
 
   const admit = createAdmission(
     keyRate,
@@ -55,7 +66,16 @@ export function createLimits(options: {
         : nameFurtherLimits(usedUp, fieldsOf(key, nowMs, none));
     },
     fields: (key, nowMs) => fieldsOf(key, nowMs, monthly(key, nowMs)),
+    invalidKey,
   };
+}
+
+function createInvalidKeyLimit(rate: Rate): Limits["invalidKey"] {
+  const admit = createAdmission(
+    createRateLimit(rate),
+    `Too many invalid keys from this address. The limit of an address is ${describeRate(rate)}, on each edge. The operator raises it with INVALID_KEYS_PER_SECOND and INVALID_KEYS_BURST.`,
+  );
+  return (address, nowMs) => admit({ id: addressBlock(address) }, nowMs);
 }
 
 const none: readonly string[] = [];
@@ -92,4 +112,18 @@ function createJointFields(keyRate: RateLimit) {
 /** Not so where the clock was put back. */
 function isYoung(ageMs: number): boolean {
   return ageMs >= 0 && ageMs < textLifetimeMs;
+}
+/**
+ * A refusal by one limit that names further ones too, so that both fields are lists of all that limit the
+ * caller, with the one that it is about first. `fields`: names and values in turn, or none.
+ */
+export function nameFurtherLimits(refusal: Refusal, fields: readonly string[]): Refusal {
+  const [, policy, , limit] = fields;
+  if (policy === undefined) return refusal;
+  const { "ratelimit-policy": ownPolicy, ratelimit: ownLimit } = refusal.headers ?? {};
+  const joint = {
+    "ratelimit-policy": `${ownPolicy}, ${policy}`,
+    ratelimit: `${ownLimit}, ${limit}`,
+  };
+  return { ...refusal, headers: { ...refusal.headers, ...joint } };
 }

@@ -1,16 +1,20 @@
+import { type OfrepError, ofrepErrorFor } from "@halyard/contracts";
 import { numberOfOutcome, type Outcome, outcomesByNumber } from "@halyard/evaluation";
 import { asciiJson } from "../environment/ascii-json.ts";
+import type { Exchange } from "../http/exchange.ts";
 
-/**
- * Evaluations in OFREP's words, as JSON that is ready. An outcome is one of seven objects, so all that
- * follows a flag's key is one of seven texts. Here they stand by the number of the outcome.
- */
+/** The JSON after a flag's key in OFREP, by the number of the outcome. There are only seven outcomes. */
 export const outcomeTexts: readonly string[] = outcomesByNumber.map(
   ({ value, reason, variation }) =>
     `,"value":${value},"reason":"${reason.toUpperCase()}","variant":"${variation}"`,
 );
 
-/** One flag's evaluation. */
+/** Returns the evaluation of one flag. */
 export function evaluationJson(flagKey: string, outcome: Outcome): string {
   return `{"key":${asciiJson(flagKey)}${outcomeTexts[numberOfOutcome(outcome)]}}`;
+}
+
+/** Sends an error whose code OFREP defines. The only part of the request in it is the flag's key. */
+export function answerProblem(exchange: Exchange, status: number, problem: OfrepError): void {
+  exchange.answerJson(status, JSON.stringify(ofrepErrorFor(exchange.target, problem)));
 }

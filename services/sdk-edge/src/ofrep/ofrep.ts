@@ -1,18 +1,18 @@
-import type { Endpoint } from "../sdk/endpoint.ts";
+import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { createRefetchHub } from "../streams/refetch-hub.ts";
 import type { Streams } from "../streams/streams.ts";
-import { bulkEndpoint } from "./bulk-endpoint.ts";
+import { bulkRoute } from "./bulk.ts";
 import { createConfigurationTags } from "./configuration-tags.ts";
-import { singleEndpoint } from "./single-endpoint.ts";
-import { refetchStreamEndpoint } from "./stream-endpoint.ts";
+import { singleRoute } from "./single.ts";
+import { refetchStreamRoute } from "./stream.ts";
 import { createStreamTokens } from "./stream-tokens.ts";
 import { createWaitingRefetches } from "./waiting-refetches.ts";
 
-/** The OpenFeature Remote Evaluation Protocol: its endpoints, and what becomes of a change. */
+/** The OpenFeature Remote Evaluation Protocol: its routes, and the effects of a change. */
 export type Ofrep = {
-  endpoints: Endpoint[];
-  /** Follows from now on what changes; the values must be in place by the time that it hears of it. */
+  routes: EdgeRoute[];
+  /** Follows changes from now on. A change must be applied to the values before it arrives here. */
   follow(): void;
   stop(): void;
 };
@@ -25,7 +25,6 @@ export function createOfrep(
     random: () => number;
   },
 ): Ofrep {
-  const { holder, now } = parts;
   const { streamTokenSecret, streams, random } = options;
   const configurationTags = createConfigurationTags();
   const waiting = createWaitingRefetches();
@@ -33,21 +32,20 @@ export function createOfrep(
     registry: streams.registry,
     tagOf: configurationTags.of,
     counts: streams.counts,
-    now,
+    now: parts.now,
     random,
     elapsed: () => performance.now(),
   });
   const tokens =
     streamTokenSecret === undefined ? undefined : createStreamTokens(streamTokenSecret);
-  const ofrepParts = { ...parts, tokens, waiting, configurationTags, refetchHub };
   return {
-    endpoints: [
-      bulkEndpoint(ofrepParts),
-      singleEndpoint(ofrepParts),
-      refetchStreamEndpoint(ofrepParts),
+    routes: [
+      bulkRoute({ ...parts, tokens, waiting, configurationTags }),
+      singleRoute(parts),
+      refetchStreamRoute(parts, { tokens, refetchHub }),
     ],
     follow() {
-      holder.subscribe((change) => {
+      parts.holder.subscribe((change) => {
         configurationTags.follow(change);
         for (const environmentId of change.changed.environments) {
           waiting.changed(environmentId);

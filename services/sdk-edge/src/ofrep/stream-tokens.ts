@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { ofrepStream } from "@halyard/contracts";
 
 /**
  * What opens an OFREP stream. A browser's `EventSource` sends no headers of its own, so the right to
@@ -10,8 +11,11 @@ import { createHmac, timingSafeEqual } from "node:crypto";
  * client may ask one edge and listen to another, and nothing needs to be stored.
  */
 export type StreamTokens = {
-  /** The token of a key for the hour that `nowMs` is in. */
-  issue(keyId: string, nowMs: number): string;
+  /**
+   * Returns the member of a bulk evaluation that offers a stream, with a comma before it. The token is the same during
+   * one hour. The URL has no origin, which for clients means the origin of their request, behind any proxies.
+   */
+  offer(keyId: string, nowMs: number): string;
   /** The id of the key that a token was made from, unless it is forged, too old or from the future. */
   keyIdOf(token: string, nowMs: number): string | undefined;
 };
@@ -32,32 +36,29 @@ const shape = /^([a-z2-7]{16})\.(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 /** Far more keys than one edge serves in an hour; beyond that a token is just made anew. */
 const mostKept = 10_000;
 
-/** Which hour it is, counted since 1970. */
-export function hourOf(nowMs: number): number {
-  return Math.floor(nowMs / hourMs);
-}
-
 export function createStreamTokens(secret: string): StreamTokens {
-  const issued = new Map<string, string>();
-  let issuedHour = Number.NaN;
+  const offers = new Map<string, string>();
+  let hourOfOffers = Number.NaN;
 
   function signatureOf(keyId: string, hour: string): string {
     return createHmac("sha256", secret).update(`${purpose}\n${keyId}\n${hour}`).digest("base64url");
   }
 
   return {
-    issue(keyId, nowMs) {
-      const hour = hourOf(nowMs);
-      if (hour !== issuedHour || issued.size >= mostKept) {
-        issued.clear();
-        issuedHour = hour;
+    offer(keyId, nowMs) {
+      const hour = Math.floor(nowMs / hourMs);
+      if (hour !== hourOfOffers || offers.size >= mostKept) {
+        offers.clear();
+        hourOfOffers = hour;
       }
-      let token = issued.get(keyId);
-      if (token === undefined) {
-        token = `${keyId}.${hour}.${signatureOf(keyId, String(hour))}`;
-        issued.set(keyId, token);
+      let offer = offers.get(keyId);
+      if (offer === undefined) {
+        const token = `${keyId}.${hour}.${signatureOf(keyId, String(hour))}`;
+        const requestUri = `${ofrepStream.path}?token=${token}`;
+        offer = `,"eventStreams":${JSON.stringify([{ type: "sse", endpoint: { requestUri } }])}`;
+        offers.set(keyId, offer);
       }
-      return token;
+      return offer;
     },
 
     keyIdOf(token, nowMs) {

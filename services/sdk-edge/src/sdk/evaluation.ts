@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import {
   type CompiledFlag,
   type EvaluationContext,
@@ -9,12 +10,11 @@ import {
   type FlagState,
   type Outcome,
 } from "@halyard/evaluation";
-import { type Refusal, refuse } from "@halyard/service";
+import { refuse } from "@halyard/service";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import { outcomesInSteps } from "../environment/outcomes-in-steps.ts";
-import { unknownKey } from "./by-bearer.ts";
-import { isLargeContext } from "./context-bytes.ts";
-import type { Exchange } from "./endpoint.ts";
+import { unknownKey } from "../http/authentication.ts";
+import type { Exchange } from "../http/exchange.ts";
 import type { TimeSlicing } from "./time-slicing.ts";
 
 /**
@@ -33,8 +33,6 @@ export type Subject = {
   exchange: Exchange;
   context: EvaluationContext;
   view: EnvironmentView;
-  /** Called when too many evaluations wait, or when the key is no longer live at the end. */
-  refuse: (refusal: Refusal) => void;
 };
 
 export function createEvaluation({
@@ -47,17 +45,18 @@ export function createEvaluation({
   now: () => number;
 }): Evaluation {
   function begin<T>(
-    { exchange, refuse }: Subject,
+    { exchange }: Subject,
     work: Generator<undefined, T>,
     use: (result: T) => void,
   ): void {
-    const { response, key, guarded } = exchange;
+    const { response, key } = exchange;
     if (response.destroyed) return;
     // The key can be revoked or expire while the evaluation waits and runs.
-    const useIfLive = (result: T) => (isKeyLive(key.id, now()) ? use(result) : refuse(unknownKey));
+    const useIfLive = (result: T) =>
+      isKeyLive(key.id, now()) ? use(result) : exchange.refuse(unknownKey);
     const drop = slicing.add(key.organizationId, {
-      steps: guardedSteps(guarded, finish(work, useIfLive)),
-      reject: () => guarded(() => refuse(tooMany)),
+      steps: guardedSteps(exchange, finish(work, useIfLive)),
+      reject: () => exchange.guarded(() => exchange.refuse(tooMany)),
     });
     response.once("close", drop);
   }
@@ -83,9 +82,33 @@ export function createEvaluation({
 
 const tooMany = refuse("SERVER_002", "Too many costly evaluations are waiting; retry after 1 s.");
 
-function isQuick({ exchange: { request, query }, context, view }: Subject): boolean {
+function isQuick({ exchange, context, view }: Subject): boolean {
   if (context === emptyContext) return true;
-  return !view.isCostly && !isLargeContext(request, query);
+  return !view.isCostly && !hasLargeContext(exchange);
+}
+
+/** Many times the size of an ordinary context. */
+const largeContextBytes = 4 * 1024;
+
+/** Returns whether comparisons with the context of a request may take long. */
+export function hasLargeContext({ request: { headers }, target }: Exchange): boolean {
+  const inHeaders =
+    lengthOf(headers["x-user-context"]) +
+    lengthOf(headers["x-user-id"]) +
+    lengthOf(headers["x-user-email"]) +
+    lengthOf(headers["x-user-attributes"]);
+  return target.length + inHeaders + bodyBytes(headers) > largeContextBytes;
+}
+
+function lengthOf(header: string | string[] | undefined): number {
+  return header === undefined ? 0 : header.length;
+}
+
+/** A body without a length can have any. */
+function bodyBytes(headers: IncomingHttpHeaders): number {
+  const length = headers["content-length"];
+  if (length !== undefined) return Number(length);
+  return headers["transfer-encoding"] === undefined ? 0 : Number.POSITIVE_INFINITY;
 }
 
 function* finish<T>(
@@ -97,12 +120,12 @@ function* finish<T>(
 
 /** A fault in a later step ends this one answer, as one in the first would. */
 function* guardedSteps(
-  guarded: Exchange["guarded"],
+  exchange: Exchange,
   work: Generator<undefined, void>,
 ): Generator<undefined, void> {
   for (let isDone = false; !isDone; ) {
     isDone = true;
-    guarded(() => {
+    exchange.guarded(() => {
       isDone = work.next().done === true;
     });
     if (!isDone) yield;

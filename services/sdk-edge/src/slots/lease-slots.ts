@@ -1,4 +1,12 @@
-import { leaseKey } from "@halyard/contracts";
+import { randomUUID } from "node:crypto";
+import type { Logger } from "@halyard/service";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Registry } from "prom-client";
+import { isDeleted } from "../snapshot/snapshot.ts";
+import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
+import { type Clock, processClock, type SlotTimes, slotTimes } from "./clock.ts";
+import { createOwnEntry, watchOthers } from "./edge-entries.ts";
+import { createNatsLeaseStore } from "./lease-store.ts";
 import { followLeases } from "./leases.ts";
 import {
   createOrganization,
@@ -6,7 +14,7 @@ import {
   type SlotOptions,
   type SlotParts,
 } from "./organization.ts";
-import { createOwnEntry } from "./own-entry.ts";
+import { createSlotMetrics } from "./slot-metrics.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 
 /** Slots for streams, counted over all edges in the bucket LEASES. No open stream is ever closed. */
@@ -39,7 +47,7 @@ export function createLeaseSlots(options: SlotOptions): LeaseSlots {
     // A process that was suspended has not watched the other edges meanwhile.
     const forMs = Math.min(clock.elapsed() - checkedMs, 2 * times.checkEveryMs);
     checkedMs = clock.elapsed();
-    if (store.isCurrent()) watchOthers(forMs, parts);
+    if (store.isCurrent()) watchOthers(forMs, options, leases);
     own.check();
     const all = [...organizations.values()];
     let free = mostSettling;
@@ -67,27 +75,26 @@ export function createLeaseSlots(options: SlotOptions): LeaseSlots {
   };
 }
 
-/**
- * Ends the entries of edges that stopped renewing, so that their counts no longer apply. An ended entry stays
- * while an organization's entry names the edge.
- */
-function watchOthers(forMs: number, { edgeId, leases, store, times, logger }: SlotParts): void {
-  const isNamed = (id: string) =>
-    [...leases.content.organizations.values()].some(({ holders }) => id in holders);
-  for (const [id, edge] of leases.content.edges) {
-    edge.silentMs += forMs;
-    if (id !== edgeId && !edge.isEnded && edge.silentMs > times.endAfterMs)
-      void end(id, edge.revision);
-    if (edge.isEnded && edge.silentMs > times.forgetAfterMs) {
-      const named = isNamed(id);
-      edge.silentMs = named ? 0 : Number.NEGATIVE_INFINITY;
-      if (!named) void store.forget(leaseKey.edge(id));
-    }
-  }
-
-  /** Has no effect if the edge has renewed its entry meanwhile. */
-  async function end(id: string, over: number): Promise<void> {
-    if ((await leases.write(leaseKey.edge(id), { state: "ended" }, over)) === "written")
-      logger.warn({ edge: id }, "an edge stopped renewing its entry; its streams no longer count");
-  }
+/** The slots of an edge process: counts in NATS, limits from the snapshot, the clock of the process. */
+export function openSlots(options: {
+  connection: Promise<NatsConnection>;
+  holder: Pick<SnapshotHolder, "snapshot">;
+  registry: Registry;
+  logger: Logger;
+  random: () => number;
+  times?: SlotTimes;
+  clock?: Clock;
+}): LeaseSlots {
+  const { holder, times = slotTimes, clock = processClock } = options;
+  const store = createNatsLeaseStore(options);
+  const metrics = createSlotMetrics(options.registry);
+  return createLeaseSlots({
+    ...options,
+    ...{ edgeId: randomUUID(), store, clock, times, metrics },
+    limitOf(organizationId) {
+      const organization = holder.snapshot?.organizations.get(organizationId);
+      if (organization === undefined || isDeleted(organization)) return null;
+      return organization.limits.sse_connections;
+    },
+  });
 }

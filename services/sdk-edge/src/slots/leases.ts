@@ -1,35 +1,6 @@
 import { checkEdgeLease, checkOrganizationStreams, leaseKey } from "@halyard/contracts";
 import type { Logger } from "@halyard/service";
-
-/**
- * The bucket LEASES, which all edges share. An implementation may answer late or not at all, but never
- * lets two writes over the same revision succeed.
- */
-export type LeaseStore = {
-  /**
-   * Writes over a revision, where 0 means that the key has no value, and returns the new revision. Does not create
-   * the bucket, which is management's. "unknown": there was no answer, and the write may still succeed.
-   */
-  write(key: string, value: object, over: number): Promise<number | "conflict" | "unknown">;
-  /** Removes a key and all its revisions. */
-  forget(key: string): Promise<unknown>;
-  /** Delivers every entry, and then each change, in the order of the writes. */
-  follow(follower: LeaseFollower): void;
-  isConnected(): boolean;
-  /** True while the connection is up and every entry of the bucket has been delivered. */
-  isCurrent(): boolean;
-  stop(): Promise<void>;
-};
-
-export type LeaseFollower = {
-  /** All entries follow from the beginning. An entry that is missing by `onCaughtUp` no longer exists. */
-  onBegin(): void;
-  onEntry(key: string, entry: StoredEntry): void;
-  onCaughtUp(): void;
-};
-
-/** `value` is parsed JSON; undefined for anything else, null for a deleted entry. */
-export type StoredEntry = { value: unknown; revision: number };
+import type { LeaseStore, StoredEntry } from "./lease-store.ts";
 
 export type Leases = ReturnType<typeof followLeases>;
 

@@ -1,22 +1,14 @@
 import { leaseKey } from "@halyard/contracts";
-import type { Logger } from "@halyard/service";
-import type { Clock, SlotTimes } from "./clock.ts";
-import { decideClaim } from "./decide-claim.ts";
-import type { LeaseStore, Leases, OrganizationCounts } from "./leases.ts";
-import type { OwnEntry } from "./own-entry.ts";
+import type { EdgeEntryOptions, OwnEntry } from "./edge-entries.ts";
+import type { Leases, OrganizationCounts } from "./leases.ts";
 import type { SlotMetrics } from "./slot-metrics.ts";
-import { type Decided, noSlotFree, slotsUnknown } from "./stream-slots.ts";
+import { type Decided, decideClaim, noSlotFree, slotsUnknown } from "./stream-slots.ts";
 
-export type SlotOptions = {
-  edgeId: string;
-  store: LeaseStore;
-  clock: Clock;
-  times: SlotTimes;
+export type SlotOptions = EdgeEntryOptions & {
   /** Maximum number of open streams of an organization; null: unlimited. */
   limitOf: (organizationId: string) => number | null;
   random: () => number;
   metrics: SlotMetrics;
-  logger: Logger;
 };
 
 export type SlotParts = SlotOptions & { leases: Leases; own: OwnEntry };

@@ -1,36 +1,40 @@
 import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
 import { type ConfigurationTag, parseConfigurationTag } from "../environment/configuration-tag.ts";
-import { createSpread } from "./spread.ts";
-import { hasRoom, type RefetchStream, sinkOf } from "./stream.ts";
+import { createPacedQueue } from "./paced-queue.ts";
+import {
+  createStreamGroups,
+  hasRoomOrFallsBehind,
+  type Stream,
+  type StreamCounts,
+  type StreamRegistry,
+  sinkOf,
+  streamSlots,
+} from "./stream.ts";
 import { knownEvent, refetchEvent, retryLine } from "./stream-events.ts";
-import type { StreamCounts, StreamRegistry } from "./stream-registry.ts";
-import { streamSlots } from "./stream-rounds.ts";
 
 /**
- * What the open streams of OpenFeature clients are told: that something has changed, and under which
- * tag. Each of them then asks for all its flags, and thousands of them would ask in the same moment;
- * so they are told in turn. Who waits for its turn is told the tag of that moment: a change that comes
- * meanwhile costs those nothing, and those who were told already wait again, behind them.
+ * The open streams of OpenFeature clients. After a change they receive the new tag and then request all their
+ * flags. The events are paced, because thousands of clients would otherwise send that request at once. A
+ * stream gets the tag of the moment in which its turn comes, so later changes cost a waiting stream nothing.
  */
 export type RefetchHub = {
-  /** Begins the body of an answer whose head is set, and keeps it going. */
+  /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: RefetchListener): void;
-  /** Tells the streams of an environment to ask again. */
+  /** Sends the streams of an environment the present tag. */
   announce(environmentId: string): void;
   stop(): void;
 };
 
 export type RefetchListener = {
   key: DirectoryKey;
-  /** The tag that the client heard last, on an earlier stream. */
+  /** The tag that the client received last, on an earlier stream. */
   lastEventId: string | undefined;
 };
 
 /**
- * Who opens its first stream has asked for its flags before that, and may have missed a change between
- * the two. After a change, newcomers are therefore told to ask again, for as long as a slow client may
- * take between the two, with some room for clocks that differ.
+ * A client requests its flags before it opens its first stream, and may miss a change between the two. So for
+ * this time after a change, new streams begin with a refetch. It covers slow clients and clocks that differ.
  */
 const settlingMs = 15_000;
 
@@ -40,27 +44,22 @@ export function createRefetchHub(options: {
   counts: StreamCounts;
   now: () => number;
   random: () => number;
-  /** Milliseconds that only ever grow. */
+  /** Monotonic clock in milliseconds. */
   elapsed: () => number;
 }): RefetchHub {
   const { registry, tagOf, counts, now, random, elapsed } = options;
-  const spread = createSpread<RefetchStream>({ turn: tell, elapsed });
+  const groups = createStreamGroups<Stream>();
+  const queue = createPacedQueue<Stream>({ serve: send, elapsed });
   let opened = 0;
 
-  function tell(stream: RefetchStream): void {
-    if (hasRoom(stream)) {
-      sinkOf(stream).write(refetchEvent(tagOf(stream.environmentId).text));
-      counts.refetch += 1;
-    } else if (stream.behind === undefined && !stream.response.writableEnded) {
-      stream.behind = { sinceMs: now() };
-      sinkOf(stream).once("drain", () => {
-        stream.behind = undefined;
-        tell(stream);
-      });
-    }
+  function send(stream: Stream): void {
+    const onCaughtUp = () => send(stream);
+    if (!hasRoomOrFallsBehind(stream, { nowMs: now(), onCaughtUp })) return;
+    sinkOf(stream).write(refetchEvent(tagOf(stream.environmentId).text));
+    counts.refetch += 1;
   }
 
-  /** Whether the flags may have changed since the client asked for them. */
+  /** Whether the flags may have changed since the client requested them. */
   function mayHaveMissed(lastEventId: string | undefined, present: ConfigurationTag): boolean {
     if (lastEventId === undefined) return now() - present.newestMs < settlingMs;
     return parseConfigurationTag(lastEventId)?.hash !== present.hash;
@@ -76,28 +75,28 @@ export function createRefetchHub(options: {
       if (missed) counts.refetch += 1;
 
       opened += 1;
-      const stream: RefetchStream = {
+      const stream: Stream = {
         kind: "refetch",
-        response,
-        keyId,
-        environmentId,
+        ...{ response, keyId, environmentId },
         slot: opened % streamSlots,
         behind: undefined,
         cause: "client",
       };
       registry.add(stream);
+      groups.add(stream);
       response.once("close", () => {
         registry.remove(stream);
-        spread.remove(environmentId, stream);
+        groups.remove(stream);
+        queue.remove(environmentId, stream);
         counts.closed[stream.cause] += 1;
       });
     },
 
     announce(environmentId) {
-      const streams = registry.refetchStreamsOf(environmentId);
-      if (streams.size > 0) spread.add(environmentId, streams);
+      const streams = groups.of(environmentId);
+      if (streams.size > 0) queue.add(environmentId, streams);
     },
 
-    stop: spread.stop,
+    stop: queue.stop,
   };
 }

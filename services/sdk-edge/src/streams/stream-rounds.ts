@@ -1,28 +1,34 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { endStream, hasRoom, isFarBehind, type Stream, sinkOf } from "./stream.ts";
+import {
+  endStream,
+  hasRoom,
+  isFarBehind,
+  type Stream,
+  type StreamCounts,
+  type StreamRegistry,
+  sinkOf,
+  streamSlots,
+} from "./stream.ts";
 import { heartbeatEvent, keepAlive, retryLine } from "./stream-events.ts";
-import type { StreamCounts, StreamRegistry } from "./stream-registry.ts";
 
 /**
- * What is done to the open streams from time to time. One timer serves all of them: at each tick
- * another part gets its heartbeat, so that ten thousand streams are never written to at once for its
- * sake, and all are asked whether they still have a right to be open.
+ * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one slot, and
+ * ends the streams whose key has ended or whose reader is too far behind.
  */
 export type StreamRounds = {
   /** Ends the streams whose key has ended. */
   endWithKeys(): void;
   tick(): void;
-  /** Sends all clients elsewhere over a few seconds, and resolves when all are gone. */
+  /** Ends all streams over a few seconds, so that their clients connect to other edges. */
   drain(): Promise<void>;
   stop(): void;
 };
 
 const heartbeatIntervalMs = 15_000;
-export const streamSlots = 60;
-/** Also how late a stream may notice that its key has expired. */
+/** Also the longest delay until a stream ends after its key has expired. */
 const tickMs = heartbeatIntervalMs / streamSlots;
 
-/** The clients of a stopping edge arrive elsewhere over this time, not all at once. */
+/** Time over which the clients of a stopping edge connect to other edges. */
 const drainMs = 3_000;
 const drainSteps = 60;
 

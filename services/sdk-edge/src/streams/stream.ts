@@ -1,51 +1,32 @@
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
-import type { EvaluationContext } from "@halyard/evaluation";
-import type { EnvironmentView } from "../environment/environment-view.ts";
 
 /**
- * One open stream. There are tens of thousands of these, so it holds as little as it can, and no
- * timer. Those of SDKs are told values; those of OpenFeature clients are told to ask again, because
- * nobody says who listens to them.
+ * One open stream. There are tens of thousands of these, so it holds as little as it can, and no timer.
  *
- * What a reader does not take in time stays unsent in memory, up to a bound. A reader beyond it has
- * fallen behind: it gets nothing more, and what changes meanwhile is not kept for it. When it has
- * taken what was on its way, one event puts it right; if that takes too long, the stream is closed.
+ * What a reader does not take in time stays unsent in memory, up to a bound. A reader beyond the bound is
+ * behind: it gets no events. When it has taken everything that was unsent, one event brings it up to date.
+ * A reader that stays behind for too long is closed.
  */
-export type Stream = FlagsStream | RefetchStream;
-
-type AnyStream = {
+export type Stream = {
+  /** Streams of values for SDKs; for OpenFeature clients, streams of notices to evaluate again. */
+  readonly kind: "flags" | "refetch";
   readonly response: ServerResponse;
   readonly keyId: string;
   readonly environmentId: string;
-  /** Which turn of the heartbeat is this stream's. */
+  /** The round of heartbeats that includes this stream. */
   readonly slot: number;
-  /** Since when it is behind. */
+  /** Set while the reader is behind. */
   behind: { sinceMs: number } | undefined;
-  /** Why it ends. Until somebody here ends it, only the client can. */
+  /** Why it ends. Until the edge ends it, only the client can. */
   cause: CloseCause;
 };
-
-export type FlagsStream = AnyStream & {
-  readonly kind: "flags";
-  readonly organizationId: string;
-  /** Who listens, for as long as the stream is open; `emptyContext` itself when nothing was said. */
-  readonly context: EvaluationContext;
-  /** Whether comparing with the context may take long. */
-  readonly hasLargeContext: boolean;
-  /** The view whose values it was told last. */
-  heard: EnvironmentView;
-  /** Its reader was behind, and has not been put right yet. */
-  hasMissed: boolean;
-};
-
-export type RefetchStream = AnyStream & { readonly kind: "refetch" };
 
 export type CloseCause = "client" | "key_ended" | "slow_reader" | "drain";
 
 /**
  * Unsent bytes beyond which a reader is behind. It is not less than Node's own high-water mark for
- * sockets, so that a stream that is behind is always told when everything has been sent. One event
+ * sockets, so that a stream that is behind always gets a `drain` when everything has been sent. One event
  * may exceed it: a stream costs at most this and one event, whose bytes it shares with others.
  */
 export const maxUnsentBytes = 64 * 1024;
@@ -67,6 +48,21 @@ export function hasRoom({ behind, response }: Stream): boolean {
   return response.writableLength <= maxUnsentBytes;
 }
 
+/** Returns `hasRoom`. A reader without room falls behind; `onCaughtUp` is called when it has taken everything. */
+export function hasRoomOrFallsBehind(
+  stream: Stream,
+  { nowMs, onCaughtUp }: { nowMs: number; onCaughtUp: () => void },
+): boolean {
+  if (hasRoom(stream)) return true;
+  if (stream.behind !== undefined || stream.response.writableEnded) return false;
+  stream.behind = { sinceMs: nowMs };
+  sinkOf(stream).once("drain", () => {
+    stream.behind = undefined;
+    if (!stream.response.writableEnded) onCaughtUp();
+  });
+  return false;
+}
+
 export function isFarBehind({ behind }: Stream, nowMs: number): boolean {
   return behind !== undefined && nowMs - behind.sinceMs > maxBehindMs;
 }
@@ -77,4 +73,74 @@ export function endStream(stream: Stream, cause: CloseCause, lastWords?: string)
   stream.cause = cause;
   if (stream.response.writableLength === 0) stream.response.end(lastWords);
   else stream.response.destroy();
+}
+
+/** Heartbeat slots: one round serves one slot, so that a heartbeat never writes to all streams at once. */
+export const streamSlots = 60;
+
+/** All open streams of an edge. */
+export type StreamRegistry = {
+  add(stream: Stream): void;
+  remove(stream: Stream): void;
+  ofSlot(slot: number): ReadonlySet<Stream>;
+  /** A loop instead of a generator, which would leave an object behind for each stream. */
+  each(visit: (stream: Stream) => void): void;
+  readonly size: number;
+};
+
+export function createStreamRegistry(): StreamRegistry {
+  const bySlot = Array.from({ length: streamSlots }, () => new Set<Stream>());
+  let size = 0;
+  return {
+    add(stream) {
+      bySlot[stream.slot]?.add(stream);
+      size += 1;
+    },
+    remove(stream) {
+      bySlot[stream.slot]?.delete(stream);
+      size -= 1;
+    },
+    ofSlot: (slot) => bySlot[slot] ?? nobody,
+    each(visit) {
+      for (const streams of bySlot) for (const stream of streams) visit(stream);
+    },
+    get size() {
+      return size;
+    },
+  };
+}
+
+/** The open streams of one kind, by environment. */
+export function createStreamGroups<S extends Stream>() {
+  const groups = new Map<string, Set<S>>();
+  return {
+    add(stream: S): void {
+      const group = groups.get(stream.environmentId);
+      if (group === undefined) groups.set(stream.environmentId, new Set([stream]));
+      else group.add(stream);
+    },
+    remove(stream: S): void {
+      const group = groups.get(stream.environmentId);
+      group?.delete(stream);
+      if (group?.size === 0) groups.delete(stream.environmentId);
+    },
+    of: (environmentId: string): ReadonlySet<S> => groups.get(environmentId) ?? nobody,
+  };
+}
+
+const nobody: ReadonlySet<never> = new Set();
+
+/** Figures of an edge's streams. */
+export type StreamCounts = {
+  flags: number;
+  refetch: number;
+  heartbeat: number;
+  closed: Record<CloseCause, number>;
+};
+
+export function createStreamCounts(): StreamCounts {
+  return {
+    ...{ flags: 0, refetch: 0, heartbeat: 0 },
+    closed: { client: 0, key_ended: 0, slow_reader: 0, drain: 0 },
+  };
 }

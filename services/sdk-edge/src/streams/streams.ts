@@ -1,12 +1,12 @@
 import type { EnvironmentViews } from "../environment/environment-views.ts";
-import { createStreamHub, type StreamHub } from "./stream-hub.ts";
 import {
   createStreamCounts,
   createStreamRegistry,
   type StreamCounts,
   type StreamRegistry,
-} from "./stream-registry.ts";
-import { createStreamRounds, type StreamRounds, streamSlots } from "./stream-rounds.ts";
+} from "./stream.ts";
+import { createStreamHub, type StreamHub } from "./stream-hub.ts";
+import { createStreamRounds, type StreamRounds } from "./stream-rounds.ts";
 
 /** All open streams of an edge: who is there, what they are told, and what is done to them. */
 export type Streams = {
@@ -25,7 +25,7 @@ export function createStreams(options: {
   /** Milliseconds that only ever grow. */
   elapsed: () => number;
 }): Streams {
-  const registry = createStreamRegistry(streamSlots);
+  const registry = createStreamRegistry();
   const counts = createStreamCounts();
   const hub = createStreamHub({ ...options, registry, counts });
   const rounds = createStreamRounds({ ...options, registry, counts });

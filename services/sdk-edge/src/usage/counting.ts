@@ -1,53 +1,88 @@
-import type { QuotaEntry } from "@halyard/contracts";
+import type { DirectoryKey } from "@halyard/api-keys";
+import { hourMs, type QuotaEntry, type UsageEndpoint } from "@halyard/contracts";
 import { isDeleted, type Snapshot } from "../snapshot/snapshot.ts";
 import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
-import { createEnvironmentHours, type EnvironmentBounds } from "./environment-hours.ts";
-import { createKeyUses } from "./key-uses.ts";
-import { createOrganizationMonths, usedOf } from "./organization-months.ts";
-import { requestsOf, type Tally } from "./tally.ts";
+import {
+  createOrganizationMonths,
+  type OrganizationMonth,
+  type OrganizationMonths,
+  usedOf,
+} from "./organization-months.ts";
 import type { Usage } from "./usage.ts";
-import { createYoungFlags } from "./young-flags.ts";
 
 /**
- * Counts requests and evaluations. A request looks its key up and raises a few numbers. Who sends them,
- * from time to time, takes all that was counted and leaves nothing behind: what the first request of a
- * key finds missing then is made anew, and nothing has to be tidied up when keys or environments go.
+ * Counts requests and evaluations in memory. A request looks up its key and raises a few numbers. `take`
+ * returns all counts and starts from nothing, so no count outlives its key or environment.
  *
  * Hour and month are those of the instant that the request has read from the clock.
  */
 export type Counting = {
   usage: Usage;
-  /** All that was counted since the last time; undefined when nothing was. */
+  /** Returns the counts since the last call; undefined if there are none. */
   take(): Tally | undefined;
-  /** What was taken last has arrived. */
+  /** Confirms that the broker has what was taken. */
   arrived(): void;
-  /** What usage-metering has counted of an organization's month. */
+  /** Receives what usage-metering has counted of an organization's month. */
   hear(entry: QuotaEntry): void;
   figures(): CountingFigures;
 };
 
 export type CountingFigures = {
-  /** Requests that were counted and taken, so far. */
+  /** Requests that were taken. */
   taken: number;
-  /** Of them, those that have not arrived yet. */
+  /** Requests that were taken and have not arrived. */
   underWay: number;
-  /** Requests that were refused because the month was used up. */
+  /** Requests that were rejected because the month was used up. */
   refused: number;
-  /** What had no room, so far. */
+  /** Counts that were lost for want of room. */
   dropped: { requests: number; evaluations: number; keys: number };
 };
 
+export type Tally = {
+  readonly environments: readonly EnvironmentHour[];
+  /** Last use by key id. 0: no request with the key since the last tally. */
+  readonly keys: ReadonlyMap<string, { readonly usedAtMs: number }>;
+};
+
+export type EnvironmentIds = Pick<DirectoryKey, "organizationId" | "projectId" | "environmentId">;
+
+/** The counts of one environment within one hour. */
+export type EnvironmentHour = Readonly<EnvironmentIds> & {
+  readonly hourBeganMs: number;
+  readonly requests: Record<UsageEndpoint, number>;
+  /** Answers with all flags. */
+  bulkAnswers: number;
+  bulkAnsweredAtMs: number;
+  /** Evaluations of single flags by flag id. */
+  flags: Map<string, FlagCount> | undefined;
+};
+
+export type FlagCount = { evaluations: number; evaluatedAtMs: number };
+
 /**
- * How much is kept while it cannot be sent. A thousand busy environments fill that in two days; it is
- * some tens of megabytes. Single flags have a room of their own, and take none from requests. One
- * organization can fill a tenth of it, and one environment so much as five hundred flags need in ten
- * hours.
+ * Maximum of what is kept while NATS is unavailable: some tens of megabytes. A thousand busy environments
+ * fill it in two days. Environments and flags count once for each hour.
  */
-export type Bounds = EnvironmentBounds & { keys: number };
-const defaultBounds: Bounds = {
-  environments: 50_000,
-  flags: { all: 200_000, ofOrganization: 20_000, ofEnvironment: 5_000 },
-  keys: 100_000,
+export type Bounds = { environments: number; flags: number; keys: number };
+const defaultBounds: Bounds = { environments: 50_000, flags: 200_000, keys: 100_000 };
+
+/**
+ * Maximum number of flags of an environment and hour. The flags of one environment fit into one message, and one
+ * environment takes only a part of the room.
+ */
+export const mostFlagsOfEnvironment = 5_000;
+
+/**
+ * Some requests are answered in the hour after the one in which they came, and count in the new hour. The
+ * hour goes back only with a clock that is put back by more than this.
+ */
+const longestLatenessMs = 5 * 60 * 1_000;
+
+/** Where the requests of a key count. */
+type KeyUse = {
+  usedAtMs: number;
+  environment: EnvironmentHour;
+  readonly organization: OrganizationMonth;
 };
 
 export function createCounting(options: {
@@ -55,64 +90,150 @@ export function createCounting(options: {
   bounds?: Bounds;
 }): Counting {
   const { holder, bounds = defaultBounds } = options;
-  const young = createYoungFlags({
-    flagsOf: (environmentId) => holder.snapshot?.environments.get(environmentId),
-  });
-  const hours = createEnvironmentHours({ young, bounds });
   const months = createOrganizationMonths({ limitOf: (id) => limitOf(holder.snapshot, id) });
-  const uses = createKeyUses({ hours, months, mostKeys: bounds.keys });
-  const sums = { taken: 0, underWay: 0, refused: 0 };
+  const counts = createCounts(months, bounds);
+  const figures = { taken: 0, underWay: 0, refused: 0 };
 
-  holder.subscribe((change) => {
-    hours.flagsChanged(change);
-    for (const organizationId of change.changed.organizations) months.limitChanged(organizationId);
+  holder.subscribe(({ changed }) => {
+    for (const organizationId of changed.organizations) months.limitChanged(organizationId);
   });
 
   const usage: Usage = {
-    used(key, nowMs) {
-      uses.of(key, nowMs).usedAtMs = nowMs;
-    },
+    used: counts.markUsed,
     check(key, nowMs) {
-      const use = uses.of(key, nowMs);
-      // Also when it is refused, now or later: it must not look like a key that nobody needs.
-      use.usedAtMs = nowMs;
-      const { organization } = use;
+      counts.markUsed(key, nowMs);
+      const { organization } = counts.of(key, nowMs);
       if (usedOf(organization) < organization.limit) return undefined;
-      sums.refused += 1;
+      figures.refused += 1;
       return months.refusal(organization, nowMs);
     },
     count(key, endpoint, nowMs) {
-      const { environment, organization } = uses.of(key, nowMs);
+      const { environment, organization } = counts.of(key, nowMs);
       environment.requests[endpoint] += 1;
       organization.fresh += 1;
     },
     answeredAll(key, nowMs) {
-      const { environment } = uses.of(key, nowMs);
+      const { environment } = counts.of(key, nowMs);
       environment.bulkAnswers += 1;
       environment.bulkAnsweredAtMs = nowMs;
     },
     answeredOne: (key, flagId, nowMs) =>
-      hours.countFlag(uses.of(key, nowMs).environment, flagId, 1, nowMs),
-    headers: (key, nowMs) => months.fields(uses.of(key, nowMs).organization, nowMs),
+      counts.addEvaluation(counts.of(key, nowMs).environment, flagId, nowMs),
+    headers: (key, nowMs) => months.fields(counts.of(key, nowMs).organization, nowMs),
   };
 
   return {
     usage,
     take() {
-      const environments = hours.take();
-      const keys = uses.take();
+      const tally = counts.take();
       months.take();
-      const requests = environments.reduce((sum, one) => sum + requestsOf(one), 0);
-      sums.taken += requests;
-      sums.underWay += requests;
-      return environments.length === 0 && keys.size === 0 ? undefined : { environments, keys };
+      const requests = tally.environments.reduce((sum, one) => sum + requestsOf(one), 0);
+      figures.taken += requests;
+      figures.underWay += requests;
+      return tally.environments.length === 0 && tally.keys.size === 0 ? undefined : tally;
     },
     arrived() {
-      sums.underWay = 0;
+      figures.underWay = 0;
     },
     hear: months.hear,
-    figures: () => ({ ...sums, dropped: { ...hours.dropped, keys: uses.dropped() } }),
+    figures: () => ({ ...figures, dropped: counts.dropped }),
   };
+}
+
+/** The counts since the last tally, found by key. */
+function createCounts(months: OrganizationMonths, bounds: Bounds) {
+  const dropped = { requests: 0, evaluations: 0, keys: 0 };
+  let hourBeganMs = Number.POSITIVE_INFINITY;
+  /** By hour and environment. */
+  let environments = new Map<string, EnvironmentHour>();
+  /** Stands for all environments without room. It is never sent. */
+  let overflow = emptyHour({ organizationId: "", projectId: "", environmentId: "" }, 0);
+  let flags = 0;
+  let keys = new Map<string, KeyUse>();
+
+  function environmentOf(key: DirectoryKey): EnvironmentHour {
+    const name = `${hourBeganMs} ${key.environmentId}`;
+    const known = environments.get(name);
+    if (known !== undefined) return known;
+    if (environments.size >= bounds.environments) return overflow;
+    const environment = emptyHour(key, hourBeganMs);
+    environments.set(name, environment);
+    return environment;
+  }
+
+  function of(key: DirectoryKey, nowMs: number): KeyUse {
+    if (!(nowMs < hourBeganMs + hourMs && nowMs >= hourBeganMs - longestLatenessMs)) {
+      hourBeganMs = Math.floor(nowMs / hourMs) * hourMs;
+      months.turnTo(nowMs);
+    }
+    const known = keys.get(key.id);
+    if (known !== undefined) {
+      if (known.environment.hourBeganMs !== hourBeganMs) known.environment = environmentOf(key);
+      return known;
+    }
+    const organization = months.of(key.organizationId);
+    const use = { usedAtMs: 0, environment: environmentOf(key), organization };
+    if (keys.size < bounds.keys) keys.set(key.id, use);
+    return use;
+  }
+
+  return {
+    dropped,
+    of,
+    /** Every request uses its key, also a rejected one. */
+    markUsed(key: DirectoryKey, nowMs: number): void {
+      of(key, nowMs).usedAtMs = nowMs;
+      if (keys.size >= bounds.keys && !keys.has(key.id)) dropped.keys += 1;
+    },
+    addEvaluation(environment: EnvironmentHour, flagId: string, nowMs: number): void {
+      const known = environment.flags?.get(flagId);
+      const size = environment.flags?.size ?? 0;
+      if (known !== undefined) {
+        known.evaluations += 1;
+        known.evaluatedAtMs = nowMs;
+      } else if (
+        environment === overflow ||
+        flags >= bounds.flags ||
+        size >= mostFlagsOfEnvironment
+      ) {
+        dropped.evaluations += 1;
+      } else {
+        flags += 1;
+        environment.flags ??= new Map();
+        environment.flags.set(flagId, { evaluations: 1, evaluatedAtMs: nowMs });
+      }
+    },
+    take(): Tally {
+      const tally = { environments: [...environments.values()].filter(isUsed), keys };
+      dropped.requests += requestsOf(overflow);
+      environments = new Map();
+      overflow = emptyHour(overflow, 0);
+      flags = 0;
+      keys = new Map();
+      return tally;
+    },
+  };
+}
+
+function emptyHour(ids: EnvironmentIds, hourBeganMs: number): EnvironmentHour {
+  const { organizationId, projectId, environmentId } = ids;
+  return {
+    ...{ hourBeganMs, organizationId, projectId, environmentId },
+    requests: { flags: 0, evaluate: 0, stream: 0, ofrep_flags: 0, ofrep_flag: 0, ofrep_stream: 0 },
+    bulkAnswers: 0,
+    bulkAnsweredAtMs: 0,
+    flags: undefined,
+  };
+}
+
+/** False when all requests were rejected. */
+function isUsed(environment: EnvironmentHour): boolean {
+  const { bulkAnswers, flags } = environment;
+  return bulkAnswers > 0 || flags !== undefined || requestsOf(environment) > 0;
+}
+
+function requestsOf({ requests }: EnvironmentHour): number {
+  return Object.values(requests).reduce((sum, count) => sum + count, 0);
 }
 
 function limitOf(snapshot: Snapshot | undefined, organizationId: string): number {

@@ -5,7 +5,7 @@ import { pause } from "@halyard/timing";
 import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Counting } from "./counting.ts";
-import { cutMessages, type OutgoingUsage } from "./cut-messages.ts";
+import { cutMessages, type OutgoingUsage } from "./usage-messages.ts";
 
 /**
  * Sends what was counted to usage-metering, twice a second. What was taken is sent message by message;

@@ -1,15 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { checkQuotaEntry, quotaBucket } from "@halyard/contracts";
+import { type FollowedStream, followBucket, parseJson } from "@halyard/jetstream";
 import { type Logger, releaseAll } from "@halyard/service";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Registry } from "prom-client";
 import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
-import { createCounting } from "./counting.ts";
-import { followQuota } from "./follow-quota.ts";
+import { type Counting, createCounting } from "./counting.ts";
 import { sendUsage } from "./send-usage.ts";
 import type { Usage } from "./usage.ts";
 import { registerUsageMetrics } from "./usage-metrics.ts";
 
-/** Counting with both its ways to usage-metering. */
+/** Counting, with the messages to usage-metering and the published numbers from it. */
 export function startUsage(options: {
   connection: Promise<NatsConnection>;
   holder: SnapshotHolder;
@@ -23,5 +24,36 @@ export function startUsage(options: {
   return {
     usage: counting.usage,
     stop: () => releaseAll([quota.stop, sender.stop]),
+  };
+}
+
+/** Follows what usage-metering has counted. Until management has created the bucket, nothing is known. */
+function followQuota(options: {
+  connection: Promise<NatsConnection>;
+  counting: Counting;
+  logger: Logger;
+}) {
+  const { counting, logger } = options;
+  let followed: FollowedStream | undefined;
+  let isStopped = false;
+
+  void options.connection.then((connection) => {
+    if (isStopped) return;
+    followed = followBucket({
+      ...{ connection, bucket: quotaBucket, filter: "*", logger },
+      onEntry({ key, payload }) {
+        const checked = checkQuotaEntry(parseJson(payload));
+        if (checked.ok) counting.hear(checked.value);
+        else logger.error({ key, problem: checked.problem }, "a used month was left out");
+      },
+    });
+  });
+
+  return {
+    isCurrent: () => followed?.isCurrent() === true,
+    async stop() {
+      isStopped = true;
+      await followed?.stop();
+    },
   };
 }

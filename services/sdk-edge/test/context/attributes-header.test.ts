@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { readAttributesHeader } from "../../src/context/attributes-header.ts";
+import { readAttributesHeader } from "../../src/context/headers.ts";
 
 describe("given X-User-Attributes", () => {
   it.each([

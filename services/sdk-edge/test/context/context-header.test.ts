@@ -1,6 +1,6 @@
 import { isRefusal } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
-import { readContextHeader } from "../../src/context/context-header.ts";
+import { readContextHeader } from "../../src/context/headers.ts";
 import { asHeader, attributesOf } from "./reading.ts";
 
 const read = (value: string) => attributesOf(readContextHeader(value));

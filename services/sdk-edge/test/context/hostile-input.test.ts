@@ -4,7 +4,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { readOfrepContext } from "../../src/context/ofrep-context.ts";
 import { readUserContext } from "../../src/context/user-context.ts";
-import { asHeader, knows } from "./reading.ts";
+import { asHeader, asQuery, knows } from "./reading.ts";
 
 /** Stands in everything that is sent as a name or a value here, and in nothing that is answered. */
 const mark = "xqzmarkzqx";
@@ -110,7 +110,7 @@ describe("given whatever headers, query and body", () => {
         (sent, search, body) => {
           const answered = readUserContext({
             headers: sent,
-            query: search,
+            ...asQuery(search),
             body: body === undefined ? undefined : JSON.parse(asJson(body)),
           });
           expect(complaintOf(answered) ?? "").not.toContain(mark);
@@ -149,7 +149,7 @@ describe("given values that are nested as deep as a body may be long", () => {
   ];
 
   it.each(nested)("refuses %s", (_case, body) => {
-    const answered = readUserContext({ headers: {}, query: "", body: JSON.parse(body) });
+    const answered = readUserContext({ headers: {}, ...asQuery(""), body: JSON.parse(body) });
     expect(answered).toHaveProperty("refused", "VALIDATION_001");
   });
 
@@ -161,7 +161,7 @@ describe("given values that are nested as deep as a body may be long", () => {
     for (const value of [`{"a":${deep(8_000)}}`, '{"a":'.repeat(3_000), deepObject(2_500)])
       for (const sent of [value, Buffer.from(value.slice(0, 12_000)).toString("base64")])
         expect(
-          readUserContext({ headers: { "x-user-context": sent }, query: "", body: undefined }),
+          readUserContext({ headers: { "x-user-context": sent }, ...asQuery(""), body: undefined }),
         ).toHaveProperty("refused", "VALIDATION_001");
   });
 });
@@ -178,7 +178,7 @@ describe("given 10,000 attributes", () => {
       { user: { ...(flat as object), attributes: flat }, ...(flat as object) },
     ],
   ])("knows them all: %s", (_case, body) => {
-    const context = readUserContext({ headers: {}, query: "", body });
+    const context = readUserContext({ headers: {}, ...asQuery(""), body });
     if (isRefusal(context)) throw new Error(context.message);
     for (const index of [0, 1, 5_000, 9_999]) expect(knows(context, `a${index}`, index)).toBe(true);
   });
@@ -190,11 +190,11 @@ describe("given the names of prototypes on every way", () => {
     const object = `{${names.map((name) => `"${name}":"sent"`).join(",")}}`;
     const list = names.map((name) => `${name}=sent`).join(",");
     const ways = [
-      { headers: { "x-user-context": object }, query: "", body: undefined },
-      { headers: { "x-user-attributes": list }, query: "", body: undefined },
-      { headers: {}, query: "", body: JSON.parse(object) },
-      { headers: {}, query: "", body: JSON.parse(`{"user":${object}}`) },
-      { headers: {}, query: "", body: JSON.parse(`{"user":{"attributes":${object}}}`) },
+      { headers: { "x-user-context": object }, ...asQuery(""), body: undefined },
+      { headers: { "x-user-attributes": list }, ...asQuery(""), body: undefined },
+      { headers: {}, ...asQuery(""), body: JSON.parse(object) },
+      { headers: {}, ...asQuery(""), body: JSON.parse(`{"user":${object}}`) },
+      { headers: {}, ...asQuery(""), body: JSON.parse(`{"user":{"attributes":${object}}}`) },
     ];
     for (const way of ways) {
       const context = readUserContext(way);

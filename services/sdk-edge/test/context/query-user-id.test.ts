@@ -1,5 +1,11 @@
+import { emptyContext } from "@halyard/evaluation";
+import { isRefusal } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
-import { readQueryUserId } from "../../src/context/query-user-id.ts";
+import { readUserContext } from "../../src/context/user-context.ts";
+import { asQuery, knows } from "./reading.ts";
+
+const readQuery = (query: string) =>
+  readUserContext({ headers: {}, ...asQuery(query), body: undefined });
 
 describe("given a query string", () => {
   it.each([
@@ -25,7 +31,10 @@ describe("given a query string", () => {
     ["empty parts", "&&user_id=u-1&&", "u-1"],
     ["a part without a name", "=user_id&=x", ""],
   ])("reads %s", (_case, query, expected) => {
-    expect(readQueryUserId(query)).toBe(expected);
+    const context = readQuery(query);
+    if (isRefusal(context)) throw new Error(`it was refused: ${context.message}`);
+    if (expected === "") expect(context).toBe(emptyContext);
+    else expect(knows(context, "id", expected)).toBe(true);
   });
 
   it.each([
@@ -33,7 +42,7 @@ describe("given a query string", () => {
     ["twice, once without a value", "user_id=marked&user_id"],
     ["twice, once encoded", "user_id=marked&%75ser_id=marked"],
   ])("refuses user_id %s", (_case, query) => {
-    expect(readQueryUserId(query)).toEqual({
+    expect(readQuery(query)).toEqual({
       refused: "VALIDATION_001",
       message: "query parameter /user_id must be given once",
     });
@@ -47,7 +56,7 @@ describe("given a query string", () => {
     ["a broken name", "%FF=marked&user_id=marked"],
     ["another parameter", "key=%E4&user_id=marked"],
   ])("refuses broken encoding: %s", (_case, query) => {
-    expect(readQueryUserId(query)).toEqual({
+    expect(readQuery(query)).toEqual({
       refused: "VALIDATION_001",
       message: "the query string is not valid UTF-8",
     });

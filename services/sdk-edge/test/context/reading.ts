@@ -1,6 +1,13 @@
+import { parse } from "node:querystring";
 import { compile, type EvaluationContext, type Scalar } from "@halyard/evaluation";
 import { isRefusal, type Refusal } from "@halyard/service";
-import type { AttributeMap } from "../../src/context/attribute-map.ts";
+import type { AttributeMap } from "../../src/context/attributes.ts";
+import type { ContextSources } from "../../src/context/user-context.ts";
+
+/** A query string as the router passes it on. */
+export function asQuery(text: string): Pick<ContextSources, "query" | "target"> {
+  return { query: parse(text), target: `/api/v1/sdk/flags?${text}` };
+}
 
 /** The text that Node makes of a header with these characters in UTF-8. */
 export function asHeader(text: string): string {

@@ -3,9 +3,9 @@ import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import { isRefusal } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { type ContextSources, readUserContext } from "../../src/context/user-context.ts";
-import { asHeader, knows } from "./reading.ts";
+import { asHeader, asQuery, knows } from "./reading.ts";
 
-const nothing: ContextSources = { headers: {}, query: "", body: undefined };
+const nothing: ContextSources = { headers: {}, ...asQuery(""), body: undefined };
 
 function read(sources: Partial<ContextSources>): EvaluationContext {
   const context = readUserContext({ ...nothing, ...sources });
@@ -34,8 +34,8 @@ describe("given a request that says nothing about its user", () => {
         },
       },
     ],
-    ["other parameters", { query: "key=checkout" }],
-    ["an empty user_id", { query: "user_id=" }],
+    ["other parameters", asQuery("key=checkout")],
+    ["an empty user_id", asQuery("user_id=")],
     ["an empty body object", { body: {} }],
     ["a body whose attributes are null", { body: { id: null, user: { id: null } } }],
     ["an empty context header", { headers: { "x-user-context": "{}" } }],
@@ -63,7 +63,7 @@ const sources: {
     attribute: "id",
     says: (id) => ({ headers: { "x-user-attributes": `id=${id}` } }),
   },
-  { name: "the query", attribute: "id", says: (id) => ({ query: `user_id=${id}` }) },
+  { name: "the query", attribute: "id", says: (id) => asQuery(`user_id=${id}`) },
   { name: "the body", attribute: "email", says: (email) => ({ body: { email } }) },
   {
     name: "X-User-Context",
@@ -117,7 +117,7 @@ describe("given sources that say different attributes", () => {
       "x-user-email": "e",
       "x-user-attributes": "fromList=l",
     },
-    query: "user_id=q",
+    ...asQuery("user_id=q"),
     body: { user: { attributes: { fromUser: true } }, fromBody: "b" },
   });
 
@@ -173,7 +173,7 @@ describe("given a source that is wrong and another one that overrules it", () =>
     ],
     ["X-User-ID", { headers: { "x-user-id": "\xff" } }],
     ["X-User-Attributes", { headers: { "x-user-attributes": "id" } }],
-    ["the query", { query: "user_id=%" }],
+    ["the query", asQuery("user_id=%")],
   ])("refuses it all the same: %s", (_case, wrong) => {
     expect(refusalOf({ ...wrong, body: { id: "u" } }).refused).toBe("VALIDATION_001");
   });
@@ -216,6 +216,6 @@ describe("given a request that says nothing of its user", () => {
     ["other headers and parameters", { "user-agent": "x", "x-user": "y" }, "key=checkout"],
     ["headers without a value", { "x-user-id": "", "x-user-context": "" }, ""],
   ])("answers the very context of nobody: %s", (_case, headers, query) => {
-    expect(read({ headers, query })).toBe(emptyContext);
+    expect(read({ headers, ...asQuery(query) })).toBe(emptyContext);
   });
 });

@@ -56,14 +56,12 @@ function answersOf(view: EnvironmentView) {
   const values = [emptyContext, context].map((one) => view.valuesFor(one));
   const tags = [emptyContext, context].map((one) => view.tagFor(one));
   expect(tags).toEqual(values.map(({ etag }) => etag));
-  const bulk = bulkWriterOf(view);
-  bulk.outcomeNumbers.set(view.outcomesFor(context));
-  const offer = { hour: 1, json: "}" };
-  const bulkTag = bulk.tag(offer);
+  const bulk = bulkWriterOf(view.keys);
+  const outcomeNumbers = view.outcomesFor(context);
   return {
     values: values.map(({ body, etag }) => ({ body, etag })),
-    bulkTag,
-    bulk: bulk.body(offer, bulkTag),
+    bulkTag: bulk.tag(outcomeNumbers, ""),
+    bulk: bulk.body(outcomeNumbers, ""),
     isCostly: view.isCostly,
   };
 }

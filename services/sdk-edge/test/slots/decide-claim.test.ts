@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type Claim, decideClaim } from "../../src/slots/decide-claim.ts";
+import { type Claim, decideClaim } from "../../src/slots/stream-slots.ts";
 
 function claim(fields: Partial<Claim>): Claim {
   const isEnded = (edgeId: string) => edgeId.startsWith("ended");

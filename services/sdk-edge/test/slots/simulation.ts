@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { type Clock, slotTimes } from "../../src/slots/clock.ts";
 import { createLeaseSlots, type LeaseSlots } from "../../src/slots/lease-slots.ts";
-import type { LeaseFollower, LeaseStore, StoredEntry } from "../../src/slots/leases.ts";
+import type { LeaseFollower, LeaseStore, StoredEntry } from "../../src/slots/lease-store.ts";
 import { createSlotMetrics } from "../../src/slots/slot-metrics.ts";
 
 /**

@@ -6,7 +6,7 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { type SlotTimes, slotTimes } from "../../src/slots/clock.ts";
-import { openSlots } from "../../src/slots/open-slots.ts";
+import { openSlots } from "../../src/slots/lease-slots.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { id, organizationEntry } from "../builders.ts";
 import { type BenchClock, createBenchClock } from "./bench-clock.ts";

@@ -7,10 +7,10 @@ function given({ visitMs }: { visitMs: number }) {
   const visited: string[] = [];
   let clockMs = 0;
   const slices = createSlices<string>({
-    visit: (one) => {
+    // biome-ignore lint/correctness/useYield: the visit has a single step.
+    *visit(one) {
       visited.push(one);
       clockMs += visitMs;
-      return undefined;
     },
     elapsed: () => clockMs,
   });
@@ -110,10 +110,9 @@ function givenSteps(long: readonly string[]) {
     done.push(`${one}!`);
   }
   const slices = createSlices<string>({
-    visit(one) {
-      if (long.includes(one)) return steps(one);
-      done.push(one);
-      return undefined;
+    *visit(one) {
+      if (long.includes(one)) yield* steps(one);
+      else done.push(one);
     },
     elapsed: () => clockMs,
   });

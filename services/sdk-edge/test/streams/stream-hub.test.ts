@@ -6,9 +6,8 @@ import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
+import { createStreamCounts, createStreamRegistry } from "../../src/streams/stream.ts";
 import { createStreamHub } from "../../src/streams/stream-hub.ts";
-import { createStreamCounts, createStreamRegistry } from "../../src/streams/stream-registry.ts";
-import { streamSlots } from "../../src/streams/stream-rounds.ts";
 import { flagEntry, id } from "../builders.ts";
 
 const key: DirectoryKey = {
@@ -57,7 +56,7 @@ function given() {
   const views = createEnvironmentViews();
   const present = () => views.of(id("env"));
   const hub = createStreamHub({
-    registry: createStreamRegistry(streamSlots),
+    registry: createStreamRegistry(),
     views,
     counts: createStreamCounts(),
     now: () => 0,

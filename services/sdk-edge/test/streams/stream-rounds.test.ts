@@ -1,15 +1,14 @@
 import type { ServerResponse } from "node:http";
-import { emptyContext } from "@halyard/evaluation";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { deriveView } from "../../src/environment/environment-view.ts";
-import { maxUnsentBytes, type Stream } from "../../src/streams/stream.ts";
-import { retryLine } from "../../src/streams/stream-events.ts";
-import { createStreamCounts, createStreamRegistry } from "../../src/streams/stream-registry.ts";
 import {
-  createStreamRounds,
-  type StreamRounds,
+  createStreamCounts,
+  createStreamRegistry,
+  maxUnsentBytes,
+  type Stream,
   streamSlots,
-} from "../../src/streams/stream-rounds.ts";
+} from "../../src/streams/stream.ts";
+import { retryLine } from "../../src/streams/stream-events.ts";
+import { createStreamRounds, type StreamRounds } from "../../src/streams/stream-rounds.ts";
 
 let rounds: StreamRounds | undefined;
 afterEach(() => rounds?.stop());
@@ -97,21 +96,16 @@ function streamInSlot(
     kind: "flags",
     response,
     keyId,
-    context: emptyContext,
-    organizationId: "organization",
     environmentId: "environment",
     slot,
     behind: undefined,
-    hasLargeContext: false,
-    heard: deriveView(undefined),
-    hasMissed: false,
     cause: "client",
   };
   return Object.assign(seen, { stream });
 }
 
 function roundsOver(streams: { stream: Stream }[]) {
-  const registry = createStreamRegistry(streamSlots);
+  const registry = createStreamRegistry();
   for (const { stream } of streams) registry.add(stream);
   const counts = createStreamCounts();
   rounds = createStreamRounds({

@@ -2,7 +2,7 @@ import { type Called, call } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
 import { noSlotFree } from "../../src/slots/stream-slots.ts";
-import type { EnvironmentHour } from "../../src/usage/tally.ts";
+import type { EnvironmentHour } from "../../src/usage/counting.ts";
 import { apiKey, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";

@@ -2,10 +2,8 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
-import { createCounting } from "../../src/usage/counting.ts";
-import { mostYoungFlags } from "../../src/usage/young-flags.ts";
-import { deletedFlag, id, organizationEntry } from "../builders.ts";
-import { flagOf } from "./flags-by-age.ts";
+import { createCounting, mostFlagsOfEnvironment } from "../../src/usage/counting.ts";
+import { id, organizationEntry } from "../builders.ts";
 
 /** Counting over a snapshot that the test feeds, with instants that the test names. */
 const nine = Date.parse("2027-01-31T09:00:00.000Z");
@@ -40,10 +38,6 @@ function key(number = 1, environment = number): DirectoryKey {
     environmentOnly: false,
     expiresAtMs: undefined,
   };
-}
-
-function keyOf(organizationId: string): DirectoryKey {
-  return { ...key(2, 2), organizationId };
 }
 
 describe("given requests of several keys", () => {
@@ -116,75 +110,18 @@ describe("given the full hour", () => {
   });
 });
 
-describe("given answers about all flags", () => {
-  const old = flagOf(nine - 1, 1);
-  const young = flagOf(nine + 10 * minutes, 2);
-  const younger = flagOf(nine + 20 * minutes, 3);
-  const evaluations = (
-    environment: { flags: ReadonlyMap<string, { evaluations: number }> | undefined } | undefined,
-  ) =>
-    Object.fromEntries(
-      [...(environment?.flags ?? [])].map(([flagId, count]) => [flagId, count.evaluations]),
-    );
-
-  it("counts them once for the flags that are older than the hour", () => {
-    const { usage, environments } = given([old.entry]);
+describe("given answers with all flags", () => {
+  it("counts them once for the environment, and apart from those with one flag", () => {
+    const { usage, environments } = given();
     for (let time = 0; time < 5; time += 1) usage.answeredAll(key(), nine + time);
-    const [counted] = environments();
-    expect(counted).toMatchObject({ bulkAnswers: 5, bulkAnsweredAtMs: nine + 4 });
-    expect(evaluations(counted)).toEqual({});
-  });
-
-  it("counts them one by one for the flags that are as young as the hour, from when they are there", () => {
-    const { usage, environments, become } = given([old.entry, young.entry]);
-    usage.answeredAll(key(), nine + 11 * minutes);
-    become(old.entry, young.entry, younger.entry);
-    usage.answeredAll(key(), nine + 21 * minutes);
-    usage.answeredAll(key(), nine + 22 * minutes);
-    const [counted] = environments();
-    expect(counted?.bulkAnswers).toBe(3);
-    expect(evaluations(counted)).toEqual({ [young.id]: 3, [younger.id]: 2 });
-  });
-
-  it("credits a flag that is deleted with those until then", () => {
-    const { usage, environments, become } = given([young.entry]);
-    usage.answeredAll(key(), nine + 11 * minutes);
-    become(deletedFlag(2, young.id));
-    usage.answeredAll(key(), nine + 12 * minutes);
-    expect(evaluations(environments()[0])).toEqual({ [young.id]: 1 });
-  });
-
-  it("counts them one by one for the thousand young flags that were created first", () => {
-    const born = Array.from({ length: mostYoungFlags + 3 }, (_, number) => flagOf(nine + number));
-    const { usage, environments } = given(born.map(({ entry }) => entry).reverse());
-    usage.answeredAll(key(), nine + 11 * minutes);
-    usage.answeredAll(key(), nine + hour);
-    const [then, now] = environments();
-    const credited = [...(then?.flags?.keys() ?? [])];
-    expect(credited).toEqual(born.slice(0, mostYoungFlags).map((flag) => flag.id));
-    expect(now).toMatchObject({ bulkAnswers: 1, flags: undefined });
-  });
-
-  it("counts for a flag by itself no more once its hour is over", () => {
-    const { usage, environments } = given([young.entry]);
-    usage.answeredAll(key(), nine + 11 * minutes);
-    usage.answeredAll(key(), nine + hour);
-    expect(environments().map(evaluations)).toEqual([{ [young.id]: 1 }, {}]);
-  });
-
-  it("adds what a young flag was asked for by itself", () => {
-    const { usage, environments } = given([young.entry]);
-    usage.answeredOne(key(), young.id, nine + 11 * minutes);
-    usage.answeredAll(key(), nine + 12 * minutes);
-    expect(evaluations(environments()[0])).toEqual({ [young.id]: 2 });
-  });
-
-  it("counts none twice when it is taken in between", () => {
-    const { usage, environments } = given([young.entry]);
-    usage.answeredAll(key(), nine + 11 * minutes);
-    expect(evaluations(environments()[0])).toEqual({ [young.id]: 1 });
-    usage.answeredAll(key(), nine + 12 * minutes);
-    expect(evaluations(environments()[0])).toEqual({ [young.id]: 1 });
+    for (let time = 0; time < 2; time += 1) usage.answeredOne(key(), id("flag"), nine + 5 + time);
+    expect(environments()).toMatchObject([
+      {
+        bulkAnswers: 5,
+        bulkAnsweredAtMs: nine + 4,
+        flags: new Map([[id("flag"), { evaluations: 2, evaluatedAtMs: nine + 6 }]]),
+      },
+    ]);
   });
 });
 
@@ -249,14 +186,14 @@ describe("given an organization that nobody has heard of, or without a limit", (
 });
 
 describe("given more than there is room for", () => {
-  const flags = { all: 2, ofOrganization: 2, ofEnvironment: 2 };
-  const bounds = { environments: 2, flags, keys: 2 };
+  const bounds = { environments: 2, flags: 2, keys: 2 };
 
   it("keeps what it has, and counts what it drops", () => {
     const { counting, usage } = given([], bounds);
     const keys = [1, 2, 3].map((number) => key(number));
     for (const number of [1, 2, 3, 1, 3]) {
       const asking = keys[number - 1] as DirectoryKey;
+      usage.check(asking, nine);
       usage.count(asking, "flags", nine);
       usage.answeredOne(asking, id("flag", number), nine);
     }
@@ -275,23 +212,19 @@ describe("given more than there is room for", () => {
     expect(counting.figures().dropped.requests).toBe(0);
   });
 
-  it.each([
-    ["environment", { all: 9, ofOrganization: 9, ofEnvironment: 2 }, key(2, 2)],
-    ["organization", { all: 9, ofOrganization: 2, ofEnvironment: 9 }, keyOf(id("org", 2))],
-  ])("leaves room for flags of others when an %s has filled its part", (_name, flags, other) => {
-    const { counting, usage, environments } = given([], { environments: 9, flags, keys: 9 });
-    const ask = (asking: DirectoryKey, number: number, at: number) =>
-      usage.answeredOne(asking, id("flag", number), at);
-    // Each hour takes room of its own.
-    for (const at of [nine, nine + hour]) for (const number of [1, 2]) ask(key(), number, at);
-    for (const number of [1, 2]) ask(other, number, nine + hour);
-    const counted = environments().map(({ environmentId, flags }) => [environmentId, flags?.size]);
-    expect(counted).toEqual([
-      [id("env", 1), 2],
-      [other.environmentId, 2],
+  it("leaves room for the flags of others when an environment has filled its part of an hour", () => {
+    const { counting, usage, environments } = given();
+    for (const at of [nine, nine + hour])
+      for (let number = 0; number <= mostFlagsOfEnvironment; number += 1)
+        usage.answeredOne(key(), id("flag", number), at);
+    usage.answeredOne(key(2), id("flag", 1), nine + hour);
+    expect(environments().map(({ flags }) => flags?.size)).toEqual([
+      mostFlagsOfEnvironment,
+      mostFlagsOfEnvironment,
+      1,
     ]);
     expect(counting.figures().dropped.evaluations).toBe(2);
-    ask(key(), 1, nine + hour);
+    usage.answeredOne(key(), id("flag", mostFlagsOfEnvironment), nine + hour);
     expect(environments()).toHaveLength(1);
   });
 

@@ -1,12 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
-import { monthOf } from "../../src/usage/month.ts";
 import { createOrganizationMonths, usedOf } from "../../src/usage/organization-months.ts";
 import { id } from "../builders.ts";
 
 /** An organization in January, with a limit of a thousand requests. */
 function inJanuary() {
   const months = createOrganizationMonths({ limitOf: () => 1_000 });
-  months.turnTo(monthOf(Date.parse("2027-01-10T00:00:00Z")));
+  months.turnTo(Date.parse("2027-01-10T00:00:00Z"));
   const one = months.of(id("org"));
   return {
     months,
@@ -16,7 +15,7 @@ function inJanuary() {
     },
     hear: (requests: number, month = "2027-01") =>
       months.hear({ organization_id: id("org"), month, requests }),
-    turnTo: (month: string) => months.turnTo(monthOf(Date.parse(`${month}-01T00:00:00Z`))),
+    turnTo: (month: string) => months.turnTo(Date.parse(`${month}-01T00:00:00Z`)),
   };
 }
 

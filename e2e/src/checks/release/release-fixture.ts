@@ -1,0 +1,134 @@
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gunzipSync } from "node:zlib";
+import { type LocalPostgres, startLocalPostgres } from "@halyard/local-backends";
+import { urlFor } from "@halyard/postgres";
+import postgres from "postgres";
+
+/**
+ * The data of a released version, as files in one folder: what its `npm start` left in its home, and the
+ * answers that it gave on that data.
+ */
+export type ReleaseFixture = {
+  /** API keys by name, and the operator's token as `operator`. */
+  keys: Record<string, string>;
+  /** Requests counted for the organization. `GET /api/v1/usage` shows the current month alone. */
+  usage: { organization_id: string; requests: number };
+  /** Requests with their answers, in their order. */
+  exchanges: Exchange[];
+  webhooks: {
+    /** Its receiver answered 200. */
+    deployments: FixtureWebhook;
+    /** Its receiver answered 500. */
+    chat: FixtureWebhook & { retryingDelivery?: string };
+  };
+};
+
+export type FixtureWebhook = { path: string; secret: string };
+
+export type Exchange = {
+  /** The name of the key. */
+  as: string;
+  path: string;
+  /** Sent by `POST`; without it the request is a `GET`. */
+  body?: unknown;
+  answer: unknown;
+};
+
+export const databaseName = "halyard";
+export const fixtureFiles = {
+  database: "database.sql.gz",
+  nats: "nats.tar.gz",
+  cache: "snapshot-cache",
+  credentials: "credentials.json",
+  demo: "demo.json",
+  expected: "expected.json",
+  messages: "messages.json",
+} as const;
+
+/** Where a home keeps them. */
+export const homeFiles = {
+  postgres: "postgres",
+  superuserPassword: "postgres/superuser-password",
+  nats: "nats",
+  cache: "sdk-edge/snapshot-cache",
+  credentials: "credentials.json",
+} as const;
+
+const fixtures = fileURLToPath(new URL("../../../fixtures", import.meta.url));
+const prefix = "release-";
+
+export function fixtureFolder(version: string): string {
+  return join(fixtures, `${prefix}${version}`);
+}
+
+/** Versions of the releases that have a fixture. */
+export function releasesWithFixture(): string[] {
+  const folders = readdirSync(fixtures).filter((name) => name.startsWith(prefix));
+  return folders.map((folder) => folder.slice(prefix.length));
+}
+
+export async function readFixtureJson<T>(
+  folder: string,
+  name: keyof typeof fixtureFiles,
+): Promise<T> {
+  return JSON.parse(await readFile(join(folder, fixtureFiles[name]), "utf8")) as T;
+}
+
+/** Builds a home from the fixture. `look` runs on the restored database before the server stops. */
+export async function restoreHome(
+  folder: string,
+  home: string,
+  look: (sql: postgres.Sql) => Promise<void> = async () => undefined,
+): Promise<void> {
+  await mkdir(join(home, "sdk-edge"), { recursive: true });
+  await mkdir(join(home, homeFiles.nats));
+  await promisify(execFile)("tar", [
+    "-xzf",
+    join(folder, fixtureFiles.nats),
+    "-C",
+    join(home, homeFiles.nats),
+  ]);
+  await copyFile(join(folder, fixtureFiles.cache), join(home, homeFiles.cache));
+  const credentials = await readFile(join(folder, fixtureFiles.credentials));
+  await writeFile(join(home, homeFiles.credentials), credentials, { mode: 0o600 });
+  const dump = gunzipSync(await readFile(join(folder, fixtureFiles.database))).toString();
+  await withDatabaseOf(home, async ({ adminUrl, superuser, password }) => {
+    await withSql(adminUrl, (sql) => sql`create database ${sql(databaseName)}`);
+    const url = urlFor(adminUrl, databaseName, superuser, password);
+    await withSql(url, (sql) => sql.unsafe(dump).simple());
+    await withSql(url, look);
+  });
+}
+
+/** Runs PostgreSQL on the data of a home that is not in use. */
+export async function withDatabaseOf(
+  home: string,
+  work: (server: LocalPostgres) => Promise<void>,
+): Promise<void> {
+  const server = await startLocalPostgres({
+    dataDir: join(home, homeFiles.postgres),
+    durable: false,
+  });
+  try {
+    await work(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+export async function withSql<T>(
+  url: string,
+  work: (sql: postgres.Sql) => PromiseLike<T>,
+): Promise<T> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end();
+  }
+}

@@ -1,0 +1,160 @@
+import {
+  type FlagEvent,
+  flagEventsStream,
+  scheduleStream,
+  setAsideStream,
+} from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
+import type postgres from "postgres";
+import { withManager } from "../system/disturbances.ts";
+import { readAll } from "./agreement.ts";
+
+/**
+ * What must hold of scheduled changes when everything has come to rest: what the scheduler says was
+ * applied stands exactly once in the history and exactly once in the log of events, in the same order
+ * and of the same moments; and nothing is left under way. Each check answers its complaints in words.
+ */
+
+/** What waits in the queue between scheduler and management, and how much has ever passed it. */
+export async function readQueue(natsUrl: string): Promise<{ waiting: number; passed: number }> {
+  return withManager(natsUrl, async (manager) => {
+    const { state } = await manager.streams.info(scheduleStream.name);
+    // After a crash the stream can still contain acknowledged messages, so the consumers decide.
+    let waiting = 0;
+    for await (const consumer of manager.consumers.list(scheduleStream.name))
+      waiting += consumer.num_pending + consumer.num_ack_pending;
+    return { waiting, passed: state.last_seq };
+  });
+}
+
+/** Waits until nothing is overdue or under way, and nobody has anything to tell any more. */
+export async function awaitSchedulesAtRest(
+  sql: postgres.Sql,
+  natsUrl: string,
+  withinMs: number,
+): Promise<void> {
+  await eventually(
+    async () => {
+      const [open] = await sql<[{ sent: number; overdue: number }]>`
+        select
+          count(*) filter (where state = 'sent')::integer as sent,
+          count(*) filter (
+            where state in ('armed', 'waiting') and due_at <= scheduler.present_time()
+          )::integer as overdue
+        from scheduler.scheduled_changes`;
+      const { waiting } = await readQueue(natsUrl);
+      if (open.sent + open.overdue + waiting > 0)
+        throw new Error(
+          `${open.sent} changes are under way, ${open.overdue} overdue; ${waiting} messages wait`,
+        );
+      return true;
+    },
+    { withinMs, because: "everything that is due is done" },
+  );
+}
+
+/** One change as each of the three tells of it. */
+type Told = { place: string; text: string };
+
+/** The scheduler's table against the history and the log of events, for every flag there is. */
+export async function faultsOfScheduledChanges(
+  sql: postgres.Sql,
+  natsUrl: string,
+): Promise<string[]> {
+  const [applied, entries, events] = await Promise.all([
+    readApplied(sql),
+    readHistory(sql),
+    readScheduledEvents(natsUrl),
+  ]);
+  const faults: string[] = [];
+  const places = new Set([...applied, ...entries, ...events].map(({ place }) => place));
+  for (const place of places) {
+    const [changes, history, log] = [applied, entries, events].map((told) =>
+      told.flatMap((one) => (one.place === place ? [one.text] : [])).join(", "),
+    );
+    if (history !== changes)
+      faults.push(`${place}: applied was ${changes}, but the history has ${history}`);
+    if (log !== changes) faults.push(`${place}: applied was ${changes}, but the log has ${log}`);
+  }
+  return [
+    ...faults,
+    ...(await faultsOfStatuses(sql)),
+    ...(await faultsOfVersions(natsUrl)),
+    ...(await faultsOfSetAside(natsUrl)),
+  ];
+}
+
+const textOf = (enabled: boolean, at: Date) => `${enabled ? "on" : "off"} at ${at.toISOString()}`;
+
+async function readApplied(sql: postgres.Sql): Promise<Told[]> {
+  const rows = await sql<{ place: string; enabled: boolean; at: Date }[]>`
+    select flag_id || ' in ' || environment_id as place, action = 'enable' as enabled,
+      applied_at as at
+    from scheduler.scheduled_changes
+    where state = 'applied'
+    -- The schedules of one flag follow one another, and so do the changes of a schedule.
+    order by schedule_id, due_at`;
+  return rows.map(({ place, enabled, at }) => ({ place, text: textOf(enabled, at) }));
+}
+
+async function readHistory(sql: postgres.Sql): Promise<Told[]> {
+  const rows = await sql<{ place: string; enabled: boolean; at: Date }[]>`
+    select flag_id || ' in ' || environment_id as place, enabled, changed_at as at
+    from management.history
+    where change_type = 'scheduled'
+    order by sequence`;
+  return rows.map(({ place, enabled, at }) => ({ place, text: textOf(enabled, at) }));
+}
+
+async function readScheduledEvents(natsUrl: string): Promise<Told[]> {
+  return (await readToggles(natsUrl))
+    .filter(({ cause }) => cause === "scheduled")
+    .map(({ flag, environment, state, timestamp }) => ({
+      place: `${flag.id} in ${environment.id}`,
+      text: textOf(state.enabled, new Date(timestamp)),
+    }));
+}
+
+async function readToggles(natsUrl: string): Promise<FlagEvent[]> {
+  const events = (await readAll(natsUrl, flagEventsStream.name)).map(
+    ({ payload }) => payload as FlagEvent,
+  );
+  return events.filter(({ event }) => event === "flag.toggled");
+}
+
+/** No flag is told to be switched twice by what is one change of it. */
+async function faultsOfVersions(natsUrl: string): Promise<string[]> {
+  const told = new Set<string>();
+  const faults: string[] = [];
+  for (const { flag, environment, version } of await readToggles(natsUrl)) {
+    const change = `version ${version} of ${flag.id} in ${environment.id}`;
+    if (told.has(change)) faults.push(`two events tell of ${change}`);
+    told.add(change);
+  }
+  return faults;
+}
+
+/** A schedule is what its last change is; nothing failed, and nothing was applied before its time. */
+async function faultsOfStatuses(sql: postgres.Sql): Promise<string[]> {
+  const rows = await sql<{ id: string; status: string; states: string[] }[]>`
+    select schedule.id, schedule.status,
+      array_agg(change.state order by change.due_at) as states
+    from scheduler.schedules as schedule
+    join scheduler.scheduled_changes as change on change.schedule_id = schedule.id
+    group by schedule.id`;
+  return rows.flatMap(({ id, status, states }) => {
+    const last = states.at(-1) ?? "";
+    const expected = ["waiting", "armed", "sent"].includes(last) ? "pending" : last;
+    const faults = status === expected ? [] : [`schedule ${id} of ${states} is ${status}`];
+    return states.includes("failed") ? [...faults, `schedule ${id} has failed`] : faults;
+  });
+}
+
+async function faultsOfSetAside(natsUrl: string): Promise<string[]> {
+  return withManager(natsUrl, async (manager) => {
+    for await (const { config, state } of manager.streams.list())
+      if (config.name === setAsideStream.name && state.messages > 0)
+        return [`${state.messages} messages were set aside`];
+    return [];
+  });
+}

@@ -1,0 +1,96 @@
+import {
+  awaitEdgesAgree,
+  awaitRest,
+  awaitSnapshot,
+  faultsOfAnswers,
+  faultsOfLog,
+  faultsOfSnapshot,
+} from "../checks/agreement.ts";
+import type { System } from "../system/system.ts";
+import { createTenant, type Tenant } from "../system/tenancy.ts";
+import {
+  type ChangeStream,
+  type CreatedFlag,
+  createFlags,
+  ladderKeys,
+  streamChanges,
+} from "../traffic/changes.ts";
+import { type Watcher, watch } from "../traffic/watcher.ts";
+
+/**
+ * One story in a running system: a tenant of its own, a watching client that looks at every edge from
+ * the beginning, changes while something goes wrong, and at the end the question whether everything
+ * that was promised is true.
+ */
+export type Chapter = {
+  tenant: Tenant;
+  ladder: readonly CreatedFlag[];
+  watcher: Watcher;
+  /** Begins a stream of changes, by whichever management processes there are at the moment. */
+  change(options?: { pauseMs?: number }): ChangeStream;
+  /** Waits until all has come to rest, and says everything that is not as it was promised. */
+  faults(): Promise<string[]>;
+};
+
+const defaultSteps = 120;
+const flippedFlags = 6;
+const defaultPauseMs = 15;
+
+export async function beginChapter(
+  system: System,
+  options: { name: string; steps?: number },
+): Promise<Chapter> {
+  const [management] = system.managements;
+  if (management === undefined) throw new Error("a chapter needs a management to begin with");
+  const tenant = await createTenant(management.url, { name: options.name });
+  const ladder = await createFlags(
+    management.url,
+    tenant.serverKey,
+    ladderKeys(options.steps ?? defaultSteps),
+  );
+  const flippedKeys = Array.from({ length: flippedFlags }, (_, index) => `flipped-${index}`);
+  const flipped = await createFlags(management.url, tenant.serverKey, flippedKeys);
+  const place = { environmentId: tenant.environmentId, key: tenant.clientKey };
+  const { sql, edges, nats } = system;
+  await awaitEdgesAgree({ sql, edges, ...place });
+  const watcher = watch({ edges, key: tenant.clientKey, flags: ladder.map(({ key }) => key) });
+  const streams: ChangeStream[] = [];
+  const close = async () => {
+    await Promise.allSettled(streams.map((stream) => stream.stop()));
+    await watcher.stop();
+  };
+  system.endsWithSystem(close);
+
+  return {
+    tenant,
+    ladder,
+    watcher,
+    change({ pauseMs = defaultPauseMs } = {}) {
+      const stream = streamChanges({
+        managementUrls: () => system.managements.map(({ url }) => url),
+        serverKey: tenant.serverKey,
+        ladder,
+        flipped,
+        pauseMs,
+      });
+      streams.push(stream);
+      return stream;
+    },
+    async faults() {
+      await Promise.all(streams.map((stream) => stream.stop()));
+      await awaitRest(sql);
+      await awaitSnapshot(nats.url);
+      await awaitEdgesAgree({ sql, edges, ...place });
+      const acknowledged = streams.flatMap((stream) => stream.acknowledged);
+      const deleted = streams.flatMap((stream) => stream.deleted);
+      const found = [
+        ...(await faultsOfSnapshot(sql, nats.url)),
+        ...(await faultsOfLog(sql, nats.url)),
+        ...(await faultsOfAnswers(nats.url, acknowledged, deleted)),
+      ];
+      // Last, so that it has watched the edges come to rest too.
+      await watcher.stop();
+      return [...watcher.faults, ...found];
+    },
+  };
+}

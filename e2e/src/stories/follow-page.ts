@@ -1,0 +1,80 @@
+import { eventually } from "@halyard/testing";
+import { expect } from "@jest/globals";
+import { commandsOf, type PageCommands } from "./page-blocks.ts";
+import type { PageShell } from "./page-shell.ts";
+
+/**
+ * Runs all commands of a page in order, twice, because a reader who begins again must come as far as the first time.
+ * Where the page shows what commands print, they must print that: at the first try, unless the page marks the block
+ * with `eventually`. Returns the number of blocks of commands.
+ */
+export async function followPage(shell: PageShell, page: string): Promise<number> {
+  const all = commandsOf(page);
+  await follow(shell, all);
+  await follow(shell, all);
+  return all.length;
+}
+
+async function follow(shell: PageShell, all: readonly PageCommands[]): Promise<void> {
+  for (const { commands, line, prints, isEventual } of all) {
+    let printed = await shell.run(commands);
+    if (prints === undefined) continue;
+    if (isEventual && !isAsShown(printed, prints)) {
+      const becomesTrue = eventually(async () => {
+        printed = await shell.run(commands);
+        return isAsShown(printed, prints);
+      });
+      // The comparison below shows what the last try printed.
+      await becomesTrue.catch(() => undefined);
+    }
+    if (!isAsShown(printed, prints)) expect({ line, printed }).toEqual({ line, printed: prints });
+    // What stands in one piece is shown to the letter, with the space before each true.
+    if (prints.startsWith('{"')) expect(printed.trim()).toBe(prints.trim());
+  }
+}
+
+/**
+ * Whether an answer is what a page shows. Where a page has `…`, as a value or inside of a text, there
+ * may be anything: ids and times are different for every reader.
+ */
+export function isAsShown(printed: string, shown: string): boolean {
+  return fits(parseIfJson(printed), JSON.parse(withQuotes(shown)));
+}
+
+/** Returns undefined for a text that is not JSON, such as the empty output of a command. */
+function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const anything = "…";
+
+/** Pages leave out whole values without quotes, which is easier to read but no JSON. */
+function withQuotes(shown: string): string {
+  return shown.replaceAll(/: …/g, `: "${anything}"`);
+}
+
+function fits(value: unknown, shown: unknown): boolean {
+  if (shown === anything) return value !== undefined;
+  if (typeof shown === "string") return typeof value === "string" && textFits(value, shown);
+  if (typeof shown !== "object" || shown === null) return value === shown;
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value) !== Array.isArray(shown)) return false;
+  const names = Object.keys(shown);
+  return (
+    names.length === Object.keys(value).length &&
+    names.every((name) => fits(fieldOf(value, name), fieldOf(shown, name)))
+  );
+}
+
+const fieldOf = (value: object, name: string) => (value as Record<string, unknown>)[name];
+
+/** A text leaves out at most one part. */
+function textFits(text: string, shown: string): boolean {
+  const [before = "", after] = shown.split(anything);
+  if (after === undefined) return text === shown;
+  return text.startsWith(before) && text.endsWith(after);
+}

@@ -1,0 +1,76 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { operatorToken, type Tenant } from "../system/tenancy.ts";
+
+/**
+ * Runs the commands of a page as a reader would, one block after another in one terminal: variables
+ * and functions stay from block to block. `.halyard/demo.json` is there as `npm start` writes it. The machine needs
+ * bash but no curl: a stand-in sends what curl would.
+ */
+export type PageShell = {
+  /** Answers what the commands print. */
+  run(commands: string): Promise<string>;
+  close(): void;
+};
+
+/** What pages read of `.halyard/demo.json`. */
+export type Demo = {
+  base_url: string;
+  operator_token: string;
+  project_id: string;
+  environment_id: string;
+  client_key: string;
+  server_key: string;
+};
+
+export function demoOf(tenant: Tenant, gatewayUrl: string): Demo {
+  return {
+    base_url: gatewayUrl,
+    operator_token: operatorToken,
+    project_id: tenant.projectId,
+    environment_id: tenant.environmentId,
+    client_key: tenant.clientKey,
+    server_key: tenant.serverKey,
+  };
+}
+
+const standIn = fileURLToPath(new URL("curl.ts", import.meta.url));
+
+export function openPageShell(demo: Demo): PageShell {
+  const home = mkdtempSync(join(tmpdir(), "halyard-page-home-"));
+  writeFileSync(join(home, "demo.json"), JSON.stringify(demo));
+  const shell = openPageShellOn(home);
+  return {
+    run: shell.run,
+    close() {
+      shell.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The same on the home of a running `npm start`. */
+export function openPageShellOn(home: string): PageShell {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-page-"));
+  const state = join(directory, "state.sh");
+  symlinkSync(home, join(directory, ".halyard"));
+
+  return {
+    async run(commands) {
+      const script = [
+        "set -eua",
+        existsSync(state) ? `. '${state}'` : "",
+        `curl() { '${process.execPath}' '${standIn}' "$@"; }`,
+        commands,
+        `{ export -p; declare -f; } > '${state}'`,
+      ].join("\n");
+      const { stdout } = await promisify(execFile)("bash", ["-c", script], { cwd: directory });
+      return stdout;
+    },
+    close: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}

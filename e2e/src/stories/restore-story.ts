@@ -1,0 +1,102 @@
+import { execFile } from "node:child_process";
+import { chown, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type postgres from "postgres";
+import { awaitCounted } from "../checks/usage-agreement.ts";
+import type { System } from "../system/system.ts";
+import { must, type Tenant } from "../system/tenancy.ts";
+import type { CreatedFlag } from "../traffic/changes.ts";
+import { presentTime } from "./schedule-story.ts";
+import type { WebhookStory } from "./webhook-story.ts";
+
+/** State beside flags and webhooks that a backup contains: schedules and usage. */
+export const hourMs = 3_600_000;
+
+/** Schedules that the flag, which is on, is turned off. */
+export async function scheduleInAnHour(
+  system: System,
+  story: WebhookStory,
+  flag = firstOf(story),
+): Promise<void> {
+  const disable_at = new Date((await presentTime(system.sql)).getTime() + hourMs);
+  const [scheduler] = system.schedulers;
+  await must(`${scheduler?.url}${schedulePath(story, flag)}`, {
+    method: "POST",
+    key: story.tenant.serverKey,
+    body: { disable_at },
+  });
+}
+
+export async function readSchedule(
+  { schedulers }: System,
+  story: WebhookStory,
+  flag = firstOf(story),
+) {
+  const [scheduler] = schedulers;
+  return must(`${scheduler?.url}${schedulePath(story, flag)}`, { key: story.tenant.serverKey });
+}
+
+function schedulePath({ tenant }: WebhookStory, { id }: CreatedFlag): string {
+  return `/api/v1/flags/${id}/environments/${tenant.environmentId}/schedule`;
+}
+
+function firstOf({ flags: [flag] }: WebhookStory): CreatedFlag {
+  if (flag === undefined) throw new Error("the story has no flag");
+  return flag;
+}
+
+/** Sends SDK requests, and waits until all of them are counted. Returns the number of requests so far. */
+export async function useFlags(
+  system: System,
+  tenant: Tenant,
+  { requests, before = 0 }: { requests: number; before?: number },
+): Promise<number> {
+  const [edge] = system.edges;
+  for (let sent = 0; sent < requests; sent += 1)
+    await must(`${edge?.url}/api/v1/sdk/flags`, { key: tenant.clientKey });
+  return awaitCounted(system, tenant, { atLeast: before + requests });
+}
+
+/**
+ * A base backup by PostgreSQL's low-level functions: the cluster's files are copied while the server works,
+ * and the write-ahead log up to the end of the copy makes them consistent. Operators use `pg_dump`, which
+ * the npm package of the test server does not contain. Both take every schema at one moment, from a system
+ * in service. They differ in that moment: a dump has the data of its start, a base backup those of its end.
+ */
+export async function takeBaseBackup<T>(
+  sql: postgres.Sql,
+  paths: { clusterDir: string; backupDir: string },
+  /** Runs between the start and the end of the backup, which contains all that it commits. */
+  meanwhile: () => Promise<T>,
+): Promise<T> {
+  const { clusterDir, backupDir } = paths;
+  const session = await sql.reserve();
+  try {
+    await session`select pg_backup_start('halyard', fast => true)`;
+    await copyTree(clusterDir, backupDir);
+    const result = await meanwhile();
+    const [end] = await session<[{ labelfile: string }]>`
+      select labelfile from pg_backup_stop(wait_for_archive => false)`;
+    for (const name of ["postmaster.pid", "postmaster.opts", "pg_wal"])
+      await rm(join(backupDir, name), { recursive: true, force: true });
+    await copyTree(join(clusterDir, "pg_wal"), join(backupDir, "pg_wal"));
+    await writeLabel(backupDir, end.labelfile);
+    return result;
+  } finally {
+    session.release();
+  }
+}
+
+/** The label makes PostgreSQL begin its recovery at the start of the backup. */
+async function writeLabel(backupDir: string, label: string): Promise<void> {
+  const file = join(backupDir, "backup_label");
+  const { uid, gid } = await stat(backupDir);
+  await writeFile(file, label, { mode: 0o600 });
+  await chown(file, uid, gid);
+}
+
+/** Keeps owner and modes: as root the test runs PostgreSQL as another user. */
+export async function copyTree(from: string, to: string): Promise<void> {
+  await promisify(execFile)("cp", ["-a", from, to]);
+}

@@ -1,0 +1,217 @@
+import { scheduleStream } from "@halyard/contracts";
+import { type Called, call, eventually } from "@halyard/testing";
+import type postgres from "postgres";
+import {
+  awaitEdgesAgree,
+  awaitRest,
+  awaitSnapshot,
+  faultsOfLog,
+  faultsOfSnapshot,
+} from "../checks/agreement.ts";
+import { awaitSchedulesAtRest, faultsOfScheduledChanges } from "../checks/schedule-agreement.ts";
+import { forgetMessageIdsAtOnce } from "../system/disturbances.ts";
+import type { Edge, System } from "../system/system.ts";
+import { createTenant, must, type Tenant } from "../system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
+import { recordValues, type SeenValues } from "../traffic/seen-values.ts";
+
+/**
+ * One story of scheduled changes in a running system: a tenant of its own with flags that are off,
+ * schedules that come due while something goes wrong, and at the end the question whether each change
+ * was made exactly once, in order, and is told alike everywhere.
+ *
+ * The broker forgets message ids almost at once here, so that each repetition reaches its reader. And
+ * because what is applied twice shows only where it makes a difference, tests switch flags by hand
+ * before they let a repetition in.
+ */
+export type ScheduleStory = {
+  tenant: Tenant;
+  flags: readonly CreatedFlag[];
+  /** Schedules changes so long after the present by the schedulers' clock. Answers that present. */
+  schedule(flag: CreatedFlag, times: { enableInMs?: number; disableInMs?: number }): Promise<Date>;
+  /** Asks to clear the schedule, wherever told. Answers the status. */
+  clear(flag: CreatedFlag, at?: { url: string }): Promise<number>;
+  switchByHand(flag: CreatedFlag, enabled: boolean): Promise<void>;
+  remove(flag: CreatedFlag): Promise<void>;
+  /** Answers what the flag was made. */
+  rollBack(flag: CreatedFlag): Promise<Called["body"]>;
+  /** The states of the latest schedule's changes, as the scheduler keeps them. */
+  states(flag: CreatedFlag): Promise<string[]>;
+  /** The id of the change of the latest schedule that is next or under way. */
+  openChange(flag: CreatedFlag): Promise<string>;
+  /** Waits until the latest schedule has come to its end. */
+  applied(flag: CreatedFlag): Promise<void>;
+  /** What scheduled changes have made of the flag so far, one after another. */
+  made(flag: CreatedFlag): Promise<boolean[]>;
+  /** Says what scheduled changes are to have made at the end, where that is not all that was set. */
+  expectMade(flag: CreatedFlag, values: readonly boolean[]): void;
+  /** Waits until all has come to rest, and says everything that is not as it was promised. */
+  faults(options?: { withinMs?: number }): Promise<string[]>;
+};
+
+const defaultRestWithinMs = 30_000;
+
+export async function beginScheduleStory(
+  system: System,
+  options: { name: string; flags?: number },
+): Promise<ScheduleStory> {
+  const { sql, nats, edges } = system;
+  const management = () => first(system.managements).url;
+  const tenant = await createTenant(management(), { name: options.name });
+  const keys = Array.from({ length: options.flags ?? 1 }, (_, index) => `flag-${index}`);
+  const flags = await createFlags(management(), tenant.serverKey, keys);
+  const place = { environmentId: tenant.environmentId, key: tenant.clientKey };
+  await awaitEdgesAgree({ sql, edges, ...place });
+  // The stream is made by whoever comes first, which may be after everybody is ready.
+  await eventually(async () => {
+    await forgetMessageIdsAtOnce(nats.url, scheduleStream.name);
+    return true;
+  });
+  const seen = recordValues(edges, tenant.clientKey);
+  system.endsWithSystem(seen.stop);
+  const expected = new Map<CreatedFlag, readonly boolean[]>(flags.map((flag) => [flag, []]));
+
+  const key = tenant.serverKey;
+  const scheduleAt = (url: string, flag: CreatedFlag) =>
+    `${url}/api/v1/flags/${flag.id}/environments/${tenant.environmentId}/schedule`;
+  const expectMade = (flag: CreatedFlag, values: readonly boolean[]) =>
+    void expected.set(flag, values);
+  const latest = (flag: CreatedFlag) => sql<{ id: string; state: string }[]>`
+    select change.id, change.state
+    from scheduler.scheduled_changes as change
+    where change.schedule_id = (
+      select id from scheduler.schedules where flag_id = ${flag.id} order by id desc limit 1
+    )
+    order by change.due_at`;
+  const states = async (flag: CreatedFlag) => (await latest(flag)).map(({ state }) => state);
+
+  return {
+    tenant,
+    flags,
+    expectMade,
+    states,
+    async schedule(flag, { enableInMs, disableInMs }) {
+      // On a busy machine the present may have caught up with the times before they arrive.
+      const present = await eventually(async () => {
+        const now = await presentTime(sql);
+        const at = (ms?: number) => (ms === undefined ? null : new Date(now.getTime() + ms));
+        const body = { enable_at: at(enableInMs), disable_at: at(disableInMs) };
+        await must(scheduleAt(first(system.schedulers).url, flag), { method: "POST", key, body });
+        return now;
+      });
+      const inOrder = [
+        { value: true, ms: enableInMs },
+        { value: false, ms: disableInMs },
+      ]
+        .filter((time): time is { value: boolean; ms: number } => time.ms !== undefined)
+        .sort((one, other) => one.ms - other.ms);
+      expectMade(flag, [...(expected.get(flag) ?? []), ...inOrder.map(({ value }) => value)]);
+      return present;
+    },
+    clear: async (flag, at = first(system.schedulers)) =>
+      (await call(scheduleAt(at.url, flag), { method: "DELETE", key })).status,
+    async switchByHand(flag, enabled) {
+      const url = `${management()}/api/v1/flags/${flag.id}`;
+      await must(url, { method: "PATCH", key, body: { enabled } });
+    },
+    remove: (flag) =>
+      heardLater(must(`${management()}/api/v1/flags/${flag.id}`, { method: "DELETE", key })),
+    rollBack: (flag) => {
+      const path = `flags/${flag.id}/environments/${tenant.environmentId}/rollback`;
+      return heardLater(must(`${management()}/api/v1/${path}`, { method: "POST", key }));
+    },
+    async openChange(flag) {
+      const open = (await latest(flag)).find(({ state }) => ["armed", "sent"].includes(state));
+      if (open === undefined) throw new Error(`nothing is open for ${flag.key}`);
+      return open.id;
+    },
+    async applied(flag) {
+      await eventually(async () => (await states(flag)).every((state) => state === "applied"), {
+        withinMs: defaultRestWithinMs,
+        because: `the schedule of ${flag.key} is applied`,
+      });
+    },
+    made: (flag) => readMade(sql, flag),
+    async faults({ withinMs = defaultRestWithinMs } = {}) {
+      await awaitSchedulesAtRest(sql, nats.url, withinMs);
+      await awaitRest(sql, withinMs);
+      await awaitSnapshot(nats.url);
+      await awaitEdgesAgree({ sql, edges, ...place });
+      await seen.stop();
+      return [
+        ...(await faultsOfScheduledChanges(sql, nats.url)),
+        ...(await faultsOfExpectations(sql, expected)),
+        ...(await faultsOfSeen(sql, { flags, edges, seen })),
+        ...(await faultsOfSnapshot(sql, nats.url)),
+        ...(await faultsOfLog(sql, nats.url)),
+      ];
+    },
+  };
+}
+
+/** Whoever awaits it hears of its failure; a test that has failed before awaits nothing any more. */
+function heardLater<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => undefined);
+  return answer;
+}
+
+function first<T>(those: readonly T[]): T {
+  const [one] = those;
+  if (one === undefined) throw new Error("none of them is in service");
+  return one;
+}
+
+async function readMade(sql: System["sql"], flag: CreatedFlag): Promise<boolean[]> {
+  const rows = await sql<{ enabled: boolean }[]>`
+    select enabled from management.history
+    where flag_id = ${flag.id} and change_type = 'scheduled'
+    order by sequence`;
+  return rows.map(({ enabled }) => enabled);
+}
+
+async function faultsOfExpectations(
+  sql: System["sql"],
+  expected: ReadonlyMap<CreatedFlag, readonly boolean[]>,
+): Promise<string[]> {
+  const faults: string[] = [];
+  for (const [flag, values] of expected) {
+    const made = await readMade(sql, flag);
+    if (made.join() !== values.join())
+      faults.push(`${flag.key} was made [${made}] instead of [${values}]`);
+  }
+  return faults;
+}
+
+/** What each edge told of a flag is part of what the flag was, in that order. */
+async function faultsOfSeen(
+  sql: System["sql"],
+  story: { flags: readonly CreatedFlag[]; edges: readonly Edge[]; seen: SeenValues },
+): Promise<string[]> {
+  const faults: string[] = [];
+  for (const { id, key } of story.flags) {
+    const history = await sql<{ enabled: boolean }[]>`
+      select enabled from management.history where flag_id = ${id} order by sequence`;
+    const was = history.map(({ enabled }) => enabled);
+    for (const edge of story.edges) {
+      const told = story.seen.of(edge, key);
+      if (!isPartOf(told, was))
+        faults.push(`${edge.name} told of ${key} [${told}], which was [${was}]`);
+    }
+  }
+  return faults;
+}
+
+function isPartOf(part: readonly boolean[], whole: readonly boolean[]): boolean {
+  let from = 0;
+  return part.every((value) => {
+    const found = whole.indexOf(value, from);
+    from = found + 1;
+    return found >= 0;
+  });
+}
+
+/** The one clock by which schedulers go: the database's, which a test may set. */
+export async function presentTime(sql: postgres.Sql): Promise<Date> {
+  const [row] = await sql<[{ now: Date }]>`select scheduler.present_time() as now`;
+  return row.now;
+}

@@ -1,0 +1,89 @@
+import { usageStream } from "@halyard/contracts";
+import { eventually } from "@halyard/testing";
+import { forgetMessageIdsAtOnce } from "../system/disturbances.ts";
+import type { Edge, System } from "../system/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
+import {
+  askOnce,
+  everyKind,
+  flagsPath,
+  type Kind,
+  type Sent,
+  sendTraffic,
+  type Traffic,
+} from "../traffic/usage-traffic.ts";
+
+/**
+ * One story of what is used in a running system: a tenant of its own with flags, known to every edge and
+ * every metering, and applications that ask for them.
+ *
+ * The broker forgets message ids almost at once here, so that each repetition reaches its reader.
+ */
+export type UsageStory = {
+  tenant: Tenant;
+  flags: readonly CreatedFlag[];
+  kinds: readonly Kind[];
+  /** What was asked before the story could begin. */
+  before: readonly Sent[];
+  ask(options?: { pauseMs?: number; kinds?: readonly Kind[]; alsoExpected?: number[] }): Traffic;
+  changePlan(plan: string): Promise<void>;
+};
+
+const flagKeys = ["checkout", "search", "dark-mode"];
+const defaultPauseMs = 5;
+
+export async function beginUsageStory(
+  system: System,
+  options: { name: string; plan?: string },
+): Promise<UsageStory> {
+  const [management] = system.managements;
+  const [edge] = system.edges;
+  if (management === undefined || edge === undefined)
+    throw new Error("a story of use needs a management and an edge to begin with");
+  const { plan = "unlimited" } = options;
+  const tenant = await createTenant(management.url, { name: options.name, plan });
+  const flags = await createFlags(management.url, tenant.serverKey, flagKeys);
+  await eventually(async () => {
+    await forgetMessageIdsAtOnce(system.nats.url, usageStream.name);
+    return true;
+  });
+  const before = await awaitKnown(system.edges, tenant, flags);
+  const { kinds, sent } = await everyKind(edge, tenant, flags);
+  return {
+    tenant,
+    flags,
+    kinds,
+    before: [...before, ...sent],
+    ask({ pauseMs = defaultPauseMs, ...more } = {}) {
+      const { edges } = system;
+      const traffic = sendTraffic({ edges, kinds, pauseMs, ...more });
+      system.endsWithSystem(traffic.stop);
+      return traffic;
+    },
+    async changePlan(to) {
+      const url = `${management.url}/api/v1/organizations/${tenant.organizationId}`;
+      await must(url, { method: "PATCH", key: operatorToken, body: { plan: to } });
+    },
+  };
+}
+
+/** Asks each edge until it knows the tenant's flags, and answers what that took: it counts, too. */
+async function awaitKnown(
+  edges: readonly Edge[],
+  tenant: Tenant,
+  flags: readonly CreatedFlag[],
+): Promise<Sent[]> {
+  const asked: Sent[] = [];
+  const ask = async (edge: Edge) => {
+    const { sent } = await askOnce({ edge, tenant, flags }, "flags", {
+      method: "GET",
+      path: flagsPath,
+    });
+    asked.push(sent);
+    return sent.evaluates.length === flags.length;
+  };
+  for (const edge of edges)
+    await eventually(() => ask(edge), { because: `${edge.name} knows the flags` });
+  return asked;
+}

@@ -1,0 +1,310 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  call,
+  connectAsSuperuser,
+  createTestDatabase,
+  eventually,
+  natsServerBinary,
+  type RestartableNats,
+  type RestartablePostgres,
+  type ServiceProcess,
+  startRestartableNats,
+  startRestartablePostgres,
+  startServiceProcess,
+} from "@halyard/testing";
+import type postgres from "postgres";
+import "./patience.ts";
+import { type NatsGate, openNatsGate } from "./nats-gate.ts";
+import { operatorToken, plansText } from "./tenancy.ts";
+
+const operatorTokenDigest = createHash("sha256").update(operatorToken).digest("hex");
+
+/**
+ * A whole system of real processes: PostgreSQL, NATS, as many management processes, schedulers, webhook
+ * dispatchers, usage meterings and edges as a test wants, and a gateway before them. All of them but the edges reach NATS
+ * through a gate of their own each.
+ */
+export type Replica = ServiceProcess & { gate: NatsGate };
+export type Management = Replica;
+export type Scheduler = Replica;
+export type Dispatcher = Replica;
+export type Metering = Replica;
+
+/** The successor of a process gets the port of the process; otherwise the system chooses a port. */
+type Place = { port?: string };
+export type StartReplica = (place?: Place) => Promise<Replica>;
+
+/** An edge keeps its address and its disk cache when it is started again, as a client would find it. */
+export type Edge = {
+  name: string;
+  url: string;
+  process: ServiceProcess;
+  cacheFile: string;
+  /** Waits until it holds a snapshot, unless told otherwise. */
+  start(options?: { awaitReady?: boolean }): Promise<void>;
+};
+
+export type System = {
+  /** Where the edges keep their disk caches. */
+  directory: string;
+  nats: RestartableNats;
+  /** Set where the system has a PostgreSQL server of its own. */
+  postgres: RestartablePostgres | undefined;
+  /** As a superuser, in management's schema. */
+  sql: postgres.Sql;
+  /** Those that are in service: tests take out what they kill or stop. */
+  managements: Management[];
+  schedulers: Scheduler[];
+  dispatchers: Dispatcher[];
+  meterings: Metering[];
+  edges: Edge[];
+  startManagement: StartReplica;
+  startScheduler: StartReplica;
+  startDispatcher: StartReplica;
+  startMetering: StartReplica;
+  startGateway(place?: Place): Promise<ServiceProcess>;
+  /** What a test began in the system ends with it, also when the test failed before it could end it. */
+  endsWithSystem(end: () => Promise<void>): void;
+  close(): Promise<void>;
+};
+
+const defaultPostgresConnections = "10";
+
+/** The services that have a schema, with its name. */
+const schemaOf = {
+  management: "management",
+  scheduler: "scheduler",
+  "webhook-dispatcher": "webhooks",
+  "usage-metering": "usage",
+} as const;
+
+/** Tests ask in storms, from one address and often with one key; what they are not about does not limit them. */
+const asOftenAsTheyLike = {
+  KEY_REQUESTS_PER_SECOND: "100000",
+  KEY_REQUESTS_BURST: "100000",
+};
+
+/** All dispatchers have the same one, as they must; it protects nothing but what tests write. */
+const webhookSecretKeys = `tests:${Buffer.alloc(32, "k").toString("base64")}`;
+
+/** Where the gateway finds no service, in a system that has none of its kind. */
+const nobody = "http://127.0.0.1:1";
+
+/** What processes are told beside where the others are. */
+export type Settings = Partial<
+  Record<
+    "management" | "scheduler" | "webhook-dispatcher" | "usage-metering" | "sdk-edge" | "gateway",
+    Readonly<Record<string, string>>
+  >
+>;
+
+/** Lines of the NATS server's log about operations that a user has no right to. */
+function deniedOperations(storeDir: string): string[] {
+  const log = readFileSync(join(storeDir, "nats-server.log"), "utf8");
+  return log.split("\n").filter((line) => line.includes("Violation"));
+}
+
+export async function startSystem(options: {
+  managements: number;
+  /** None unless told. */
+  schedulers?: number;
+  /** None unless told. */
+  dispatchers?: number;
+  /** None unless told. */
+  meterings?: number;
+  edges: number;
+  postgres?: "shared" | "own";
+  /** Gets the directory in which the edges keep their disk caches. */
+  settings?: (directory: string) => Settings;
+}): Promise<System> {
+  const [store, nats] = await Promise.all([
+    options.postgres === "own" ? startRestartablePostgres() : createTestDatabase(),
+    startRestartableNats(await natsServerBinary()),
+  ]);
+  const directory = mkdtempSync(join(tmpdir(), "halyard-e2e-"));
+  const settings = options.settings?.(directory) ?? {};
+  const sql = connectAsSuperuser(store.adminUrl, "management");
+  const managements: Management[] = [];
+  const schedulers: Scheduler[] = [];
+  const dispatchers: Dispatcher[] = [];
+  const meterings: Metering[] = [];
+  const edges: Edge[] = [];
+  const started: ServiceProcess[] = [];
+  const gates: NatsGate[] = [];
+  const begun: (() => Promise<void>)[] = [];
+
+  async function openGate(): Promise<NatsGate> {
+    const gate = await openNatsGate(nats.url);
+    gates.push(gate);
+    return gate;
+  }
+
+  /** Returns the function that starts processes of a service with its part of the environment. */
+  function starterOf(
+    service: keyof typeof schemaOf,
+    inService: Replica[],
+    variables: Record<string, string> = {},
+  ): StartReplica {
+    return async ({ port = "0" } = {}) => {
+      const gate = await openGate();
+      const process = await startServiceProcess(service, {
+        PORT: port,
+        POSTGRES_URL: store.runtimeUrls[schemaOf[service]],
+        POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
+        NATS_URL: gate.url,
+        OPERATOR_TOKEN_DIGEST: operatorTokenDigest,
+        ...variables,
+        ...asOftenAsTheyLike,
+        ...settings[service],
+      });
+      const replica = { ...process, gate };
+      inService.push(replica);
+      started.push(replica);
+      return replica;
+    };
+  }
+
+  const startManagement = starterOf("management", managements, {
+    OPERATOR_TOKEN: operatorToken,
+    PLANS: plansText(),
+  });
+  const startScheduler = starterOf("scheduler", schedulers);
+  const startDispatcher = starterOf("webhook-dispatcher", dispatchers, {
+    WEBHOOK_SECRET_KEYS: webhookSecretKeys,
+    // Receivers of tests are on this machine.
+    WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
+  });
+  const startMetering = starterOf("usage-metering", meterings);
+
+  async function startEdge(name: string): Promise<void> {
+    const edge = await createEdge(name, join(directory, `${name}.cache`), {
+      NATS_URL: nats.url,
+      OPERATOR_TOKEN_DIGEST: operatorTokenDigest,
+      ...settings["sdk-edge"],
+    });
+    edges.push(edge);
+  }
+
+  async function startGateway({ port = "0" }: Place = {}): Promise<ServiceProcess> {
+    const gateway = await startServiceProcess("gateway", {
+      PORT: port,
+      UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),
+      UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_SDK_EDGE_URL: edges.map(({ url }) => url).join(","),
+      UPSTREAM_USAGE_METERING_URL: meterings.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_WEBHOOK_DISPATCHER_URL: dispatchers.map(({ url }) => url).join(",") || nobody,
+      ...settings.gateway,
+    });
+    started.push(gateway);
+    return gateway;
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all(begun.map((end) => end()));
+    const processes = [...started, ...edges.map((edge) => edge.process)];
+    await Promise.all(processes.map((each) => each.kill()));
+    await Promise.all(gates.map((gate) => gate.close()));
+    await sql.end({ timeout: 1 });
+    const denied = deniedOperations(nats.storeDir);
+    await Promise.all([nats.stop(), "stop" in store ? store.stop() : store.drop()]);
+    rmSync(directory, { recursive: true, force: true });
+    if (denied.length > 0) throw new Error(`NATS denied operations:\n${denied.join("\n")}`);
+  }
+
+  try {
+    await allOf([
+      ...Array.from({ length: options.managements }, () => startManagement()),
+      ...Array.from({ length: options.schedulers ?? 0 }, () => startScheduler()),
+      ...Array.from({ length: options.dispatchers ?? 0 }, () => startDispatcher()),
+      ...Array.from({ length: options.meterings ?? 0 }, () => startMetering()),
+      ...Array.from({ length: options.edges }, (_, index) => startEdge(`edge-${index + 1}`)),
+    ]);
+    edges.sort((left, right) => left.name.localeCompare(right.name));
+    if (options.managements > 0)
+      await allOf([
+        ...edges.map(awaitReady),
+        ...schedulers.map((process) => awaitReady({ name: "a scheduler", process })),
+        ...dispatchers.map((process) => awaitReady({ name: "a dispatcher", process })),
+        ...meterings.map((process) => awaitReady({ name: "a metering", process })),
+      ]);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  return {
+    directory,
+    nats,
+    postgres: "kill" in store ? store : undefined,
+    sql,
+    managements,
+    schedulers,
+    dispatchers,
+    meterings,
+    edges,
+    startManagement,
+    startScheduler,
+    startDispatcher,
+    startMetering,
+    startGateway,
+    endsWithSystem: (end) => void begun.push(end),
+    close,
+  };
+}
+
+/** Fails only when none is under way any more, so that whoever ends what was begun knows all of it. */
+async function allOf(attempts: readonly Promise<unknown>[]): Promise<void> {
+  const failed = (await Promise.allSettled(attempts)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
+}
+
+async function createEdge(
+  name: string,
+  cacheFile: string,
+  settings: Record<string, string>,
+): Promise<Edge> {
+  const run = (port: string) =>
+    startServiceProcess("sdk-edge", { ...settings, PORT: port, SNAPSHOT_CACHE_FILE: cacheFile });
+  const first = await run("0");
+  const edge: Edge = {
+    name,
+    url: first.url,
+    process: first,
+    cacheFile,
+    async start({ awaitReady: wait = true } = {}) {
+      edge.process = await run(new URL(edge.url).port);
+      if (wait) await awaitReady(edge);
+    },
+  };
+  return edge;
+}
+
+/** Waits until a process can do its job, as an edge does when it holds a snapshot. */
+export async function awaitReady(one: { name: string; process: ServiceProcess }): Promise<void> {
+  const readiness = async () => {
+    const { status, body } = await call(`${one.process.metricsUrl}/readyz`);
+    return { status, body };
+  };
+  await eventually(readiness, {
+    because: `${one.name} is ready`,
+    until: ({ status }) => status === 200,
+    withinMs: 20_000,
+  });
+}
+
+/** The management process that leads the relay, from when one does. */
+export async function awaitLeader(managements: readonly Management[]): Promise<Management> {
+  return eventually(
+    async () => {
+      for (const management of managements) {
+        const { body } = await call(`${management.metricsUrl}/readyz`);
+        if (body.relay === "leading") return management;
+      }
+      return undefined;
+    },
+    { because: "one management leads the relay" },
+  );
+}

@@ -1,0 +1,63 @@
+import { call } from "@halyard/testing";
+import type { Management } from "../system/system.ts";
+import { must, type Tenant } from "../system/tenancy.ts";
+
+/** Counts the answers to writes that did not wait until the write was in effect. */
+export const incompleteWaits = "halyard_write_waits_incomplete_total";
+
+/**
+ * Runs writes, with what the test observes right after their answers. The management process counts the
+ * answers that did not wait until the write was in effect: the writes are complete when the count stays
+ * the same. Nothing else may write to this process meanwhile.
+ */
+export async function awaitedWrite<T>(
+  management: Management,
+  writeAndObserve: () => Promise<T>,
+): Promise<{ result: T; isComplete: boolean }> {
+  const before = await readMetric(management, incompleteWaits);
+  const result = await writeAndObserve();
+  const after = await readMetric(management, incompleteWaits);
+  return { result, isComplete: after === before };
+}
+
+/** The sum of a metric over its labels, or over those that contain a text. */
+export async function readMetric(
+  management: Management,
+  name: string,
+  label = "",
+): Promise<number> {
+  const text = await (await fetch(`${management.metricsUrl}/metrics`)).text();
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
+    .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+export async function createFlag(
+  management: Management,
+  tenant: Tenant,
+  key: string,
+): Promise<{ id: string; key: string }> {
+  return must(`${management.url}/api/v1/flags`, {
+    method: "POST",
+    key: tenant.serverKey,
+    body: { key, name: key },
+  });
+}
+
+export async function deleteFlag(
+  management: Management,
+  tenant: Tenant,
+  id: string,
+): Promise<void> {
+  await must(`${management.url}/api/v1/flags/${id}`, { method: "DELETE", key: tenant.serverKey });
+}
+
+/** The flag keys in the next SDK answer of an edge; undefined while the edge does not serve. */
+export async function servedFlags(
+  edge: { url: string },
+  tenant: Tenant,
+): Promise<readonly string[] | undefined> {
+  const { status, body } = await call(`${edge.url}/api/v1/sdk/flags`, { key: tenant.clientKey });
+  return status === 200 ? Object.keys(body.flags) : undefined;
+}

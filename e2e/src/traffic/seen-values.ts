@@ -1,0 +1,78 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type EventStream, openEventStream } from "@halyard/testing";
+import type { Edge } from "../system/system.ts";
+
+/**
+ * A client that holds a stream open to each edge and writes down what it is told of every flag. An
+ * edge may leave values out when they follow one another quickly, but tells of none twice, and never
+ * in another order.
+ */
+export type SeenValues = {
+  /** The values of a flag as the edge told them one after another, without repetitions. */
+  of(edge: StreamSource, flagKey: string): readonly boolean[];
+  /** State of the stream: whether it is open, how often it was opened, and every failed attempt. */
+  stream(edge: StreamSource): Readonly<FollowedStream>;
+  stop(): Promise<void>;
+};
+
+/** The address of a stream: an edge, or a load balancer in front of gateways. */
+export type StreamSource = Pick<Edge, "name" | "url">;
+type FollowedStream = { isOpen: boolean; opened: number; failures: string[] };
+
+const reopenAfterMs = 20;
+
+export function recordValues(edges: readonly StreamSource[], clientKey: string): SeenValues {
+  const seen = new Map<string, boolean[]>();
+  const streams = new Map<StreamSource, FollowedStream>(
+    edges.map((edge) => [edge, { isOpen: false, opened: 0, failures: [] }]),
+  );
+  const open = new Set<EventStream>();
+  let stopping = false;
+
+  const streamOf = (edge: StreamSource) => streams.get(edge) as FollowedStream;
+
+  function note(edge: StreamSource, flagKey: string, value: boolean): void {
+    const place = `${edge.name} ${flagKey}`;
+    const values = seen.get(place) ?? [];
+    if (values.at(-1) !== value) seen.set(place, [...values, value]);
+  }
+
+  async function follow(edge: StreamSource): Promise<void> {
+    const state = streamOf(edge);
+    while (!stopping) {
+      const stream = await openEventStream(
+        `${edge.url}/api/v1/sdk/stream`,
+        { authorization: `Bearer ${clientKey}` },
+        ({ event, data }) => {
+          if (event !== "flags") return;
+          const { flags } = data as { flags: Record<string, boolean> };
+          for (const [flagKey, value] of Object.entries(flags)) note(edge, flagKey, value);
+        },
+      ).catch((error: Error) => void state.failures.push(error.message));
+      if (stream?.status === 200) {
+        state.isOpen = true;
+        state.opened += 1;
+      }
+      if (stream !== undefined) {
+        open.add(stream);
+        if (stopping) stream.close();
+        await stream.ended;
+        open.delete(stream);
+        state.isOpen = false;
+        if (stream.status !== 200) state.failures.push(`${stream.status} ${stream.rest()}`);
+      }
+      await delay(reopenAfterMs);
+    }
+  }
+
+  const following = edges.map(follow);
+  return {
+    of: (edge, flagKey) => seen.get(`${edge.name} ${flagKey}`) ?? [],
+    stream: streamOf,
+    async stop() {
+      stopping = true;
+      for (const stream of open) stream.close();
+      await Promise.all(following);
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { type EventStream, openEventStream } from "@halyard/testing";
+import type { Edge, System } from "../system/system.ts";
+import type { Tenant } from "../system/tenancy.ts";
+import { sendRaw } from "./raw-request.ts";
+
+/**
+ * A tenant's streams, of both kinds, as its applications open them. How many are open at once is counted
+ * from here: from the answer that admits a stream until this side closes it or hears of its end. An edge
+ * hears of a closing later than this side, so there are never fewer open there than are counted here.
+ */
+export type StreamKind = "values" | "ofrep";
+
+export type TenantStreams = {
+  /** Asks once. A stream that is refused ends by itself. */
+  open(edge: Edge, kind?: StreamKind): Promise<TenantStream>;
+  /** Those that are open. */
+  opened: ReadonlySet<TenantStream>;
+  /** How many have been open at once at most. */
+  most(): number;
+  close(streams: Iterable<TenantStream>): void;
+};
+
+export type TenantStream = EventStream & { edge: Edge };
+
+export async function followStreams(system: System, tenant: Tenant): Promise<TenantStreams> {
+  const [edge] = system.edges;
+  const bulk = await sendRaw(edge?.url ?? "", {
+    method: "POST",
+    path: "/ofrep/v1/evaluate/flags",
+    body: '{"context":{}}',
+    headers: { authorization: `Bearer ${tenant.clientKey}`, "content-type": "application/json" },
+  });
+  const { requestUri } = JSON.parse(bulk.text).eventStreams[0].endpoint;
+  const withToken = new URL(requestUri, edge?.url);
+  const opened = new Set<TenantStream>();
+  let most = 0;
+  const close = (streams: Iterable<TenantStream>) => {
+    for (const stream of [...streams]) {
+      opened.delete(stream);
+      stream.close();
+    }
+  };
+  system.endsWithSystem(async () => close(opened));
+  return {
+    opened,
+    most: () => most,
+    close,
+    async open(at, kind = "values") {
+      const stream =
+        kind === "values"
+          ? await openEventStream(`${at.url}/api/v1/sdk/stream`, {
+              authorization: `Bearer ${tenant.clientKey}`,
+            })
+          : await openEventStream(at.url + withToken.pathname + withToken.search, {});
+      const ours = { ...stream, edge: at };
+      if (stream.status === 200) {
+        opened.add(ours);
+        most = Math.max(most, opened.size);
+        void stream.ended.then(() => opened.delete(ours));
+      }
+      return ours;
+    },
+  };
+}
+
+/** How many streams were answered with which status. */
+export function byStatus(streams: readonly EventStream[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of streams) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}

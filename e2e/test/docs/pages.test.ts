@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, describe } from "@jest/globals";
+import { type PageSystem, startPageSystem } from "../../src/stories/page-system.ts";
+import { describeProduction } from "./deployment-page.ts";
+import { describeTargeting } from "./targeting-page.ts";
+import { describeTime } from "./time-pages.ts";
+import { describeUsage } from "./usage-page.ts";
+import { describeWebhooks } from "./webhooks-page.ts";
+
+/** Pages that are followed in one running system. */
+let pages: PageSystem;
+const given = () => pages;
+beforeAll(async () => {
+  pages = await startPageSystem();
+});
+afterAll(() => pages?.close());
+
+describe("the pages about production and deployment", () => describeProduction(given));
+describe("the page about targeting", () => describeTargeting(given));
+describe("the pages about schedules and the history", () => describeTime(given));
+describe("the page about usage", () => describeUsage(given));
+describe("the page about webhooks", () => describeWebhooks(given));

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { createTestDatabase } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import postgres from "postgres";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { blocksOf, sectionOf } from "../../src/stories/page-blocks.ts";
+import type { PageSystem } from "../../src/stories/page-system.ts";
+
+const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
+const idOf = (number: number) => `00000000-0000-7000-8000-00000000000${number}`;
+const [flag, environment, window, somebody] = [idOf(1), idOf(2), idOf(3), idOf(4)];
+
+/** The pages, and the smallest number of their blocks of commands. */
+const pages = [
+  { name: "docs/scheduling.md", blocks: 6 },
+  { name: "docs/history.md", blocks: 6 },
+];
+
+/** What the pages about schedules and the history say is what happens. */
+export function describeTime(given: () => PageSystem): void {
+  let outcomes: ReadonlyMap<string, PromiseSettledResult<number>>;
+
+  /** All are followed side by side: most of it is waiting, as pages say, for what comes due. */
+  beforeAll(async () => {
+    const settled = await Promise.allSettled(pages.map(follow));
+    outcomes = new Map(settled.map((outcome, index) => [pages[index]?.name ?? "", outcome]));
+  });
+
+  async function follow({ name }: (typeof pages)[number]): Promise<number> {
+    const tenant = await given().createTenant(name);
+    return followPage(given().openShell(tenant), pageOf(name));
+  }
+
+  it.each(pages)(
+    "$name works when it is followed, also for the second time",
+    ({ name, blocks }) => {
+      const outcome = outcomes.get(name);
+      if (outcome?.status === "rejected") throw outcome.reason;
+      expect(outcome?.value).toBeGreaterThanOrEqual(blocks);
+    },
+  );
+
+  describe("given a restored database in which a window has come due", () => {
+    const statementsOf = (section: string) =>
+      blocksOf(sectionOf(pageOf("docs/operations.md"), section)).flatMap(({ kind, text }) =>
+        kind === "sql" ? [text] : [],
+      );
+    let database: Awaited<ReturnType<typeof createTestDatabase>>;
+    let sql: postgres.Sql;
+
+    beforeAll(async () => {
+      database = await createTestDatabase();
+      sql = postgres(database.adminUrl, { max: 1 });
+      await sql`
+      insert into scheduler.schedules (id, organization_id, project_id, environment_id, flag_id,
+        status, latest, created_at, created_by)
+      values (${window}, ${somebody}, ${somebody}, ${environment},
+        ${flag}, 'pending', true, now(), ${somebody})`;
+      await sql`
+      insert into scheduler.scheduled_changes (id, schedule_id, flag_id, environment_id, action,
+        due_at, state)
+      values
+        (${idOf(5)}, ${window}, ${flag}, ${environment}, 'enable',
+          now() - interval '1 hour', 'armed'),
+        (${idOf(6)}, ${window}, ${flag}, ${environment}, 'disable',
+          now() + interval '1 hour', 'waiting')`;
+    });
+    afterAll(async () => {
+      await sql?.end();
+      await database?.drop();
+    });
+
+    it("docs/operations.md has statements that find it", async () => {
+      const [overdue = ""] = statementsOf("What to watch");
+      expect(await sql.unsafe(overdue)).toMatchObject([{ overdue: "1" }]);
+      const [failed = ""] = statementsOf("Schedulers");
+      expect(await sql.unsafe(failed)).toHaveLength(0);
+    });
+
+    it("and statements that show and cancel it", async () => {
+      const [show = "", cancel = ""] = statementsOf("When PostgreSQL was restored from a backup");
+      expect(await sql.unsafe(show)).toMatchObject([{ action: "enable" }]);
+      await sql.unsafe(cancel);
+      expect(await sql.unsafe(show)).toHaveLength(0);
+      expect(await sql`select status from scheduler.schedules`).toMatchObject([
+        { status: "cancelled" },
+      ]);
+      expect(await sql`select distinct state from scheduler.scheduled_changes`).toMatchObject([
+        { state: "cancelled" },
+      ]);
+    });
+  });
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import { defaultPlans } from "@halyard/contracts";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { blocksOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
+import type { PageSystem } from "../../src/stories/page-system.ts";
+import { operatorToken, type Tenant } from "../../src/system/tenancy.ts";
+
+const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
+const page = pageOf("docs/usage.md");
+
+/** What the page about usage says is what happens. */
+export function describeUsage(given: () => PageSystem): void {
+  let tenant: Tenant;
+  beforeAll(async () => {
+    tenant = await given().createTenant("Usage");
+  });
+  const openShell = () => given().openShell(tenant);
+
+  it("docs/usage.md works when it is followed, also for the second time", async () => {
+    expect(await followPage(openShell(), page)).toBe(4);
+  });
+
+  it("its headers are those that are answered", async () => {
+    const [answered = "", ofStreams = ""] = blocksOf(page).flatMap(({ kind, text }) =>
+      kind === "http" ? [text] : [],
+    );
+    const { headers } = await fetch(`${given().gatewayUrl}/api/v1/sdk/flags`, {
+      headers: { authorization: `Bearer ${tenant.clientKey}` },
+    });
+    expect(shapeOf(headersIn(headers))).toBe(shapeOf(answered));
+
+    const brief = await given().createTenant("One stream", "free");
+    const open = () =>
+      fetch(`${given().gatewayUrl}/api/v1/sdk/stream`, {
+        headers: { authorization: `Bearer ${brief.clientKey}` },
+      });
+    const first = await open();
+    const refused = await open();
+    expect(refused.status).toBe(429);
+    expect(shapeOf(headersIn(refused.headers))).toBe(shapeOf(ofStreams));
+    await Promise.all([first, refused].map(({ body }) => body?.cancel()));
+  });
+
+  it("docs/operations.md has a statement that says who has used the most", async () => {
+    const [most = ""] = blocksOf(sectionOf(pageOf("docs/operations.md"), "Usage metering")).flatMap(
+      ({ kind, text }) => (kind === "sql" ? [text] : []),
+    );
+    const rows = await given().system.sql.unsafe(most);
+    expect(rows.map(({ organization_id }) => organization_id)).toContain(tenant.organizationId);
+  });
+
+  it("and a command that moves an organization to another plan", async () => {
+    const [command = ""] = blocksOf(
+      sectionOf(pageOf("docs/operations.md"), "Usage metering"),
+    ).flatMap(({ text }) => (text.startsWith("curl ") ? [text] : []));
+    const shell = openShell();
+    await shell.run(`OPERATOR_TOKEN='${operatorToken}' BASE_URL='${given().gatewayUrl}'`);
+    const answer = await shell.run(command.replace("<id>", tenant.organizationId));
+    expect(JSON.parse(answer)).toMatchObject({ plan: "growth" });
+  });
+
+  describe("given docs/usage.md alone", () => {
+    it("lists the plans that are there when nothing is configured", () => {
+      const rows = tableOf(page, "Plan |").map(([name = "", requests, streams, projects]) => [
+        name.replaceAll("`", ""),
+        [requests, streams, projects].map(limitIn),
+      ]);
+      expect(Object.fromEntries(rows)).toEqual(
+        Object.fromEntries(
+          Object.entries(defaultPlans).map(([name, limits]) => [
+            name,
+            [limits.requests_per_month, limits.sse_connections, limits.projects],
+          ]),
+        ),
+      );
+    });
+  });
+}
+
+function limitIn(cell = ""): number | null {
+  return cell === "unlimited" ? null : Number(cell.replaceAll(",", ""));
+}
+
+function headersIn(headers: Headers): string {
+  return ["RateLimit-Policy", "RateLimit"]
+    .map((name) => `${name}: ${headers.get(name)}\n`)
+    .join("");
+}
+
+/** Figures are different for every reader. */
+function shapeOf(text: string): string {
+  return text.replace(/\d+/g, "0");
+}

@@ -1,0 +1,203 @@
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { eventually, type ReceivedRequest, startReceiver } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { followPage } from "../../src/stories/follow-page.ts";
+import { blocksOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
+import { openPageReceivers, type PageReceivers } from "../../src/stories/page-receiver.ts";
+import type { PageSystem } from "../../src/stories/page-system.ts";
+import { must, type Tenant } from "../../src/system/tenancy.ts";
+
+const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
+const page = pageOf("docs/webhooks.md");
+
+/** What the page about webhooks says is what happens, and its receivers are right. */
+export function describeWebhooks(given: () => PageSystem): void {
+  let tenant: Tenant;
+  let receivers: PageReceivers;
+  const recorders: { close(): Promise<void> }[] = [];
+
+  beforeAll(async () => {
+    receivers = openPageReceivers(page);
+    tenant = await given().createTenant("Webhooks");
+  });
+  afterAll(async () => {
+    await Promise.all(recorders.map((recorder) => recorder.close()));
+    await receivers?.close();
+  });
+
+  const webhooksUrl = () => `${given().gatewayUrl}/api/v1/projects/${tenant.projectId}/webhooks`;
+
+  async function newWebhook(url: string, secret: string | null): Promise<string> {
+    const name = `${url} ${secret}`;
+    const body = { name, url, events: ["flag.created"], secret };
+    const { id } = await must(webhooksUrl(), { method: "POST", key: tenant.serverKey, body });
+    return `${webhooksUrl()}/${id}`;
+  }
+
+  /** The bytes of a real delivery, as they come over the wire. */
+  async function recordDelivery(secret: string | null, flagKey: string): Promise<ReceivedRequest> {
+    const recorder = await startReceiver();
+    recorders.push(recorder);
+    await newWebhook(recorder.url, secret);
+    const body = { key: flagKey, name: "Größe ☃" };
+    await must(`${given().gatewayUrl}/api/v1/flags`, {
+      method: "POST",
+      key: tenant.serverKey,
+      body,
+    });
+    return eventually(async () => recorder.requests[0]);
+  }
+
+  it("docs/webhooks.md works when it is followed, also for the second time", async () => {
+    const [, secret = ""] = /WEBHOOK_SECRET='([^']+)' node receiver\.mjs/.exec(page) ?? [];
+    const receiver = await receivers.start("verify.mjs", secret);
+    const shell = given().openShell(tenant);
+    const followed = page.replaceAll("http://127.0.0.1:8090", receiver.url);
+    expect(await followPage(shell, followed)).toBeGreaterThan(7);
+    // Each time the page is followed, the test comes twice, as something new; the flag once, though it was redelivered.
+    const printed = [
+      "flag.toggled: webhook-test in webhook-test is on",
+      "flag.toggled: night-mode in production is on",
+      "flag.toggled: webhook-test in webhook-test is on",
+    ];
+    await eventually(async () => receiver.printed.length >= 2 * printed.length);
+    expect(receiver.printed).toEqual([...printed, ...printed]);
+  });
+
+  describe.each(["verify.mjs", "verify-plain.mjs", "verify-library.mjs"])("its %s", (verify) => {
+    it.each([
+      ["a text", "any text of the customer's"],
+      ["a text beyond ASCII", "Schlüssel 🔑"],
+      [
+        "a key in the form of Standard Webhooks",
+        `whsec_${Buffer.alloc(32, 250).toString("base64")}`,
+      ],
+    ])("takes what is signed with %s, and nothing that is signed otherwise", async (_, secret) => {
+      const receiver = await receivers.start(verify, secret);
+      const webhook = await newWebhook(receiver.url, secret);
+      const test = () => must(`${webhook}/test`, { method: "POST", key: tenant.serverKey });
+      expect(await test()).toMatchObject({ success: true, status_code: 204 });
+      await must(webhook, { method: "PATCH", key: tenant.serverKey, body: { secret: "another" } });
+      expect(await test()).toMatchObject({ success: false, status_code: 401 });
+      await must(webhook, { method: "PATCH", key: tenant.serverKey, body: { secret: null } });
+      expect(await test()).toMatchObject({ success: false, status_code: 401 });
+      await must(webhook, { method: "DELETE", key: tenant.serverKey });
+    });
+
+    it("takes a real delivery once, and none that was altered", async () => {
+      const flagKey = `real-${verify.replace(".mjs", "")}`;
+      const secret = "a secret";
+      const delivery = await recordDelivery(secret, flagKey);
+      const receiver = await receivers.start(verify, secret);
+      const altered = Buffer.from(
+        delivery.raw.toString().replace('"enabled":false', '"enabled":true '),
+      );
+      expect(altered).not.toEqual(delivery.raw);
+      expect(await replay(receiver.url, delivery, altered)).toBe(401);
+      expect(await replay(receiver.url, delivery, delivery.raw)).toBe(204);
+      expect(await replay(receiver.url, delivery, delivery.raw)).toBe(204);
+      await eventually(async () => receiver.printed.length > 0);
+      expect(receiver.printed).toEqual([`flag.created: ${flagKey} in production is off`]);
+    });
+  });
+
+  it.each(["verify.mjs", "verify-library.mjs"])("its %s takes no old recording", async (verify) => {
+    const secret = "a secret";
+    const receiver = await receivers.start(verify, secret);
+    const delivery = await recordDelivery(secret, `old-${verify.replace(".mjs", "")}`);
+    expect(await replay(receiver.url, signedAgain(delivery, secret, 240), delivery.raw)).toBe(204);
+    expect(await replay(receiver.url, signedAgain(delivery, secret, 360), delivery.raw)).toBe(401);
+  });
+
+  it("docs/operations.md has statements that say what is due, what fails, and which keys are needed", async () => {
+    const [due = "", failing = "", keys = ""] = blocksOf(
+      sectionOf(pageOf("docs/operations.md"), "Webhook dispatchers"),
+    ).flatMap(({ kind, text }) => (kind === "sql" ? [text] : []));
+    const webhook = await newWebhook("http://127.0.0.1:2/nobody", "a secret");
+    const body = { key: "fails", name: "Fails" };
+    await must(`${given().gatewayUrl}/api/v1/flags`, {
+      method: "POST",
+      key: tenant.serverKey,
+      body,
+    });
+    const failures = await eventually(async () => {
+      const rows = await given().system.sql.unsafe(failing);
+      return rows.length > 0 ? rows : undefined;
+    });
+    const { id } = await must(webhook, { key: tenant.serverKey });
+    expect(failures.map((row) => ({ ...row }))).toEqual([
+      { webhook_id: id, status_code: null, error: "connection refused", count: "1" },
+    ]);
+    expect(await given().system.sql.unsafe(keys)).toMatchObject([{ key_id: "tests" }]);
+    expect(await given().system.sql.unsafe(due)).toMatchObject([{ webhooks: "0" }]);
+  });
+
+  it("and the log is read again, as it says, when its consumer is removed", async () => {
+    const { headers } = await recordDelivery("a secret", "read-again");
+    const eventOf = (id: string) =>
+      given().system.sql`select event_id from webhooks.deliveries where id = ${id}`;
+    const [event] = await eventOf(String(headers["webhook-id"]));
+    const count = async () =>
+      (
+        await given().system
+          .sql`select event_id, count(*) from webhooks.deliveries group by 1 order by 1`
+      ).map((row) => ({ ...row }));
+    const before = await count();
+    // As if the event had been set aside.
+    await given().system.sql`delete from webhooks.deliveries where event_id = ${event?.event_id}`;
+    await given().system.sql`delete from webhooks.inbox where event_id = ${event?.event_id}`;
+    await removeConsumer(given().system.nats.url);
+    await eventually(async () => (await count()).length === before.length);
+    expect(await count()).toEqual(before);
+  });
+
+  describe("given docs/configuration.md", () => {
+    it("docs/webhooks.md has the same delays of retries", () => {
+      const delays = tableOf(page, "Retry |").map(([, delay = ""]) =>
+        delay.replace(/ (\w)\w*$/, "$1"),
+      );
+      const [, configured] =
+        /`WEBHOOK_RETRY_DELAYS` \| (\S+)/.exec(pageOf("docs/configuration.md")) ?? [];
+      expect(delays.join(",")).toBe(configured);
+    });
+  });
+}
+
+/** The delivery as it would have been so many seconds ago. */
+function signedAgain(
+  delivery: ReceivedRequest,
+  secret: string,
+  secondsAgo: number,
+): ReceivedRequest {
+  const at = String(Math.floor(Date.now() / 1_000) - secondsAgo);
+  const hmac = createHmac("sha256", secret);
+  hmac.update(`${delivery.headers["webhook-id"]}.${at}.`).update(delivery.raw);
+  const signed = {
+    "webhook-timestamp": at,
+    "webhook-signature": `v1,${hmac.digest("base64")}`,
+  };
+  return { ...delivery, headers: { ...delivery.headers, ...signed } };
+}
+
+async function removeConsumer(natsUrl: string): Promise<void> {
+  const connection = await connect({ servers: natsUrl });
+  const manager = await jetstreamManager(connection);
+  await manager.consumers.delete("FLAG_EVENTS", "webhook-dispatcher");
+  await connection.close();
+}
+
+/** Sends the headers of a delivery once more, with some body; answers the status. */
+async function replay(url: string, { headers }: ReceivedRequest, body: Buffer): Promise<number> {
+  const kept = Object.entries(headers).filter(([name]) =>
+    /^(?:webhook|x-service|content-type)/.test(name),
+  );
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: Object.fromEntries(kept) as Record<string, string>,
+    body: new Uint8Array(body),
+  });
+  return answer.status;
+}

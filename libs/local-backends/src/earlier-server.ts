@@ -1,0 +1,38 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { StartError } from "./start-error.ts";
+
+/** How long an earlier server may take to end, for instance after its launcher was killed. */
+const patienceMs = 15_000;
+const lookEveryMs = 50;
+
+/**
+ * Waits until no process of an earlier start works on the data.
+ *
+ * @throws StartError if one still does after 15 seconds; the message contains the command that stops it
+ */
+export async function awaitEarlierServer(options: {
+  name: string;
+  dataDir: string;
+  /** Returns the ids of the processes that work on the data. */
+  find: () => number[];
+  stopCommand: string;
+  onStep: (text: string) => void;
+  patienceMs?: number;
+}): Promise<void> {
+  const { name, dataDir, find } = options;
+  const deadline = Date.now() + (options.patienceMs ?? patienceMs);
+  let pids = find();
+  if (pids.length > 0) {
+    options.onStep(`waiting for an earlier ${name} to end (process ${pids.join(", ")})`);
+  }
+  while (pids.length > 0) {
+    if (Date.now() > deadline) {
+      throw new StartError(
+        `Another ${name} (process ${pids[0]}) works on ${dataDir}. ` +
+          `Stop it with \`${options.stopCommand} ${pids[0]}\`, or choose another directory in HALYARD_HOME.`,
+      );
+    }
+    await delay(lookEveryMs);
+    pids = find();
+  }
+}

@@ -1,0 +1,49 @@
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+
+/** Enough for the last few lines of any log, however long the log has become. */
+const tailBytes = 16 * 1024;
+
+/** Looks at the code alone, since an error may come from another realm, as Node's do under jest. */
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+  if (typeof error !== "object" || error === null || !("code" in error)) return false;
+  return codes.includes(String(error.code));
+}
+
+export function readIfPresent(path: string): string | undefined {
+  return unlessAbsent(() => readFileSync(path, "utf8"));
+}
+
+/** Returns what the work returns, or undefined if a file or directory that it reads does not exist. */
+export function unlessAbsent<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the last lines of a log file that are not empty; none when there is no such file. */
+export function readLogTail(logFile: string, lineCount: number): string[] {
+  const file = unlessAbsent(() => openSync(logFile, "r"));
+  if (file === undefined) return [];
+  try {
+    const sizeBytes = fstatSync(file).size;
+    const start = Math.max(0, sizeBytes - tailBytes);
+    const buffer = Buffer.alloc(sizeBytes - start);
+    readSync(file, buffer, 0, buffer.length, start);
+    return linesIn(buffer.toString("utf8")).slice(-lineCount);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Returns the last line that a failed program wrote to its error output. */
+export function lastErrorLine(failure: unknown): string {
+  const hasOutput = typeof failure === "object" && failure !== null && "stderr" in failure;
+  return (hasOutput ? linesIn(String(failure.stderr)).at(-1) : undefined) ?? String(failure);
+}
+
+function linesIn(text: string): string[] {
+  return text.split("\n").filter((line) => line.trim() !== "");
+}

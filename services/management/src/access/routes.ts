@@ -1,0 +1,109 @@
+import type { RouteContract } from "@halyard/contracts";
+import { createAnswerOnce } from "@halyard/idempotency";
+import {
+  type Answer,
+  type App,
+  isRefusal,
+  type Refusal,
+  type RouteInput,
+  registerRoute,
+} from "@halyard/service";
+import type { z } from "zod";
+import type { Write, Writer } from "../outbox/write.ts";
+import { type ChangeContext, type Clock, readContext } from "./change-context.ts";
+import {
+  type Authenticate,
+  authorOf,
+  type BearerAccess,
+  type Principal,
+  type PrincipalOf,
+} from "./principal.ts";
+
+/** A write on behalf of a caller. */
+export type Change<Caller extends Principal = Principal> = Write &
+  Clock & {
+    principal: Caller;
+    /** Reads the actor. The time of the change is the time of this call. */
+    context: () => Promise<ChangeContext>;
+  };
+
+/** The steps of a write, in this order. A refusal by any of them rolls back the transaction. */
+type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> = {
+  /** Rejects requests without the database, or returns the checked part of the input. */
+  check?: (input: Input) => Checked | Refusal;
+  /** The use case, in the transaction. */
+  run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Refusal>;
+  answer: (done: Done, write: Write) => Either<Answer>;
+};
+
+type Either<T> = T | Promise<T>;
+
+export type Routes = ReturnType<typeof createRoutes>;
+
+/**
+ * Registers routes as their contracts describe them. A contract says who may call, and whether a request that is
+ * repeated with its `Idempotency-Key` gets its first answer again, in place of `run`.
+ */
+export function createRoutes(
+  options: Clock & {
+    app: App;
+    authenticationFor: (access: BearerAccess) => Authenticate;
+    writer: Writer;
+    randomBytes: (size: number) => Buffer;
+  },
+) {
+  const { app, writer, now, newId } = options;
+  const answerOnce = createAnswerOnce(options.randomBytes);
+  const authenticationFor = <A extends BearerAccess>(access: A) =>
+    options.authenticationFor(access) as Authenticate<PrincipalOf<A>>;
+
+  function read<
+    P extends z.ZodObject,
+    Q extends z.ZodObject,
+    B extends z.ZodType,
+    A extends BearerAccess,
+  >(
+    contract: RouteContract<P, Q, B, A>,
+    handle: (input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) => Either<Answer | Refusal>,
+  ): void {
+    registerRoute(app, contract, { authenticate: authenticationFor(contract.access), handle });
+  }
+
+  function write<
+    P extends z.ZodObject,
+    Q extends z.ZodObject,
+    B extends z.ZodType,
+    A extends BearerAccess,
+    Done extends object,
+    Checked extends object | undefined = undefined,
+  >(
+    contract: RouteContract<P, Q, B, A>,
+    steps: WriteSteps<RouteInput<P, Q, B>, PrincipalOf<A>, Checked, Done>,
+  ): void {
+    const { operationId, idempotent = false } = contract;
+
+    function handle(input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) {
+      const checked = steps.check?.(input);
+      if (checked !== undefined && isRefusal(checked)) return checked;
+      return writer((write): Promise<Answer | Refusal> => {
+        const work = async () => {
+          const done = await steps.run(changeOf(write, principal), input, checked as Checked);
+          return isRefusal(done) ? done : steps.answer(done, write);
+        };
+        if (!idempotent) return work();
+        const caller = principal.kind === "operator" ? "operator" : principal.key.id;
+        return answerOnce(write.tx, { caller, operationId, ...input }, work);
+      });
+    }
+
+    registerRoute(app, contract, { authenticate: authenticationFor(contract.access), handle });
+  }
+
+  function changeOf<Caller extends Principal>(write: Write, principal: Caller): Change<Caller> {
+    const author = authorOf(principal);
+    const context = () => readContext(write.tx, { author, cause: "manual" }, { now, newId });
+    return { ...write, now, newId, principal, context };
+  }
+
+  return { read, write };
+}

@@ -1,0 +1,162 @@
+import { isUtf8 } from "node:buffer";
+import type { IncomingHttpHeaders } from "node:http";
+import { hasDuplicateMembers, isRefusal, type Refusal, refuse } from "@halyard/service";
+import {
+  type AttributeMap,
+  addIfMissing,
+  addMissing,
+  isJsonObject,
+  type Place,
+  readAttributeObject,
+} from "./attributes.ts";
+
+/**
+ * What all headers about the user may have together, so that each alone has no more. It leaves as much
+ * again of what the server accepts in headers to everything that is not about the user.
+ */
+const maxUserHeadersBytes = 16 * 1024;
+
+const tooLarge = refuse(
+  "VALIDATION_002",
+  `The X-User-* headers must have at most ${maxUserHeadersBytes} bytes together`,
+);
+
+/** What the headers say about the user; undefined when they say nothing. One without a value counts as not sent. */
+export function readUserHeaders(headers: IncomingHttpHeaders): AttributeMap | Refusal | undefined {
+  const context = joined(headers["x-user-context"]);
+  const id = joined(headers["x-user-id"]);
+  const email = joined(headers["x-user-email"]);
+  const list = joined(headers["x-user-attributes"]);
+  const bytes = context.length + id.length + email.length + list.length;
+  if (bytes === 0) return undefined;
+  if (bytes > maxUserHeadersBytes) return tooLarge;
+
+  const attributes = context === "" ? undefined : readContextHeader(context);
+  if (bytes === context.length) return attributes;
+  if (attributes !== undefined && isRefusal(attributes)) return attributes;
+  return addIndividualHeaders(attributes, { id, email, list });
+}
+
+/** Node joins a header that is sent twice, with a comma, into one; each character is a byte of it. */
+function joined(value: string | string[] | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : value.join(", ");
+}
+
+function addIndividualHeaders(
+  known: AttributeMap | undefined,
+  individual: { id: string; email: string; list: string },
+): AttributeMap | Refusal | undefined {
+  let attributes = known;
+  if (individual.id !== "") {
+    const id = readHeaderText("X-User-ID", individual.id);
+    if (typeof id !== "string") return id;
+    attributes = addIfMissing(attributes, "id", id);
+  }
+  if (individual.email !== "") {
+    const email = readHeaderText("X-User-Email", individual.email);
+    if (typeof email !== "string") return email;
+    attributes = addIfMissing(attributes, "email", email);
+  }
+  if (individual.list === "") return attributes;
+  const list = readHeaderText("X-User-Attributes", individual.list);
+  if (typeof list !== "string") return list;
+  const listed = readAttributesHeader(list);
+  return isRefusal(listed) ? listed : addMissing(attributes, listed);
+}
+
+/** Reads `X-User-Context`: a JSON object of all attributes, as it is or in base64. */
+const place: Place = { name: "X-User-Context", fields: "X-User-Context /" };
+
+const notAnObject = refuse(
+  "VALIDATION_001",
+  "X-User-Context must be a JSON object in UTF-8, as it is or in base64 or base64url",
+);
+
+const duplicateMember = refuse(
+  "VALIDATION_001",
+  "X-User-Context has an object with two members of the same name",
+);
+
+export function readContextHeader(value: string): AttributeMap | Refusal {
+  const json = beginsWithBrace(value) ? readHeaderText(place.name, value) : decodeBase64(value);
+  if (json === undefined) return notAnObject;
+  if (typeof json !== "string") return json;
+  const context = parseJson(json);
+  if (context !== undefined && hasDuplicateMembers(json, context)) return duplicateMember;
+  return isJsonObject(context) ? readAttributeObject(context, place) : notAnObject;
+}
+
+/** Also after white space. What would end the header, a line's end, cannot be in it. */
+function beginsWithBrace(value: string): boolean {
+  for (let at = 0; at < value.length; at++) {
+    const character = value[at];
+    if (character !== " " && character !== "\t") return character === "{";
+  }
+  return false;
+}
+
+const base64 = /^[A-Za-z0-9+/]+(={0,2})$/;
+const base64url = /^[A-Za-z0-9_-]+(={0,2})$/;
+
+/** Node's own decoder skips what is no base64, and so would read something else than was meant. */
+function decodeBase64(value: string): string | undefined {
+  const found = base64.exec(value) ?? base64url.exec(value);
+  if (found === null) return undefined;
+  const padding = found[1]?.length ?? 0;
+  if (padding > 0 ? value.length % 4 !== 0 : value.length % 4 === 1) return undefined;
+  return decodeUtf8(Buffer.from(value, "base64"));
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    // The thrown SyntaxError quotes what was sent, which must not get any further.
+    return undefined;
+  }
+}
+
+const malformed = refuse(
+  "VALIDATION_001",
+  "X-User-Attributes must be a list like name=value,name=value",
+);
+
+/**
+ * Reads `X-User-Attributes`, a list like `country=DE,plan=pro`. A header that is sent again goes on
+ * with the list, since HTTP joins the two with a comma. Of a name that comes twice the later wins; an
+ * empty id counts as not sent.
+ */
+export function readAttributesHeader(list: string): AttributeMap | Refusal {
+  const attributes: AttributeMap = new Map();
+  let userId: string | undefined;
+  for (const item of list.split(",")) {
+    if (item.trim() === "") continue;
+    const equals = item.indexOf("=");
+    const name = item.slice(0, Math.max(0, equals)).trim();
+    if (name === "") return malformed;
+    const value = item.slice(equals + 1).trim();
+    if (value === "" && (name === "id" || name === "user_id")) continue;
+    if (name === "user_id") userId = value;
+    else attributes.set(name, value);
+  }
+  if (userId !== undefined && !attributes.has("id")) attributes.set("id", userId);
+  return attributes;
+}
+
+/** Node gives each byte of a header as one character; these are the characters beyond ASCII. */
+const beyondAscii = /[\u0080-\uffff]/;
+
+/** The text of a header's bytes, which are UTF-8 as everything else that is sent here. */
+function readHeaderText(name: string, value: string): string | Refusal {
+  if (!beyondAscii.test(value)) return value;
+  return (
+    decodeUtf8(Buffer.from(value, "latin1")) ??
+    refuse("VALIDATION_001", `${name} must be valid UTF-8`)
+  );
+}
+
+/** Undefined for bytes that are no UTF-8, of which Node would make replacement characters. */
+function decodeUtf8(bytes: Buffer): string | undefined {
+  return isUtf8(bytes) ? bytes.toString("utf8") : undefined;
+}

@@ -1,0 +1,34 @@
+import {
+  bearerToken,
+  type DirectoryKey,
+  type IsOperatorToken,
+  type KeyDirectory,
+  keyRefusals,
+} from "@halyard/api-keys";
+import { type Refusal, refuse } from "@halyard/service";
+import type { Exchange } from "./exchange.ts";
+
+/** Finds the key of a request, or the error for a request without one. */
+export type Authenticate = (exchange: Exchange) => DirectoryKey | Refusal;
+
+export const unknownKey = refuse("AUTH_001", "A valid API key is needed");
+
+/** Authenticates by the API key in `Authorization: Bearer`, and for OFREP also by the one in `X-API-Key`. */
+export function createAuthentication(
+  directory: KeyDirectory,
+  isOperatorToken: IsOperatorToken,
+): { byBearer: Authenticate; byEitherHeader: Authenticate } {
+  const verify = (text: string, nowMs: number) =>
+    directory.verify(text, nowMs) ?? (isOperatorToken(text) ? keyRefusals.operator : unknownKey);
+  return {
+    byBearer({ request: { headers }, nowMs }) {
+      const token = bearerToken(headers.authorization);
+      return token === undefined ? unknownKey : verify(token, nowMs);
+    },
+    byEitherHeader({ request: { headers }, nowMs }) {
+      // Another scheme in `Authorization` belongs to a proxy between the client and Halyard.
+      const text = bearerToken(headers.authorization) ?? headers["x-api-key"];
+      return typeof text === "string" ? verify(text, nowMs) : unknownKey;
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { cacheHeadersOf, type RouteContract, type UsageEndpoint } from "@halyard/contracts";
+import {
+  type App,
+  announcesBody,
+  isRefusal,
+  isWellEncoded,
+  type Logger,
+  type Refusal,
+  readJsonBody,
+  refuse,
+  rejectMalformed,
+} from "@halyard/service";
+import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import type { Limits } from "../limits/limits.ts";
+import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
+import type { Usage } from "../usage/usage.ts";
+import type { AnswerCounts } from "./answer-counts.ts";
+import type { Authenticate } from "./authentication.ts";
+import { Exchange } from "./exchange.ts";
+
+/** Maximum size of a body: the context of a user. */
+export const bodyLimitBytes = 64 * 1024;
+
+/** Parts that all routes of an edge share. */
+export type RouteParts = {
+  holder: SnapshotHolder;
+  counts: AnswerCounts;
+  limits: Limits;
+  /** Undefined: nothing is counted, and nothing is limited by plan. */
+  usage: Usage | undefined;
+  isDraining: () => boolean;
+  logger: Logger;
+  now: () => number;
+};
+
+export type EdgeRoute = {
+  contract: Omit<RouteContract, "params" | "query" | "body">;
+  /** Name in metrics, in logs and in counted usage. */
+  name: UsageEndpoint;
+  /** The route counts its requests itself, because its own limit may reject them. */
+  countsItself?: true;
+  authenticate: Authenticate;
+  /** Responds to an authenticated request, possibly later. */
+  respond: (exchange: Exchange) => void;
+};
+
+/**
+ * Registers a route of its contract. The order of the checks is that of `registerRoute` in libs/service: key (401; 429
+ * for an address that sends too many invalid ones), limits (429), body (413, 415, 400), and then the route checks the
+ * rest of its input. A request within the limits counts as used, whatever its answer.
+ */
+export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts): void {
+  const { contract, name } = route;
+  const isStream = contract.success.contentType === "text/event-stream";
+  const methods: HTTPMethods[] = [contract.method];
+  // A stream has only a body.
+  if (contract.method === "GET" && !isStream) methods.push("HEAD");
+  const cacheHeaders = Object.entries(cacheHeadersOf(contract as RouteContract)).flat();
+  const { limits } = parts;
+  const answering = { name, cacheHeaders, counts: parts.counts, logger: parts.logger };
+
+  function onRequest(request: FastifyRequest, reply: FastifyReply, _next: () => void): void {
+    if (rejectMalformed(request, reply)) return;
+    reply.hijack();
+    const exchange = new Exchange(answering, request, reply, parts.now());
+    try {
+      const refusal = admit(route, exchange, parts);
+      if (refusal !== undefined) {
+        const isInvalidKey = refusal.refused === "AUTH_001";
+        const tooMany = isInvalidKey ? limits.invalidKey(request.ip, exchange.nowMs) : undefined;
+        exchange.refuse(tooMany ?? refusal);
+      } else if (isStream || !announcesBody(request.raw)) route.respond(exchange);
+      else readBody(exchange);
+    } catch (error) {
+      exchange.fail(error);
+    }
+  }
+
+  function readBody(exchange: Exchange): void {
+    readJsonBody(exchange.request, bodyLimitBytes, (reading) =>
+      exchange.guarded(() => {
+        if (isRefusal(reading)) {
+          exchange.refuse(reading);
+          return;
+        }
+        exchange.body = reading.body;
+        route.respond(exchange);
+      }),
+    );
+  }
+
+  app.route({
+    method: methods,
+    // The parameter at the end can contain slashes.
+    url: contract.path.replace(/:\w+$/, "*"),
+    exposeHeadRoute: false,
+    config: { measured: false, hijacked: true },
+    // The framework reads the body before it calls the handler, which costs too much; see `readJsonBody`.
+    onRequest,
+    handler: () => undefined,
+  });
+}
+
+/** Authenticates a request and applies its limits. Returns the error for a rejected request. */
+function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Refusal | undefined {
+  const { limits, usage } = parts;
+  const { nowMs } = exchange;
+  const isStarting = parts.holder.snapshot === undefined;
+  // The next request on the same connection would reach this edge again, instead of one that is ready.
+  if (isStarting || parts.isDraining()) exchange.response.setHeader("Connection", "close");
+  if (isStarting) return nothingReceived;
+  const key = route.authenticate(exchange);
+  if (isRefusal(key)) return key;
+  const overLimit = limits.check(key, nowMs);
+  if (overLimit !== undefined) return overLimit;
+  if (route.countsItself === undefined) usage?.count(key, route.name, nowMs);
+  exchange.key = key;
+  exchange.rateLimit = limits.fields(key, nowMs);
+  return undefined;
+}
+
+const nothingReceived = refuse("SERVER_002", "This edge has not received the flags yet; try again");
+
+/**
+ * Escapes the percent signs of a path that is not well encoded, which the router would reject before authentication.
+ * OFREP answers it like any other unknown flag.
+ */
+export function escapeMalformedPath(target: string): string {
+  if (!target.includes("%")) return target;
+  const [path = "", ...query] = target.split("?");
+  if (isWellEncoded(path)) return target;
+  return [path.replaceAll("%", "%25"), ...query].join("?");
+}

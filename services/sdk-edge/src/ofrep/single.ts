@@ -1,0 +1,40 @@
+import { type OfrepError, ofrepEvaluateFlag } from "@halyard/contracts";
+import { readOfrepContext } from "../context/ofrep-context.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { EdgeRoute } from "../http/routes.ts";
+import type { SdkParts } from "../sdk/sdk-parts.ts";
+import { answerProblem, evaluationJson } from "./evaluation-json.ts";
+
+/** The evaluation of one flag, which server providers request. */
+export function singleRoute(parts: SdkParts): EdgeRoute {
+  return {
+    contract: ofrepEvaluateFlag,
+    name: "ofrep_flag",
+    authenticate: parts.byEitherHeader,
+    respond: (exchange) => respond(parts, exchange),
+  };
+}
+
+const flagNotFound: OfrepError = {
+  errorCode: "FLAG_NOT_FOUND",
+  errorDetails: "There is no flag with this key",
+};
+
+function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): void {
+  const context = readOfrepContext(exchange.body);
+  if ("errorCode" in context) {
+    answerProblem(exchange, 400, context);
+    return;
+  }
+  const view = views.of(exchange.key.environmentId);
+  const found = view.find(exchange.params["*"] ?? "");
+  if (found === undefined) {
+    answerProblem(exchange, 404, flagNotFound);
+    return;
+  }
+  const { entry, flag } = found;
+  evaluation.one({ exchange, context, view }, flag, (outcome) => {
+    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
+    exchange.answerJson(200, evaluationJson(flag.key, outcome));
+  });
+}

@@ -1,0 +1,55 @@
+import type { DirectoryKey } from "@halyard/api-keys";
+import { ofrepStream } from "@halyard/contracts";
+import { isWellEncoded, type Refusal, refuse } from "@halyard/service";
+import type { Exchange } from "../http/exchange.ts";
+import type { EdgeRoute } from "../http/routes.ts";
+import type { SdkParts } from "../sdk/sdk-parts.ts";
+import { elsewhere, takeSlot } from "../sdk/take-slot.ts";
+import type { RefetchHub } from "../streams/refetch-hub.ts";
+import type { StreamTokens } from "./stream-tokens.ts";
+
+/** Events that make OpenFeature clients evaluate again. A token in the URL authenticates. */
+export function refetchStreamRoute(
+  parts: SdkParts,
+  options: { tokens: StreamTokens | undefined; refetchHub: RefetchHub },
+): EdgeRoute {
+  const { tokens, refetchHub } = options;
+  const { usage } = parts;
+  return {
+    contract: ofrepStream,
+    name: "ofrep_stream",
+    countsItself: true,
+    authenticate: (exchange) =>
+      parts.isDraining() ? elsewhere : authenticate(exchange, tokens, parts),
+    respond: (exchange) =>
+      takeSlot(exchange, parts, {
+        refuse: (refusal) => exchange.refuse(refusal),
+        given: (open) =>
+          open(() => {
+            const { response, key, nowMs, lastEventId } = exchange;
+            usage?.count(key, "ofrep_stream", nowMs);
+            exchange.beginStream();
+            refetchHub.open(response, { key, lastEventId });
+          }),
+      }),
+  };
+}
+
+function authenticate(
+  { query: { token }, target, nowMs }: Exchange,
+  tokens: StreamTokens | undefined,
+  { directory }: SdkParts,
+): DirectoryKey | Refusal {
+  if (!isWellEncoded(target)) return notUtf8;
+  if (Array.isArray(token)) return givenTwice;
+  if (typeof token !== "string") return unknownToken;
+  const keyId = tokens?.keyIdOf(token, nowMs);
+  return (keyId && directory.find(keyId, nowMs)) || unknownToken;
+}
+
+const notUtf8 = refuse("VALIDATION_001", "the query string is not valid UTF-8");
+const givenTwice = refuse("VALIDATION_001", "query parameter /token must be given once");
+const unknownToken = refuse(
+  "AUTH_001",
+  "A valid stream token is needed: take the address from eventStreams of a bulk evaluation",
+);

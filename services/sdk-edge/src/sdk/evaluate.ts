@@ -1,0 +1,75 @@
+import {
+  type EvaluationResult,
+  type FlagEntry,
+  sdkGetEvaluate,
+  sdkPostEvaluate,
+} from "@halyard/contracts";
+import type { EvaluationContext, Explanation } from "@halyard/evaluation";
+import { compileInputChecks, isRefusal, type Refusal, refuse } from "@halyard/service";
+import { readUserContext } from "../context/user-context.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { EdgeRoute } from "../http/routes.ts";
+import type { SdkParts } from "./sdk-parts.ts";
+
+/** The value of one flag for one user, and the reason for it. */
+export function evaluateRoutes(parts: SdkParts): EdgeRoute[] {
+  return [sdkGetEvaluate, sdkPostEvaluate].map((contract) => ({
+    contract,
+    name: "evaluate",
+    authenticate: parts.byBearer,
+    respond: (exchange) => respond(parts, exchange),
+  }));
+}
+
+function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): void {
+  const question = readQuestion(exchange);
+  if (isRefusal(question)) {
+    exchange.refuse(question);
+    return;
+  }
+  const { key, context } = question;
+  const view = views.of(exchange.key.environmentId);
+  const found = view.find(key);
+  if (found === undefined) {
+    exchange.refuse(noSuchFlag);
+    return;
+  }
+  const { entry, flag } = found;
+  const answer = (result: EvaluationResult) => {
+    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
+    exchange.answerJson(200, JSON.stringify(result));
+  };
+  const subject = { exchange, context, view };
+  if (question.isExplained)
+    evaluation.explained(subject, entry, (explanation) =>
+      answer(explanationResult(entry, explanation)),
+    );
+  else evaluation.one(subject, flag, (outcome) => answer({ key, ...outcome }));
+}
+
+type Question = { key: string; context: EvaluationContext; isExplained: boolean };
+
+/** Both routes have the same query. */
+const checks = compileInputChecks(sdkGetEvaluate);
+
+function readQuestion(exchange: Exchange): Question | Refusal {
+  const query = checks.query(exchange.query, exchange.target);
+  if (isRefusal(query)) return query;
+  const isExplained = query.value.explain === true;
+  if (isExplained && exchange.key.kind !== "server") return rulesAreForServers;
+  const context = readUserContext(exchange);
+  return isRefusal(context) ? context : { key: query.value.key, context, isExplained };
+}
+
+function explanationResult(
+  { key, enabled, rollout_percentage }: FlagEntry,
+  { rules, ...outcome }: Explanation,
+): EvaluationResult {
+  return { key, ...outcome, trace: { enabled, rollout_percentage, rules } };
+}
+
+const noSuchFlag = refuse("NOT_FOUND_001", "There is no flag with this key");
+const rulesAreForServers = refuse(
+  "AUTH_002",
+  "explain=true shows the flag's rules: it needs a server key",
+);

@@ -1,0 +1,61 @@
+import { sdkStream } from "@halyard/contracts";
+import { emptyContext } from "@halyard/evaluation";
+import { isRefusal } from "@halyard/service";
+import { readUserContext } from "../context/user-context.ts";
+import type { FlagValues } from "../environment/flag-values.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { EdgeRoute } from "../http/routes.ts";
+import type { Listener } from "../streams/stream-hub.ts";
+import { hasLargeContext } from "./evaluation.ts";
+import type { SdkParts } from "./sdk-parts.ts";
+import { elsewhere, takeSlot } from "./take-slot.ts";
+
+/** The values of all flags for one user as they change. */
+export function streamRoute(parts: SdkParts): EdgeRoute {
+  return {
+    contract: sdkStream,
+    name: "stream",
+    countsItself: true,
+    authenticate: (exchange) => (parts.isDraining() ? elsewhere : parts.byBearer(exchange)),
+    respond: (exchange) => respond(parts, exchange),
+  };
+}
+
+function respond(parts: SdkParts, exchange: Exchange): void {
+  const { views, usage, evaluation } = parts;
+  const { key, nowMs } = exchange;
+  const context = readUserContext(exchange);
+  if (isRefusal(context)) {
+    usage?.count(key, "stream", nowMs);
+    exchange.refuse(context);
+    return;
+  }
+  takeSlot(exchange, parts, {
+    refuse: (refusal) => exchange.refuse(refusal),
+    given(open) {
+      const view = views.of(key.environmentId);
+      const begin = (values: FlagValues) =>
+        open(() => beginValues(parts, exchange, { context, view, values }));
+      if (context === emptyContext) begin(view.valuesForNobody);
+      else
+        evaluation.all({ exchange, context, view }, (outcomeNumbers) =>
+          begin(view.valuesOf(outcomeNumbers)),
+        );
+    },
+  });
+}
+
+type Evaluated = Pick<Listener, "context" | "view" | "values">;
+
+function beginValues({ hub, usage }: SdkParts, exchange: Exchange, evaluated: Evaluated): void {
+  const { response, key, nowMs, lastEventId } = exchange;
+  usage?.count(key, "stream", nowMs);
+  exchange.beginStream();
+  hub.open(response, {
+    key,
+    ...evaluated,
+    hasLargeContext: hasLargeContext(exchange),
+    lastEventId,
+  });
+  usage?.answeredAll(key, nowMs);
+}

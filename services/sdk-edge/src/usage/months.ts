@@ -1,0 +1,65 @@
+import { raisedByPlan } from "@halyard/contracts";
+import { retryAfter } from "@halyard/rate-limit";
+import { type Refusal, refuse } from "@halyard/service";
+
+/** A calendar month of UTC, the period of a plan's requests. */
+export type Month = {
+  /** `2027-01`. */
+  readonly name: string;
+  readonly beganMs: number;
+  readonly endsMs: number;
+};
+
+/** Returns the month of an instant. */
+export function monthOf(instantMs: number): Month {
+  const instant = new Date(instantMs);
+  const year = instant.getUTCFullYear();
+  const month = instant.getUTCMonth();
+  return {
+    name: instant.toISOString().slice(0, "2027-01".length),
+    beganMs: Date.UTC(year, month, 1),
+    endsMs: Date.UTC(year, month + 1, 1),
+  };
+}
+
+/** What callers are told about their month (draft-ietf-httpapi-ratelimit-headers). */
+export type MonthStanding = { limit: number; used: number; month: Month; nowMs: number };
+
+/** `RateLimit-Policy` and `RateLimit`, names and values in turn. */
+export function monthFields(standing: MonthStanding): readonly string[] {
+  const remaining = Math.max(0, standing.limit - standing.used);
+  return [
+    "RateLimit-Policy",
+    policyOf(standing),
+    "RateLimit",
+    `"monthly";r=${remaining};t=${secondsLeft(standing)}`,
+  ];
+}
+
+/** The refusal of what goes beyond the month's requests. */
+export function monthRefusal(standing: MonthStanding): Refusal {
+  const seconds = secondsLeft(standing);
+  return refuse("RATE_001", messageOf(standing), {
+    "retry-after": retryAfter(seconds),
+    "ratelimit-policy": policyOf(standing),
+    ratelimit: `"monthly";r=0;t=${seconds}`,
+  });
+}
+
+function messageOf({ limit, month }: MonthStanding): string {
+  if (limit === 0) return `The organization's plan allows no requests. ${raisedByPlan}`;
+  const next = new Date(month.endsMs).toISOString().replace(".000Z", "Z");
+  return `All ${grouped.format(limit)} requests that the organization's plan allows in a month are used until ${next}. ${raisedByPlan}`;
+}
+
+/** `500,000`, as plans are written. */
+const grouped = new Intl.NumberFormat("en-US");
+
+function policyOf({ limit, month }: MonthStanding): string {
+  return `"monthly";q=${limit};w=${(month.endsMs - month.beganMs) / 1_000}`;
+}
+
+/** Whole seconds to the month's end, and never zero: clients take that for "no limit". */
+function secondsLeft({ month, nowMs }: MonthStanding): number {
+  return Math.max(1, Math.ceil((month.endsMs - nowMs) / 1_000));
+}

@@ -1,0 +1,70 @@
+import type { EnvironmentUsage, UsageRecorded } from "@halyard/contracts";
+import type { EnvironmentHour, Tally } from "./counting.ts";
+
+export type OutgoingUsage = { sequence: number; payload: string };
+
+/**
+ * A message ends with the environment or key that exceeds this. With all flags of an environment it is still below
+ * the 1 MiB that a NATS server takes by default.
+ */
+const defaultMostBytes = 256 * 1024;
+
+/** Cuts a tally into messages. Each is made when it is requested, so that there is one in memory at a time. */
+export function* cutMessages(
+  { environments, keys }: Tally,
+  options: { edge: string; firstSequence: number; mostBytes?: number },
+): Generator<OutgoingUsage, void> {
+  const { edge, mostBytes = defaultMostBytes } = options;
+  let sequence = options.firstSequence;
+  let bytes = 0;
+  let parts: Record<keyof Parts, string[]> = { environments: [], keys: [] };
+
+  for (const [kind, part] of partsOf(environments, keys)) {
+    const json = JSON.stringify(part);
+    parts[kind].push(json);
+    bytes += json.length + 1;
+    if (bytes < mostBytes) continue;
+    yield message();
+  }
+  if (bytes > 0) yield message();
+
+  function message(): OutgoingUsage {
+    const payload = `{"edge":"${edge}","sequence":${sequence},"environments":[${parts.environments.join()}],"keys":[${parts.keys.join()}]}`;
+    const cut = { sequence, payload };
+    sequence += 1;
+    bytes = 0;
+    parts = { environments: [], keys: [] };
+    return cut;
+  }
+}
+
+type Parts = Pick<UsageRecorded, "environments" | "keys">;
+type Part = { [Kind in keyof Parts]: [Kind, Parts[Kind][number]] }[keyof Parts];
+
+function* partsOf(environments: Tally["environments"], keys: Tally["keys"]): Generator<Part> {
+  for (const environment of environments) yield ["environments", usageOf(environment)];
+  for (const [keyId, { usedAtMs }] of keys)
+    if (usedAtMs > 0) yield ["keys", { key_id: keyId, used_at: instant(usedAtMs) }];
+}
+
+function usageOf(environment: EnvironmentHour): EnvironmentUsage {
+  const { bulkAnswers, bulkAnsweredAtMs, flags } = environment;
+  return {
+    hour: instant(environment.hourBeganMs),
+    organization_id: environment.organizationId,
+    project_id: environment.projectId,
+    environment_id: environment.environmentId,
+    requests: Object.fromEntries(
+      Object.entries(environment.requests).filter(([, count]) => count > 0),
+    ),
+    bulk_answers: bulkAnswers,
+    bulk_answered_at: bulkAnswers === 0 ? null : instant(bulkAnsweredAtMs),
+    flags: Array.from(flags ?? [], ([flagId, { evaluations, evaluatedAtMs }]) => ({
+      flag_id: flagId,
+      evaluations,
+      evaluated_at: instant(evaluatedAtMs),
+    })),
+  };
+}
+
+const instant = (ms: number) => new Date(ms).toISOString();

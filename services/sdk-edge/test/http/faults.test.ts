@@ -1,0 +1,97 @@
+import { ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { eventually } from "@halyard/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import type { Usage } from "../../src/usage/usage.ts";
+import { apiKey, flagEntry } from "../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
+import { tokenSecret } from "../ofrep/asking.ts";
+
+/** The framework does not send errors of a hijacked reply, so without a guard these requests would never end. */
+const key = apiKey();
+const routes = [
+  ["all flags", "GET", "/api/v1/sdk/flags", ""],
+  ["one flag", "GET", "/api/v1/sdk/evaluate?key=checkout", ""],
+  ["all flags with a body", "POST", "/api/v1/sdk/flags", '{"id":"u"}'],
+  ["all flags by OFREP", "POST", "/ofrep/v1/evaluate/flags", '{"context":{}}'],
+  ["one flag by OFREP", "POST", "/ofrep/v1/evaluate/flags/checkout", '{"context":{}}'],
+] as const;
+let edge: EdgeServer;
+let usage: Usage;
+
+beforeAll(async () => {
+  edge = await startEdgeServer([key.entry, flagEntry({ enabled: true })], {
+    countsUsage: true,
+    streamTokenSecret: tokenSecret,
+  });
+  usage = edge.counting?.usage as Usage;
+});
+afterEach(() => void jest.restoreAllMocks());
+afterAll(() => edge.stop());
+
+const fault = (): never => {
+  throw new Error("a fault");
+};
+
+describe.each(routes)("given a fault in the answer about %s", (what, method, path, body) => {
+  it("ends the response with 500 before the head is sent", async () => {
+    const counts = what.startsWith("one") ? "answeredOne" : "answeredAll";
+    jest.spyOn(usage, counts).mockImplementationOnce(fault);
+    const received = await ask(method, path, body);
+    expect(received).toMatch(/^HTTP\/1\.1 500 /);
+    expect(received).toContain("X-Request-Id: ");
+    await expectNextAnswer();
+  });
+
+  it("closes the connection after the head is sent", async () => {
+    jest.spyOn(ServerResponse.prototype, "end").mockImplementationOnce(fault);
+    expect(await ask(method, path, body)).toBe("");
+    await expectNextAnswer();
+  });
+});
+
+describe("given a fault in a stream that opens", () => {
+  it("ends the response with 500 before the head is sent", async () => {
+    jest.spyOn(usage, "count").mockImplementationOnce(fault);
+    expect(await ask("GET", "/api/v1/sdk/stream")).toMatch(/^HTTP\/1\.1 500 /);
+    await expectNextAnswer();
+  });
+
+  it("closes the connection after the head is sent", async () => {
+    jest.spyOn(usage, "answeredAll").mockImplementationOnce(fault);
+    const received = await ask("GET", "/api/v1/sdk/stream");
+    expect(received).not.toMatch(/^HTTP\/1\.1 500 /);
+    await eventually(async () => (await edge.metric("streams{")) === 0);
+    await expectNextAnswer();
+  });
+});
+
+it("logs each fault with its endpoint", () => {
+  expect(edge.log()).toContain('"endpoint":"ofrep_flags"');
+  expect(edge.log()).toContain('"endpoint":"stream"');
+});
+
+/** Returns everything that was received until the edge closed the connection. */
+async function ask(method: string, path: string, body = ""): Promise<string> {
+  const { hostname, port } = new URL(edge.url);
+  const socket = connect(Number(port), hostname);
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    received += text;
+  });
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    "Host: edge",
+    "Connection: close",
+    `Authorization: Bearer ${key.text}`,
+    ...(body === "" ? [] : ["Content-Type: application/json", `Content-Length: ${body.length}`]),
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
+  await closed;
+  return received;
+}
+
+async function expectNextAnswer(): Promise<void> {
+  expect(await ask("GET", "/api/v1/sdk/flags")).toMatch(/^HTTP\/1\.1 200 /);
+}

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import {
+  createPacedQueue,
+  groupIntervalMs,
+  largestGroup,
+  type PacedQueue,
+} from "../../src/streams/paced-queue.ts";
+
+let turns: string[];
+let queue: PacedQueue<string>;
+let elapsedMs: number;
+beforeEach(() => {
+  jest.useFakeTimers();
+  turns = [];
+  elapsedMs = 0;
+  queue = createPacedQueue({ serve: (one) => turns.push(one), elapsed: () => elapsedMs });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const names = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+/** Lets the next group come, on time or late. */
+function nextGroup(lateMs = 0): void {
+  elapsedMs += groupIntervalMs + lateMs;
+  jest.advanceTimersByTime(groupIntervalMs);
+}
+
+describe("given few who want a turn", () => {
+  it("gives it to all of them at once", () => {
+    queue.add("e1", names("a", largestGroup));
+    expect(turns).toEqual(names("a", largestGroup));
+  });
+
+  it("makes those who come right after wait for the next group", () => {
+    queue.add("e1", ["a"]);
+    queue.add("e1", ["a"]);
+    expect(turns).toEqual(["a"]);
+    nextGroup();
+    expect(turns).toEqual(["a", "a"]);
+  });
+
+  it("stops its timer when nobody is left", () => {
+    queue.add("e1", ["a"]);
+    nextGroup();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+describe("given many who want a turn", () => {
+  it("gives it to the first at once, and to the others in groups, to each once", () => {
+    queue.add("e1", names("a", 250));
+    expect(turns).toHaveLength(100);
+    nextGroup();
+    expect(turns).toHaveLength(200);
+    nextGroup();
+    expect(turns).toEqual(names("a", 250));
+  });
+
+  it("makes the groups smaller while the loop is late, and larger when it is on time again", () => {
+    queue.add("e1", names("a", 1_000));
+    const sizes = [0, 10, 200, 24, 4].map((lateMs) => {
+      const before = turns.length;
+      nextGroup(lateMs);
+      return turns.length - before;
+    });
+    expect(sizes).toEqual([100, 25, 5, 25, 100]);
+  });
+
+  it("gives one turn for several changes to those who wait, and another to those who had one", () => {
+    queue.add("e1", names("a", 150));
+    for (let more = 0; more < 10; more += 1) queue.add("e1", names("a", 150));
+    nextGroup();
+    nextGroup();
+    nextGroup();
+    expect(turns).toHaveLength(250);
+    expect(new Set(turns.slice(100, 150))).toEqual(new Set(names("a", 150).slice(100)));
+  });
+
+  it("gives none to those who have left", () => {
+    queue.add("e1", names("a", 101));
+    queue.remove("e1", "a100");
+    nextGroup();
+    expect(turns).toHaveLength(100);
+  });
+
+  it("lets few in one queue not wait for many in another", () => {
+    queue.add("many", names("m", 1_000));
+    queue.add("few", names("f", 10));
+    nextGroup();
+    expect(turns.filter((one) => one.startsWith("f"))).toHaveLength(10);
+    expect(turns.filter((one) => one.startsWith("m"))).toHaveLength(150);
+  });
+
+  it("serves more queues than a group has places one after another", () => {
+    for (let number = 0; number < 250; number += 1) queue.add(`e${number}`, [`q${number}`]);
+    nextGroup();
+    nextGroup();
+    nextGroup();
+    expect(new Set(turns).size).toBe(250);
+  });
+});

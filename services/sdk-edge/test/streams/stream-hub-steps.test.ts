@@ -1,0 +1,202 @@
+import { EventEmitter } from "node:events";
+import type { ServerResponse } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { DirectoryKey } from "@halyard/api-keys";
+import { createContext } from "@halyard/evaluation";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
+import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
+import { sliceMs } from "../../src/streams/slices.ts";
+import {
+  createStreamCounts,
+  createStreamRegistry,
+  maxUnsentBytes,
+} from "../../src/streams/stream.ts";
+import { createStreamHub, type StreamHub } from "../../src/streams/stream-hub.ts";
+import { flagEntry, id } from "../builders.ts";
+
+/**
+ * A stream that takes long to evaluate, by a clock of the test: each condition takes a slice. There are
+ * enough expressions for rules to be costly, each over a text that it soon has been through.
+ */
+const costlyFlags = 12;
+const context = createContext(new Map([["text", "x"]]));
+const key: DirectoryKey = {
+  id: "key",
+  kind: "client",
+  organizationId: id("org"),
+  projectId: id("project"),
+  environmentId: id("env"),
+  userId: id("user"),
+  environmentOnly: false,
+  expiresAtMs: undefined,
+};
+let views: ReturnType<typeof createEnvironmentViews>;
+let version: number;
+let clockMs: number;
+let hub: StreamHub;
+let reader: Reader;
+
+beforeEach(() => {
+  views = createEnvironmentViews();
+  version = 0;
+  clockMs = 0;
+  become({ changing: false });
+  reader = createReader();
+  hub = createStreamHub({
+    registry: createStreamRegistry(),
+    views,
+    counts: createStreamCounts(),
+    now: () => 0,
+    random: () => 0,
+    elapsed,
+  });
+  const view = views.of(id("env"));
+  const values = view.valuesFor(context);
+  hub.open(reader.response, {
+    ...{ key, context, view, values },
+    hasLargeContext: false,
+    lastEventId: undefined,
+  });
+  reader.forget();
+});
+
+describe("given a stream that takes many slices to evaluate", () => {
+  it("is told when it is evaluated, once", async () => {
+    announce({ changing: true });
+    await turns(costlyFlags - 1);
+    expect(reader.heard()).toEqual([]);
+    await turnsUntilIdle();
+    expect(reader.heard()).toEqual([{ flags: { changing: true } }]);
+    expect(reader.lastId()).toBe(presentTag());
+  });
+
+  it("is told afterwards of a change that comes meanwhile", async () => {
+    announce({ changing: true });
+    await turns(3);
+    announce({ changing: false });
+    announce({ changing: false, added: true });
+    await turnsUntilIdle();
+    expect(reader.heard()).toEqual([
+      { flags: { changing: true } },
+      { flags: { added: true, changing: false } },
+    ]);
+    expect(reader.lastId()).toBe(presentTag());
+  });
+
+  it("is evaluated no further when it has closed", async () => {
+    announce({ changing: true });
+    await turns(3);
+    reader.response.emit("close");
+    const usedMs = clockMs;
+    await turns(costlyFlags);
+    expect(reader.heard()).toEqual([]);
+    expect(clockMs - usedMs).toBeLessThan(3 * sliceMs);
+  });
+
+  it("is told nothing when its reader has fallen behind meanwhile, until that is put right", async () => {
+    announce({ changing: true });
+    await turns(3);
+    reader.leaveUnread(maxUnsentBytes + 1);
+    await turnsUntilIdle();
+    expect(reader.heard()).toEqual([]);
+    announce({ changing: true, added: true });
+    await turnsUntilIdle();
+
+    reader.readAll();
+    await turns(costlyFlags);
+    expect(reader.heard()).toEqual([]);
+    await turnsUntilIdle();
+    expect(reader.heard()).toEqual([
+      { flags: expect.objectContaining({ added: true, changing: true, "costly-0": false }) },
+    ]);
+    expect(reader.lastId()).toBe(presentTag());
+  });
+
+  it("hears all values once more when it is put right, and differences again after that", async () => {
+    reader.leaveUnread(maxUnsentBytes + 1);
+    announce({ changing: true });
+    await turnsUntilIdle();
+    reader.readAll();
+    await turns(3);
+    announce({ changing: false });
+    await turnsUntilIdle();
+    expect(reader.heard()).toEqual([
+      { flags: expect.objectContaining({ changing: true, "costly-0": false }) },
+      { flags: { changing: false } },
+    ]);
+  });
+});
+
+/** A slice has time for one step. */
+const elapsed = () => {
+  clockMs += sliceMs / 2;
+  return clockMs;
+};
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await nextTurn();
+}
+
+async function turnsUntilIdle(): Promise<void> {
+  for (let usedMs = -1; usedMs !== clockMs; ) {
+    usedMs = clockMs;
+    await turns(2);
+  }
+}
+
+/** The environment's flags from now on, besides those that take long. */
+function become(values: Record<string, boolean>): void {
+  version += 1;
+  const costly = Array.from({ length: costlyFlags }, (_, number) =>
+    flagEntry({
+      flag_id: id("flag", number),
+      key: `costly-${number}`,
+      enabled: true,
+      targeting_rules: [
+        { conditions: [{ attribute: "text", operator: "matches_regex", value: `^${number}$` }] },
+      ],
+    }),
+  );
+  const others = Object.entries(values).map(([key, enabled], number) =>
+    flagEntry({ flag_id: id("flag", 100 + number), key, enabled, version }),
+  );
+  const snapshot = buildSnapshot(id("epoch"), [...costly, ...others]);
+  views.of(id("env"));
+  const changed = changedBetween(undefined, snapshot);
+  views.update({ snapshot, changed, whole: true, taken: [] });
+}
+
+function announce(values: Record<string, boolean>): void {
+  become(values);
+  hub.announce(id("env"));
+}
+
+const presentTag = () => views.of(id("env")).valuesFor(context).etag;
+
+type Reader = ReturnType<typeof createReader>;
+
+/** Who listens, at the other end of a response. */
+function createReader() {
+  const written: string[] = [];
+  const response = Object.assign(new EventEmitter(), {
+    socket: null,
+    writableLength: 0,
+    writableEnded: false,
+    write: (event: Buffer) => written.push(event.toString()),
+  });
+  return {
+    response: response as unknown as ServerResponse,
+    heard: () => written.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? "")),
+    /** Forgets what was written so far. */
+    forget: () => written.splice(0),
+    lastId: () => /^id: (.*)$/m.exec(written.at(-1) ?? "")?.[1],
+    leaveUnread(bytes: number) {
+      response.writableLength = bytes;
+    },
+    readAll() {
+      response.writableLength = 0;
+      response.emit("drain");
+    },
+  };
+}

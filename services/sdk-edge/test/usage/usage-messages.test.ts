@@ -1,0 +1,131 @@
+import { checkUsageRecorded, type UsageRecorded } from "@halyard/contracts";
+import { describe, expect, it } from "@jest/globals";
+import {
+  type EnvironmentHour,
+  mostFlagsOfEnvironment,
+  type Tally,
+} from "../../src/usage/counting.ts";
+import { cutMessages } from "../../src/usage/usage-messages.ts";
+import { id } from "../builders.ts";
+
+const edge = "5f0c5bb0-55d0-4b2f-9f0e-1d0d57f7a001";
+const hourBeganMs = Date.parse("2027-01-31T09:00:00.000Z");
+
+function environment(number: number, fields: Partial<EnvironmentHour> = {}): EnvironmentHour {
+  return {
+    hourBeganMs,
+    organizationId: id("org"),
+    projectId: id("project"),
+    environmentId: id("env", number),
+    requests: { ...noRequests, flags: number },
+    bulkAnswers: 0,
+    bulkAnsweredAtMs: 0,
+    flags: undefined,
+    ...fields,
+  };
+}
+
+const noRequests = {
+  ...{ flags: 0, evaluate: 0, stream: 0 },
+  ...{ ofrep_flags: 0, ofrep_flag: 0, ofrep_stream: 0 },
+};
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+function cut(tally: Partial<Tally>, mostBytes?: number): { text: string; said: UsageRecorded }[] {
+  const whole = { environments: [], keys: new Map(), ...tally };
+  const options = { edge, firstSequence: 7, ...(mostBytes === undefined ? {} : { mostBytes }) };
+  return [...cutMessages(whole, options)].map(({ sequence, payload }) => {
+    const checked = checkUsageRecorded(JSON.parse(payload));
+    if (!checked.ok) throw new Error(checked.problem);
+    expect(checked.value.sequence).toBe(sequence);
+    return { text: payload, said: checked.value };
+  });
+}
+
+describe("given what was counted", () => {
+  it("says it in the words of the contract", () => {
+    const counted = environment(1, {
+      requests: { ...environment(1).requests, flags: 3, ofrep_flag: 2 },
+      bulkAnswers: 3,
+      bulkAnsweredAtMs: hourBeganMs + 1_500,
+      flags: new Map([[id("flag"), { evaluations: 2, evaluatedAtMs: hourBeganMs + 7 }]]),
+    });
+    const keys = new Map([["abcdefghijklmnop", { usedAtMs: hourBeganMs + 1_500 }]]);
+    const [message, ...more] = cut({ environments: [counted], keys });
+    expect(more).toEqual([]);
+    expect(message?.said).toEqual({
+      edge,
+      sequence: 7,
+      environments: [
+        {
+          hour: "2027-01-31T09:00:00.000Z",
+          organization_id: id("org"),
+          project_id: id("project"),
+          environment_id: id("env"),
+          requests: { flags: 3, ofrep_flag: 2 },
+          bulk_answers: 3,
+          bulk_answered_at: "2027-01-31T09:00:01.500Z",
+          flags: [
+            { flag_id: id("flag"), evaluations: 2, evaluated_at: "2027-01-31T09:00:00.007Z" },
+          ],
+        },
+      ],
+      keys: [{ key_id: "abcdefghijklmnop", used_at: "2027-01-31T09:00:01.500Z" }],
+    });
+  });
+
+  it("says nothing of a key that was only refused, nor when the last answer was where there is none", () => {
+    const keys = new Map([["abcdefghijklmnop", { usedAtMs: 0 }]]);
+    const [message] = cut({ environments: [environment(1)], keys });
+    expect(message?.said.keys).toEqual([]);
+    expect(message?.said.environments[0]?.bulk_answered_at).toBeNull();
+  });
+});
+
+describe("given more than one message takes", () => {
+  it("cuts it into messages that are small enough, numbered on, and leaves nothing out", () => {
+    const keys = new Map(numbers(300).map((number) => [`key${number}`, { usedAtMs: number }]));
+    const messages = cut(
+      { environments: numbers(200).map((one) => environment(one)), keys },
+      4_096,
+    );
+    expect(messages.length).toBeGreaterThan(10);
+    expect(messages.map(({ said }) => said.sequence)).toEqual(messages.map((_, at) => 7 + at));
+    for (const { text } of messages) expect(text.length).toBeLessThan(4_096 + 500);
+    const environments = messages.flatMap(({ said }) => said.environments);
+    expect(environments.map(({ requests }) => requests.flags)).toEqual(numbers(200));
+    expect(messages.flatMap(({ said }) => said.keys)).toHaveLength(300);
+  });
+
+  it("fits all flags that an environment can have into one message of the size that a broker takes", () => {
+    const flags = new Map(
+      numbers(mostFlagsOfEnvironment).map((number) => [
+        id("flag", number),
+        { evaluations: 1_000_000, evaluatedAtMs: hourBeganMs },
+      ]),
+    );
+    const messages = cut({
+      environments: [...numbers(500).map((one) => environment(one)), environment(501, { flags })],
+    });
+    for (const { text } of messages) expect(text.length).toBeLessThan(1024 * 1024);
+    const told = messages.flatMap(({ said }) => said.environments).at(-1);
+    expect(told?.flags).toHaveLength(mostFlagsOfEnvironment);
+  });
+
+  it("makes a message only when it is asked for", () => {
+    const environments = numbers(100).map((one) => environment(one));
+    const messages = cutMessages(
+      { environments, keys: new Map() },
+      { edge, firstSequence: 1, mostBytes: 1_000 },
+    );
+    messages.next();
+    const late = environments.at(-1) as EnvironmentHour;
+    late.requests.flags = 1_000;
+    expect([...messages].at(-1)?.payload).toContain('"flags":1000');
+  });
+});
+
+describe("given nothing", () => {
+  it("makes no message", () => expect(cut({})).toEqual([]));
+});
