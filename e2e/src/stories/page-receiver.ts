@@ -24,7 +24,7 @@ export type PageReceiver = {
   printed: string[];
 };
 
-const modules = fileURLToPath(new URL("../../node_modules", import.meta.url));
+const modules = fileURLToPath(new URL("../../../node_modules", import.meta.url));
 
 export function openPageReceivers(page: string): PageReceivers {
   const directory = mkdtempSync(join(tmpdir(), "halyard-receivers-"));

@@ -70,9 +70,9 @@ export function createKeyVerification(signatures: KeySignatures): KeyVerificatio
     isGenuine,
     bySignature,
     /**
-     * A hash costs more than the rest of an answer "nothing has changed". It is computed for the first request
-     * with a key; later requests are compared with the proved secret. Each request brings the secret into this
-     * process's memory anyway, and the copy goes when the key is revoked or changed.
+     * A hash costs more than the rest of an answer "nothing has changed" (bench `flags`, the rows of 304). It is
+     * computed for the first request with a key; later requests are compared with the proved secret. Each request
+     * brings the secret into this process's memory anyway, and the copy goes when the key is revoked or changed.
      */
     bySecret(keyId, stored, secret) {
       givenSecret.write(secret, "latin1");

@@ -1,13 +1,8 @@
 import type { Checked } from "@halyard/contracts";
-import {
-  type Consumption,
-  type ConsumptionOptions,
-  consumeQueue,
-  type QueueMessage,
-  type Verdict,
-} from "./consume.ts";
+import { type Consumption, type ConsumptionOptions, consumeQueue } from "./consume.ts";
 import { isBrokerAway } from "./failures.ts";
 import { parseJson } from "./parse-json.ts";
+import type { QueueMessage, Verdict } from "./process-message.ts";
 
 /**
  * Consumes a work queue whose messages have one schema. A message that does not fit it is dead-lettered. While the

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { KeyLimits, LastUsed } from "@halyard/api-keys";
-import type { PlanLimits } from "@halyard/contracts";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
@@ -9,7 +8,6 @@ import { createAuthentication, type FindKey } from "./access/principal.ts";
 import { createRoutes } from "./access/routes.ts";
 import { registerAuditRoutes } from "./audit/audit-routes.ts";
 import { registerEnvironmentRoutes } from "./environments/environment-routes.ts";
-import { createFlagChanges } from "./flags/flag-changes.ts";
 import {
   registerFlagRoutes,
   registerFlagStateRoutes,
@@ -17,6 +15,7 @@ import {
 } from "./flags/flag-routes.ts";
 import { registerHistoryRoutes } from "./history/history-routes.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
+import type { Plans } from "./organizations/organization.ts";
 import { registerOrganizationRoutes } from "./organizations/organization-routes.ts";
 import type { Writer } from "./outbox/write.ts";
 import { registerProjectRoutes } from "./projects/project-routes.ts";
@@ -33,7 +32,7 @@ export function createManagementApp(options: {
   operatorToken: string;
   keyLimits: KeyLimits;
   lastUsed: LastUsed;
-  plans: Readonly<Record<string, PlanLimits>>;
+  plans: Plans;
   now: () => Date;
   newId: () => string;
   trustedProxies: readonly string[];
@@ -51,11 +50,10 @@ export function createManagementApp(options: {
     nowMs: () => now().getTime(),
   });
   const routes = createRoutes({ app, authenticationFor, writer, randomBytes, now, newId });
-  const changes = createFlagChanges({ now, newId });
-  registerFlagRoutes(routes, { sql, changes });
-  registerFlagStateRoutes(routes, { sql, changes });
+  registerFlagRoutes(routes, { sql });
+  registerFlagStateRoutes(routes, { sql });
   registerOperatorCatalogue(routes);
-  registerHistoryRoutes(routes, { sql, writer, changes, now, newId });
+  registerHistoryRoutes(routes, { sql, writer, now, newId });
   registerAuditRoutes(routes, { sql });
   registerOrganizationRoutes(routes, { sql, plans });
   registerUserRoutes(routes, { sql, allowDemoUser });

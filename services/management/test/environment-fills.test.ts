@@ -1,7 +1,7 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { createEnvironmentFills, flagsAtOnce } from "../src/flags/environment-fills.ts";
+import { continueFills, flagsAtOnce } from "../src/flags/environment-fills.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { entriesOf, seedFlags, tenancyOf } from "./tenancy-fixture.ts";
@@ -16,9 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => management.close());
 
-const fills = createEnvironmentFills({ now: () => new Date(), newId: uuidv7 });
+const clock = { now: () => new Date(), newId: uuidv7 };
 const fillBatch = () =>
-  management.writer(async (write) => ({ batch: await fills.continue(write) }));
+  management.writer(async (write) => ({ batch: await continueFills({ ...write, ...clock }) }));
 
 async function fillEverything(): Promise<void> {
   const isFilled = async () => {
@@ -223,7 +223,7 @@ describe("given a new environment of a project with many flags", () => {
     const crash = new Error("the process dies");
     await expect(
       management.writer(async (write) => {
-        await fills.continue(write);
+        await continueFills({ ...write, ...clock });
         throw crash;
       }),
     ).rejects.toBe(crash);

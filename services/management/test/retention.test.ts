@@ -1,4 +1,4 @@
-import { connectPostgres, json, type Sql, type Transaction } from "@halyard/postgres";
+import { connectPostgres, json, type Sql } from "@halyard/postgres";
 import { createMetrics, isRefusal } from "@halyard/service";
 import {
   connectAsSuperuser,
@@ -10,7 +10,13 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
+import type { Clock } from "../src/access/change-context.ts";
+import {
+  changeFlag,
+  createFlag,
+  type FlagAndState,
+  removeFlag,
+} from "../src/flags/flag-changes.ts";
 import { endHistory } from "../src/history/history-store.ts";
 import {
   type Break,
@@ -22,7 +28,7 @@ import {
 import { readLinks, readNames, wasRemoved } from "../src/history/verification/chain-store.ts";
 import { compareHeads, type Head } from "../src/history/verification/heads.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
-import { createWriter } from "../src/outbox/write.ts";
+import { createWriter, type Write } from "../src/outbox/write.ts";
 import {
   applyRetention,
   type RetentionPeriods,
@@ -41,7 +47,6 @@ let ids: { organizationId: string; projectId: string; userId: string; environmen
 let now: Date;
 
 const newId = () => uuidv7({ msecs: now.getTime() });
-const changes = createFlagChanges({ now: () => now, newId });
 
 beforeEach(async () => {
   database = await createTestDatabase();
@@ -73,14 +78,10 @@ function retain(periods: Partial<RetentionPeriods>) {
 }
 
 async function committed<T extends object>(
-  work: (write: {
-    tx: Transaction;
-    publish: () => void;
-    finish: () => void;
-  }) => Promise<T | object>,
+  work: (write: Write & Clock) => Promise<T | object>,
 ): Promise<T> {
   const done = await runtime.begin(async (tx) =>
-    work({ tx, publish: () => undefined, finish: () => undefined }),
+    work({ tx, publish: () => undefined, finish: () => undefined, now: () => now, newId }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
@@ -98,12 +99,12 @@ const requestFor = (flagId: string) =>
 async function flagChanged(key: string, created: number, ...changed: readonly number[]) {
   now = daysAgo(created);
   const { flag } = await committed<FlagAndState>((write) =>
-    changes.create(write, ids, { userId: ids.userId, apiKeyId: null }, { key, name: "A flag" }),
+    createFlag(write, ids, { userId: ids.userId, apiKeyId: null }, { key, name: "A flag" }),
   );
   for (const days of changed) {
     now = daysAgo(days);
     await committed((write) =>
-      changes.change(write, requestFor(flag.id), { rollout_percentage: days }),
+      changeFlag(write, requestFor(flag.id), { rollout_percentage: days }),
     );
   }
   return flag;
@@ -111,7 +112,7 @@ async function flagChanged(key: string, created: number, ...changed: readonly nu
 
 async function deleteFlag({ id }: { id: string }, days: number): Promise<void> {
   now = daysAgo(days);
-  await committed((write) => changes.remove(write, requestFor(id)));
+  await committed((write) => removeFlag(write, requestFor(id)));
 }
 
 const rolloutsOf = async ({ id }: { id: string }) =>
@@ -234,7 +235,7 @@ describe("given heads of chains from before the removal", () => {
     for (const days of [80, 70, 60]) {
       now = daysAgo(days);
       await committed((write) =>
-        changes.change(write, requestFor(shortened.id), { rollout_percentage: days }),
+        changeFlag(write, requestFor(shortened.id), { rollout_percentage: days }),
       );
     }
     await deleteFlag(bygone, 50);
@@ -323,9 +324,7 @@ describe("the history of a flag", () => {
     const flag = await flagChanged("checkout", 99, 90, 80, 70);
     await retain({ auditDays: 75 });
     now = daysAgo(20);
-    await committed((write) =>
-      changes.change(write, requestFor(flag.id), { rollout_percentage: 20 }),
-    );
+    await committed((write) => changeFlag(write, requestFor(flag.id), { rollout_percentage: 20 }));
     await retain({ auditDays: 40 });
     expect(await rolloutsOf(flag)).toEqual([80, 70, 20]);
     expect(await breaks()).toEqual([]);
@@ -481,9 +480,7 @@ describe("the role that the service runs as", () => {
     const flag = await flagChanged("checkout", 99, 90, 80, 3);
     await forgeEntries(flag, 3);
     now = daysAgo(2);
-    await committed((write) =>
-      changes.change(write, requestFor(flag.id), { rollout_percentage: 2 }),
-    );
+    await committed((write) => changeFlag(write, requestFor(flag.id), { rollout_percentage: 2 }));
     await runtime`select remove_old_history(30, 1000)`;
     expect(await rolloutsOf(flag)).toEqual([90, 80, 3, 1, 1, 1, 2]);
     expect(await anchors()).toEqual([{ entries: 1 }]);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isRefusal } from "@halyard/service";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createFlagChanges } from "../src/flags/flag-changes.ts";
+import { changeFlag } from "../src/flags/flag-changes.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { flagsOf } from "./flag-fixture.ts";
 import {
@@ -150,10 +150,15 @@ describe("rolling back", () => {
 
   it("undoes a scheduled change", async () => {
     const flag = await flags.createFlag();
-    const changes = createFlagChanges({ now: () => new Date(), newId: randomUUID });
     await management.sql.begin(async (tx) => {
-      const changed = await changes.change(
-        { tx: tx as never, publish: () => undefined, finish: () => undefined },
+      const changed = await changeFlag(
+        {
+          tx: tx as never,
+          publish: () => undefined,
+          finish: () => undefined,
+          now: () => new Date(),
+          newId: randomUUID,
+        },
         {
           place: { ...project, flagId: flag.id },
           author: { userId: project.userId, apiKeyId: null },

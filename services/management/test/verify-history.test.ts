@@ -3,18 +3,20 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { connectPostgres, type Sql, type Transaction } from "@halyard/postgres";
+import { connectPostgres, type Sql } from "@halyard/postgres";
 import { isRefusal } from "@halyard/service";
 import { createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { createFlagChanges, type FlagAndState } from "../src/flags/flag-changes.ts";
+import type { Clock } from "../src/access/change-context.ts";
+import * as changes from "../src/flags/flag-changes.ts";
 import { endHistory } from "../src/history/history-store.ts";
 import { describeBreak } from "../src/history/verification/chain.ts";
 import { readNames } from "../src/history/verification/chain-store.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
+import type { Write } from "../src/outbox/write.ts";
 
 /**
  * `npm run verify-history` as people run it, a process of its own, over a history that the service has
@@ -93,25 +95,21 @@ async function breaksTold(): Promise<string[]> {
   return told;
 }
 
-const changes = createFlagChanges({ now: () => new Date(), newId: uuidv7 });
+const clock: Clock = { now: () => new Date(), newId: uuidv7 };
 
 async function committed<T extends object>(
-  work: (write: {
-    tx: Transaction;
-    publish: () => void;
-    finish: () => void;
-  }) => Promise<T | object>,
+  work: (write: Write & Clock) => Promise<T | object>,
 ): Promise<T> {
   const done = await runtime.begin(async (tx) =>
-    work({ tx, publish: () => undefined, finish: () => undefined }),
+    work({ tx, publish: () => undefined, finish: () => undefined, ...clock }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
 }
 
 const createFlag = (key = "checkout") =>
-  committed<FlagAndState>((write) =>
-    changes.create(
+  committed<changes.FlagAndState>((write) =>
+    changes.createFlag(
       write,
       ids,
       { userId: ids.userId, apiKeyId: null },
@@ -129,7 +127,7 @@ const requestFor = (flagId: string) =>
 
 const setRollout = (flagId: string, percentage: number) =>
   committed((write) =>
-    changes.change(write, requestFor(flagId), { rollout_percentage: percentage }),
+    changes.changeFlag(write, requestFor(flagId), { rollout_percentage: percentage }),
   );
 
 /** A flag with entries of rollout 100, 1, 2, 3, 4 in production, and the ids of these entries. */
@@ -154,7 +152,7 @@ describe("given a history that nobody has touched", () => {
   it("finds it whole, also of flags that are deleted, in whatever time zone", async () => {
     await flagWithFiveEntries();
     const { flag } = await createFlag("deleted");
-    await committed((write) => changes.remove(write, requestFor(flag.id)));
+    await committed((write) => changes.removeFlag(write, requestFor(flag.id)));
     const name = new URL(database.adminUrl).pathname.slice(1);
     await admin`alter role management_runtime in database ${admin(name)} set timezone = 'Asia/Kolkata'`;
     expect(await verify()).toEqual({
@@ -539,7 +537,7 @@ describe("given a file of heads", () => {
   it("accepts the deletion of a flag", async () => {
     const { flag } = await flagWithFiveEntries();
     await takeHeads();
-    await committed((write) => changes.remove(write, requestFor(flag.id)));
+    await committed((write) => changes.removeFlag(write, requestFor(flag.id)));
     expect(await run("--against", file)).toMatchObject({ code: 0 });
   });
 
@@ -641,7 +639,7 @@ describe("given a flag that was deleted", () => {
   async function deletedFlag() {
     const { flag } = await createFlag("bygone");
     for (const percentage of [1, 2, 3, 2, 3]) await setRollout(flag.id, percentage);
-    await committed((write) => changes.remove(write, requestFor(flag.id)));
+    await committed((write) => changes.removeFlag(write, requestFor(flag.id)));
     const rows = await admin<{ id: string }[]>`
       select id from history
       where flag_id = ${flag.id} and environment_id = ${ids.environmentId} order by sequence`;

@@ -16,7 +16,7 @@ import { saveHome } from "./save-home.ts";
  * Makes the fixture of a release: starts the release's checkout, fills it over its public API, and saves
  * its data. Then it starts the release on the saved data and records its answers.
  *
- *   node_modules/.bin/node e2e/src/release/make-fixture.ts <checkout of the release, after npm ci>
+ *   node_modules/.bin/node e2e/src/checks/release/make-fixture.ts <checkout of the release, after npm ci>
  */
 const retriesOver = { WEBHOOK_RETRY_DELAYS: "100ms" };
 /** More than a century, so that the delivery is retrying at any date of a test run. */

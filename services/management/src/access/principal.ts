@@ -120,9 +120,7 @@ export function reachesProject(principal: Principal, projectId: string): boolean
   return principal.kind === "operator" || principal.key.projectId === projectId.toLowerCase();
 }
 
-export function noSuchProject(): Refusal {
-  return refuse("NOT_FOUND_001", "There is no such project.");
-}
+export const noSuchProject = refuse("NOT_FOUND_001", "There is no such project.");
 
 /** A key made with `environment_only` reaches its own environment only. */
 export function checkReachesEnvironment(

@@ -23,11 +23,11 @@ const usualLimit = 100;
  */
 export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.listChanges, async ({ params, query }, principal) => {
-    if (!reachesProject(principal, params.projectId)) return noSuchProject();
+    if (!reachesProject(principal, params.projectId)) return noSuchProject;
     const { projectId } = params;
     // The operator can read the audit log of a deleted project; keys of it have ended.
     const organizationId = await findOrganizationOf(sql, projectId);
-    if (organizationId === null) return noSuchProject();
+    if (organizationId === null) return noSuchProject;
 
     const log = { projectId, organizationId };
     const { limit = usualLimit, cursor } = query;

@@ -5,7 +5,7 @@ import { noSuchProject, reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
-import { createEnvironmentFills } from "../flags/environment-fills.ts";
+import { startFill } from "../flags/environment-fills.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
 import {
   decideCreateEnvironment,
@@ -31,12 +31,12 @@ export async function createEnvironment(
   request: { name: string },
 ): Promise<Environment | Refusal> {
   const { tx, principal } = change;
-  if (!reachesProject(principal, projectId)) return noSuchProject();
+  if (!reachesProject(principal, projectId)) return noSuchProject;
   if (principal.kind === "key" && principal.key.environmentOnly)
     return keyRefusals.otherEnvironment;
   // The lock lets one environment through at a time, so that the limit is exact.
   const project = await lockParentProject(tx, projectId);
-  if (project === undefined) return noSuchProject();
+  if (project === undefined) return noSuchProject;
   const [context, environmentCount] = await Promise.all([
     change.context(),
     countEnvironments(tx, project.id),
@@ -49,7 +49,7 @@ export async function createEnvironment(
   change.publish(decision.messages);
   const { organizationId } = project;
   const fill = { environment, organizationId, createdBy: context.actor.id };
-  await createEnvironmentFills(change).start(change, fill);
+  await startFill(change, fill);
   return environment;
 }
 
@@ -98,9 +98,9 @@ async function lockEnvironment(
   address: Address,
 ): Promise<{ environment: Environment; organizationId: string } | Refusal> {
   const project = await lockParentProject(tx, address.projectId);
-  if (project === undefined) return noSuchEnvironment();
+  if (project === undefined) return noSuchEnvironment;
   const environment = await findEnvironment(tx, address);
-  if (environment === undefined) return noSuchEnvironment();
+  if (environment === undefined) return noSuchEnvironment;
   return { environment, organizationId: project.organizationId };
 }
 

@@ -23,17 +23,17 @@ export function registerEnvironmentRoutes(routes: Routes, { sql }: { sql: Sql })
   });
 
   routes.read(contract.listEnvironments, async ({ params }, principal) => {
-    if (!reachesProject(principal, params.projectId)) return noSuchProject();
+    if (!reachesProject(principal, params.projectId)) return noSuchProject;
     const project = await findParentProject(sql, params.projectId);
-    if (project === undefined) return noSuchProject();
+    if (project === undefined) return noSuchProject;
     const environments = await listEnvironments(sql, project.id);
     return answer.ok({ environments: environments.map(environmentResource) });
   });
 
   routes.read(contract.getEnvironment, async ({ params }, principal) => {
-    if (!reachesProject(principal, params.projectId)) return noSuchEnvironment();
+    if (!reachesProject(principal, params.projectId)) return noSuchEnvironment;
     const environment = await findEnvironment(sql, params);
-    if (environment === undefined) return noSuchEnvironment();
+    if (environment === undefined) return noSuchEnvironment;
     return answer.ok(environmentResource(environment));
   });
 

@@ -55,9 +55,10 @@ export function environmentAudit(
 }
 
 /** Also the answer to who may not reach the project: to them there is nothing in it. */
-export function noSuchEnvironment(): Refusal {
-  return refuse("NOT_FOUND_001", "There is no such environment in this project.");
-}
+export const noSuchEnvironment = refuse(
+  "NOT_FOUND_001",
+  "There is no such environment in this project.",
+);
 
 /** What follows from a new environment, decided before anything is written. */
 export type EnvironmentDecision = {

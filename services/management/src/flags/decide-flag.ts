@@ -9,6 +9,7 @@ import {
   type FlagEnvironment,
   type FlagState,
   initialSettings,
+  initialState,
 } from "./flag.ts";
 import {
   auditedSettings,
@@ -82,21 +83,6 @@ export function decideCreate(
   };
 }
 
-/** The state that a flag has in an environment before anybody has set it there. */
-export function initialState(
-  flag: Pick<Flag, "id" | "version" | "createdAt">,
-  environmentId: string,
-  at = flag.createdAt,
-): FlagState {
-  return {
-    flagId: flag.id,
-    environmentId,
-    ...initialSettings,
-    version: flag.version,
-    updatedAt: at,
-  };
-}
-
 /**
  * A change of a flag's settings, of its state in one environment, or of both. What is given but not
  * different is no change: then there is no entry, no event and no new version.
@@ -142,12 +128,31 @@ export function decideChange(
     state,
     states: stateChanged ? [state] : [],
     history: stateChanged ? [historyEntry(state, context)] : [],
-    audit: audited(current, { flag, state }, context),
+    audit: [
+      ...(names.includes("flag.updated") ? [settingsAudit(context, current.flag, flag)] : []),
+      ...(stateChanged ? [stateAudit(context, flag, current.state, state)] : []),
+    ],
     messages: [
       ...events.map(eventMessage),
       ...(stateChanged ? [entryOf(flagEntry(flag, state))] : []),
     ],
   };
+}
+
+function settingsAudit(context: ChangeContext, before: Flag, after: Flag): AuditEntry {
+  const settings = { before: auditedSettings(before), after: auditedSettings(after) };
+  return flagAudit(context, after, { action: "settings", environmentId: null, ...settings });
+}
+
+function stateAudit(
+  context: ChangeContext,
+  flag: Flag,
+  before: FlagState,
+  after: FlagState,
+): AuditEntry {
+  const states = { before: auditedState(before), after: auditedState(after) };
+  const { environmentId } = after;
+  return flagAudit(context, flag, { action: "state", environmentId, ...states });
 }
 
 /**
@@ -206,26 +211,6 @@ function changesOf(flag: Flag, settings: Settings): NonNullable<FlagEvent["chang
       { from: flag[name as keyof Settings], to },
     ]),
   );
-}
-
-function audited(
-  before: { flag: Flag; state: FlagState },
-  after: { flag: Flag; state: FlagState },
-  context: ChangeContext,
-): AuditEntry[] {
-  const entries: AuditEntry[] = [];
-  const { flag } = after;
-  const settings = { before: auditedSettings(before.flag), after: auditedSettings(flag) };
-  if (!isDeepStrictEqual(settings.before, settings.after))
-    entries.push(
-      flagAudit(context, flag, { environmentId: null, action: "settings", ...settings }),
-    );
-  if (after.state !== before.state) {
-    const states = { before: auditedState(before.state), after: auditedState(after.state) };
-    const { environmentId } = after.state;
-    entries.push(flagAudit(context, flag, { environmentId, action: "state", ...states }));
-  }
-  return entries;
 }
 
 /**

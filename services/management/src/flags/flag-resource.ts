@@ -5,8 +5,7 @@ import {
   inSchemaOrder,
 } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
-import type { Flag, FlagState } from "./flag.ts";
-import type { FlagInEnvironment } from "./flag-store.ts";
+import type { Flag, FlagInEnvironment, FlagState } from "./flag.ts";
 
 /**
  * Flags and states as the API shows them. When a flag was last evaluated is shown with it but is no part

@@ -18,7 +18,7 @@ import type { Routes } from "../access/routes.ts";
 import { longestPageBytes } from "../audit/audit-store.ts";
 import { changedSettings } from "./decide-flag.ts";
 import type { Flag, FlagState } from "./flag.ts";
-import { type FlagChanges, noSuchFlag } from "./flag-changes.ts";
+import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
 import {
   checkIfMatch,
   etagOf,
@@ -32,14 +32,12 @@ import {
 import { type FlagPage, findFlag, listFlags } from "./flag-store.ts";
 import { checkRules } from "./targeting-rules.ts";
 
-type Options = { sql: Sql; changes: FlagChanges };
-
 /** The routes of flags. Every one needs a server key of the project. */
-export function registerFlagRoutes(routes: Routes, { sql, changes }: Options): void {
+export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.write(contract.createFlag, {
     check: ({ body }) => checkRules(body),
     run: (change, _, request) =>
-      changes.create(change, change.principal.key, authorOf(change.principal), request),
+      createFlag(change, change.principal.key, authorOf(change.principal), request),
     answer: ({ flag, state }) =>
       answer.created(pathOf(flag), flagResource(flag, state, null), { etag: etagOf(flag) }),
   });
@@ -62,7 +60,7 @@ export function registerFlagRoutes(routes: Routes, { sql, changes }: Options): v
 
   routes.read(contract.getFlag, async ({ params, request }, { key }) => {
     const found = await findFlag(sql, { ...key, flagId: params.id });
-    if (found === undefined) return noSuchFlag();
+    if (found === undefined) return noSuchFlag;
     const resource = resourceOf(found);
     const etag = readTagOf(resource);
     const ifNoneMatch = request.headers["if-none-match"];
@@ -79,7 +77,7 @@ export function registerFlagRoutes(routes: Routes, { sql, changes }: Options): v
         checkIfMatch(request.ifMatch, flag, pathOf(flag));
       const place = { ...key, flagId: params.id };
       const author = authorOf(change.principal);
-      return changes.change(change, { place, author, cause: "manual", permit }, settings);
+      return changeFlag(change, { place, author, cause: "manual", permit }, settings);
     },
     answer: (changed) => answer.ok(resourceOf(changed), { etag: etagOf(changed.flag) }),
   });
@@ -91,18 +89,18 @@ export function registerFlagRoutes(routes: Routes, { sql, changes }: Options): v
         checkMayDelete(key) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag));
       const place = { ...key, flagId: params.id };
       const author = authorOf(change.principal);
-      return changes.remove(change, { place, author, cause: "manual", permit });
+      return removeFlag(change, { place, author, cause: "manual", permit });
     },
     answer: answer.noContent,
   });
 }
 
 /** The routes of a flag's state in any environment of the project. */
-export function registerFlagStateRoutes(routes: Routes, { sql, changes }: Options): void {
+export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.getFlagState, async ({ params }, { key }) => {
     const place = { ...key, flagId: params.flagId, environmentId: params.envId };
     const found = await findFlag(sql, place);
-    if (found === undefined) return noSuchFlag();
+    if (found === undefined) return noSuchFlag;
     const refusal = checkKeyEnvironment(key, found.environment.id);
     if (refusal !== undefined) return refusal;
     return answer.ok(flagStateResource(found.state), { etag: etagOf(found.state) });
@@ -117,7 +115,7 @@ export function registerFlagStateRoutes(routes: Routes, { sql, changes }: Option
         checkIfMatch(request.ifMatch, state, pathOfState(state));
       const place = { ...key, flagId: params.flagId, environmentId: params.envId };
       const author = authorOf(change.principal);
-      return changes.change(change, { place, author, cause: "manual", permit }, settings);
+      return changeFlag(change, { place, author, cause: "manual", permit }, settings);
     },
     answer: ({ state }) => answer.ok(flagStateResource(state), { etag: etagOf(state) }),
   });

@@ -4,23 +4,14 @@ import {
   type Decision,
   type Flag,
   type FlagEnvironment,
+  type FlagInEnvironment,
+  type FlagPlace,
   type FlagState,
   type HistoryEntry,
   initialSettings,
 } from "./flag.ts";
 
 /** Flags and their states in PostgreSQL. */
-export type FlagInEnvironment = {
-  flag: Flag;
-  state: FlagState;
-  environment: FlagEnvironment;
-  /** When its value was last asked for in this environment. It is no part of the flag. */
-  lastEvaluatedAt: Date | null;
-};
-
-/** Where to look: a flag of a project, in one of its environments. */
-export type FlagPlace = { projectId: string; flagId: string; environmentId: string };
-
 type Row = Omit<Flag, "updatedAt"> &
   Omit<FlagState, "version" | "updatedAt"> & {
     updatedAt: Date;

@@ -35,12 +35,38 @@ export type FlagState = {
 
 export type FlagEnvironment = { id: string; name: string };
 
+export type FlagInEnvironment = {
+  flag: Flag;
+  state: FlagState;
+  environment: FlagEnvironment;
+  /** When its value was last asked for in this environment. It is no part of the flag. */
+  lastEvaluatedAt: Date | null;
+};
+
+/** Where to look: a flag of a project, in one of its environments. */
+export type FlagPlace = { projectId: string; flagId: string; environmentId: string };
+
 /** What a state is before anybody has set it. */
 export const initialSettings = {
   enabled: false,
   rolloutPercentage: 100,
   targetingRules: noRules,
 };
+
+/** The state that a flag has in an environment before anybody has set it there. */
+export function initialState(
+  flag: Pick<Flag, "id" | "version" | "createdAt">,
+  environmentId: string,
+  at = flag.createdAt,
+): FlagState {
+  return {
+    flagId: flag.id,
+    environmentId,
+    ...initialSettings,
+    version: flag.version,
+    updatedAt: at,
+  };
+}
 
 /** Everything that follows from a change, decided before anything is written. */
 export type Decision = {

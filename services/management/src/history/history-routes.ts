@@ -5,9 +5,9 @@ import { answer, refuse } from "@halyard/service";
 import type { Clock } from "../access/change-context.ts";
 import { authorOf, checkReachesEnvironment } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
-import { createEnvironmentFills } from "../flags/environment-fills.ts";
+import { fillFlag } from "../flags/environment-fills.ts";
 import type { HistoryEntry } from "../flags/flag.ts";
-import { type FlagChanges, noSuchFlag } from "../flags/flag-changes.ts";
+import { decideUnderLock, noSuchFlag } from "../flags/flag-changes.ts";
 import { checkIfMatch, etagOf, pathOfState } from "../flags/flag-resource.ts";
 import type { Writer } from "../outbox/write.ts";
 import { decideRollback } from "./decide-rollback.ts";
@@ -16,22 +16,20 @@ import { findSequence, findStatePlace, listHistory, readNewestEntries } from "./
 /** How many entries are answered when nobody says how many. */
 const usualLimit = 20;
 
-type Options = Clock & { sql: Sql; writer: Writer; changes: FlagChanges };
-
 /**
  * The history of a flag's state in an environment, for the project's server keys and the operator.
  * Asked for without `limit` and `before`, the answer holds nothing but the newest entries.
  */
-export function registerHistoryRoutes(routes: Routes, options: Options): void {
-  const { sql, writer, changes } = options;
-  const fills = createEnvironmentFills(options);
-
+export function registerHistoryRoutes(
+  routes: Routes,
+  { sql, writer, now, newId }: Clock & { sql: Sql; writer: Writer },
+): void {
   /** In an environment that is being filled, a flag may have no history yet. */
   async function findOrFill(asked: Parameters<typeof findStatePlace>[1]) {
     const found = await findStatePlace(sql, asked);
     if (found !== undefined) return found;
     await writer(async (write) => {
-      await fills.fillFlag(write, asked);
+      await fillFlag({ ...write, now, newId }, asked);
       return {};
     });
     return findStatePlace(sql, asked);
@@ -43,7 +41,7 @@ export function registerHistoryRoutes(routes: Routes, options: Options): void {
       flagId: params.flagId,
       environmentId: params.envId,
     });
-    if (place === undefined) return noSuchFlag();
+    if (place === undefined) return noSuchFlag;
     const refusal = checkReachesEnvironment(principal, place.environmentId);
     if (refusal !== undefined) return refusal;
 
@@ -60,11 +58,15 @@ export function registerHistoryRoutes(routes: Routes, options: Options): void {
     return answer.ok({ history, next_before: more ? entries.at(-1)?.id : null });
   });
 
-  /** For the project's server keys, because a rollback is attributed to a user. */
+  registerRollback(routes);
+}
+
+/** For the project's server keys, because a rollback is attributed to a user. */
+function registerRollback(routes: Routes): void {
   routes.write(contract.rollBack, {
     run: (change, { params, request }) => {
       const { key } = change.principal;
-      return changes.decide(
+      return decideUnderLock(
         change,
         {
           place: { ...key, flagId: params.flagId, environmentId: params.envId },

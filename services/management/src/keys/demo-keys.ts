@@ -1,7 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { demoUserEmail } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { ConfigurationError, UnavailableError } from "@halyard/service";
+import { pause } from "@halyard/timing";
 import type { Logger } from "pino";
 import { operatorActor } from "../access/change-context.ts";
 import type { Write } from "../outbox/write.ts";
@@ -85,8 +85,7 @@ export async function forbidDemoKeys(options: {
   }
 
   async function checkUntilDone(): Promise<void> {
-    while (count === undefined && !stopping.signal.aborted) {
-      await delay(checkEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    while (count === undefined && (await pause(checkEveryMs, stopping.signal))) {
       const found = await countOrUndefined();
       throwIfAny(found);
       count = found;

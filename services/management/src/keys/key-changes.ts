@@ -35,10 +35,10 @@ export async function issueKey(
   options: { randomBytes: RandomBytes; allowDemoUser: boolean },
 ): Promise<IssuedKey | Refusal> {
   const { tx, principal } = change;
-  if (!reachesProject(principal, projectId)) return noSuchEnvironment();
+  if (!reachesProject(principal, projectId)) return noSuchEnvironment;
   await lockKeysOf(tx, [projectId]);
   const place = await holdKeyPlace(tx, { projectId, environmentId });
-  if (place === undefined) return noSuchEnvironment();
+  if (place === undefined) return noSuchEnvironment;
   const environmentOnly = request.environment_only ?? false;
   const subject = { ...place, userId: request.user_id, environmentOnly };
   const refusal = checkMayHandle(principal, subject);
@@ -102,10 +102,10 @@ async function lockPermitted(
   { tx, principal }: Change,
   address: KeyAddress,
 ): Promise<Key | Refusal> {
-  if (!reachesProject(principal, address.projectId)) return noSuchKey();
+  if (!reachesProject(principal, address.projectId)) return noSuchKey;
   await lockKeysOf(tx, [address.projectId]);
   const key = await lockKey(tx, address);
-  if (key === undefined) return noSuchKey();
+  if (key === undefined) return noSuchKey;
   return checkMayHandle(principal, key) ?? key;
 }
 
@@ -120,9 +120,7 @@ export async function carryOut(write: Write, decision: KeyDecision): Promise<voi
   write.publish(decision.messages);
 }
 
-export function noSuchKey(): Refusal {
-  return refuse("NOT_FOUND_001", "There is no such key in this environment.");
-}
+export const noSuchKey = refuse("NOT_FOUND_001", "There is no such key in this environment.");
 
 /** Returns the user that a new key belongs to. */
 export async function findOwner(

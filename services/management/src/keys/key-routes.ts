@@ -21,9 +21,9 @@ export function registerKeyRoutes(
   });
 
   routes.read(contract.listKeys, async ({ params }, principal) => {
-    if (!reachesProject(principal, params.projectId)) return noSuchEnvironment();
+    if (!reachesProject(principal, params.projectId)) return noSuchEnvironment;
     const place = await findKeyPlace(sql, params);
-    if (place === undefined) return noSuchEnvironment();
+    if (place === undefined) return noSuchEnvironment;
     const refusal = checkReachesEnvironment(principal, place.environmentId);
     if (refusal !== undefined) return refusal;
     const keys = await listKeys(sql, place.environmentId);
@@ -31,9 +31,9 @@ export function registerKeyRoutes(
   });
 
   routes.read(contract.getKey, async ({ params }, principal) => {
-    if (!reachesProject(principal, params.projectId)) return noSuchKey();
+    if (!reachesProject(principal, params.projectId)) return noSuchKey;
     const key = await findKey(sql, params);
-    if (key === undefined) return noSuchKey();
+    if (key === undefined) return noSuchKey;
     return checkReachesEnvironment(principal, key.environmentId) ?? answer.ok(keyResource(key));
   });
 

@@ -1,4 +1,3 @@
-import type { PlanLimits } from "@halyard/contracts";
 import { isRefusal, type Refusal } from "@halyard/service";
 import type { Change } from "../access/routes.ts";
 import { auditEntry } from "../audit/audit-log.ts";
@@ -9,6 +8,7 @@ import {
   decideUpdateOrganization,
   noSuchOrganization,
   type Organization,
+  type Plans,
 } from "./organization.ts";
 import {
   insertOrganization,
@@ -19,7 +19,6 @@ import {
 } from "./organization-store.ts";
 
 /** The use cases of organizations. Each runs inside a write's transaction. */
-type Plans = Readonly<Record<string, PlanLimits>>;
 
 export async function createOrganization(
   { tx, publish, now, newId }: Change,
@@ -40,7 +39,7 @@ export async function changeOrganization(
   plans: Plans,
 ): Promise<Organization | Refusal> {
   const current = await lockOrganization(tx, organizationId);
-  if (current === undefined) return noSuchOrganization();
+  if (current === undefined) return noSuchOrganization;
   const decision = decideUpdateOrganization(current, request, { plans, now: now() });
   if (decision === "unchanged") return current.organization;
   if (isRefusal(decision)) return decision;
@@ -55,7 +54,7 @@ export async function removeOrganization(
 ): Promise<Organization | Refusal> {
   const { tx } = change;
   const organization = await lockToDelete(tx, organizationId);
-  if (organization === undefined) return noSuchOrganization();
+  if (organization === undefined) return noSuchOrganization;
   const context = await change.context();
   // Locked one after the other, so that no flag, key or environment is added meanwhile.
   const projects = await lockProjectsOf(tx, organization.id);

@@ -3,7 +3,12 @@ import type { Sql } from "@halyard/postgres";
 import { answer } from "@halyard/service";
 import type { Routes } from "../access/routes.ts";
 import { checkConfirmed } from "../deletion/check-confirmed.ts";
-import { noSuchOrganization, type Organization, organizationResource } from "./organization.ts";
+import {
+  noSuchOrganization,
+  type Organization,
+  organizationResource,
+  type Plans,
+} from "./organization.ts";
 import {
   changeOrganization,
   createOrganization,
@@ -14,7 +19,7 @@ import { findOrganization, listOrganizations } from "./organization-store.ts";
 /** The routes of organizations, which belong to the platform's operator. */
 export function registerOrganizationRoutes(
   routes: Routes,
-  { sql, plans }: { sql: Sql; plans: Readonly<Record<string, contract.PlanLimits>> },
+  { sql, plans }: { sql: Sql; plans: Plans },
 ): void {
   const resourceOf = (organization: Organization) => organizationResource(organization, plans);
 
@@ -30,7 +35,7 @@ export function registerOrganizationRoutes(
 
   routes.read(contract.getOrganization, async ({ params }) => {
     const found = await findOrganization(sql, params.organizationId);
-    return found === undefined ? noSuchOrganization() : answer.ok(resourceOf(found));
+    return found === undefined ? noSuchOrganization : answer.ok(resourceOf(found));
   });
 
   routes.write(contract.updateOrganization, {

@@ -1,6 +1,5 @@
-import type { PlanLimits } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import type { LockedOrganization, Organization } from "./organization.ts";
+import type { LockedOrganization, Organization, Plans } from "./organization.ts";
 
 /** Organizations in PostgreSQL. */
 const columns = fragment`
@@ -57,7 +56,7 @@ export async function insertOrganization(tx: Transaction, added: Organization): 
  */
 export async function lockWithOtherLimits(
   tx: Transaction,
-  plans: Readonly<Record<string, PlanLimits>>,
+  plans: Plans,
   limit: number,
 ): Promise<LockedOrganization[]> {
   const organizations = await tx<Organization[]>`

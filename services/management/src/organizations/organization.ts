@@ -2,6 +2,9 @@ import type { EntryOf, Organization as OrganizationResource, PlanLimits } from "
 import { type Refusal, refuse } from "@halyard/service";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 
+/** The limits of each plan that is configured. */
+export type Plans = Readonly<Record<string, PlanLimits>>;
+
 /** A customer: its plan, and with it what it may use. */
 export type Organization = {
   id: string;
@@ -18,14 +21,12 @@ export type Organization = {
 /** An organization whose row is locked, with the number of its projects at that time. */
 export type LockedOrganization = { organization: Organization; projectCount: number };
 
-export function noSuchOrganization(): Refusal {
-  return refuse("NOT_FOUND_001", "There is no such organization.");
-}
+export const noSuchOrganization = refuse("NOT_FOUND_001", "There is no such organization.");
 
 /** An organization as the API shows it: with the limits of its plan. */
 export function organizationResource(
   organization: Organization,
-  plans: Readonly<Record<string, PlanLimits>>,
+  plans: Plans,
 ): OrganizationResource {
   return {
     id: organization.id,
@@ -40,7 +41,7 @@ export function organizationResource(
 /** An organization as the other services know it: with the limits of its plan resolved. */
 export function organizationEntry(
   organization: Omit<Organization, "createdAt"> & { projectCount: number },
-  plans: Readonly<Record<string, PlanLimits>>,
+  plans: Plans,
 ): EntryOf<"organization"> {
   return {
     address: { kind: "organization", organizationId: organization.id },
@@ -66,7 +67,7 @@ const nothing: PlanLimits = { requests_per_month: 0, sse_connections: 0, project
  */
 export function limitsOf(
   { plan, limits }: { plan: string; limits: PlanLimits | null },
-  plans: Readonly<Record<string, PlanLimits>>,
+  plans: Plans,
 ): PlanLimits {
   const configured = Object.hasOwn(plans, plan) ? plans[plan] : undefined;
   return configured ?? limits ?? nothing;
@@ -77,8 +78,6 @@ export type OrganizationDecision = {
   organization: Organization;
   messages: readonly OutboxMessage[];
 };
-
-type Plans = Readonly<Record<string, PlanLimits>>;
 
 export function decideCreateOrganization(
   request: { name: string; plan: string },

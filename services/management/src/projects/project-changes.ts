@@ -1,4 +1,3 @@
-import type { PlanLimits } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import { noSuchProject } from "../access/principal.ts";
@@ -10,6 +9,7 @@ import {
   type LockedOrganization,
   nextVersion,
   noSuchOrganization,
+  type Plans,
 } from "../organizations/organization.ts";
 import { lockOrganization, updateOrganization } from "../organizations/organization-store.ts";
 import { entryOf } from "../outbox/outbox-message.ts";
@@ -23,7 +23,6 @@ import {
 import { insertProject, lockProject, updateProjectName } from "./project-store.ts";
 
 /** The use cases of projects. Each runs inside a write's transaction. */
-type Plans = Readonly<Record<string, PlanLimits>>;
 type Address = { organizationId: string; projectId: string };
 
 export async function createProject(
@@ -35,7 +34,7 @@ export async function createProject(
   const { tx } = change;
   // The organization's lock lets one project through at a time, so that the limit is exact.
   const current = await lockOrganization(tx, organizationId);
-  if (current === undefined) return noSuchOrganization();
+  if (current === undefined) return noSuchOrganization;
   const context = await change.context();
   const decision = decideCreateProject(current, request, { plans, context });
   if (isRefusal(decision)) return decision;
@@ -94,9 +93,9 @@ async function lockWithOrganization(
   { organizationId, projectId }: Address,
 ): Promise<(LockedOrganization & { project: Project }) | Refusal> {
   const current = await lockOrganization(tx, organizationId);
-  if (current === undefined) return noSuchProject();
+  if (current === undefined) return noSuchProject;
   const project = await lockProject(tx, projectId);
-  if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject();
+  if (project?.organizationId !== organizationId.toLowerCase()) return noSuchProject;
   return { ...current, project };
 }
 

@@ -6,7 +6,7 @@ import type { Routes } from "../access/routes.ts";
 import { checkConfirmed } from "../deletion/check-confirmed.ts";
 import { type Environment, environmentResource } from "../environments/environment.ts";
 import { listEnvironments, listEnvironmentsOf } from "../environments/environment-store.ts";
-import { noSuchOrganization } from "../organizations/organization.ts";
+import { noSuchOrganization, type Plans } from "../organizations/organization.ts";
 import { findOrganization } from "../organizations/organization-store.ts";
 import type { Project } from "./project.ts";
 import { createProject, removeProject, renameProject } from "./project-changes.ts";
@@ -15,7 +15,7 @@ import { findProjectOf, listProjects } from "./project-store.ts";
 /** The routes of an organization's projects, which belong to the platform's operator. */
 export function registerProjectRoutes(
   routes: Routes,
-  { sql, plans }: { sql: Sql; plans: Readonly<Record<string, contract.PlanLimits>> },
+  { sql, plans }: { sql: Sql; plans: Plans },
 ): void {
   routes.write(contract.createProject, {
     run: (change, { params, body }) => createProject(change, params, body, plans),
@@ -28,7 +28,7 @@ export function registerProjectRoutes(
 
   routes.read(contract.listProjects, async ({ params }) => {
     const organization = await findOrganization(sql, params.organizationId);
-    if (organization === undefined) return noSuchOrganization();
+    if (organization === undefined) return noSuchOrganization;
     // In this order: a project that is found has its environments from its first moment on.
     const projects = await listProjects(sql, organization.id);
     const environments = await listEnvironmentsOf(sql, organization.id);
@@ -40,7 +40,7 @@ export function registerProjectRoutes(
 
   routes.read(contract.getProject, async ({ params }) => {
     const project = await findProjectOf(sql, params);
-    if (project === undefined) return noSuchProject();
+    if (project === undefined) return noSuchProject;
     return answer.ok(projectResource(project, await listEnvironments(sql, project.id)));
   });
 

@@ -1,4 +1,4 @@
-import { type EntryOf, type PlanLimits, raisedByPlan } from "@halyard/contracts";
+import { type EntryOf, raisedByPlan } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
@@ -8,7 +8,13 @@ import {
   environmentEntry,
   newEnvironment,
 } from "../environments/environment.ts";
-import { limitsOf, nextVersion, type Organization } from "../organizations/organization.ts";
+import {
+  type LockedOrganization,
+  limitsOf,
+  nextVersion,
+  type Organization,
+  type Plans,
+} from "../organizations/organization.ts";
 import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** A product of an organization that has flags. */
@@ -60,9 +66,9 @@ const usualEnvironments = ["development", "staging", "production"];
 
 /** A new project with its environments, if the plan of its organization allows one more. */
 export function decideCreateProject(
-  current: { organization: Organization; projectCount: number },
+  current: LockedOrganization,
   request: { name: string; environments?: readonly string[] | undefined },
-  circumstances: { plans: Readonly<Record<string, PlanLimits>>; context: ChangeContext },
+  circumstances: { plans: Plans; context: ChangeContext },
 ): ProjectDecision | Refusal {
   const { plans, context } = circumstances;
   const names = request.environments ?? usualEnvironments;
@@ -111,10 +117,7 @@ function checkNames(names: readonly string[]): Refusal | undefined {
 }
 
 /** Time does not help against this limit, so the answer says no time to try again. */
-function checkLimit(
-  current: { organization: Organization; projectCount: number },
-  plans: Readonly<Record<string, PlanLimits>>,
-): Refusal | undefined {
+function checkLimit(current: LockedOrganization, plans: Plans): Refusal | undefined {
   const { plan } = current.organization;
   const { projects: limit } = limitsOf(current.organization, plans);
   if (limit === null || current.projectCount < limit) return undefined;

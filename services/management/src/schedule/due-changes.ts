@@ -3,7 +3,7 @@ import type { Verdict } from "@halyard/jetstream";
 import { json, type Transaction } from "@halyard/postgres";
 import { isRefusal, refuse } from "@halyard/service";
 import type { FlagState } from "../flags/flag.ts";
-import type { FlagChanges } from "../flags/flag-changes.ts";
+import { changeFlag } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 
 /**
@@ -25,10 +25,10 @@ export type DueChanges = {
 
 export function createDueChanges(options: {
   writer: Writer;
-  changes: FlagChanges;
   now: () => Date;
+  newId: () => string;
 }): DueChanges {
-  const { writer, changes, now } = options;
+  const { writer, now, newId } = options;
 
   async function once(
     due: ScheduleDue,
@@ -47,8 +47,8 @@ export function createDueChanges(options: {
 
   async function change(write: Write, due: ScheduleDue): Promise<Outcome> {
     let before: FlagState | undefined;
-    const changed = await changes.change(
-      write,
+    const changed = await changeFlag(
+      { ...write, now, newId },
       {
         place: {
           projectId: due.project_id,

@@ -2,7 +2,6 @@ import { checkScheduleDue, type ScheduleDue, scheduleStream } from "@halyard/con
 import { type Consumption, consumeJson, type QueueMetrics } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { JetStreamClient } from "@nats-io/jetstream";
-import { createFlagChanges } from "../flags/flag-changes.ts";
 import { createWriter } from "../outbox/write.ts";
 import type { Broker } from "../relay/broker.ts";
 import { queueStanding } from "../relay/records.ts";
@@ -33,7 +32,7 @@ export function consumeDueChanges(options: {
   const { sql, broker, now, newId, metrics } = options;
   const { connection, client, logger } = broker;
   const writer = createWriter({ sql, newId, wakeRelay: options.wakeRelay });
-  const dueChanges = createDueChanges({ writer, changes: createFlagChanges({ now, newId }), now });
+  const dueChanges = createDueChanges({ writer, now, newId });
   return consumeJson({
     ...{ connection, metrics, logger, isOutage },
     stream: scheduleStream.name,

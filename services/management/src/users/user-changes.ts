@@ -33,7 +33,7 @@ export async function createUser(
   const { email, name = null } = request;
   // The lock lets one user through at a time, so that no two get one e-mail address.
   const current = await lockOrganization(tx, organizationId);
-  if (current === undefined) return noSuchOrganization();
+  if (current === undefined) return noSuchOrganization;
   const context = await change.context();
   const { id } = current.organization;
   const user: User = {
@@ -59,7 +59,7 @@ export async function changeUser(
   const { tx } = change;
   const current = await lockOrganization(tx, address.organizationId);
   const before = current && (await lockUser(tx, address));
-  if (before === undefined) return noSuchUser();
+  if (before === undefined) return noSuchUser;
   const { email = before.email, name = before.name } = request;
   if (email === before.email && name === before.name) return before;
   const after = { ...before, email, name };
@@ -83,7 +83,7 @@ export async function removeUser(
   // The locks of the projects come first, because a request that issues a key takes them in this order.
   await lockKeysOf(tx, await listProjectIds(tx, address.organizationId));
   const user = await lockUser(tx, address);
-  if (user === undefined) return erase ? eraseDeleted(tx, address) : noSuchUser();
+  if (user === undefined) return erase ? eraseDeleted(tx, address) : noSuchUser;
   const context = await change.context();
   const keys = await lockUnrevokedKeysOfUser(tx, user.id);
   if (keys.length > 0) await carryOut(change, decideRevoke(keys, context));
@@ -95,7 +95,7 @@ export async function removeUser(
 /** A user that was deleted without `erase` can be erased later. */
 async function eraseDeleted(tx: Transaction, address: UserAddress): Promise<User | Refusal> {
   const user = await lockDeletedUser(tx, address);
-  if (user === undefined) return noSuchUser();
+  if (user === undefined) return noSuchUser;
   await eraseUser(tx, user.id);
   return user;
 }

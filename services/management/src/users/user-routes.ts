@@ -25,14 +25,14 @@ export function registerUserRoutes(
 
   routes.read(contract.listUsers, async ({ params }) => {
     const organization = await findOrganization(sql, params.organizationId);
-    if (organization === undefined) return noSuchOrganization();
+    if (organization === undefined) return noSuchOrganization;
     const users = await listUsers(sql, organization.id);
     return answer.ok({ users: users.map(userResource) });
   });
 
   routes.read(contract.getUser, async ({ params }) => {
     const user = await findUser(sql, params);
-    return user === undefined ? noSuchUser() : answer.ok(userResource(user));
+    return user === undefined ? noSuchUser : answer.ok(userResource(user));
   });
 
   routes.write(contract.updateUser, {

@@ -1,5 +1,5 @@
 import type { User as UserResource } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { refuse } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 
@@ -24,9 +24,7 @@ export function userResource(user: User): UserResource {
   };
 }
 
-export function noSuchUser(): Refusal {
-  return refuse("NOT_FOUND_001", "There is no such user in this organization.");
-}
+export const noSuchUser = refuse("NOT_FOUND_001", "There is no such user in this organization.");
 
 export function userAudit(
   action: "user_created" | "user_changed" | "user_deleted",

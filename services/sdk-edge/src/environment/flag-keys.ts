@@ -77,18 +77,6 @@ export class SegmentKeys {
     this.keys = keys;
   }
 
-  /** The keys after some were added and removed. */
-  change(keys: readonly string[], difference: KeysDifference): SegmentKeys {
-    const changed = new SegmentKeys(keys);
-    if (this.#sum !== undefined) {
-      const sum = this.#sum.copy();
-      for (const key of difference.removed) sum.remove(key);
-      for (const key of difference.added) sum.add(key);
-      changed.#sum = sum;
-    }
-    return changed;
-  }
-
   get sum(): DigestSum {
     if (this.#sum === undefined) {
       this.#sum = new DigestSum();
@@ -106,8 +94,6 @@ export class SegmentKeys {
     return template;
   }
 }
-
-export type KeysDifference = { added: readonly string[]; removed: readonly string[] };
 
 /** The text of one flag around its place: a text of fixed length that depends on the outcome. */
 export type TemplateShape = {

@@ -52,61 +52,47 @@ export class Segment {
 export type FlagDifference = { before: FlagEntry | undefined; after: FlagEntry | undefined };
 
 /**
- * Applies changes to the flags of a segment, in their order. A change touches only its own flag and the lists,
- * because looking at every flag of a segment in a large heap costs far more
- * (bench `growth-edge-flags`).
+ * Applies changes to the flags of a segment, in their order. A flag that is replaced costs the same whatever the
+ * others are, because looking at every flag of a segment in a large heap costs far more (bench `growth-edge-flags`).
  */
 export class SegmentDraft {
   readonly all: PreparedFlag[];
   readonly #previous: Segment;
-  readonly #added: string[] = [];
-  readonly #removed: string[] = [];
   #weight: number;
-  /** True if two flags may claim the same key; the segment then derives everything from its flags. */
-  #hasRivals: boolean;
+  /** False: the segment derives everything from its flags. */
+  #hasSameKeys: boolean;
 
   constructor(previous: Segment) {
     this.all = [...previous.all];
     this.#previous = previous;
     this.#weight = previous.weight;
-    this.#hasRivals = previous.all.length !== previous.flags.length;
+    this.#hasSameKeys = previous.all.length === previous.flags.length;
   }
 
   remove(entry: FlagEntry): void {
     const place = this.#placeOf(entry);
     if (!this.#isAt(place, entry)) return;
-    this.#weight -= this.all[place]?.weight ?? 0;
     this.all.splice(place, 1);
-    this.#removed.push(entry.key);
+    this.#hasSameKeys = false;
   }
 
   /** Adds a flag, or replaces the flag with the same key and id. */
   put(entry: FlagEntry): void {
     const place = this.#placeOf(entry);
-    const isReplaced = this.#isAt(place, entry);
     const flag = prepareFlag(entry);
-    this.#weight += flag.weight - (isReplaced ? (this.all[place]?.weight ?? 0) : 0);
-    this.#hasRivals ||=
-      !isReplaced && [place - 1, place].some((near) => this.all[near]?.entry.key === entry.key);
-    this.all.splice(place, isReplaced ? 1 : 0, flag);
-    if (!isReplaced) this.#added.push(entry.key);
+    if (this.#isAt(place, entry)) {
+      this.#weight += flag.weight - (this.all[place]?.weight ?? 0);
+      this.all[place] = flag;
+    } else {
+      this.all.splice(place, 0, flag);
+      this.#hasSameKeys = false;
+    }
   }
 
   finish(): Segment {
-    if (this.#hasRivals) return new Segment(this.all);
+    if (!this.#hasSameKeys) return new Segment(this.all);
     const { keys } = this.#previous;
-    const difference = { added: this.#added, removed: this.#removed };
-    return new Segment(this.all, {
-      flags: this.all,
-      keys:
-        this.#added.length + this.#removed.length === 0
-          ? keys
-          : keys.change(
-              this.all.map(({ entry }) => entry.key),
-              difference,
-            ),
-      weight: this.#weight,
-    });
+    return new Segment(this.all, { flags: this.all, keys, weight: this.#weight });
   }
 
   #isAt(place: number, entry: FlagEntry): boolean {

@@ -90,10 +90,3 @@ function differenceOf(
   }
   return changed.length === 0 && removed.length === 0 ? undefined : { changed, removed };
 }
-
-/** The keys of the flags that one view has and another has not. */
-export function removedKeys(before: EnvironmentView, after: EnvironmentView): string[] {
-  return flagChanges(before, after)
-    .filter((change) => change.after === undefined)
-    .map(({ key }) => key);
-}

@@ -11,8 +11,12 @@ export const outcomeTexts: readonly string[] = outcomesByNumber.map(
 
 /** Returns the evaluation of one flag. */
 export function evaluationJson(flagKey: string, outcome: Outcome): string {
-  return `{"key":${asciiJson(flagKey)}${outcomeTexts[numberOfOutcome(outcome)]}}`;
+  const key = plainKey.test(flagKey) ? `"${flagKey}"` : asciiJson(flagKey);
+  return `{"key":${key}${outcomeTexts[numberOfOutcome(outcome)]}}`;
 }
+
+/** Ordinary keys need no escapes (`npm run bench -- targeting`, one flag by OFREP). */
+const plainKey = /^[\w.-]+$/;
 
 /** Sends an error whose code OFREP defines. The only part of the request in it is the flag's key. */
 export function answerProblem(exchange: Exchange, status: number, problem: OfrepError): void {

@@ -1,3 +1,4 @@
+import { createTimeSlicer, runSteps } from "@halyard/timing";
 import {
   createEvaluationQueue,
   type Organization,
@@ -45,7 +46,6 @@ export function createTimeSlicing({
 }): TimeSlicing {
   const queue = createEvaluationQueue();
   let rejected = 0;
-  let next: NodeJS.Immediate | undefined;
 
   function reject(evaluation: QueuedEvaluation): void {
     queue.remove(evaluation);
@@ -68,43 +68,37 @@ export function createTimeSlicing({
   }
 
   /** Continues one evaluation, and starts others when that one finishes within the slice. */
-  function run(organization: Organization, untilMs: number): void {
+  function run(organization: Organization, isOver: () => boolean): void {
     const { running } = organization;
     while (running.size < mostRunning && queue.start(organization) !== undefined);
     let [evaluation] = running;
     while (evaluation !== undefined) {
       running.delete(evaluation);
-      if (!runSteps(evaluation, untilMs)) {
+      if (!runSteps(evaluation.steps, isOver)) {
         running.add(evaluation);
         return;
       }
-      evaluation = elapsed() < untilMs ? queue.start(organization) : undefined;
+      evaluation = isOver() ? undefined : queue.start(organization);
     }
   }
 
-  /** Returns whether the evaluation has finished. */
-  function runSteps({ steps }: QueuedEvaluation, untilMs: number): boolean {
-    while (elapsed() < untilMs) if (steps.next().done === true) return true;
-    return false;
-  }
-
-  function runSlice(): void {
-    next = undefined;
+  function runSlice(isOver: () => boolean): boolean {
     rejectOverdue();
     const organization = queue.nextOrganization();
-    if (organization === undefined) return;
+    if (organization === undefined) return false;
     const beganMs = elapsed();
-    run(organization, beganMs + sliceMs);
+    run(organization, isOver);
     organization.usedMs += elapsed() - beganMs;
     queue.endSlice(organization);
     rejectExcess();
-    if (!queue.isEmpty()) next = setImmediate(runSlice);
+    return !queue.isEmpty();
   }
 
+  const slicer = createTimeSlicer({ work: runSlice, sliceMs, elapsed });
   return {
     add(organizationId, evaluation) {
       const added = queue.add(organizationId, evaluation, elapsed());
-      next ??= setImmediate(runSlice);
+      slicer.start();
       return () => queue.remove(added);
     },
     get waiting() {
@@ -113,6 +107,6 @@ export function createTimeSlicing({
     get rejected() {
       return rejected;
     },
-    stop: () => clearImmediate(next),
+    stop: slicer.stop,
   };
 }

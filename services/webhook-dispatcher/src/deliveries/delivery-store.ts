@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from "@halyard/contracts";
-import { fragment, type Sql } from "@halyard/postgres";
+import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import {
   type Attempt,
   attemptsKept,
