@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { UsageRecorded } from "@halyard/contracts";
+import { retry } from "@halyard/timing";
 
 /**
  * Counts in groups. All edges add to the same few rows, those of organizations, environments and hours,
@@ -19,7 +19,7 @@ export type CountInGroups = {
 /** What adds up in one transaction is bounded by what it is made of. */
 const mostMessages = 256;
 const mostBytes = 1024 * 1024;
-const retryAfterMs = 250;
+const backoff = { firstMs: 250, mostMs: 250 };
 
 type Waiting = {
   message: UsageRecorded;
@@ -66,17 +66,14 @@ export function createCountInGroups(options: {
     }
   }
 
-  async function countWhenPossible(messages: readonly UsageRecorded[]): Promise<void> {
-    for (let tries = 1; ; tries += 1)
-      try {
-        await options.count(messages);
-        return;
-      } catch (error) {
+  const countWhenPossible = (messages: readonly UsageRecorded[]) =>
+    retry(() => options.count(messages), {
+      backoff,
+      onFailure(error, failures) {
         if (!options.isOutage(error) || !mayWait) throw error;
-        if (tries === 1) options.onOutage(error);
-        await delay(retryAfterMs);
-      }
-  }
+        if (failures === 1) options.onOutage(error);
+      },
+    });
 
   return {
     add: (message, bytes) =>
