@@ -11,8 +11,3 @@ export function createdAtMsOf(id: string): number {
 }
 
 export const hourMs = 60 * 60 * 1_000;
-
-/** Whether answers about all flags count for this one by itself: it is as young as the hour. */
-export function isYoung(flagId: string, hourBeganMs: number): boolean {
-  return createdAtMsOf(flagId) >= hourBeganMs;
-}

@@ -24,10 +24,9 @@ export type UsageEndpoint = z.infer<typeof UsageEndpoint>;
 /**
  * What happened in one environment within one hour, since what the edge told before.
  *
- * An answer about all flags counts for each of them. It is counted once, in `bulk_answers`, for every
- * flag that was created before this hour; flags that are younger are among `flags` with it. So what an
- * edge sends does not grow with the number of flags, and a new flag is not credited with what was
- * answered before it existed.
+ * An answer with all flags counts for each of them. It is counted once, in `bulk_answers`, so the size of
+ * messages does not grow with the number of flags. Edges of release 0.1.0 also counted it in `flags` for flags
+ * that were created in this hour.
  */
 export const EnvironmentUsage = z.object({
   /** The beginning of the hour. */
@@ -49,7 +48,7 @@ export const EnvironmentUsage = z.object({
   bulk_answers: z.int().min(0),
   /** When the last of them was given; null where there was none. */
   bulk_answered_at: Instant.nullable(),
-  /** Flags that were asked for by themselves, or are as young as this hour. */
+  /** Answers with one flag. */
   flags: z.array(z.object({ flag_id: Uuid, evaluations: Count, evaluated_at: Instant })),
 });
 export type EnvironmentUsage = z.infer<typeof EnvironmentUsage>;

@@ -1,16 +1,25 @@
 import type { AuthenticateServerKey } from "@halyard/api-keys";
+import * as contract from "@halyard/contracts";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { type App, createApp } from "@halyard/service";
+import {
+  type App,
+  answer,
+  createApp,
+  refuse,
+  registerRoute,
+  UnavailableError,
+} from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { Directory } from "./directory/directory.ts";
 import type { OpenStreams } from "./open-streams/open-streams.ts";
-import { registerReportRoutes } from "./reports/report-routes.ts";
+import { reportFlagUsage } from "./reports/flag-usage.ts";
+import { readMonth } from "./reports/report-store.ts";
 
 /** No route takes a body. */
 const bodyLimitBytes = 16 * 1024;
 
-/** The HTTP side of usage metering: all its routes over what they need. */
+/** Creates the HTTP server of usage metering. All routes need a server key. */
 export function createUsageApp(options: {
   sql: Sql;
   directory: Directory;
@@ -21,7 +30,43 @@ export function createUsageApp(options: {
   metrics: Registry;
   logger: Logger;
 }): App {
+  const { sql, directory, openStreams, authenticate } = options;
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
-  registerReportRoutes(app, options);
+
+  registerRoute(app, contract.getUsage, {
+    authenticate,
+    handle: async (_input, { organizationId }) => {
+      const organization = directory.organization(organizationId);
+      // The key's entry may have come before that of the organization, whose own cannot be far.
+      if (organization === undefined)
+        throw new UnavailableError("Usage metering has not heard of the organization yet.");
+      const { plan, limits, project_count } = organization;
+      const { start, end, used } = await readMonth(sql, organizationId);
+      return answer.ok({
+        plan,
+        period: { start: start.toISOString(), end: end.toISOString() },
+        requests: { used, limit: limits.requests_per_month },
+        sse_connections: {
+          used: openStreams.heldBy(organizationId),
+          limit: limits.sse_connections,
+        },
+        projects: { used: project_count, limit: limits.projects },
+      } satisfies contract.Usage);
+    },
+  });
+
+  registerRoute(app, contract.getFlagUsage, {
+    authenticate,
+    handle: async ({ params, query }, key) => {
+      const flagId = params.id.toLowerCase();
+      const environments = directory
+        .environmentsOf({ projectId: key.projectId, flagId })
+        .filter(({ environmentId }) => !key.environmentOnly || environmentId === key.environmentId);
+      if (environments.length === 0)
+        return refuse("NOT_FOUND_001", "There is no such flag in this project.");
+      const hours = query.hours ?? contract.defaultUsageHours;
+      return answer.ok(await reportFlagUsage(sql, { flagId, environments, hours }));
+    },
+  });
   return app;
 }

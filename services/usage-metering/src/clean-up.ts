@@ -1,22 +1,15 @@
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
-import {
-  deleteOldBulkAnswers,
-  deleteOldEdges,
-  deleteOldFlagHours,
-  deleteOldRequestDays,
-} from "./retention/delete-old.ts";
 import { type Existing, forgetGone } from "./retention/forget-gone.ts";
-import { rollUpHours } from "./retention/roll-up.ts";
+import { oldRows, rollUpHours } from "./retention/old-rows.ts";
 import type { UsageMetrics } from "./usage-metrics.ts";
 
-/** Rolls up hours that are long past, and lets go of what nobody asks for any more. */
 const cleanUpEveryMs = 10 * 60 * 1_000;
-/** Whole tables are walked for it, and nothing is in a hurry to be forgotten. */
+/** Walks whole tables, and nothing in them is urgent. */
 const forgetEveryMs = 60 * 60 * 1_000;
-/** Small enough that a batch holds its locks for milliseconds. */
-const batchSize = 1_000;
+/** A batch holds its locks for milliseconds. */
+const atMost = 1_000;
 
 type CleanUpOptions = {
   sql: Sql;
@@ -25,22 +18,29 @@ type CleanUpOptions = {
   keptRequestDays: number | undefined;
 };
 
+/** Rolls up old hours, and deletes what is no longer needed. */
 export function startCleanUp(options: CleanUpOptions & { existing: Existing; logger: Logger }): {
   stop(): Promise<void>;
 } {
   const { sql, existing, logger } = options;
-  const cleaning = startInterval((signal) => cleanUp(options, () => !signal.aborted), {
-    everyMs: cleanUpEveryMs,
-    isExpected: isOutage,
-    onFailure: (err) => logger.warn({ err }, "old hours are not rolled up now"),
-  });
-  const forget = (signal: AbortSignal) =>
-    forgetGone(sql, { existing, mayGoOn: () => !signal.aborted });
-  const forgetting = startInterval(forget, {
-    everyMs: forgetEveryMs,
-    isExpected: isOutage,
-    onFailure: (err) => logger.warn({ err }, "flags and keys that are gone are not forgotten now"),
-  });
+  const every = (
+    everyMs: number,
+    failure: string,
+    work: (mayGoOn: () => boolean) => Promise<void>,
+  ) =>
+    startInterval((signal) => work(() => !signal.aborted), {
+      everyMs,
+      isExpected: isOutage,
+      onFailure: (err) => logger.warn({ err }, failure),
+    });
+  const cleaning = every(cleanUpEveryMs, "old hours are not rolled up now", (mayGoOn) =>
+    cleanUp(options, mayGoOn),
+  );
+  const forgetting = every(
+    forgetEveryMs,
+    "flags and keys that are gone are not forgotten now",
+    (mayGoOn) => forgetGone(sql, { existing, mayGoOn }),
+  );
   return {
     async stop() {
       await Promise.all([cleaning.stop(), forgetting.stop()]);
@@ -52,13 +52,16 @@ export async function cleanUp(
   { sql, usageMetrics, keptRequestDays }: CleanUpOptions,
   mayGoOn: () => boolean,
 ): Promise<void> {
-  for (let rolledUp = batchSize; mayGoOn() && rolledUp === batchSize; ) {
-    rolledUp = await rollUpHours(sql, batchSize);
+  for (let rolledUp = atMost; mayGoOn() && rolledUp === atMost; ) {
+    rolledUp = await rollUpHours(sql, atMost);
     usageMetrics.rolledUp(rolledUp);
   }
-  for (const deleteOld of [deleteOldBulkAnswers, deleteOldFlagHours, deleteOldEdges])
-    while (mayGoOn() && (await deleteOld(sql, batchSize)) === batchSize);
-  if (keptRequestDays === undefined) return;
-  const days = { keptDays: keptRequestDays, atMost: batchSize };
-  while (mayGoOn() && (await deleteOldRequestDays(sql, days)) === batchSize);
+  const { bulkAnswers, flagHours, edges, requestDays } = oldRows;
+  const days = { ...requestDays, keptDays: keptRequestDays };
+  for (const { deleteOldest, keptDays } of [bulkAnswers, flagHours, edges, days])
+    while (
+      keptDays !== undefined &&
+      mayGoOn() &&
+      (await deleteOldest(sql, { keptDays, atMost })) === atMost
+    );
 }

@@ -1,37 +1,44 @@
 import { describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { evaluationsByHour, lastEvaluatedAt } from "../src/reports/decide-flag-usage.ts";
+import { evaluationsByHour, lastEvaluatedAt } from "../src/reports/flag-usage.ts";
 
 /** What answers about all flags mean for one of them. */
 const createdAt = "2027-03-01T10:20:00.000Z";
 const flagId = uuidv7({ msecs: Date.parse(createdAt) });
 const at = (time: string) => new Date(`2027-03-01T${time}:00.000Z`);
 
+const kept = (of: "flag" | "bulk", time: string, count: number) => ({ of, hour: at(time), count });
+
 describe("evaluations by hour", () => {
-  it("are those of the flag by itself, and of all flags in hours that began after it was created", () => {
-    const hours = evaluationsByHour(flagId, {
-      flag: [
-        { hour: at("10:00"), count: 3 },
-        { hour: at("12:00"), count: 4 },
-      ],
-      bulk: [
-        { hour: at("13:00"), count: 10 },
-        { hour: at("12:00"), count: 100 },
-        { hour: at("10:00"), count: 1_000 },
-        { hour: at("09:00"), count: 1_000 },
-      ],
-    });
-    expect(hours).toEqual([
-      { hour: at("10:00"), count: 3 },
-      { hour: at("12:00"), count: 104 },
-      { hour: at("13:00"), count: 10 },
+  const hours = [
+    kept("flag", "10:00", 3),
+    kept("flag", "12:00", 4),
+    kept("bulk", "13:00", 10),
+    kept("bulk", "12:00", 100),
+    kept("bulk", "10:00", 1_000),
+    kept("bulk", "09:00", 1_000),
+  ];
+
+  it("are the flag's own and, from the hour of its creation, the answers with all flags", () => {
+    expect(evaluationsByHour(flagId, hours, { flag: null, bulk: at("13:30") })).toEqual([
+      { hour: "2027-03-01T10:00:00.000Z", evaluations: 1_003 },
+      { hour: "2027-03-01T12:00:00.000Z", evaluations: 104 },
+      { hour: "2027-03-01T13:00:00.000Z", evaluations: 10 },
     ]);
+  });
+
+  it("are the flag's own when no answer with all flags came after its creation", () => {
+    expect(evaluationsByHour(flagId, hours.slice(4), { flag: null, bulk: at("10:10") })).toEqual(
+      [],
+    );
   });
 
   it("have all answers for a flag whose id does not say when it was created", () => {
     const old = "a0000000-0000-4000-8000-000000000000";
-    const bulk = [{ hour: at("09:00"), count: 2 }];
-    expect(evaluationsByHour(old, { flag: [], bulk })).toEqual(bulk);
+    const bulk = [kept("bulk", "09:00", 2)];
+    expect(evaluationsByHour(old, bulk, { flag: null, bulk: at("09:30") })).toEqual([
+      { hour: "2027-03-01T09:00:00.000Z", evaluations: 2 },
+    ]);
   });
 });
 

@@ -1,6 +1,7 @@
 import type { EnvironmentUsage, UsageRecorded } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { newestInstantMs, sumUp } from "../src/counting/decide-sums.ts";
+import { sumTables } from "../src/counting/sum-tables.ts";
 
 /** What messages add up to. */
 const now = Date.parse("2027-03-01T00:30:00.000Z");
@@ -9,7 +10,6 @@ const project = "01900000-0000-7000-8000-000000000002";
 const environment = "01900000-0000-7000-8000-000000000003";
 const flag = "01900000-0000-7000-8000-000000000004";
 const hour = "2027-03-01T00:00:00.000Z";
-const hourMs = Date.parse(hour);
 
 function used(usage: Partial<EnvironmentUsage> = {}): EnvironmentUsage {
   return {
@@ -25,6 +25,13 @@ function used(usage: Partial<EnvironmentUsage> = {}): EnvironmentUsage {
   };
 }
 
+/** The rows of each table. */
+function sumsOf(messages: UsageRecorded[]) {
+  const { rows, misdated } = sumUp(messages, now);
+  const named = Object.entries(sumTables).map(([name, table]) => [name, rows.get(table)]);
+  return { ...Object.fromEntries(named), misdated };
+}
+
 function message(
   environments: EnvironmentUsage[],
   keys: UsageRecorded["keys"] = [],
@@ -34,25 +41,26 @@ function message(
 
 describe("messages that are summed up", () => {
   it("add to a row for each endpoint and hour, and to one for each month", () => {
-    const sums = sumUp(
-      [
-        message([used({ requests: { flags: 2, stream: 1 } })]),
-        message([
-          used({ requests: { flags: 3 } }),
-          used({ requests: { flags: 5 }, hour: "2027-02-28T23:00:00Z" }),
-        ]),
-      ],
-      now,
-    );
-    const here = { organizationId: organization, projectId: project, environmentId: environment };
+    const sums = sumsOf([
+      message([used({ requests: { flags: 2, stream: 1 } })]),
+      message([
+        used({ requests: { flags: 3 } }),
+        used({ requests: { flags: 5 }, hour: "2027-02-28T23:00:00Z" }),
+      ]),
+    ]);
+    const here = {
+      organization_id: organization,
+      project_id: project,
+      environment_id: environment,
+    };
     expect(sums.requests).toEqual([
-      { ...here, endpoint: "flags", hourMs, requests: 5 },
-      { ...here, endpoint: "stream", hourMs, requests: 1 },
-      { ...here, endpoint: "flags", hourMs: Date.parse("2027-02-28T23:00:00Z"), requests: 5 },
+      { ...here, endpoint: "flags", hour, requests: 5 },
+      { ...here, endpoint: "stream", hour, requests: 1 },
+      { ...here, endpoint: "flags", hour: "2027-02-28T23:00:00.000Z", requests: 5 },
     ]);
     expect(sums.months).toEqual([
-      { organizationId: organization, month: "2027-03", requests: 6 },
-      { organizationId: organization, month: "2027-02", requests: 5 },
+      { organization_id: organization, month: "2027-03-01", requests: 6 },
+      { organization_id: organization, month: "2027-02-01", requests: 5 },
     ]);
     expect(sums.misdated).toBe(0);
   });
@@ -61,33 +69,29 @@ describe("messages that are summed up", () => {
     const early = "2027-03-01T00:10:00.000Z";
     const late = "2027-03-01T00:20:00.000Z";
     const of = (at: string) => ({ flag_id: flag, evaluations: 4, evaluated_at: at });
-    const sums = sumUp(
-      [
-        message([used({ bulk_answers: 7, bulk_answered_at: late, flags: [of(late)] })]),
-        message([used({ bulk_answers: 1, bulk_answered_at: early, flags: [of(early)] })]),
-      ],
-      now,
-    );
-    const place = { flagId: flag, environmentId: environment };
+    const sums = sumsOf([
+      message([used({ bulk_answers: 7, bulk_answered_at: late, flags: [of(late)] })]),
+      message([used({ bulk_answers: 1, bulk_answered_at: early, flags: [of(early)] })]),
+    ]);
+    const place = { flag_id: flag, environment_id: environment };
     expect(sums).toMatchObject({
-      bulkAnswers: [{ environmentId: environment, hourMs, answers: 8 }],
-      flags: [{ ...place, hourMs, evaluations: 8 }],
-      environmentsSeen: [{ environmentId: environment, atMs: Date.parse(late) }],
-      flagsSeen: [{ ...place, atMs: Date.parse(late) }],
+      bulkAnswers: [{ environment_id: environment, hour, answers: 8 }],
+      flags: [{ ...place, hour, evaluations: 8 }],
+      environmentsSeen: [{ environment_id: environment, evaluated_at: late }],
+      flagsSeen: [{ ...place, evaluated_at: late }],
     });
   });
 
   it("count what a broken clock told in the present hour, and say how much that was", () => {
     const flags = [{ flag_id: flag, evaluations: 2, evaluated_at: "2031-01-01T00:00:00Z" }];
-    const sums = sumUp(
-      [message([used({ hour: "2031-01-01T00:00:00Z", requests: { evaluate: 2 }, flags })])],
-      now,
-    );
+    const sums = sumsOf([
+      message([used({ hour: "2031-01-01T00:00:00Z", requests: { evaluate: 2 }, flags })]),
+    ]);
     expect(sums).toMatchObject({
-      requests: [{ hourMs, requests: 2 }],
-      months: [{ month: "2027-03" }],
-      flags: [{ hourMs, evaluations: 2 }],
-      flagsSeen: [{ atMs: now }],
+      requests: [{ hour, requests: 2 }],
+      months: [{ month: "2027-03-01" }],
+      flags: [{ hour, evaluations: 2 }],
+      flagsSeen: [{ evaluated_at: new Date(now).toISOString() }],
       misdated: 2,
     });
   });
@@ -98,12 +102,12 @@ describe("messages that are summed up", () => {
       organization_id: organization.toUpperCase(),
       requests: { flags: 1 },
     });
-    const sums = sumUp([message([used({ requests: { flags: 1 } }), shouting])], now);
+    const sums = sumsOf([message([used({ requests: { flags: 1 } }), shouting])]);
     expect(sums.requests).toMatchObject([{ requests: 2 }]);
   });
 
   it("come to nothing when they tell of nothing", () => {
-    const { misdated, ...rows } = sumUp([message([used()]), message([])], now);
+    const { misdated, ...rows } = sumsOf([message([used()]), message([])]);
     expect(Object.values(rows).flat()).toEqual([]);
     expect(misdated).toBe(0);
   });

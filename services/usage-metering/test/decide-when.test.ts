@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { countedHourMs, monthOf, seenAtMs } from "../src/counting/decide-when.ts";
+import { countedHourMs, monthOf, seenAtMs } from "../src/counting/decide-sums.ts";
 
 /** Which hour counts, when the clocks of edges may be wrong. */
 const now = Date.parse("2027-03-01T00:30:00.000Z");

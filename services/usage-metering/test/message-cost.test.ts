@@ -4,18 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { countMessages } from "../src/counting/count-messages.ts";
-import {
-  addBulkAnswers,
-  addFlags,
-  addMonths,
-  addRequests,
-  markCounted,
-  noteEnvironments,
-  noteFlags,
-  noteKeys,
-} from "../src/counting/count-store.ts";
+import { countMessages, markCounted } from "../src/counting/count-messages.ts";
 import { sumUp } from "../src/counting/decide-sums.ts";
+import { upsertRows } from "../src/counting/sum-tables.ts";
 import { makeEdge, makeTenant } from "./usage-fixture.ts";
 
 /**
@@ -72,16 +63,12 @@ type Plan = {
 
 function statementsOf(): Record<string, (sql: Sql) => unknown> {
   const told = message();
-  const sums = sumUp([told], Date.now());
+  const { rows } = sumUp([told], Date.now());
   return {
     "marking it as counted": (on) => markCounted(on, [told]),
-    "adding requests": (on) => addRequests(on, sums.requests),
-    "adding to the month": (on) => addMonths(on, sums.months),
-    "adding answers about all flags": (on) => addBulkAnswers(on, sums.bulkAnswers),
-    "adding evaluations": (on) => addFlags(on, sums.flags),
-    "noting environments": (on) => noteEnvironments(on, sums.environmentsSeen),
-    "noting flags": (on) => noteFlags(on, sums.flagsSeen),
-    "noting keys": (on) => noteKeys(on, sums.keysSeen),
+    ...Object.fromEntries(
+      [...rows].map(([table, some]) => [table.name, (on: Sql) => upsertRows(on, table, some)]),
+    ),
   };
 }
 

@@ -1,7 +1,7 @@
 import { quotaBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { isNews } from "../src/quota/decide-quota.ts";
+import { isNews } from "../src/quota/quota-publisher.ts";
 import {
   type Metering,
   makeEdge,

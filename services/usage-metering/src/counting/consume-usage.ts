@@ -15,14 +15,13 @@ import type { UsageMetrics } from "../usage-metrics.ts";
 import { createCountInGroups } from "./count-in-groups.ts";
 import { type Counted, countMessages } from "./count-messages.ts";
 
-/**
- * Takes what edges tell, and counts it. A message leaves the queue after the commit: if the process dies
- * between the two it comes again, and is known.
- */
-
-/** In work at the same time; those that wait for their turn share a transaction. */
+/** Messages in work at the same time. Those that wait for their turn share a transaction. */
 const concurrency = 256;
 
+/**
+ * Counts the messages of edges. A message is acknowledged after the commit. If the process dies between the two, the
+ * message comes again and adds nothing.
+ */
 export function consumeUsage(options: {
   connection: NatsConnection;
   sql: Sql;
@@ -50,16 +49,12 @@ export function consumeUsage(options: {
     return "done";
   }
 
+  const { name: stream, recorded } = usageStream;
   const consumption = consumeQueue({
     connection: options.connection,
-    stream: usageStream.name,
-    consumer: usageStream.recorded.consumer,
-    subject: usageStream.recorded.subject,
-    concurrency,
-    handle,
-    isOutage,
+    ...{ stream, consumer: recorded.consumer, subject: recorded.subject },
+    ...{ concurrency, handle, isOutage, logger },
     metrics: createQueueMetrics(options.metrics),
-    logger,
   });
   return {
     isRunning: consumption.isRunning,

@@ -1,59 +1,83 @@
-import { type UsageRecorded, usageMessageId } from "@halyard/contracts";
-import type { Sql } from "@halyard/postgres";
-import {
-  addBulkAnswers,
-  addFlags,
-  addMonths,
-  addRequests,
-  markCounted,
-  noteEnvironments,
-  noteFlags,
-  noteKeys,
-  takeUncounted,
-} from "./count-store.ts";
-import { type MonthSum, type Sums, sumUp } from "./decide-sums.ts";
+import { type QuotaEntry, type UsageRecorded, usageMessageId } from "@halyard/contracts";
+import type { Sql, Transaction } from "@halyard/postgres";
+import { type Sums, sumUp } from "./decide-sums.ts";
+import { upsertRows } from "./sum-tables.ts";
 
-/**
- * Counts messages in one transaction, each once however often it comes: which have been counted stands
- * beside what they added, and both are committed together.
- */
 export type Counted = {
-  /** Those that had not been counted before. */
+  /** The messages that had not been counted before. */
   counted: readonly UsageRecorded[];
   sums: Sums;
-  /** What the months have come to that were added to. */
-  months: readonly MonthSum[];
-  /** What time it was. */
+  /** The present numbers of the months to which was added. */
+  months: readonly QuotaEntry[];
+  /** The time of the database. */
   now: Date;
 };
 
+/**
+ * Counts messages in one transaction, each once however often it comes: the sequences that were counted and the
+ * sums are committed together.
+ */
 export async function countMessages(
   sql: Sql,
   messages: readonly UsageRecorded[],
 ): Promise<Counted> {
-  // The same one may be among them twice, and counts once.
+  // A message that is among them twice counts once.
   const byId = new Map(messages.map((message) => [idOf(message), message]));
   return sql.begin(async (tx) => {
     const { uncounted, now } = await takeUncounted(tx, [...byId.values()]);
     const counted = uncounted.flatMap((id) => byId.get(usageMessageId(id)) ?? []);
     const sums = sumUp(counted, now.getTime());
     if (counted.length === 0) return { counted, sums, months: [], now };
-    // They go out together: one wait for all of them.
+    // All statements are sent together, so that there is one round trip.
     const [months] = await Promise.all([
-      sums.months.length > 0 ? addMonths(tx, sums.months) : [],
-      sums.requests.length > 0 ? addRequests(tx, sums.requests) : [],
-      sums.bulkAnswers.length > 0 ? addBulkAnswers(tx, sums.bulkAnswers) : [],
-      sums.flags.length > 0 ? addFlags(tx, sums.flags) : [],
-      sums.environmentsSeen.length > 0 ? noteEnvironments(tx, sums.environmentsSeen) : [],
-      sums.flagsSeen.length > 0 ? noteFlags(tx, sums.flagsSeen) : [],
-      sums.keysSeen.length > 0 ? noteKeys(tx, sums.keysSeen) : [],
+      ...[...sums.rows].map(([table, rows]) =>
+        rows.length > 0 ? upsertRows(tx, table, rows) : [],
+      ),
       markCounted(tx, uncounted),
     ]);
-    return { counted, sums, months, now };
+    return { counted, sums, months: months as unknown as QuotaEntry[], now };
   });
 }
 
-/** As PostgreSQL writes it. */
+type MessageId = { edge: string; sequence: number };
+
+/** The id of a message as PostgreSQL writes it. */
 function idOf({ edge, sequence }: UsageRecorded): string {
   return usageMessageId({ edge: edge.toLowerCase(), sequence });
 }
+
+/** Locks the edges until the end of the transaction, and returns the messages that have not been counted. */
+async function takeUncounted(
+  tx: Transaction,
+  messages: readonly MessageId[],
+): Promise<{ uncounted: readonly MessageId[]; now: Date }> {
+  const rows = await tx<(MessageId & { counted: boolean; now: Date })[]>`
+    with given as (
+      select edge, sequence
+      from unnest(${messages.map(({ edge }) => edge)}::uuid[],
+        ${messages.map(({ sequence }) => sequence)}::bigint[]) as given (edge, sequence)
+    ), locked as (
+      insert into edges (edge, counted, last_counted_at)
+      select edge, '{}', present_time() from (select distinct edge from given) as named
+      order by edge
+      on conflict (edge) do update set last_counted_at = excluded.last_counted_at
+      returning edge, counted
+    )
+    select given.edge, given.sequence, locked.counted @> given.sequence as counted,
+      clock.now
+    from given
+    join locked using (edge)
+    cross join (select present_time() as now) as clock`;
+  const now = rows[0]?.now ?? new Date(0);
+  return { uncounted: rows.filter(({ counted }) => !counted), now };
+}
+
+export const markCounted = (tx: Sql | Transaction, messages: readonly MessageId[]) => tx`
+  update edges set counted = edges.counted + news.sequences
+  from (
+    select edge, range_agg(int8range(sequence, sequence, '[]')) as sequences
+    from unnest(${messages.map(({ edge }) => edge)}::uuid[],
+      ${messages.map(({ sequence }) => sequence)}::bigint[]) as given (edge, sequence)
+    group by edge
+  ) as news
+  where edges.edge = news.edge`;

@@ -1,115 +1,78 @@
-import { type EnvironmentUsage, parseInstant, type UsageRecorded } from "@halyard/contracts";
-import { beginningOfHour, countedHourMs, monthOf, seenAtMs } from "./decide-when.ts";
+import {
+  type EnvironmentUsage,
+  hourMs,
+  parseInstant,
+  type UsageRecorded,
+} from "@halyard/contracts";
+import { type SumRow, type SumTable, sumTables } from "./sum-tables.ts";
 
-/** What messages add up to: what is to be added to which row, each row once. */
 export type Sums = {
-  requests: readonly RequestSum[];
-  months: readonly MonthSum[];
-  bulkAnswers: readonly BulkAnswerSum[];
-  flags: readonly FlagSum[];
-  environmentsSeen: readonly EnvironmentSeen[];
-  flagsSeen: readonly FlagSeen[];
-  keysSeen: readonly KeySeen[];
-  /** Requests whose hour could not be believed, which are in the present hour now. */
+  /** The rows to merge into each table, one for each key, in the order in which tables are locked. */
+  rows: ReadonlyMap<SumTable, readonly SumRow[]>;
+  /** Requests that were moved to the present hour, because the edge's clock cannot be right. */
   misdated: number;
 };
 
-export type RequestSum = {
-  organizationId: string;
-  projectId: string;
-  environmentId: string;
-  endpoint: string;
-  hourMs: number;
-  requests: number;
-};
-export type MonthSum = { organizationId: string; month: string; requests: number };
-export type BulkAnswerSum = { environmentId: string; hourMs: number; answers: number };
-export type FlagSum = {
-  flagId: string;
-  environmentId: string;
-  hourMs: number;
-  evaluations: number;
-};
-export type EnvironmentSeen = { environmentId: string; atMs: number };
-export type FlagSeen = { flagId: string; environmentId: string; atMs: number };
-export type KeySeen = { keyId: string; atMs: number };
-
 export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
-  const rows = emptyRows();
+  const { months, requests, bulkAnswers, flags, environmentsSeen, flagsSeen, keysSeen } = sumTables;
+  const { add, rows } = createRows();
+  const seen = (told: string) => instant(seenAtMs(millisecondsOf(told), nowMs));
   let misdated = 0;
 
-  function add(usage: EnvironmentUsage): void {
-    const { organization_id, project_id, environment_id, bulk_answers, bulk_answered_at } = usage;
+  function addUsage(usage: EnvironmentUsage): void {
     const toldMs = millisecondsOf(usage.hour);
-    const hourMs = countedHourMs(toldMs, nowMs);
-    const month = monthOf(hourMs);
-    const here = {
-      organizationId: organization_id.toLowerCase(),
-      projectId: project_id.toLowerCase(),
-      environmentId: environment_id.toLowerCase(),
-    };
-    const { environmentId, organizationId } = here;
+    const countedMs = countedHourMs(toldMs, nowMs);
+    const hour = instant(countedMs);
+    const month = `${monthOf(countedMs)}-01`;
+    const organization_id = usage.organization_id.toLowerCase();
+    const project_id = usage.project_id.toLowerCase();
+    const environment_id = usage.environment_id.toLowerCase();
     for (const [endpoint, count = 0] of Object.entries(usage.requests)) {
-      rows.requests.add({ ...here, endpoint, hourMs, requests: count });
-      rows.months.add({ organizationId, month, requests: count });
-      if (hourMs !== beginningOfHour(toldMs)) misdated += count;
+      const place = { organization_id, project_id, environment_id, endpoint, hour };
+      add(requests, { ...place, requests: count });
+      add(months, { organization_id, month, requests: count });
+      if (countedMs !== beginningOfHour(toldMs)) misdated += count;
     }
-    if (bulk_answers > 0) rows.bulkAnswers.add({ environmentId, hourMs, answers: bulk_answers });
-    if (bulk_answered_at !== null)
-      rows.environmentsSeen.add({ environmentId, atMs: seen(bulk_answered_at) });
-    for (const { flag_id, evaluations, evaluated_at } of usage.flags) {
-      const flagId = flag_id.toLowerCase();
-      rows.flags.add({ flagId, environmentId, hourMs, evaluations });
-      rows.flagsSeen.add({ flagId, environmentId, atMs: seen(evaluated_at) });
+    const { bulk_answers: answers, bulk_answered_at: answeredAt } = usage;
+    if (answers > 0) add(bulkAnswers, { environment_id, hour, answers });
+    if (answeredAt !== null)
+      add(environmentsSeen, { environment_id, evaluated_at: seen(answeredAt) });
+    for (const { evaluations, ...flag } of usage.flags) {
+      const flag_id = flag.flag_id.toLowerCase();
+      add(flags, { flag_id, environment_id, hour, evaluations });
+      add(flagsSeen, { flag_id, environment_id, evaluated_at: seen(flag.evaluated_at) });
     }
   }
 
-  const seen = (instant: string) => seenAtMs(millisecondsOf(instant), nowMs);
   for (const { environments, keys } of messages) {
-    for (const usage of environments) add(usage);
-    for (const { key_id, used_at } of keys)
-      rows.keysSeen.add({ keyId: key_id, atMs: seen(used_at) });
+    environments.forEach(addUsage);
+    for (const { key_id, used_at } of keys) add(keysSeen, { key_id, used_at: seen(used_at) });
   }
+  return { rows: rows(), misdated };
+}
+
+/** Merges rows with the same key. */
+function createRows() {
+  const byTable = new Map<SumTable, Map<string, SumRow>>(
+    Object.values(sumTables).map((table) => [table, new Map()]),
+  );
   return {
-    requests: rows.requests.all(),
-    months: rows.months.all(),
-    bulkAnswers: rows.bulkAnswers.all(),
-    flags: rows.flags.all(),
-    environmentsSeen: rows.environmentsSeen.all(),
-    flagsSeen: rows.flagsSeen.all(),
-    keysSeen: rows.keysSeen.all(),
-    misdated,
+    add<Row extends SumRow>(table: SumTable<Row>, more: Row): void {
+      const { key, value } = table;
+      const name = Object.keys(key)
+        .map((column) => more[column])
+        .join(" ");
+      const rows = byTable.get(table);
+      const known = rows?.get(name)?.[value];
+      const added = more[value];
+      if (typeof known === "number") rows?.set(name, { ...more, [value]: known + Number(added) });
+      else if (known === undefined || String(added) > known) rows?.set(name, more);
+    },
+    rows: () => new Map([...byTable].map(([table, rows]) => [table, [...rows.values()]])),
   };
 }
 
-function emptyRows() {
-  return {
-    requests: rowsBy<RequestSum>({
-      key: (row) => `${row.environmentId} ${row.hourMs} ${row.endpoint} ${row.organizationId}`,
-      join: (row, more) => ({ ...row, requests: row.requests + more.requests }),
-    }),
-    months: rowsBy<MonthSum>({
-      key: (row) => `${row.organizationId} ${row.month}`,
-      join: (row, more) => ({ ...row, requests: row.requests + more.requests }),
-    }),
-    bulkAnswers: rowsBy<BulkAnswerSum>({
-      key: (row) => `${row.environmentId} ${row.hourMs}`,
-      join: (row, more) => ({ ...row, answers: row.answers + more.answers }),
-    }),
-    flags: rowsBy<FlagSum>({
-      key: (row) => `${row.flagId} ${row.environmentId} ${row.hourMs}`,
-      join: (row, more) => ({ ...row, evaluations: row.evaluations + more.evaluations }),
-    }),
-    environmentsSeen: rowsBy<EnvironmentSeen>({ key: (row) => row.environmentId, join: later }),
-    flagsSeen: rowsBy<FlagSeen>({
-      key: (row) => `${row.flagId} ${row.environmentId}`,
-      join: later,
-    }),
-    keysSeen: rowsBy<KeySeen>({ key: (row) => row.keyId, join: later }),
-  };
-}
-
-/** The latest instant that a message tells of; undefined where it tells of none. */
+/** The latest instant in a message; undefined if there is none. */
 export function newestInstantMs({ environments, keys }: UsageRecorded): number | undefined {
   const instants = [
     ...environments.flatMap(({ bulk_answered_at, flags }) => [
@@ -122,24 +85,36 @@ export function newestInstantMs({ environments, keys }: UsageRecorded): number |
   return instants.reduce((newest, one) => Math.max(newest, millisecondsOf(one)), 0);
 }
 
-/** The schema has seen to it that the text is an instant that exists. */
-function millisecondsOf(instant: string): number {
-  return Math.max(0, parseInstant(instant) ?? 0);
+/** An edge's clock may be wrong: use must not disappear in a distant month, nor prevent later instants. */
+const furthestAheadMs = hourMs;
+/** Messages wait for as long while this service is unavailable, or an edge is disconnected. */
+const longestLateMs = 7 * 24 * hourMs;
+
+/** Returns the beginning of the hour in which usage counts: the given one or, if it cannot be right, the present one. */
+export function countedHourMs(toldMs: number, nowMs: number): number {
+  const told = beginningOfHour(toldMs);
+  return told - nowMs > furthestAheadMs || nowMs - told > longestLateMs
+    ? beginningOfHour(nowMs)
+    : told;
 }
 
-function later<Seen extends { atMs: number }>(one: Seen, other: Seen): Seen {
-  return other.atMs > one.atMs ? other : one;
+/** Returns the given instant or, if it cannot be right, the present one. */
+export function seenAtMs(toldMs: number, nowMs: number): number {
+  return toldMs > nowMs || nowMs - toldMs > longestLateMs ? nowMs : toldMs;
 }
 
-/** Rows of different keys: what is added to one of a key is joined with it. */
-function rowsBy<Row>({ key, join }: { key(row: Row): string; join(row: Row, more: Row): Row }) {
-  const rows = new Map<string, Row>();
-  return {
-    add(more: Row): void {
-      const at = key(more);
-      const row = rows.get(at);
-      rows.set(at, row === undefined ? more : join(row, more));
-    },
-    all: (): readonly Row[] => [...rows.values()],
-  };
+function beginningOfHour(ms: number): number {
+  return ms - (ms % hourMs);
+}
+
+/** Returns the month of UTC: `2027-01`. */
+export function monthOf(ms: number): string {
+  return instant(ms).slice(0, "2027-01".length);
+}
+
+const instant = (ms: number) => new Date(ms).toISOString();
+
+/** The schema has checked that the text is an instant. */
+function millisecondsOf(text: string): number {
+  return Math.max(0, parseInstant(text) ?? 0);
 }

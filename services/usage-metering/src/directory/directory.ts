@@ -1,26 +1,16 @@
 import { createKeyDirectory, type KeyDirectory, type KeySignatures } from "@halyard/api-keys";
 import {
-  type EnvironmentEntry,
   isEntryOf,
   type OrganizationEntry,
-  type PlanLimits,
   type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
 import { createFlagIndex, type FlagAddress, type SnapshotPart } from "@halyard/jetstream";
-import { createNewestEntries } from "./newest-entries.ts";
 
-/**
- * What this service knows of keys, plans, environments and flags, in memory: fed from the snapshot, so
- * that nobody is asked. Of a flag it knows only where it exists.
- */
-export type KnownOrganization = { plan: string; limits: PlanLimits; projectCount: number };
-export type KnownEnvironment = { environmentId: string; name: string };
-export type FlagPlace = FlagAddress;
-
+/** The keys, plans and environments of the snapshot, and which flags exist. */
 export type Directory = {
   keys: KeyDirectory;
-  organization(organizationId: string): KnownOrganization | undefined;
+  organization(organizationId: string): OrganizationEntry | undefined;
   /** The environments of a project in which a flag exists, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
   flagExists(place: FlagPlace): boolean;
@@ -28,18 +18,24 @@ export type Directory = {
   places: SnapshotPart;
 };
 
+export type KnownEnvironment = { environmentId: string; name: string };
+export type FlagPlace = FlagAddress;
+
 export function createDirectory(signatures: KeySignatures): Directory {
   const keys = createKeyDirectory(signatures);
   let known = createKnown();
   return {
     keys,
-    organization: (organizationId) => known.organizations.find(organizationId),
+    organization: (organizationId) => existing(known.organizations.get(organizationId)),
     environmentsOf({ projectId, flagId }) {
-      const { environments, flags } = known;
-      return [...known.environmentsOf(projectId)]
-        .toSorted()
-        .filter((environmentId) => flags.standing({ flagId, environmentId }) === "exists")
-        .flatMap((environmentId) => environments.find(environmentId) ?? []);
+      const { environments, flags, projects } = known;
+      return [...(projects.get(projectId) ?? [])].toSorted().flatMap((environmentId) => {
+        const environment = existing(environments.get(environmentId));
+        const isThere = flags.standing({ flagId, environmentId }) === "exists";
+        return environment !== undefined && isThere
+          ? { environmentId, name: environment.name }
+          : [];
+      });
     },
     flagExists: (place) =>
       known.flags.standing(place) === "exists" && !keys.hasEnded(place.environmentId),
@@ -60,49 +56,38 @@ export function createDirectory(signatures: KeySignatures): Directory {
 
 /** Everything but the keys. */
 function createKnown() {
-  const organizations = createNewestEntries<KnownOrganization>();
-  const environments = createNewestEntries<KnownEnvironment>();
+  const organizations = new Map<string, OrganizationEntry | Tombstone>();
+  const environments = new Map<string, { version: number; name: string } | Tombstone>();
+  /** Ids of environments by project, also of deleted ones. */
+  const projects = new Map<string, Set<string>>();
   const flags = createFlagIndex();
-  /** Environments stay in their project for ever. */
-  const idsByProject = new Map<string, Set<string>>();
-
-  function takeEnvironment(environmentId: string, entry: EnvironmentEntry | Tombstone): void {
-    environments.apply(
-      environmentId,
-      entry,
-      isDeleted(entry) ? undefined : { environmentId, name: entry.name },
-    );
-    if (isDeleted(entry)) return;
-    const ids = idsByProject.get(entry.project_id) ?? new Set();
-    idsByProject.set(entry.project_id, ids.add(environmentId));
-  }
-
   return {
-    organizations,
-    environments,
-    flags,
-    environmentsOf: (projectId: string): Iterable<string> => idsByProject.get(projectId) ?? [],
-    /** Names of projects are not used here, and the key directory holds the keys. */
+    ...{ organizations, environments, projects, flags },
     apply(entry: SnapshotEntry): void {
       if (isEntryOf("organization", entry))
-        organizations.apply(
-          entry.address.organizationId,
-          entry.value,
-          knownOrganization(entry.value),
-        );
-      else if (isEntryOf("environment", entry))
-        takeEnvironment(entry.address.environmentId, entry.value);
+        putNewer(organizations, entry.address.organizationId, entry.value);
       else if (isEntryOf("flag", entry)) flags.apply(entry.address, entry.value);
+      else if (isEntryOf("environment", entry)) {
+        const { address, value } = entry;
+        putNewer(environments, address.environmentId, value);
+        if ("deleted" in value) return;
+        const ids = projects.get(value.project_id) ?? new Set();
+        projects.set(value.project_id, ids.add(address.environmentId));
+      }
     },
   };
 }
 
-function knownOrganization(value: OrganizationEntry | Tombstone): KnownOrganization | undefined {
-  if (isDeleted(value)) return undefined;
-  const { plan, limits, project_count } = value;
-  return { plan, limits, projectCount: project_count };
+/** Versions decide, not arrival: what was deleted stays deleted when an older entry arrives. */
+function putNewer<Value extends { version: number }>(
+  values: Map<string, Value>,
+  id: string,
+  value: Value,
+): void {
+  const known = values.get(id);
+  if (known === undefined || known.version < value.version) values.set(id, value);
 }
 
-function isDeleted(value: object): value is Tombstone {
-  return "deleted" in value;
+function existing<Value extends object>(value: Value | Tombstone | undefined) {
+  return value === undefined || "deleted" in value ? undefined : value;
 }

@@ -10,53 +10,43 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
 /**
- * How many slots for streams organizations hold, read along in the bucket in which edges share them out.
- * A slot counts while the lease of its holder stands: an edge takes its lease before any slot, and an
- * entry that is not there any more belonged to one that has ended.
+ * The open streams of organizations, from the bucket in which edges count them. A count applies while the entry of
+ * its edge is held: an edge writes its own entry before any count.
  */
 export type OpenStreams = {
   heldBy(organizationId: string): number;
   entries: { begin(): void; take(entry: Pick<BucketEntry, "key" | "payload">): void; end(): void };
 };
 
-type Known = { leases: Set<string>; organizations: Map<string, OrganizationStreams["holders"]> };
-
-const leasePrefix = leaseKey.edge("");
-const organizationPrefix = leaseKey.organization("");
-
 export function createOpenStreams(): OpenStreams {
+  const nothing = () => ({
+    edges: new Set<string>(),
+    organizations: new Map<string, OrganizationStreams["holders"]>(),
+  });
   let read = nothing();
-  /** While everything is read anew, what was known before goes on being answered. */
+  /** The content before the present reading, until that has ended. */
   let shown = read;
-
-  function takeLease(leaseId: string, payload: Uint8Array): void {
-    const checked = checkEdgeLease(parseJson(payload));
-    if (checked.ok && checked.value.state === "held") read.leases.add(leaseId);
-    else read.leases.delete(leaseId);
-  }
-
-  function takeOrganization(organizationId: string, payload: Uint8Array): void {
-    const checked = checkOrganizationStreams(parseJson(payload));
-    if (checked.ok) read.organizations.set(organizationId, checked.value.holders);
-    else read.organizations.delete(organizationId);
-  }
-
   return {
     heldBy(organizationId) {
-      const holders = shown.organizations.get(organizationId) ?? {};
-      return Object.entries(holders).reduce(
-        (sum, [leaseId, slots]) => (shown.leases.has(leaseId) ? sum + slots : sum),
-        0,
-      );
+      const holders = Object.entries(shown.organizations.get(organizationId) ?? {});
+      return holders.reduce((sum, [edge, count]) => sum + (shown.edges.has(edge) ? count : 0), 0);
     },
     entries: {
       begin() {
         read = nothing();
       },
       take({ key, payload }) {
-        if (key.startsWith(leasePrefix)) takeLease(key.slice(leasePrefix.length), payload);
-        else if (key.startsWith(organizationPrefix))
-          takeOrganization(key.slice(organizationPrefix.length), payload);
+        const [, id = ""] = key.split(".");
+        const value = parseJson(payload);
+        if (key === leaseKey.edge(id)) {
+          const lease = checkEdgeLease(value);
+          if (lease.ok && lease.value.state === "held") read.edges.add(id);
+          else read.edges.delete(id);
+        } else if (key === leaseKey.organization(id)) {
+          const streams = checkOrganizationStreams(value);
+          if (streams.ok) read.organizations.set(id, streams.value.holders);
+          else read.organizations.delete(id);
+        }
       },
       end() {
         shown = read;
@@ -71,17 +61,6 @@ export function followOpenStreams(options: {
   logger: Logger;
 }): FollowedStream {
   const { begin, take, end } = options.streams.entries;
-  return followBucket({
-    connection: options.connection,
-    bucket: leasesBucket,
-    filter: ">",
-    onBegin: begin,
-    onEntry: take,
-    onCaughtUp: end,
-    logger: options.logger,
-  });
-}
-
-function nothing(): Known {
-  return { leases: new Set(), organizations: new Map() };
+  const follower = { onBegin: begin, onEntry: take, onCaughtUp: end };
+  return followBucket({ ...options, ...follower, bucket: leasesBucket, filter: ">" });
 }

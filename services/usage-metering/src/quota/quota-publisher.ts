@@ -2,14 +2,16 @@ import { checkQuotaEntry, type QuotaEntry, quotaBucket } from "@halyard/contract
 import { followBucket, isBrokerAway, parseJson } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
-import { jetstream } from "@nats-io/jetstream";
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamClient,
+  jetstream,
+} from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import type { MonthSum } from "../counting/decide-sums.ts";
-import { monthOf } from "../counting/decide-when.ts";
+import { monthOf } from "../counting/decide-sums.ts";
 import type { UsageMetrics } from "../usage-metrics.ts";
-import { isNews } from "./decide-quota.ts";
-import { publishEntry } from "./publish-entry.ts";
 import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
 
 /**
@@ -29,7 +31,7 @@ import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
  */
 export type QuotaPublisher = {
   /** What months have come to, by a transaction that was committed at that time. */
-  note(months: readonly MonthSum[], now: Date): void;
+  note(months: readonly QuotaEntry[], now: Date): void;
   stop(): Promise<void>;
 };
 
@@ -130,8 +132,7 @@ export function startQuotaPublisher(options: {
   return {
     note(months, now) {
       presentMonth = monthOf(now.getTime());
-      for (const { organizationId, month, requests } of months)
-        hold({ organization_id: organizationId, month, requests });
+      for (const entry of months) hold(entry);
     },
     async stop() {
       await rounds.stop();
@@ -140,6 +141,57 @@ export function startQuotaPublisher(options: {
       await bucket.stop();
     },
   };
+}
+
+/**
+ * Whether an entry says more than the one that is known: it has more of the same month, or is of a later
+ * one. The present month, by the database's clock, is news over one that lies ahead as well: a clock that
+ * was ahead for a while must not leave edges without the present month's figure until that one comes.
+ */
+export function isNews(
+  entry: QuotaEntry,
+  known: QuotaEntry | undefined,
+  presentMonth: string | undefined,
+): boolean {
+  if (known === undefined) return true;
+  if (known.month === entry.month) return known.requests < entry.requests;
+  return known.month < entry.month || entry.month === presentMonth;
+}
+
+/** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
+const acknowledgementTimeoutMs = 2_000;
+
+const anotherWasFaster: number[] = [
+  JetStreamApiCodes.StreamWrongLastSequence,
+  JetStreamApiCodes.StreamWrongLastSequenceUnknown,
+];
+
+/**
+ * Writes an entry over the one that was read, or in a place where none was (revision 0), so that of two
+ * replicas the one that knows less never writes over the other. Answers the entry's revision; undefined
+ * when another replica was faster.
+ */
+async function publishEntry(
+  client: JetStreamClient,
+  entry: QuotaEntry,
+  revision: number,
+): Promise<number | undefined> {
+  try {
+    const { seq } = await client.publish(
+      quotaBucket.subjectPrefix + entry.organization_id,
+      JSON.stringify(entry),
+      {
+        expect: { lastSubjectSequence: revision },
+        timeout: acknowledgementTimeoutMs,
+        retries: 0,
+      },
+    );
+    return seq;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && anotherWasFaster.includes(error.code))
+      return undefined;
+    throw error;
+  }
 }
 
 /** Compares the present month of every organization. Returns published entries that are not matched by it. */

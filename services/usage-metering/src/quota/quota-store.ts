@@ -1,27 +1,23 @@
 import type { QuotaEntry } from "@halyard/contracts";
-import { fragment, type Sql } from "@halyard/postgres";
+import type { Sql } from "@halyard/postgres";
 
 const pageSize = 1_000;
 
-/** What organizations have used of the present month, by the database's clock, page by page. */
+/** Returns what organizations have used of the present month, by the database's clock, page by page. */
 export async function* readPresentMonth(sql: Sql): AsyncGenerator<readonly QuotaEntry[]> {
-  let after: string | undefined;
+  let after = "00000000-0000-0000-0000-000000000000";
   for (;;) {
-    const page: readonly QuotaEntry[] = await readPage(sql, after);
+    const page = await sql<QuotaEntry[]>`
+      select organization_id, to_char(month, 'YYYY-MM') as month, requests
+      from organization_months
+      where month = (select date_trunc('month', present_time() at time zone 'UTC')::date)
+        and organization_id > ${after}
+      order by organization_id
+      limit ${pageSize}`;
     yield page;
-    after = page.at(-1)?.organization_id;
+    after = page.at(-1)?.organization_id ?? after;
     if (page.length < pageSize) return;
   }
-}
-
-async function readPage(sql: Sql, afterId: string | undefined): Promise<QuotaEntry[]> {
-  return sql<QuotaEntry[]>`
-    select organization_id, to_char(month, 'YYYY-MM') as month, requests
-    from organization_months
-    where month = (select date_trunc('month', present_time() at time zone 'UTC')::date)
-      ${afterId === undefined ? fragment`` : fragment`and organization_id > ${afterId}`}
-    order by organization_id
-    limit ${pageSize}`;
 }
 
 /**

@@ -1,0 +1,111 @@
+import type { Sql, Transaction } from "@halyard/postgres";
+
+/**
+ * The tables to which messages add, in the order in which a transaction locks them. Rows are locked in the order of
+ * the primary key. So transactions wait for one another, and never in a circle.
+ */
+export const sumTables = {
+  months: describe("organization_months", {
+    key: { month: "date", organization_id: "uuid" },
+    value: { requests: "bigint" },
+    returning: "organization_id, to_char(known.month, 'YYYY-MM') as month, known.requests",
+  }),
+  requests: describe("request_hours", {
+    key: { organization_id: "uuid", hour: "timestamptz", environment_id: "uuid", endpoint: "text" },
+    also: { project_id: "uuid" },
+    value: { requests: "bigint" },
+  }),
+  bulkAnswers: describe("bulk_answer_hours", {
+    key: { environment_id: "uuid", hour: "timestamptz" },
+    value: { answers: "bigint" },
+  }),
+  flags: describe("flag_hours", {
+    key: { flag_id: "uuid", environment_id: "uuid", hour: "timestamptz" },
+    value: { evaluations: "bigint" },
+  }),
+  environmentsSeen: describe("environments_last_seen", {
+    key: { environment_id: "uuid" },
+    value: { evaluated_at: "timestamptz" },
+  }),
+  flagsSeen: describe("flags_last_seen", {
+    key: { flag_id: "uuid", environment_id: "uuid" },
+    value: { evaluated_at: "timestamptz" },
+  }),
+  keysSeen: describe("keys_last_seen", {
+    key: { key_id: "text" },
+    value: { used_at: "timestamptz" },
+  }),
+};
+
+export type SumRow = Record<string, string | number>;
+
+export type SumTable<Row = SumRow> = {
+  name: string;
+  /** Columns and types of the primary key. */
+  key: Readonly<Record<string, ColumnType>>;
+  /** A number, to which new rows add, or an instant, of which the latest stays. */
+  value: string;
+  columns: readonly string[];
+  upsert: TemplateStringsArray;
+  /** Never set; it ties the type of rows to the table. */
+  row?: Row;
+};
+
+type ColumnType = "uuid" | "text" | "timestamptz" | "date" | "bigint";
+type Columns = Readonly<Record<string, ColumnType>>;
+/** Instants and dates are texts in ISO 8601. */
+type RowOf<Of> = { [Column in keyof Of]: Of[Column] extends "bigint" ? number : string };
+
+/** `also` are columns that depend on the key. */
+function describe<
+  const Key extends Columns,
+  const Value extends Columns,
+  const Also extends Columns = Record<never, never>,
+>(
+  name: string,
+  { key, value, also, returning }: { key: Key; value: Value; also?: Also; returning?: string },
+): SumTable<RowOf<Key & Also & Value>> {
+  const types: Columns = { ...key, ...also, ...value };
+  const columns = Object.keys(types);
+  const [[valueColumn, valueType]] = Object.entries(value) as [[string, ColumnType]];
+  const isSeen = valueType === "timestamptz";
+  const parameters = Object.values(types).map((type) => `?::${parameterType(type)}[]`);
+  const typed = (column: string) => `${column}::${types[column]}`;
+  const keys = Object.keys(key);
+  const upsert = `
+    insert into ${name} as known (${columns.join()}${isSeen ? ", news" : ""})
+    select ${columns.map(typed).join()}${isSeen ? ", 'first'" : ""}
+    from unnest(${parameters.join()}) as given (${columns.join()})
+    order by ${keys.map(typed).join()}
+    on conflict (${keys.join()}) do update set ${isSeen ? latest(valueColumn) : sum(valueColumn)}
+    ${returning === undefined ? "" : `returning ${returning}`}`;
+  return { name, key, value: valueColumn, columns, upsert: statementOf(upsert) };
+}
+
+function sum(column: string): string {
+  return `${column} = known.${column} + excluded.${column}`;
+}
+
+/** A later instant becomes news for management. */
+function latest(column: string): string {
+  return `${column} = excluded.${column},
+    news = case known.news when 'none' then 'later' else known.news end
+    where known.${column} < excluded.${column}`;
+}
+
+/** Arrays of instants and dates are sent as text. */
+export function parameterType(type: ColumnType | undefined) {
+  return type === "timestamptz" || type === "date" ? "text" : type;
+}
+
+/** A statement that is composed of names in the program. Each `?` is a parameter. */
+export function statementOf(text: string): TemplateStringsArray {
+  const parts = text.split("?");
+  return Object.assign(parts, { raw: parts });
+}
+
+/** Merges rows into their table, each key once. Costs what the given rows cost, whatever the size of the table. */
+export function upsertRows(tx: Sql | Transaction, table: SumTable, rows: readonly SumRow[]) {
+  const values = table.columns.map((column) => rows.map((row) => row[column] as string));
+  return tx<SumRow[]>(table.upsert, ...values);
+}

@@ -1,0 +1,71 @@
+import type { Sql } from "@halyard/postgres";
+import { statementOf } from "../counting/sum-tables.ts";
+
+/**
+ * Old rows that are deleted. Reports show 30 days of evaluations. A row of `edges` prevents that a message counts
+ * twice; messages do not stay in their queue for so long, and at worst one message of an edge that was
+ * disconnected counts twice. Requests by day are kept unless the operator sets a period.
+ */
+const hours = { column: "hour", before: "present_time() - ? * interval '1 day'" };
+export const oldRows = {
+  bulkAnswers: { deleteOldest: deletion("bulk_answer_hours", hours), keptDays: 31 },
+  flagHours: { deleteOldest: deletion("flag_hours", hours), keptDays: 31 },
+  edges: {
+    deleteOldest: deletion("edges", { ...hours, column: "last_counted_at" }),
+    keptDays: 40,
+  },
+  requestDays: {
+    deleteOldest: deletion("request_days", {
+      column: "day",
+      before: "(present_time() at time zone 'UTC')::date - ?::integer",
+    }),
+  },
+};
+
+/** Returns a function that deletes a batch of the oldest rows, and returns their number. */
+function deletion(table: string, { column, before }: { column: string; before: string }) {
+  const statement = statementOf(`
+    delete from ${table}
+    where ctid = any(array(
+      select ctid from ${table}
+      where ${column} < ${before}
+      order by ${column}
+      limit ?
+      for update skip locked
+    ))`);
+  return async (sql: Sql, { keptDays, atMost }: { keptDays: number; atMost: number }) =>
+    (await sql(statement, keptDays, atMost)).count;
+}
+
+/** An hour of this age is no longer added to: late messages count in the present hour. */
+const hoursKeptDays = 40;
+
+/**
+ * Makes days of UTC of some old hours, and returns the number of their rows. Hours leave and days grow in one
+ * statement, so each request is always in exactly one of them, and a month is the sum of both. (An environment
+ * has one project, so the least of its projects is the one.)
+ */
+export async function rollUpHours(sql: Sql, atMost: number): Promise<number> {
+  const [row] = await sql<[{ hours: number }]>`
+    with old as (
+      delete from request_hours
+      where ctid = any(array(
+        select ctid from request_hours
+        where hour < present_time() - ${hoursKeptDays} * interval '1 day'
+        order by hour
+        limit ${atMost}
+        for update skip locked
+      ))
+      returning *, (hour at time zone 'UTC')::date as day
+    ), added as (
+      insert into request_days (organization_id, project_id, environment_id, endpoint, day, requests)
+      select organization_id, min(project_id::text)::uuid, environment_id, endpoint, day, sum(requests)
+      from old
+      group by organization_id, day, environment_id, endpoint
+      order by organization_id, day, environment_id, endpoint
+      on conflict (organization_id, day, environment_id, endpoint)
+        do update set requests = request_days.requests + excluded.requests
+    )
+    select count(*) as hours from old`;
+  return row.hours;
+}
