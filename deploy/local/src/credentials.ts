@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type NatsUser, natsUsers } from "@halyard/contracts";
 import { readIfPresent, StartError } from "@halyard/local-backends";
-import { writePrivateFile } from "./home.ts";
+import { writePrivateFile } from "./private-file.ts";
 
 const secretNames = [
   "operator_token",

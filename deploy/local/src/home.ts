@@ -1,16 +1,9 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ExampleIds } from "@halyard/contracts";
 import { hasCode, type Reaper, StartError } from "@halyard/local-backends";
 import type { DemoCredentials } from "./credentials.ts";
+import { writePrivateFile } from "./private-file.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
 /** PostgreSQL's own user must be able to pass through to its data when root starts us. */
@@ -50,13 +43,6 @@ function makeDirectory(path: string): void {
     // Another start has created it meanwhile.
     if (!hasCode(error, "EEXIST")) throw error;
   }
-}
-
-/** Readable for its owner only, and never seen half written: it appears by being renamed. */
-export function writePrivateFile(path: string, content: unknown): void {
-  const unfinished = `${path}.${process.pid}.new`;
-  writeFileSync(unfinished, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  renameSync(unfinished, path);
 }
 
 /**

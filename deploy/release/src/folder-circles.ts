@@ -12,28 +12,13 @@ export type Circle = {
   imports: readonly string[];
 };
 
-/** The imported folders of each folder, with one file that imports each. */
-export type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
+/** The imported folders of each folder, with one file that imports each of them. */
+type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const relativeImport = /(?:from|import)\s*\(?\s*"(\.{1,2}\/[^"]+)"/g;
 
-export function readFolderImports(sources: string): Map<string, Map<string, string>> {
-  const imports = new Map<string, Map<string, string>>();
-  for (const path of readdirSync(sources, { recursive: true, encoding: "utf8" })) {
-    if (!/\.m?tsx?$/.test(path)) continue;
-    const from = folderOf(path);
-    const targets = imports.get(from) ?? new Map<string, string>();
-    imports.set(from, targets);
-    const text = readFileSync(join(sources, path), "utf8");
-    for (const [, target = ""] of text.matchAll(relativeImport)) {
-      const to = folderOf(relative(sources, join(sources, dirname(path), target)));
-      if (to !== from && !to.startsWith("..")) targets.set(to, path);
-    }
-  }
-  return imports;
-}
-
-export function findCircles(imports: FolderImports): Circle[] {
+export function findCircles(sources: string): Circle[] {
+  const imports = readFolderImports(sources);
   const reach = new Map([...imports.keys()].map((folder) => [folder, reachable(imports, folder)]));
   const circles: Circle[] = [];
   for (const [folder, reached] of reach) {
@@ -47,6 +32,22 @@ export function findCircles(imports: FolderImports): Circle[] {
     circles.push({ folders, imports: inside });
   }
   return circles;
+}
+
+function readFolderImports(sources: string): Map<string, Map<string, string>> {
+  const imports = new Map<string, Map<string, string>>();
+  for (const path of readdirSync(sources, { recursive: true, encoding: "utf8" })) {
+    if (!/\.m?tsx?$/.test(path)) continue;
+    const from = folderOf(path);
+    const targets = imports.get(from) ?? new Map<string, string>();
+    imports.set(from, targets);
+    const text = readFileSync(join(sources, path), "utf8");
+    for (const [, target = ""] of text.matchAll(relativeImport)) {
+      const to = folderOf(relative(sources, join(sources, dirname(path), target)));
+      if (to !== from && !to.startsWith("..")) targets.set(to, path);
+    }
+  }
+  return imports;
 }
 
 function folderOf(path: string): string {

@@ -1,5 +1,4 @@
-import type { Scalar } from "./flag-state.ts";
-
+export type Scalar = string | number | boolean;
 export type AttributeValue = Scalar | readonly Scalar[];
 
 /** What is known of a user, by name; `id` is the user's id. A name is there only when it was given. */

@@ -1,3 +1,4 @@
+import type { Scalar } from "./attributes.ts";
 import type { OperatorName } from "./operators/catalogue.ts";
 
 /**
@@ -28,5 +29,3 @@ export type Condition = {
   operator: OperatorName;
   value: Scalar | readonly Scalar[];
 };
-
-export type Scalar = string | number | boolean;

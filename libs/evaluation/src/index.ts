@@ -1,4 +1,4 @@
-export { type Attributes, type AttributeValue, readAttributes } from "./attributes.ts";
+export { type Attributes, type AttributeValue, readAttributes, type Scalar } from "./attributes.ts";
 export { bucketOf } from "./bucket.ts";
 export { compileAll, type EvaluateAll } from "./compile-all.ts";
 export { type CompiledFlag, compile } from "./compile-flag.ts";
@@ -6,7 +6,7 @@ export { createContext, type EvaluationContext, emptyContext } from "./context.t
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
 export { type Explanation, explain, explainInSteps } from "./explain.ts";
 export { findRulesProblem } from "./find-rules-problem.ts";
-export type { Condition, FlagState, Scalar, TargetingRule } from "./flag-state.ts";
+export type { Condition, FlagState, TargetingRule } from "./flag-state.ts";
 export { parseInstant } from "./instant.ts";
 export { murmur3 } from "./murmur3.ts";
 export { numberPattern } from "./number-text.ts";

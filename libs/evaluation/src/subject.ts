@@ -1,4 +1,4 @@
-import type { Scalar } from "./flag-state.ts";
+import type { Scalar } from "./attributes.ts";
 import { foldCase } from "./fold-case.ts";
 import { parseInstant } from "./instant.ts";
 import { parseNumber } from "./number-text.ts";

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { inboxPrefixOf } from "@halyard/contracts";
+import { retry } from "@halyard/timing";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -14,6 +14,12 @@ import { type NatsServers, serverOptions } from "./nats-servers.ts";
 /** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */
 const reconnectWaitMs = 250;
 const reconnectJitterMs = 250;
+const longestWaitMs = reconnectWaitMs + reconnectJitterMs;
+const backoff = {
+  firstMs: longestWaitMs,
+  mostMs: longestWaitMs,
+  jitter: reconnectJitterMs / longestWaitMs,
+};
 /**
  * Time-out of a connection attempt, with its handshake. The client notices a connection that dies during
  * the handshake only by this time-out. Its default of 20 s is longer than every lease.
@@ -58,26 +64,21 @@ export async function connectNats(options: {
   let watch: ConnectionWatch | undefined;
   if (metrics !== undefined) registerConnectionMetrics(metrics, () => watch);
   const log = createConnectionLog({ logger, onProblem, monotonicMs: () => performance.now() });
-  for (;;) {
-    try {
-      const connection = await connect({
-        ...commonOptions(options),
-        timeout: connectTimeoutMs,
-        noAsyncTraces: true,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: reconnectWaitMs,
-        reconnectJitter: reconnectJitterMs,
-        pingInterval: pingIntervalMs,
-        maxPingOut: 2,
-        ignoreAuthErrorAbort: true,
-      });
-      watch = watchConnection(connection);
-      log.connected(connection);
-      return connection;
-    } catch (error) {
-      // The client would retry the first connection silently.
-      log.failed(error);
-      await delay(reconnectWaitMs + Math.random() * reconnectJitterMs);
-    }
-  }
+  const connectToAny = () =>
+    connect({
+      ...commonOptions(options),
+      timeout: connectTimeoutMs,
+      noAsyncTraces: true,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: reconnectWaitMs,
+      reconnectJitter: reconnectJitterMs,
+      pingInterval: pingIntervalMs,
+      maxPingOut: 2,
+      ignoreAuthErrorAbort: true,
+    });
+  // The client would retry the first connection silently.
+  const connection = await retry(connectToAny, { backoff, onFailure: log.failed });
+  watch = watchConnection(connection);
+  log.connected(connection);
+  return connection;
 }

@@ -1,10 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  createServerKeyAuthentication,
-  type DirectoryKey,
-  type KeyLimits,
-  type LastUsed,
-} from "@halyard/api-keys";
+import type { AuthenticateServerKey } from "@halyard/api-keys";
 import { createAnswerOnce } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { type App, createApp } from "@halyard/service";
@@ -22,28 +17,13 @@ export function createSchedulerApp(options: {
   sql: Sql;
   changes: ScheduleChanges;
   findFlag: FindFlag;
-  /** Throws an `UnavailableError` while the keys are not known. */
-  verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
-  keyLimits: KeyLimits;
-  lastUsed: LastUsed;
-  operatorTokenDigest?: string | undefined;
-  now: () => number;
+  authenticate: AuthenticateServerKey;
   trustedProxies: readonly string[];
   checkAnswers: boolean;
   metrics: Registry;
   logger: Logger;
 }): App {
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
-  registerScheduleRoutes(app, {
-    ...options,
-    answerOnce: createAnswerOnce(randomBytes),
-    authenticate: createServerKeyAuthentication({
-      verify: options.verifyKey,
-      limits: options.keyLimits,
-      lastUsed: options.lastUsed,
-      operatorTokenDigest: options.operatorTokenDigest,
-      nowMs: options.now,
-    }),
-  });
+  registerScheduleRoutes(app, { ...options, answerOnce: createAnswerOnce(randomBytes) });
   return app;
 }

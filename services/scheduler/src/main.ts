@@ -3,6 +3,7 @@ import {
   createKeyLimits,
   createKeySignatures,
   createLastUsed,
+  createServerKeyAuthentication,
 } from "@halyard/api-keys";
 import { openDatabase } from "@halyard/postgres";
 import {
@@ -58,14 +59,16 @@ await startOrExit(async () => {
       onSet: broker.onSet,
     }),
     findFlag: flags.find,
-    verifyKey: (text, nowMs) => {
-      if (broker.knowsFlags()) return keys.verify(text, nowMs);
-      throw new UnavailableError("The scheduler has not heard of keys and flags yet.");
-    },
-    keyLimits: createKeyLimits(keyRate(config)),
-    operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
-    lastUsed,
-    now: Date.now,
+    authenticate: createServerKeyAuthentication({
+      verify(text, nowMs) {
+        if (broker.knowsFlags()) return keys.verify(text, nowMs);
+        throw new UnavailableError("The scheduler has not heard of keys and flags yet.");
+      },
+      limits: createKeyLimits(keyRate(config)),
+      lastUsed,
+      operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
+      nowMs: Date.now,
+    }),
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: config.HALYARD_MODE !== "production",
     metrics,

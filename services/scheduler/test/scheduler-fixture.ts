@@ -1,4 +1,9 @@
-import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import {
+  createKeyDirectory,
+  createKeyLimits,
+  createLastUsed,
+  createServerKeyAuthentication,
+} from "@halyard/api-keys";
 import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
@@ -96,10 +101,12 @@ async function composeReplica(
       onSet: broker.onSet,
     }),
     findFlag: flags.find,
-    verifyKey: keys.verify,
-    keyLimits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
-    lastUsed,
-    now: Date.now,
+    authenticate: createServerKeyAuthentication({
+      verify: keys.verify,
+      limits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
+      lastUsed,
+      nowMs: Date.now,
+    }),
     trustedProxies: [],
     checkAnswers: true,
     metrics,

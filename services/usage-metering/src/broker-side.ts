@@ -7,11 +7,11 @@ import { jetstream } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { consumeUsage } from "./counting/consume-usage.ts";
+import type { UsageMetrics } from "./counting/usage-metrics.ts";
 import type { Directory } from "./directory/directory.ts";
 import { tellLastSeen } from "./last-seen/tell-last-seen.ts";
 import { followOpenStreams, type OpenStreams } from "./open-streams/open-streams.ts";
 import { startQuotaPublisher } from "./quota/quota-publisher.ts";
-import type { UsageMetrics } from "./usage-metrics.ts";
 
 /**
  * Everything of this process that needs NATS: what edges tell, what they are told of their months, and

@@ -1,9 +1,9 @@
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
+import type { UsageMetrics } from "./counting/usage-metrics.ts";
 import { type Existing, forgetGone } from "./retention/forget-gone.ts";
 import { oldRows, rollUpHours } from "./retention/old-rows.ts";
-import type { UsageMetrics } from "./usage-metrics.ts";
 
 const cleanUpEveryMs = 10 * 60 * 1_000;
 /** Walks whole tables, and nothing in them is urgent. */

@@ -18,9 +18,9 @@ import { createUsageApp } from "./app.ts";
 import { startBrokerSide } from "./broker-side.ts";
 import { startCleanUp } from "./clean-up.ts";
 import { readConfig } from "./config.ts";
+import { createUsageMetrics } from "./counting/usage-metrics.ts";
 import { createDirectory } from "./directory/directory.ts";
 import { createOpenStreams } from "./open-streams/open-streams.ts";
-import { createUsageMetrics } from "./usage-metrics.ts";
 
 await startOrExit(async () => {
   const config = readConfig();

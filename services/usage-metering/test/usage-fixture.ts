@@ -33,9 +33,9 @@ import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createUsageApp } from "../src/app.ts";
 import { startBrokerSide } from "../src/broker-side.ts";
+import { createUsageMetrics } from "../src/counting/usage-metrics.ts";
 import { createDirectory } from "../src/directory/directory.ts";
 import { createOpenStreams } from "../src/open-streams/open-streams.ts";
-import { createUsageMetrics } from "../src/usage-metrics.ts";
 
 /**
  * Usage metering as its main composes it, in this process, any number of replicas of it, over a database

@@ -1,10 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  createServerKeyAuthentication,
-  type DirectoryKey,
-  type KeyLimits,
-  type LastUsed,
-} from "@halyard/api-keys";
+import type { AuthenticateServerKey } from "@halyard/api-keys";
 import { createAnswerOnce } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { type App, createApp } from "@halyard/service";
@@ -28,11 +23,7 @@ export function createWebhookApp(options: {
   webhooksPerProject: number;
   /** Told when an attempt is due at once. */
   onDue: () => void;
-  /** Throws an `UnavailableError` while the keys are not known. */
-  verifyKey: (text: string, nowMs: number) => DirectoryKey | undefined;
-  keyLimits: KeyLimits;
-  lastUsed: LastUsed;
-  operatorTokenDigest?: string | undefined;
+  authenticate: AuthenticateServerKey;
   newId: () => string;
   now: () => Date;
   trustedProxies: readonly string[];
@@ -41,18 +32,7 @@ export function createWebhookApp(options: {
   logger: Logger;
 }): App {
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
-  const nowMs = () => options.now().getTime();
-  const routes = {
-    ...options,
-    answerOnce: createAnswerOnce(randomBytes),
-    authenticate: createServerKeyAuthentication({
-      verify: options.verifyKey,
-      limits: options.keyLimits,
-      lastUsed: options.lastUsed,
-      operatorTokenDigest: options.operatorTokenDigest,
-      nowMs,
-    }),
-  };
+  const routes = { ...options, answerOnce: createAnswerOnce(randomBytes) };
   registerWebhookRoutes(app, routes);
   registerDeliveryRoutes(app, routes);
   return app;

@@ -4,6 +4,7 @@ import {
   createKeyLimits,
   createKeySignatures,
   createLastUsed,
+  createServerKeyAuthentication,
 } from "@halyard/api-keys";
 import { openDatabase } from "@halyard/postgres";
 import {
@@ -71,13 +72,16 @@ await startOrExit(async () => {
     tests,
     webhooksPerProject: config.WEBHOOKS_PER_PROJECT,
     onDue: dispatch.wake,
-    verifyKey: (text, nowMs) => {
-      if (broker.knowsKeys()) return keys.verify(text, nowMs);
-      throw new UnavailableError("The webhook dispatcher has not heard of keys yet.");
-    },
-    keyLimits: createKeyLimits(keyRate(config)),
-    operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
-    lastUsed,
+    authenticate: createServerKeyAuthentication({
+      verify(text, nowMs) {
+        if (broker.knowsKeys()) return keys.verify(text, nowMs);
+        throw new UnavailableError("The webhook dispatcher has not heard of keys yet.");
+      },
+      limits: createKeyLimits(keyRate(config)),
+      lastUsed,
+      operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
+      nowMs: Date.now,
+    }),
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: !isProduction,
   });

@@ -1,6 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
-import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
+import {
+  createKeyDirectory,
+  createKeyLimits,
+  createLastUsed,
+  createServerKeyAuthentication,
+} from "@halyard/api-keys";
 import type { EventName } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
@@ -123,9 +128,12 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     onDue: () => {
       wokenTimes += 1;
     },
-    verifyKey: keys.verify,
-    keyLimits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
-    lastUsed,
+    authenticate: createServerKeyAuthentication({
+      verify: keys.verify,
+      limits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
+      lastUsed,
+      nowMs: Date.now,
+    }),
     trustedProxies: [],
     checkAnswers: true,
   });

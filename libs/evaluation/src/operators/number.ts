@@ -1,4 +1,4 @@
-import type { Scalar } from "../flag-state.ts";
+import type { Scalar } from "../attributes.ts";
 import { type Elements, instantOf, numberOf, type Range, type Subject } from "../subject.ts";
 import type { OperatorName } from "./catalogue.ts";
 import { type Comparison, type Obstacle, obstacleOfFirst } from "./operator.ts";

@@ -1,4 +1,4 @@
-import type { Scalar } from "../flag-state.ts";
+import type { Scalar } from "../attributes.ts";
 import { compareVersions, type Version } from "../semver.ts";
 import { type Subject, versionOf } from "../subject.ts";
 import type { OperatorName } from "./catalogue.ts";

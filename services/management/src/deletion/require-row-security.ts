@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "@halyard/postgres";
 import { ConfigurationError } from "@halyard/service";
+import { pause } from "@halyard/timing";
 
 const checkEveryMs = 500;
 
@@ -25,11 +25,7 @@ export async function requireRowSecurity(options: {
   }
 
   async function checkUntilDone(): Promise<void> {
-    let isDone = false;
-    while (!isDone && !stopping.signal.aborted) {
-      await delay(checkEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-      isDone = await check();
-    }
+    while ((await pause(checkEveryMs, stopping.signal)) && !(await check()));
   }
 
   const checking = (await check()) ? undefined : checkUntilDone().catch(options.onBypassed);

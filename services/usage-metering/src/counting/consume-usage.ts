@@ -11,9 +11,9 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { UsageMetrics } from "../usage-metrics.ts";
 import { createCountInGroups } from "./count-in-groups.ts";
 import { type Counted, countMessages } from "./count-messages.ts";
+import type { UsageMetrics } from "./usage-metrics.ts";
 
 /** Messages in work at the same time. Those that wait for their turn share a transaction. */
 const concurrency = 256;

@@ -11,7 +11,7 @@ import {
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { monthOf } from "../counting/decide-sums.ts";
-import type { UsageMetrics } from "../usage-metrics.ts";
+import type { UsageMetrics } from "../counting/usage-metrics.ts";
 import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { Counted } from "./counting/count-messages.ts";
-import { newestInstantMs } from "./counting/decide-sums.ts";
-import { sumTables } from "./counting/sum-tables.ts";
+import type { Counted } from "./count-messages.ts";
+import { newestInstantMs } from "./decide-sums.ts";
+import { sumTables } from "./sum-tables.ts";
 
 /** What this process counts, and how soon. Organizations are no labels: there are too many of them. */
 export type UsageMetrics = {
