@@ -14,10 +14,9 @@ const settingsKey = Symbol("halyard.settings");
 export function decorateWithSettings(
   app: FastifyInstance,
   given: Pick<AppSettings, "checkAnswers" | "logger">,
-): AppSettings {
+): void {
   const settings: AppSettings = { ...given, draining: false };
   app.decorate(settingsKey, settings);
-  return settings;
 }
 
 export function appSettings(app: FastifyInstance): AppSettings {

@@ -120,7 +120,7 @@ export function createApp(options: AppOptions): App {
       sendRefusal(reply, nothingHere);
     },
   });
-  const settings = decorateWithSettings(app, {
+  decorateWithSettings(app, {
     checkAnswers: options.checkAnswers ?? true,
     logger: options.logger,
   });
@@ -134,7 +134,6 @@ export function createApp(options: AppOptions): App {
   function beginAnswer(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     if (rejectMalformed(request, reply)) return;
     setCommonHeaders(request, reply);
-    if (settings.draining) reply.header("connection", "close");
     next();
   }
 

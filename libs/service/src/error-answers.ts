@@ -26,6 +26,7 @@ export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): 
   reply.header("x-request-id", request.id);
   // Keeps a browser from reading an answer as another type than its `Content-Type`.
   reply.header("x-content-type-options", "nosniff");
+  if (appSettings(request.server).draining) reply.header("connection", "close");
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {

@@ -8,7 +8,8 @@ import {
 
 /**
  * Runs costly evaluations in time slices. The event loop serves other requests between two slices. Only a few
- * evaluations run concurrently: if all of them did, all of them would finish last.
+ * evaluations run concurrently: if all of them did, all of them would finish last. The test of slow evaluations
+ * (test/sdk/slow-evaluation.test.ts) measures what another organization waits meanwhile.
  */
 export type TimeSlicing = {
   /** Queues an evaluation. Returns a function that drops it unless it has finished. */
