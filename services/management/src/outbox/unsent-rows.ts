@@ -118,8 +118,8 @@ const selectAll = `
   where fits or place = 1`;
 
 /**
- * Returns all unsent rows of a stream in the order of their ids. Returns undefined if they are more than a batch; then
- * the queues take turns. A row that commits later has a hint of its own.
+ * Returns all unsent rows of a stream in the order of their ids, or undefined if they exceed a batch. A row that commits
+ * later has its own hint.
  */
 export async function allUnsentRows(
   sql: Pick<Sql, "unprepared">,

@@ -161,7 +161,7 @@ async function discardStreamsAhead(options: RoundOptions, signal: AbortSignal): 
   await discardStreams(ahead, { lease, broker, isLeading });
 }
 
-/** From this number of messages on, several writes are under way, and more follow. */
+/** Number of messages in a batch from which several writes are in progress, so that more follow. */
 const severalWrites = 4;
 /**
  * Pause after such a batch, so that the next one has more rows: most of what a batch costs PostgreSQL does not depend
@@ -169,7 +169,7 @@ const severalWrites = 4;
  */
 const gatherMs = 4;
 
-/** Publishes whenever the lane is woken, and regularly. */
+/** Publishes when the lane is woken, and regularly in case a hint was lost. */
 async function runLane(
   lane: Lane,
   { wakeUp, published, whenIdle }: { wakeUp: WakeUp; published: Counter; whenIdle?: () => void },
