@@ -14,9 +14,10 @@ export type WakeUp = {
 export function createWakeUp(): WakeUp {
   let waking = new AbortController();
   return {
-    wake: () => waking.abort(),
+    // Without a reason, each call would create an error with a stack trace.
+    wake: () => waking.abort(null),
     async sleep(ms, signal) {
-      const wake = () => waking.abort();
+      const wake = () => waking.abort(null);
       if (signal?.aborted) return;
       signal?.addEventListener("abort", wake, { once: true });
       await pause(ms, waking.signal);

@@ -85,33 +85,26 @@ await startOrExit(async () => {
   const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
-  const now = () => new Date();
+  const shared = { sql, lastUsed, plans, now: () => new Date(), newId: uuidv7, metrics, logger };
   const broker = startBrokerSide({
     nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
     flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
     holder: randomUUID(),
-    sql,
-    directory,
-    signer,
-    signatures,
-    lastUsed,
-    plans,
-    now,
-    newId: uuidv7,
-    metrics,
-    logger,
+    ...{ directory, signer, signatures },
+    ...shared,
   });
   const { wakeRelay, effects, directoryIsCurrent } = broker;
   const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects });
   const background = startBackgroundWork(config, {
-    ...{ sql, writer, now, newId: uuidv7, metrics, logger },
+    ...shared,
+    writer,
     // Without effects: no request waits for the removal of an expired key.
     unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
   });
   const findKey = createKeyLookup({ sql, directory, directoryIsCurrent });
   const app = createManagementApp({
-    sql,
+    ...shared,
     writer,
     findKey: (...caller) => {
       demoKeys.assertDone();
@@ -119,15 +112,9 @@ await startOrExit(async () => {
     },
     operatorToken: config.OPERATOR_TOKEN,
     keyLimits: createKeyLimits(keyRate(config)),
-    lastUsed,
-    plans,
-    now,
-    newId: uuidv7,
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: config.HALYARD_MODE !== "production",
     allowDemoUser: config.HALYARD_MODE !== "production",
-    metrics,
-    logger,
   });
   await runService({
     config,

@@ -20,20 +20,23 @@ export async function insertAuditEntries(
   entries: readonly AuditEntry[],
 ): Promise<number> {
   if (entries.length === 0) return 0;
-  const inserted = await tx`
-    insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id, webhook_id,
-      user_id, action, cause, actor_id, actor_email, api_key_id, state_before, state_after,
-      changed_at)
-    select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId", "webhookId",
-      "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId", before, after,
-      "changedAt"
-    from jsonb_to_recordset(${json(entries)}) as entry (
-      id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
-      "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
-      actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
-    on conflict (id) do nothing`;
+  const inserted = await tx`${auditInsertion(entries)}`;
   return inserted.count;
 }
+
+/** The statement of `insertAuditEntries`, also as a part of another one. */
+export const auditInsertion = (entries: readonly AuditEntry[]) => fragment`
+  insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id, webhook_id,
+    user_id, action, cause, actor_id, actor_email, api_key_id, state_before, state_after,
+    changed_at)
+  select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId", "webhookId",
+    "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId", before, after,
+    "changedAt"
+  from jsonb_to_recordset(${json(entries)}) as entry (
+    id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
+    "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
+    actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
+  on conflict (id) do nothing`;
 
 /** The audit log of a project, which includes the changes of the organization's users. */
 export type AuditLog = { projectId: string; organizationId: string };

@@ -44,15 +44,8 @@ export function createLiveEdges(): LiveEdges {
   let ticks = 0;
 
   /** The revision of one epoch that every live edge has applied, or -1. */
-  function lowestApplied(epoch: string): number {
-    if (ticks < knownAfterTicks) return -1;
-    let lowest = Number.POSITIVE_INFINITY;
-    for (const { applied, liveFrom } of edges.values()) {
-      if (liveFrom !== undefined) continue;
-      lowest = Math.min(lowest, applied?.epoch === epoch ? applied.revision : -1);
-    }
-    return lowest;
-  }
+  const lowestApplied = (epoch: string) =>
+    ticks < knownAfterTicks ? -1 : lowestOf(edges.values(), epoch);
 
   function resolveWaiters(): void {
     let epoch: string | undefined;
@@ -111,6 +104,15 @@ export function createLiveEdges(): LiveEdges {
     },
     count: () => [...edges.values()].filter(({ liveFrom }) => liveFrom === undefined).length,
   };
+}
+
+function lowestOf(edges: Iterable<Edge>, epoch: string): number {
+  let lowest = Number.POSITIVE_INFINITY;
+  for (const { applied, liveFrom } of edges) {
+    if (liveFrom !== undefined) continue;
+    lowest = Math.min(lowest, applied?.epoch === epoch ? applied.revision : -1);
+  }
+  return lowest;
 }
 
 function contains(one: SnapshotRevision, other: SnapshotRevision): boolean {

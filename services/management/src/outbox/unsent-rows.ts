@@ -99,24 +99,27 @@ const rangeOf: Readonly<Record<StreamName, readonly [string, string]>> = {
   snapshot: ["flags", "keys!"],
 };
 
-/** To plan this costs PostgreSQL a third of what it costs to plan the batch with turns. */
+/**
+ * To plan this costs PostgreSQL a third of what it costs to plan the batch with turns. The limit is a query, because
+ * with a known limit above the number of rows that old statistics promise, a plan could sort all unsent rows.
+ */
 const selectAll = `
   select id, message_id as "messageId", subject, fits, case when fits then payload end as payload
   from (
-    select *, count(*) over () < $3 and sum(octet_length(payload)) over () <= $4 as fits,
-      row_number() over () as place
+    select *, count(*) over () < $3::integer and sum(octet_length(payload)) over () <= $4::integer
+      as fits, row_number() over () as place
     from (
       select id, message_id, subject, payload from outbox
       where ${queue} > $1 and ${queue} < $2
       order by ${queue}, id
-      limit $3::integer
+      limit (select $3::integer)
     ) as oldest
   ) as measured
   where fits or place = 1`;
 
 /**
- * Returns all unsent rows of a stream in the order of their ids. Returns undefined if they are more than a batch; then
- * the queues take turns. A row that commits later has a hint of its own.
+ * Returns all unsent rows of a stream in the order of their ids, or undefined if they exceed a batch. A row that commits
+ * later has its own hint.
  */
 export async function allUnsentRows(
   sql: Pick<Sql, "unprepared">,

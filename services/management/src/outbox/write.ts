@@ -14,8 +14,8 @@ export type Write = {
   /** Publishes with the commit, in this order. */
   publish(messages: readonly OutboxMessage[]): void;
   /**
-   * Takes the last statements of the change, for which the caller does not wait. They are sent together with the rows
-   * of the outbox and the commit.
+   * Receives the last statements of the change, without a wait for their results. They are sent together with the
+   * rows of the outbox and the commit.
    */
   finish(statements: Promise<unknown>): void;
 };
@@ -66,7 +66,7 @@ export function createWriter(options: {
   };
 }
 
-/** The transaction fails with its first statement that fails, also if nobody waits for that. */
+/** The failure of a statement rejects the transaction. Its own rejection must not end the process. */
 function handled(statements: Promise<unknown>): void {
   statements.catch(() => undefined);
 }

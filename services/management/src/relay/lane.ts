@@ -155,7 +155,9 @@ function createPublisher({ stream, lease, broker, publications, ...options }: La
     const ids = rows.map(({ id }) => id);
     publications.confirm(ids, revision);
     const sequences = { lastSequence: acknowledged, recordedBefore: lastSequence };
-    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }));
+    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }), {
+      awaitsDisk: false,
+    });
   }
 
   return {

@@ -95,6 +95,7 @@ type Lanes = { events?: Lane; snapshot?: Lane };
  */
 async function publish(options: RoundOptions, signal: AbortSignal): Promise<void> {
   const { sql, broker, publications, lease, signer, wakeUps, metrics } = options;
+  const { published } = metrics;
   const standing: Standing = {};
   const lanes: Lanes = {};
   await discardStreamsAhead(options, signal);
@@ -109,21 +110,19 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       options.onLeading();
       const lane = createLane({ ...shared, stream: "snapshot", epoch, signer, lastSequence });
       lanes.snapshot = lane;
-      await whileLeading(wakeUps.snapshot, ended, async () => {
-        metrics.published.inc(await lane.drain());
+      const whenIdle = () => {
         // Looked at while the lane is idle, so that its own messages are not taken for another client's.
         if ((standing.snapshot?.lastSequence ?? 0) > lane.lastSequence())
           throw new StreamMovedError("another client has written to the snapshot");
-      });
+      };
+      await runLane(lane, { wakeUp: wakeUps.snapshot, published, whenIdle }, ended);
     };
     const carryEvents = async () => {
       standing.log = await synchroniseLog(sql, lease, broker, publications);
       const { lastSequence } = standing.log;
       const lane = createLane({ ...shared, stream: "events", lastSequence });
       lanes.events = lane;
-      await whileLeading(wakeUps.events, ended, async () => {
-        metrics.published.inc(await lane.drain());
-      });
+      await runLane(lane, { wakeUp: wakeUps.events, published }, ended);
     };
     return [
       carryEntries(),
@@ -162,14 +161,25 @@ async function discardStreamsAhead(options: RoundOptions, signal: AbortSignal): 
   await discardStreams(ahead, { lease, broker, isLeading });
 }
 
-/** Repeats the work whenever the lane is woken, and regularly. */
-async function whileLeading(
-  wakeUp: WakeUp,
+/** Number of messages in a batch from which several writes are in progress, so that more follow. */
+const severalWrites = 4;
+/**
+ * Pause after such a batch, so that the next one has more rows: most of what a batch costs PostgreSQL does not depend
+ * on its size. A single write never waits for it.
+ */
+const gatherMs = 4;
+
+/** Publishes when the lane is woken, and regularly in case a hint was lost. */
+async function runLane(
+  lane: Lane,
+  { wakeUp, published, whenIdle }: { wakeUp: WakeUp; published: Counter; whenIdle?: () => void },
   signal: AbortSignal,
-  work: () => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
-    await work();
+    const messages = await lane.drain();
+    published.inc(messages);
+    whenIdle?.();
+    if (messages >= severalWrites) await pause(gatherMs, signal);
     await wakeUp.sleep(lookAnywayAfterMs, signal);
   }
 }
