@@ -37,7 +37,7 @@ import {
  * stream was sent last with the present one, `send` writes the difference to the socket. A change that comes
  * before a stream's turn is part of that difference.
  *
- * Streams without a context have one event in common, which is written at once. Streams with a context are
+ * Streams without a context share one event, which is written at once. Streams with a context are
  * evaluated in time slices; where that may take long, condition by condition.
  */
 export type StreamHub = {
@@ -104,7 +104,7 @@ export function createStreamHub(options: {
     if (isDue(stream, view)) send(stream, view, event);
   }
 
-  /** Whether a stream can be sent the values of a view that is new for it. */
+  /** Returns whether the stream has room, and was not sent the values of this view. */
   function isDue(stream: FlagsStream, view: EnvironmentView): boolean {
     if (stream.sentView !== view) return hasRoomOrFallsBehind(stream, { nowMs: now(), onCaughtUp });
     stream.hasMissed = false;
@@ -227,7 +227,7 @@ function takesLong({ context, sentView, hasLargeContext }: FlagsStream, view: En
   return hasLargeContext || sentView.isCostly || view.isCostly;
 }
 
-/** Does all steps at once. */
+/** Runs the generator to its end. */
 function complete<T>(steps: Generator<undefined, T>): T {
   for (;;) {
     const { done, value } = steps.next();

@@ -73,8 +73,8 @@ const defaultBounds: Bounds = { environments: 50_000, flags: 200_000, keys: 100_
 export const mostFlagsOfEnvironment = 5_000;
 
 /**
- * Some requests are answered in the hour after the one in which they came, and count in the new hour. The
- * hour goes back only with a clock that is put back by more than this.
+ * Maximum time by which a request may precede the present hour, because it was answered late or the clock was
+ * corrected. It counts in the present hour. A clock that is put back further begins an earlier hour.
  */
 const longestLatenessMs = 5 * 60 * 1_000;
 

@@ -27,7 +27,7 @@ export function startUsage(options: {
   };
 }
 
-/** Follows what usage-metering has counted. Until management has created the bucket, nothing is known. */
+/** Follows the numbers of usage-metering. There are none until management has created the bucket. */
 function followQuota(options: {
   connection: Promise<NatsConnection>;
   counting: Counting;

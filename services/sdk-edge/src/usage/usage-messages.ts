@@ -9,7 +9,7 @@ export type OutgoingUsage = { sequence: number; payload: string };
  */
 const defaultMostBytes = 256 * 1024;
 
-/** Cuts a tally into messages. Each is made when it is requested, so that there is one in memory at a time. */
+/** Cuts a tally into messages. The generator keeps at most one message in memory. */
 export function* cutMessages(
   { environments, keys }: Tally,
   options: { edge: string; firstSequence: number; mostBytes?: number },

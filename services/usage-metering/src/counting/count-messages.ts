@@ -7,15 +7,15 @@ export type Counted = {
   /** The messages that had not been counted before. */
   counted: readonly UsageRecorded[];
   sums: Sums;
-  /** The present numbers of the months to which was added. */
+  /** The new numbers of the months that have changed. */
   months: readonly QuotaEntry[];
   /** The time of the database. */
   now: Date;
 };
 
 /**
- * Counts messages in one transaction, each once however often it comes: the sequences that were counted and the
- * sums are committed together.
+ * Counts messages in one transaction. Counted sequences and sums are committed together, so a message that is
+ * delivered again adds nothing.
  */
 export async function countMessages(
   sql: Sql,
@@ -28,7 +28,7 @@ export async function countMessages(
     const counted = uncounted.flatMap((id) => byId.get(usageMessageId(id)) ?? []);
     const sums = sumUp(counted, now.getTime());
     if (counted.length === 0) return { counted, sums, months: [], now };
-    // All statements are sent together, so that there is one round trip.
+    // The statements are pipelined: one round trip.
     const [months] = await Promise.all([
       ...[...sums.rows].map(([table, rows]) =>
         rows.length > 0 ? upsertRows(tx, table, rows) : [],

@@ -43,7 +43,7 @@ export type SumTable<Row = SumRow> = {
   name: string;
   /** Columns and types of the primary key. */
   key: Readonly<Record<string, ColumnType>>;
-  /** A number, to which new rows add, or an instant, of which the latest stays. */
+  /** The column with a number, which is summed, or with an instant, of which the latest is kept. */
   value: string;
   columns: readonly string[];
   upsert: TemplateStringsArray;
@@ -104,7 +104,7 @@ export function statementOf(text: string): TemplateStringsArray {
   return Object.assign(parts, { raw: parts });
 }
 
-/** Merges rows into their table, each key once. Costs what the given rows cost, whatever the size of the table. */
+/** Merges rows with different keys into their table. The cost does not depend on the size of the table. */
 export function upsertRows(tx: Sql | Transaction, table: SumTable, rows: readonly SumRow[]) {
   const values = table.columns.map((column) => rows.map((row) => row[column] as string));
   return tx<SumRow[]>(table.upsert, ...values);

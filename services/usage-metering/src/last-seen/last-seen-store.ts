@@ -19,7 +19,7 @@ const keys = statementsFor(sumTables.keysSeen);
 const environments = statementsFor(sumTables.environmentsSeen);
 const flags = statementsFor(sumTables.flagsSeen);
 
-/** Returns news of these kinds, at most so many of each table. */
+/** Returns news of these kinds, up to a number of rows from each table. */
 export async function readNews(
   tx: Transaction,
   { kinds, atMost }: { kinds: readonly News[]; atMost: number },
