@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { isOutage } from "./failures.ts";
 import { type Listening, listen } from "./listen.ts";
 import { createStatements, type Statements } from "./statements.ts";
-import { splitTls } from "./tls.ts";
+import { splitAddress } from "./tls.ts";
 import { connectClient, run, type Transaction, transaction } from "./transaction.ts";
 
 /**
@@ -48,8 +48,9 @@ export type ConnectOptions = {
 export function connectPostgres(given: ConnectOptions): Sql {
   const { url, name, maxConnections, logger } = given;
   const sockets = new Set<Socket>();
+  const { options = "", ...address } = clientSettings(url);
   const settings: pg.ClientConfig = {
-    ...clientSettings(url),
+    ...address,
     stream() {
       const socket = new Socket();
       sockets.add(socket);
@@ -63,7 +64,7 @@ export function connectPostgres(given: ConnectOptions): Sql {
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
     // Dates inside JSON are text in the session's time zone.
-    options: "-c TimeZone=UTC",
+    options: `${options} -c TimeZone=UTC`,
     types: { getTypeParser },
   };
   const pool = new pg.Pool({
@@ -78,6 +79,7 @@ export function connectPostgres(given: ConnectOptions): Sql {
     client.on("error", () => undefined);
     client.on("notice", ({ code }) => logger.debug({ code }, "PostgreSQL notice"));
   });
+  let closed: Promise<void> | undefined;
   const statements = createStatements(async (form) => {
     const statement = form();
     const client = await connectClient(pool);
@@ -96,24 +98,29 @@ export function connectPostgres(given: ConnectOptions): Sql {
     listen: (listening: Listening) => listen(() => new BoundedClient(settings), listening, logger),
     maxConnections,
     async end() {
-      const patience = new AbortController();
-      const lapsed = delay(closePatienceMs, undefined, { signal: patience.signal });
-      await Promise.race([pool.end(), lapsed]);
-      patience.abort();
-      await lapsed.catch(() => undefined);
+      closed ??= pool.end();
+      await withinPatience(closed);
       for (const socket of sockets) socket.destroy();
     },
   });
 }
 
+async function withinPatience(closed: Promise<void>): Promise<void> {
+  const patience = new AbortController();
+  const lapsed = delay(closePatienceMs, undefined, { signal: patience.signal });
+  lapsed.catch(() => undefined);
+  await Promise.race([closed, lapsed]);
+  patience.abort();
+}
+
 /** The address and TLS settings of a connection, for services, migrations and setup. */
 export function clientSettings(address: string): pg.ClientConfig {
-  const { url, tls } = splitTls(address);
+  const { url, options, tls } = splitAddress(address);
   const ssl = tls.mode !== "off" && {
     rejectUnauthorized: tls.mode === "verified",
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
   };
-  return { connectionString: url, ssl };
+  return { connectionString: url, ssl, ...(options === undefined ? {} : { options }) };
 }
 
 /** As a setting of the pool, the time-out would also bound the wait for a free connection. */

@@ -37,7 +37,7 @@ function isSqlState(code: string): boolean {
   return /^[0-9A-Z]{5}$/.test(code);
 }
 
-/** The client library has no codes for its own errors, all of which are about the connection. */
+/** An error of the client library without a code. Each of these is about the connection. */
 export class ConnectionLostError extends Error {
   override name = "ConnectionLostError";
   readonly hasSafeMessage = true;

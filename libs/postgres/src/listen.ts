@@ -7,18 +7,18 @@ export type Listening = {
   /** The handler of each channel's notifications. */
   channels: Readonly<Record<string, (payload: string) => void>>;
   /**
-   * Called whenever listening begins, also after a lost connection. Notifications that were sent before are lost, so
-   * this reads what they would have announced.
+   * Called each time listening begins, also after a lost connection. Earlier notifications may be lost, so it reads
+   * what they announced.
    */
   onListening: () => void;
   signal: AbortSignal;
 };
 
 const retryAfterMs = 1_000;
-/** Interval of the statements by which a connection to a silent server is detected. */
+/** Interval of the statements that detect a silent server. */
 const heartbeatMs = 10_000;
 
-/** Listens on a connection of its own, and connects again when it is lost, until the signal is aborted. */
+/** Listens on a separate connection, and reconnects after a loss, until the signal is aborted. */
 export async function listen(
   createClient: () => pg.Client,
   { channels, onListening, signal }: Listening,

@@ -3,13 +3,13 @@ import { type ConnectOptions, connectPostgres, type Sql } from "./connect.ts";
 /** The database of a service, for as long as the service runs. */
 export type Database = {
   sql: Sql;
-  /** Whether PostgreSQL answers, asked every second rather than at each probe. */
+  /** Returns the result of a query that runs every second, not at each probe. */
   isUp(): boolean;
   close(): Promise<void>;
 };
 
 const askEveryMs = 1_000;
-/** A server that says nothing for so long cannot be worked with, whatever becomes of the connection. */
+/** Time without an answer after which PostgreSQL counts as unavailable. */
 const patienceMs = 2_000;
 
 export function openDatabase(options: ConnectOptions): Database {
@@ -32,7 +32,7 @@ function watchHealth(sql: Sql) {
   async function ask(): Promise<void> {
     if (asking) return;
     asking = true;
-    // That it is away is the answer; the queries that need it report why.
+    // Other queries report the cause.
     const answered = sql`select 1`.then(
       () => true,
       () => false,

@@ -1,6 +1,6 @@
 /**
- * Statements as tagged templates: `` sql<Row[]>`select … where id = ${id}` `` runs at once and resolves to its rows.
- * Each value becomes a parameter; a `fragment` becomes part of the text.
+ * Runs statements as tagged templates: `` sql<Row[]>`select … where id = ${id}` `` resolves to the rows. The statement
+ * is sent immediately. Each value becomes a parameter; a `fragment` becomes part of the text.
  */
 export type Statements = {
   <T extends readonly object[] = AnyRow[]>(
@@ -23,7 +23,7 @@ type Scalar = string | number | bigint | boolean | Date | Uint8Array | null;
 
 /** The rows of a result, with the number of rows that the statement returned or changed. */
 export type Rows<T extends readonly object[]> = T & { readonly count: number };
-// biome-ignore lint/suspicious/noExplicitAny: the types of columns are known where a statement names no row type.
+// biome-ignore lint/suspicious/noExplicitAny: a statement without a row type has columns of any type.
 type AnyRow = Record<string, any>;
 
 /** Part of a statement's text, with its values. */

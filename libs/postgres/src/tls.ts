@@ -6,21 +6,27 @@ export type Tls = { mode: TlsMode; ca?: string };
 export type TlsMode = "off" | "unverified" | "verified";
 
 /**
- * Separates the TLS parameters `sslmode` and `sslrootcert`, as libpq names them, from a PostgreSQL URL.
- * The client library would send `sslrootcert` to the server, which rejects it as an unknown setting.
- * Throws a `ConfigurationError` when the file that `sslrootcert` names cannot be read.
+ * Separates the parameters `sslmode`, `sslrootcert` and `options`, as libpq names them, from a PostgreSQL URL: the
+ * client library gives `sslmode` another meaning, and `options` in a URL would replace ours. Throws a
+ * `ConfigurationError` when the file that `sslrootcert` names cannot be read.
  */
-export function splitTls(address: string): { url: string; tls: Tls } {
+export function splitAddress(address: string): {
+  url: string;
+  options: string | undefined;
+  tls: Tls;
+} {
   const url = new URL(address);
   const sslmode = url.searchParams.get("sslmode") ?? "disable";
   const rootCertificate = url.searchParams.get("sslrootcert");
   url.searchParams.delete("sslmode");
   url.searchParams.delete("sslrootcert");
+  const options = url.searchParams.get("options") ?? undefined;
+  url.searchParams.delete("options");
   const tls: Tls =
     rootCertificate === null || sslmode === "disable"
       ? { mode: modeOf(sslmode) }
       : { mode: "verified", ca: readCertificate(rootCertificate) };
-  return { url: url.href, tls };
+  return { url: url.href, options, tls };
 }
 
 function readCertificate(file: string): string {

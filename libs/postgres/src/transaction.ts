@@ -3,14 +3,14 @@ import type pg from "pg";
 import { failureOf, isOutage } from "./failures.ts";
 import { createStatements, type Rows, type Statement, type Statements } from "./statements.ts";
 
-/** The statements of a transaction. A statement is sent at once, also when the ones before it are not answered yet. */
+/** Statements of a transaction. Each is sent immediately, before the answers to earlier ones. */
 export type Transaction = Statements & { readonly isTransaction: true };
 
 /**
- * Runs the work in a transaction on a connection of its own, and commits after the work. Statements that the work did
- * not wait for are sent together with the commit. Rejects, and nothing is committed, when the work rejects or a
- * statement failed, also if the work ignored that. When the connection is lost during the commit it rejects too, but
- * the transaction may be committed.
+ * Runs the work in a transaction on its own connection, then commits. Statements that the work does not await are
+ * pipelined with the commit. If the work rejects or any statement fails, also one whose error the work ignores, the
+ * transaction rolls back and rejects. If the connection is lost during the commit, it rejects, and the outcome is
+ * unknown.
  */
 export async function transaction<Result>(
   pool: pg.Pool,

@@ -65,7 +65,7 @@ describe("a connection to a server that has fallen silent", () => {
     await eventually(async () => (await failure(Promise.all(askAll()))) === undefined);
   });
 
-  it("stays open while nothing is asked", async () => {
+  it("keeps an idle connection open", async () => {
     const backend = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid;
     const before = await backend();
     const untilLater = performance.now() + 2 * longestSilenceMs;

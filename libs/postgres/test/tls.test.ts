@@ -13,14 +13,14 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { connectPostgres, migrate, provisionService } from "../src/index.ts";
-import { splitTls } from "../src/tls.ts";
+import { splitAddress } from "../src/tls.ts";
 
 const logger = pino({ level: "silent" });
 
 describe("given an address whose sslrootcert cannot be read", () => {
   it("ends the start with a problem that names the file and the setting", () => {
     const address = "postgres://host/db?sslmode=verify-full&sslrootcert=/missing/ca.crt";
-    expect(() => splitTls(address)).toThrow(
+    expect(() => splitAddress(address)).toThrow(
       expect.objectContaining({
         name: "ConfigurationError",
         problems: [

@@ -146,7 +146,7 @@ const number = (count: number) => count.toLocaleString("en");
 /** Roles other than the service's own do not look there by themselves. */
 function inSchemaOfManagement(address: string): string {
   const url = new URL(address);
-  url.searchParams.set("search_path", "management");
+  url.searchParams.set("options", "-c search_path=management");
   return url.href;
 }
 
