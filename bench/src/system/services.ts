@@ -22,7 +22,7 @@ const webhookSecretKeys = `bench:${Buffer.alloc(32, "k").toString("base64")}`;
 
 const production = {
   // As in deploy/docker/Dockerfile.
-  NODE_OPTIONS: "--max-semi-space-size=4",
+  NODE_OPTIONS: "--max-semi-space-size=8",
   MALLOC_ARENA_MAX: "1",
   HALYARD_MODE: "production",
   HOST: "127.0.0.1",

@@ -21,11 +21,11 @@ export function createAuthentication(
   const verify = (text: string, nowMs: number) =>
     directory.verify(text, nowMs) ?? (isOperatorToken(text) ? keyRefusals.operator : unknownKey);
   return {
-    byBearer({ request: { headers }, nowMs }) {
+    byBearer({ headers, nowMs }) {
       const token = bearerToken(headers.authorization);
       return token === undefined ? unknownKey : verify(token, nowMs);
     },
-    byEitherHeader({ request: { headers }, nowMs }) {
+    byEitherHeader({ headers, nowMs }) {
       // Another scheme in `Authorization` belongs to a proxy between the client and Halyard.
       const text = bearerToken(headers.authorization) ?? headers["x-api-key"];
       return typeof text === "string" ? verify(text, nowMs) : unknownKey;

@@ -30,6 +30,7 @@ export type AnsweringRoute = {
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly headers: IncomingHttpHeaders;
   readonly id: string;
   /** Path and query parameters, as the router parsed them. */
   readonly params: Readonly<Record<string, string>>;
@@ -47,6 +48,7 @@ export class Exchange {
   constructor(route: AnsweringRoute, request: FastifyRequest, reply: FastifyReply, nowMs: number) {
     this.request = request.raw;
     this.response = reply.raw;
+    this.headers = request.raw.headers;
     this.id = request.id;
     this.params = request.params as Record<string, string>;
     this.query = request.query as Record<string, unknown>;
@@ -57,10 +59,6 @@ export class Exchange {
   /** The path and the query as they arrived. */
   get target(): string {
     return this.request.url ?? "";
-  }
-
-  get headers(): IncomingHttpHeaders {
-    return this.request.headers;
   }
 
   get lastEventId(): string | undefined {

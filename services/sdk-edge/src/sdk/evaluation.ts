@@ -91,7 +91,7 @@ function isQuick({ exchange, context, view }: Subject): boolean {
 const largeContextBytes = 4 * 1024;
 
 /** Returns whether comparisons with the context of a request may take long. */
-export function hasLargeContext({ request: { headers }, target }: Exchange): boolean {
+export function hasLargeContext({ headers, target }: Exchange): boolean {
   const inHeaders =
     lengthOf(headers["x-user-context"]) +
     lengthOf(headers["x-user-id"]) +
