@@ -20,7 +20,11 @@ function cached(cache: CodeCache, name: string, code: string): Buffer | undefine
 const compileFunctionCached: typeof vm.compileFunction = (code, params, options = {}) => {
   const { filename = "" } = options;
   const data = cached(functions, filename, code);
-  if (data !== undefined) return compileFunction(code, params, { ...options, cachedData: data });
+  if (data !== undefined) {
+    const compiled = compileFunction(code, params, { ...options, cachedData: data });
+    if (compiled.cachedDataRejected === true) functions.delete(filename);
+    return compiled;
+  }
   const compiled = compileFunction(code, params, { ...options, produceCachedData: true });
   if (compiled.cachedData !== undefined)
     functions.set(filename, { code, data: compiled.cachedData });
@@ -32,18 +36,27 @@ function codeCacheOf(module: object): Buffer {
   return (module as { createCachedData(): Buffer }).createCachedData();
 }
 
-class CachedSourceTextModule extends SourceTextModule {
-  constructor(code: string, options: vm.SourceTextModuleOptions = {}) {
-    const { identifier = "" } = options;
-    const data = cached(modules, identifier, code);
-    super(code, data === undefined ? options : { ...options, cachedData: data });
-    if (data === undefined) modules.set(identifier, { code, data: codeCacheOf(this) });
+/** V8 rejects the cache after a change of its flags, such as `--expose-gc` in a test. */
+function compileModule(code: string, options: vm.SourceTextModuleOptions = {}): object {
+  const { identifier = "" } = options;
+  const data = cached(modules, identifier, code);
+  if (data !== undefined) {
+    try {
+      return new SourceTextModule(code, { ...options, cachedData: data });
+    } catch {
+      modules.delete(identifier);
+    }
   }
+  const module = new SourceTextModule(code, options);
+  modules.set(identifier, { code, data: codeCacheOf(module) });
+  return module;
 }
 
 Object.assign(vm, {
   compileFunction: compileFunctionCached,
-  SourceTextModule: CachedSourceTextModule,
+  SourceTextModule: new Proxy(SourceTextModule, {
+    construct: (_, [code, options]) => compileModule(code, options),
+  }),
 });
 
 // biome-ignore lint/style/noDefaultExport: Jest takes its environment as a default export.
