@@ -29,9 +29,11 @@ export async function transaction<Result>(
     );
     return sent;
   };
-  const statements = createStatements((form) =>
-    watched(isOver ? Promise.reject(new Error("The transaction is over.")) : run(client, form)),
-  );
+  const send = async (form: () => Statement) => {
+    if (isOver) throw new Error("The transaction is over.");
+    return run(client, form());
+  };
+  const statements = createStatements((form) => watched(send(form)));
   let isBroken = false;
   try {
     void watched(query(client, { text: "begin" }));
@@ -65,9 +67,9 @@ export async function connectClient(pool: pg.Pool): Promise<pg.PoolClient> {
 
 export async function run(
   client: pg.ClientBase,
-  form: () => Statement,
+  statement: Statement,
 ): Promise<Rows<Record<string, unknown>[]>> {
-  const { rows, rowCount } = await query(client, form());
+  const { rows, rowCount } = await query(client, statement);
   // Not enumerable: rows are compared and serialized as a list.
   return Object.defineProperty(rows, "count", { value: rowCount ?? 0 }) as typeof rows & {
     count: number;
