@@ -1,4 +1,3 @@
-import type { Writable } from "node:stream";
 import type pg from "pg";
 import { failureOf, isOutage } from "./failures.ts";
 import { createStatements, type Rows, type Statement, type Statements } from "./statements.ts";
@@ -78,18 +77,8 @@ export async function run(
 
 async function query(client: pg.ClientBase, statement: Statement): Promise<pg.QueryResult> {
   try {
-    sendTogether(client);
     return await client.query(statement);
   } catch (error) {
     throw failureOf(error);
   }
-}
-
-/** Sends the statements of one turn of the event loop in one packet, which PostgreSQL reads at once. */
-function sendTogether(client: pg.ClientBase): void {
-  // The types leave the connection out.
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
-  if (stream.writableCorked > 0) return;
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }
