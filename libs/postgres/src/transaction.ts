@@ -1,4 +1,3 @@
-import type { Writable } from "node:stream";
 import type pg from "pg";
 import { failureOf, isOutage } from "./failures.ts";
 import { createStatements, type Rows, type Statement, type Statements } from "./statements.ts";
@@ -29,9 +28,11 @@ export async function transaction<Result>(
     );
     return sent;
   };
-  const statements = createStatements((form) =>
-    watched(isOver ? Promise.reject(new Error("The transaction is over.")) : run(client, form)),
-  );
+  const send = async (form: () => Statement) => {
+    if (isOver) throw new Error("The transaction is over.");
+    return run(client, form());
+  };
+  const statements = createStatements((form) => watched(send(form)));
   let isBroken = false;
   try {
     void watched(query(client, { text: "begin" }));
@@ -65,9 +66,9 @@ export async function connectClient(pool: pg.Pool): Promise<pg.PoolClient> {
 
 export async function run(
   client: pg.ClientBase,
-  form: () => Statement,
+  statement: Statement,
 ): Promise<Rows<Record<string, unknown>[]>> {
-  const { rows, rowCount } = await query(client, form());
+  const { rows, rowCount } = await query(client, statement);
   // Not enumerable: rows are compared and serialized as a list.
   return Object.defineProperty(rows, "count", { value: rowCount ?? 0 }) as typeof rows & {
     count: number;
@@ -76,18 +77,8 @@ export async function run(
 
 async function query(client: pg.ClientBase, statement: Statement): Promise<pg.QueryResult> {
   try {
-    sendTogether(client);
     return await client.query(statement);
   } catch (error) {
     throw failureOf(error);
   }
-}
-
-/** Sends the statements of one turn of the event loop in one packet, which PostgreSQL reads at once. */
-function sendTogether(client: pg.ClientBase): void {
-  // The types leave the connection out.
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
-  if (stream.writableCorked > 0) return;
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }
