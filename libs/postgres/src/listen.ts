@@ -36,7 +36,9 @@ export async function listen(
       const names = Object.keys(channels).map((name) => client.escapeIdentifier(name));
       await client.query(names.map((name) => `listen ${name}`).join("; "));
       onListening();
-      heartbeat = setInterval(() => client.query("select 1").catch(() => undefined), heartbeatMs);
+      heartbeat = setInterval(() => {
+        void client.query("select 1").catch(() => undefined);
+      }, heartbeatMs);
       await ended;
     } catch (err) {
       if (!signal.aborted) logger.warn({ err }, "not listening to PostgreSQL; trying again");
