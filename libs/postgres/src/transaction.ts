@@ -19,17 +19,22 @@ export async function transaction<Result>(
   let isOver = false;
   let firstFailure: unknown;
   let lastSettled = Promise.resolve();
-  const watched = <Answer>(sent: Promise<Answer>) => {
-    lastSettled = sent.then(
+  const watched = <Answer>(sent: Promise<Answer>): Promise<Answer> => {
+    const answered = sent.catch((error: unknown) => {
+      // PostgreSQL rejects the statements after a failed one because the transaction is aborted. That hides the cause.
+      firstFailure ??= error;
+      throw firstFailure;
+    });
+    lastSettled = answered.then(
       () => undefined,
-      (error: unknown) => {
-        firstFailure ??= error;
-      },
+      () => undefined,
     );
-    return sent;
+    return answered;
   };
   const send = async (form: () => Statement) => {
     if (isOver) throw new Error("The transaction is over.");
+    // Behind a failed BEGIN, PostgreSQL would commit each statement by itself.
+    if (firstFailure !== undefined) throw firstFailure;
     return run(client, form());
   };
   const statements = createStatements((form) => watched(send(form)));

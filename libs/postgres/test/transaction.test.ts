@@ -86,6 +86,15 @@ describe("a transaction", () => {
     expect(await isStored("unawaited")).toBe(false);
   });
 
+  it("rejects with the cause of a failure that the work did not wait for, also if it waits for a later statement", async () => {
+    const later = sql.begin(async (tx) => {
+      await insert(tx, "cause");
+      void insert(tx, "cause").catch(() => undefined);
+      await tx`select 1`;
+    });
+    await expect(later).rejects.toMatchObject({ code: "23505" });
+  });
+
   it("rejects when the work ignored that a statement has an undefined parameter", async () => {
     const missing = undefined as unknown as string;
     const ignoring = sql.begin(async (tx) => {

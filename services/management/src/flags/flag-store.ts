@@ -201,11 +201,11 @@ export async function insertFlag(tx: Transaction, decision: Decision): Promise<b
  * Writes a change of a flag that is locked, and of its state in one environment. It is one statement, because each
  * further one costs both sides more than its rows do.
  */
-export async function updateFlag(tx: Transaction, decision: Decision): Promise<void> {
+export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown> {
   const { flag } = decision;
   const [state] = decision.states;
   const [entry] = decision.history;
-  await tx`
+  return tx`
     with changed_flag as (
       update flags
       set name = ${flag.name}, description = ${flag.description}, type = ${flag.type},

@@ -52,14 +52,14 @@ export function rowOf(message: OutboxMessage, newId: () => string): OutboxRow {
 }
 
 /** Adds what is to be published to the outbox, in this order. Answers the ids of the rows. */
-export async function appendMessages(
+export function appendMessages(
   tx: Transaction,
   messages: readonly OutboxMessage[],
   newId: () => string,
 ): Promise<number[]> {
   const rows = messages.map((message) => rowOf(message, newId));
   // Booleans travel as text: the client library takes an array of them for a single one.
-  const inserted = await tx<{ id: number }[]>`
+  const inserted = tx<{ id: number }[]>`
     insert into outbox (stream, message_id, subject, payload, tombstone)
     select message.stream, message.message_id, message.subject, message.payload,
       message.tombstone::boolean
@@ -72,5 +72,5 @@ export async function appendMessages(
     ) with ordinality as message (stream, message_id, subject, payload, tombstone, position)
     order by message.position
     returning id`;
-  return inserted.map((row) => row.id);
+  return inserted.then((added) => added.map((row) => row.id));
 }

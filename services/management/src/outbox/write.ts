@@ -66,7 +66,10 @@ export function createWriter(options: {
   };
 }
 
-/** The failure of a statement rejects the transaction. Its own rejection must not end the process. */
+/**
+ * The failure of a statement rejects the transaction. Its own rejection must not end the process. Functions that send
+ * such a statement are not `async`, so that an error before it is sent rejects the work.
+ */
 function handled(statements: Promise<unknown>): void {
   statements.catch(() => undefined);
 }

@@ -155,9 +155,7 @@ function createPublisher({ stream, lease, broker, publications, ...options }: La
     const ids = rows.map(({ id }) => id);
     publications.confirm(ids, revision);
     const sequences = { lastSequence: acknowledged, recordedBefore: lastSequence };
-    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }), {
-      awaitsDisk: false,
-    });
+    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }));
   }
 
   return {

@@ -20,16 +20,7 @@ export type Lease = {
    * Records what a leader has learnt. The transaction holds on to the lease's row, so that another
    * process takes over before it or after its commit; when the lease has ended it changes nothing.
    */
-  recordAsLeader<T>(
-    work: (tx: Transaction) => Promise<T>,
-    options?: {
-      /**
-       * False: PostgreSQL answers the commit before it is on the disk. A crash of the server then has the same effect
-       * as a crash of the leader before the record, so a record of what was published does not need to wait.
-       */
-      awaitsDisk?: boolean;
-    },
-  ): Promise<T>;
+  recordAsLeader<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Gives the lease up, so that another process need not wait for its end. */
   release(): Promise<void>;
 };
@@ -84,13 +75,12 @@ export function createLease(options: {
         returning 1`,
       ),
     isHeld: () => monotonicMs() < heldUntilMs,
-    recordAsLeader: async (work, { awaitsDisk = true } = {}) =>
+    recordAsLeader: async (work) =>
       sql.begin(async (tx) => {
         const rows = await tx`
           select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true),
                  -- A plan that was made for an almost empty outbox would scan all of it, until the next ANALYZE.
                  set_config('plan_cache_mode', 'force_custom_plan', true),
-                 case when not ${awaitsDisk}::boolean then set_config('synchronous_commit', 'off', true) end,
                  case when current_setting('transaction_timeout', true) is not null then
                    set_config('transaction_timeout', ${String(transactionPatienceMs)}, true)
                  end
