@@ -1,12 +1,11 @@
 import type { CompiledFlag } from "./compile-flag.ts";
 import type { EvaluationContext } from "./context.ts";
 import type { Outcome } from "./outcome.ts";
-import { outcomeOf } from "./rollout.ts";
+import { outcomeOf, type Rollout } from "./rollout.ts";
 
 /**
- * The same as `evaluate`, one condition after the other. It yields before each, so that whoever serves
- * others as well can stop and go on later: thousands of conditions may each have a long text to look
- * through. A step takes as long as one condition does.
+ * The same as `evaluate`, step by step. It yields before each condition and each percentage, so that its caller can
+ * serve others in between: each may have to read a long text, and there may be thousands of them.
  */
 export function* evaluateInSteps(
   { plan, constant }: CompiledFlag,
@@ -20,7 +19,16 @@ export function* evaluateInSteps(
       matches = holds(context);
       if (!matches) break;
     }
-    if (matches) return outcomeOf(result, context);
+    if (matches) return yield* outcomeInSteps(result, context);
   }
-  return outcomeOf(plan.otherwise, context);
+  return yield* outcomeInSteps(plan.otherwise, context);
+}
+
+/** Hashing a long id for thousands of percentages takes long. */
+function* outcomeInSteps(
+  result: Outcome | Rollout,
+  context: EvaluationContext,
+): Generator<undefined, Outcome> {
+  if ("decide" in result) yield;
+  return outcomeOf(result, context);
 }

@@ -28,8 +28,14 @@ export function createTimeSlicer(options: {
 
   function runSlice(): void {
     const untilMs = elapsed() + sliceMs;
-    isActive = work(() => elapsed() >= untilMs);
-    if (isActive && !isStopped) next = setImmediate(runSlice);
+    let isLeft = false;
+    try {
+      isLeft = work(() => elapsed() >= untilMs);
+    } finally {
+      // After an error, `start` begins again.
+      isActive = isLeft;
+    }
+    if (isLeft && !isStopped) next = setImmediate(runSlice);
   }
 
   return {

@@ -53,6 +53,22 @@ describe("given a time slicer", () => {
     expect(queue.left).toBe(0);
   });
 
+  it("starts again after its work has failed", () => {
+    let rounds = 0;
+    const slicer = createTimeSlicer({
+      work() {
+        rounds += 1;
+        if (rounds === 1) throw new Error("as intended");
+        return false;
+      },
+      sliceMs: 5,
+      elapsed: () => 0,
+    });
+    expect(() => slicer.start({ atOnce: true })).toThrow("as intended");
+    slicer.start({ atOnce: true });
+    expect(rounds).toBe(2);
+  });
+
   it("continues with work that was added by the work itself", () => {
     let rounds = 0;
     const slicer = createTimeSlicer({

@@ -87,6 +87,7 @@ export function createEdge(options: EdgeOptions): Edge {
     views,
     hub,
     counts,
+    isKeyLive,
     evaluation: createEvaluation({ slicing, isKeyLive, now }),
     isDraining: () => draining,
     limits: createLimits({

@@ -15,7 +15,7 @@ import type { Limits } from "../limits/limits.ts";
 import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
 import type { Usage } from "../usage/usage.ts";
 import type { AnswerCounts } from "./answer-counts.ts";
-import type { Authenticate } from "./authentication.ts";
+import { type Authenticate, unknownKey } from "./authentication.ts";
 import { Exchange } from "./exchange.ts";
 
 /** Maximum size of a body: the context of a user. */
@@ -28,6 +28,7 @@ export type RouteParts = {
   limits: Limits;
   /** Undefined: nothing is counted, and nothing is limited by plan. */
   usage: Usage | undefined;
+  isKeyLive: (keyId: string, nowMs: number) => boolean;
   isDraining: () => boolean;
   logger: Logger;
   now: () => number;
@@ -84,7 +85,9 @@ export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts)
           return;
         }
         exchange.body = reading.body;
-        route.respond(exchange);
+        // The key may have ended while the body arrived.
+        if (parts.isKeyLive(exchange.key.id, parts.now())) route.respond(exchange);
+        else exchange.refuse(unknownKey);
       }),
     );
   }

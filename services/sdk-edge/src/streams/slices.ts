@@ -36,10 +36,15 @@ export function createSlices<T>(options: {
       organizations.delete(organization);
       for (const [name, queue] of queues) {
         queues.delete(name);
-        if (serve(queue, isOver)) queues.set(name, queue);
+        let isLeft = true;
+        try {
+          isLeft = serve(queue, isOver);
+        } finally {
+          if (isLeft) queues.set(name, queue);
+          if (queues.size > 0) organizations.set(organization, queues);
+        }
         break;
       }
-      if (queues.size > 0) organizations.set(organization, queues);
       break;
     }
     return organizations.size > 0;
@@ -54,7 +59,14 @@ export function createSlices<T>(options: {
         queue.visit = { one, steps: visit(one) };
       }
       if (queue.visit === undefined) return false;
-      if (runSteps(queue.visit.steps, isOver)) queue.visit = undefined;
+      const { steps } = queue.visit;
+      let isDone = true;
+      try {
+        isDone = runSteps(steps, isOver);
+      } finally {
+        // A visit that fails is not continued; the others are.
+        if (isDone) queue.visit = undefined;
+      }
     } while (!isOver());
     return queue.visit !== undefined || queue.waiting.size > 0;
   }

@@ -74,6 +74,22 @@ describe("given a stream", () => {
   });
 });
 
+describe("given a body that arrives slowly", () => {
+  it("is rejected when its key ends meanwhile", async () => {
+    const ending = apiKey();
+    await edge.feed(ending.entry);
+    const connection = open();
+    connection.send(
+      `POST /api/v1/sdk/flags HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${ending.text}\r\n` +
+        "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{",
+    );
+    await edge.feed(revokedKey(ending.keyId));
+    connection.send("}");
+    await eventually(() => connection.text().includes("AUTH_001"));
+    expect(connection.text()).toMatch(/^HTTP\/1\.1 401 /);
+  });
+});
+
 describe("given a request target that is not a plain path", () => {
   it.each([
     ["an absolute one", "http://edge:80/api/v1/sdk/flags"],

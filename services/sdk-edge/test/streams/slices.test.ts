@@ -54,6 +54,21 @@ describe("given many who are to be visited", () => {
     expect(visited).toEqual(["1", "2", "3", "1"]);
   });
 
+  it("visits the others after a visit that fails", async () => {
+    const visited: string[] = [];
+    const slices = createSlices<string>({
+      *visit(one) {
+        visited.push(one);
+        if (one === "fails") throw new Error("as intended");
+        yield;
+      },
+      elapsed: () => 0,
+    });
+    expect(() => slices.add("organization", "queue", ["fails", "waits"])).toThrow("as intended");
+    slices.add("organization", "queue", ["comes later"]);
+    expect(visited).toEqual(["fails", "waits", "comes later"]);
+  });
+
   it("visits nobody who has left, and nobody after it was stopped", async () => {
     const { slices, visited } = given({ visitMs: sliceMs });
     slices.add("o", "a", ["1", "2", "3"]);
