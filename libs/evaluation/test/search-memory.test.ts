@@ -4,7 +4,9 @@ import { searchMemoryBytes } from "../src/regex/bounds.ts";
 import { compileRegex } from "../src/regex/compile-regex.ts";
 
 /** Texts that bring about a new state with nearly every character. */
-const text = Array.from({ length: 2_000 }, (_, i) => "ab"[Math.imul(i, 2_654_435_761) >>> 31]).join("");
+const text = Array.from({ length: 2_000 }, (_, i) => "ab"[Math.imul(i, 2_654_435_761) >>> 31]).join(
+  "",
+);
 
 /** Compiles an expression that searches texts of this length, and returns it with the library's own object. */
 function compile(pattern: string) {
