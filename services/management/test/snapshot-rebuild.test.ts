@@ -94,12 +94,15 @@ function follow({ held }: { held?: HeldSnapshot } = {}) {
     logger,
     held,
     follower: {
-      beginRead: collectRead((epoch, entries) => {
-        flags.clear();
-        for (const entry of entries) apply(entry);
-        fullReads.push({ epoch, flags: flags.size });
-      }),
+      beginRead: () =>
+        collectRead((epoch, entries) => {
+          flags.clear();
+          for (const entry of entries) apply(entry);
+          fullReads.push({ epoch, flags: flags.size });
+        }),
       apply,
+      isGenuineComplete: () => true,
+      isGenuineDeletion: () => true,
       rejected: (key) => expect(key).toBe("no rejected entry"),
       reached: (revision) => {
         reached = revision;
