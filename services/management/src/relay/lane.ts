@@ -170,7 +170,7 @@ function createPublisher({ stream, lease, broker, publications, ...options }: La
       const values = stream === "events" ? everyValue(rows) : newestValues(rows);
       const messages = await Promise.all(
         values.map(({ row }) =>
-          stream === "events" ? eventMessage(row) : entryMessage(row, signer),
+          stream === "events" ? outgoingEvent(row) : outgoingEntry(row, signer),
         ),
       );
       const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
@@ -203,12 +203,12 @@ function revisionOf(epoch: string | undefined, revision: number): SnapshotRevisi
 }
 
 /** The entity of an event is its flag. */
-function eventMessage({ subject, payload, messageId }: UnsentRow): OutgoingMessage {
+function outgoingEvent({ subject, payload, messageId }: UnsentRow): OutgoingMessage {
   const { flag } = JSON.parse(payload) as Partial<FlagEvent>;
   return { subject, payload, messageId, ...(flag && { entity: flag.id }) };
 }
 
-async function entryMessage(
+async function outgoingEntry(
   { subject, payload }: UnsentRow,
   signer: EntrySigner | undefined,
 ): Promise<OutgoingMessage> {
