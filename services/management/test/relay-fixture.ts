@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
-import { createPublications, type Publications } from "../src/outbox/effects.ts";
+import { createPublications, type Publications } from "../src/outbox/publications.ts";
 import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { synchroniseEvents } from "../src/relay/events.ts";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { createPublications } from "../src/outbox/effects.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { synchroniseEvents } from "../src/relay/events.ts";
 import { createLane } from "../src/relay/lane.ts";

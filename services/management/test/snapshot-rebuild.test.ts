@@ -12,7 +12,7 @@ import { connectPostgres } from "@halyard/postgres";
 import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createPublications } from "../src/outbox/effects.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import type { Lease } from "../src/relay/lease.ts";
 import { findUnexplained } from "../src/relay/restored-database.ts";
 import {

@@ -9,8 +9,8 @@ import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/
 import type { Sql } from "@halyard/postgres";
 import { pause, type WakeUp } from "@halyard/timing";
 import type { Counter, Gauge } from "prom-client";
-import type { Publications } from "../outbox/effects.ts";
 import { notifyPublished } from "../outbox/hints.ts";
+import type { Publications } from "../outbox/publications.ts";
 import { readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";

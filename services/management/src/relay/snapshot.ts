@@ -18,7 +18,7 @@ import {
   snapshotPosition,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { Publications } from "../outbox/effects.ts";
+import type { Publications } from "../outbox/publications.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { readFullState } from "./full-state.ts";
 import { createLane, type Lane } from "./lane.ts";
