@@ -6,7 +6,6 @@ import {
   type LastUsed,
   tellLastUsed,
 } from "@halyard/api-keys";
-import type { PlanLimits } from "@halyard/contracts";
 import {
   apiTimeoutMs,
   type Consumption,
@@ -27,6 +26,7 @@ import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
 import { type FollowedEdges, followEdges } from "./edges/follow-edges.ts";
 import { createLiveEdges } from "./edges/live-edges.ts";
+import type { Plans } from "./organizations/organization.ts";
 import { createEffectMetrics, createEffects, type Effects } from "./outbox/effects.ts";
 import { createLeaderHint, listenForHints } from "./outbox/hints.ts";
 import { createPublications } from "./outbox/publications.ts";
@@ -68,7 +68,7 @@ export function startBrokerSide(options: {
   /** Verifies the entries of API keys that the relay finds in the snapshot. */
   signatures: KeySignatures;
   lastUsed: LastUsed;
-  plans: Readonly<Record<string, PlanLimits>>;
+  plans: Plans;
   now: () => Date;
   newId: () => string;
   metrics: Registry;

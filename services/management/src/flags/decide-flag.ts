@@ -183,14 +183,14 @@ function changedState(state: FlagState, request: WithCheckedRules<UpdateFlag>): 
   });
 }
 
-/** Those of the wishes that are given and differ from what is, as JSON keeps them: without `-0`. */
+/** Returns the requested values that differ from the current ones, as JSON stores them: without `-0`. */
 function differing<T extends object>(
   current: T,
-  wishes: { [K in keyof T]?: T[K] | undefined },
+  requested: { [K in keyof T]?: T[K] | undefined },
 ): Partial<T> {
-  const kept = JSON.parse(JSON.stringify(wishes)) as Partial<T>;
-  const entries = Object.entries(kept).filter(
-    ([name, wish]) => !isDeepStrictEqual(current[name as keyof T], wish),
+  const stored = JSON.parse(JSON.stringify(requested)) as Partial<T>;
+  const entries = Object.entries(stored).filter(
+    ([name, value]) => !isDeepStrictEqual(current[name as keyof T], value),
   );
   return Object.fromEntries(entries) as Partial<T>;
 }

@@ -1,14 +1,10 @@
 import type { EntrySigner, KeySignatures } from "@halyard/api-keys";
-import {
-  flagEventsStream,
-  type PlanLimits,
-  type SnapshotRevision,
-  snapshotBucket,
-} from "@halyard/contracts";
+import { flagEventsStream, type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
 import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { pause, type WakeUp } from "@halyard/timing";
 import type { Counter, Gauge } from "prom-client";
+import type { Plans } from "../organizations/organization.ts";
 import { notifyPublished } from "../outbox/hints.ts";
 import type { Publications } from "../outbox/publications.ts";
 import { readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
@@ -30,7 +26,7 @@ export type RoundOptions = {
   broker: Broker;
   lease: Lease;
   publications: Publications;
-  plans: Readonly<Record<string, PlanLimits>>;
+  plans: Plans;
   /** Signs the entries of API keys; undefined: they are not signed. */
   signer: EntrySigner | undefined;
   /** Verifies the entries of API keys that this leader finds in the snapshot. */

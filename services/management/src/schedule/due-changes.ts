@@ -2,7 +2,7 @@ import type { ScheduleDue, ScheduleResolved } from "@halyard/contracts";
 import type { Verdict } from "@halyard/jetstream";
 import { json, type Transaction } from "@halyard/postgres";
 import { isRefusal, refuse } from "@halyard/service";
-import type { FlagState } from "../flags/flag.ts";
+import { readContext } from "../access/change-context.ts";
 import { changeFlag } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 
@@ -46,27 +46,17 @@ export function createDueChanges(options: {
   }
 
   async function change(write: Write, due: ScheduleDue): Promise<Outcome> {
-    let before: FlagState | undefined;
-    const changed = await changeFlag(
-      { ...write, now, newId },
-      {
-        place: {
-          projectId: due.project_id,
-          flagId: due.flag_id,
-          environmentId: due.environment_id,
-        },
-        author: { userId: due.user_id, apiKeyId: null },
-        cause: "scheduled",
-        permit: ({ state }) => {
-          before = state;
-          return undefined;
-        },
-      },
+    const clock = { now, newId };
+    const author = { userId: due.user_id, apiKeyId: null };
+    const context = () => readContext(write.tx, { author, cause: "scheduled" }, clock);
+    const { project_id: projectId, flag_id: flagId, environment_id: environmentId } = due;
+    const done = await changeFlag(
+      { ...write, ...clock, context },
+      { place: { projectId, flagId, environmentId } },
       { enabled: due.action === "enable" },
     );
-    if (isRefusal(changed)) return cancelled("The flag or the environment is gone.");
-    const isAsBefore = changed.state === before;
-    return applied(isAsBefore ? now() : changed.state.updatedAt);
+    if (isRefusal(done)) return cancelled("The flag or the environment is gone.");
+    return applied(done.changed ? done.state.updatedAt : now());
   }
 
   return {
