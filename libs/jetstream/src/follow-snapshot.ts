@@ -14,9 +14,9 @@ import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { apiTimeoutMs } from "./connect.ts";
+import { findComplete } from "./find-complete.ts";
 import { type FollowedStream, followStream, type StreamIdentity } from "./follow-stream.ts";
 import { parseJson } from "./parse-json.ts";
-import { findComplete } from "./read-epoch.ts";
 import type { StreamMessage } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";
 

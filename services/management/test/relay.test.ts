@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { flagEventsStream, leaseKey, leasesBucket, snapshotBucket } from "@halyard/contracts";
-import { deleteStream, ensureLeases, readEpoch, readPage } from "@halyard/jetstream";
+import { deleteStream, ensureLeases, readPage } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { connectAsSuperuser, eventually } from "@halyard/testing";
+import { connectAsSuperuser, eventually, readEpoch } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";

@@ -6,9 +6,15 @@ import {
   makeApiKey,
 } from "@halyard/api-keys";
 import { completeKey, entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
-import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
+import { readPage, snapshotPosition } from "@halyard/jetstream";
 import { json } from "@halyard/postgres";
-import { payloadOf, privateKeyOf, testSignatures, testSigner } from "@halyard/testing";
+import {
+  payloadOf,
+  privateKeyOf,
+  readComplete,
+  testSignatures,
+  testSigner,
+} from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { keyEntry } from "../src/keys/key.ts";

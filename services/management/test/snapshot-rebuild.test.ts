@@ -4,12 +4,10 @@ import {
   collectRead,
   followSnapshot,
   type HeldSnapshot,
-  readComplete,
-  readEpoch,
   snapshotPosition,
 } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { eventually, testSignatures, testSigner } from "@halyard/testing";
+import { eventually, readComplete, readEpoch, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { createPublications } from "../src/outbox/publications.ts";

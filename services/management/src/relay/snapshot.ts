@@ -101,7 +101,7 @@ export async function synchroniseSnapshot(
  *
  * Returns the position of the stream and the new epoch.
  */
-export async function rebuildSnapshot(
+async function rebuildSnapshot(
   sql: Sql,
   lease: Lease,
   broker: Broker,

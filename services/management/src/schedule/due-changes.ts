@@ -108,14 +108,14 @@ export function verdictOf({ outcome, reason }: Outcome): Verdict {
 export const inboxLifetimeDays = 90;
 
 /** What is known of a due change before anything is done about it. */
-export type Standing = {
+type Standing = {
   /** What became of it already; null when it is new. */
   outcome: Outcome | null;
   /** Whether organization, project and user are what the message says, and belong together. */
   isOfOrganization: boolean;
 };
 
-export async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing> {
+async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing> {
   const [standing] = await tx<[Standing]>`
     select
       (select inbox.outcome from inbox where inbox.message_id = ${due.id}) as outcome,
@@ -134,7 +134,7 @@ export async function readStanding(tx: Transaction, due: ScheduleDue): Promise<S
  * False when the message has an outcome already. While another transaction is about to record one, this
  * waits until that has committed, or is gone.
  */
-export async function recordOutcome(
+async function recordOutcome(
   tx: Transaction,
   messageId: string,
   outcome: Outcome,
