@@ -9,8 +9,8 @@ import { errors } from "@nats-io/transport-node";
 import { parseJson } from "./parse-json.ts";
 
 /**
- * Returns the entry `complete` of the snapshot and its sequence, of which its signature is a part; undefined while it
- * is missing or incomplete.
+ * Returns the entry `complete` of the snapshot and its sequence, which its signature covers; undefined while the
+ * snapshot is missing or incomplete.
  *
  * The request goes to the stream itself ("direct get"). The older request goes through the server's API,
  * and nats-server 2.9 crashes when it meets a stream that is being created.

@@ -170,10 +170,10 @@ const pageBounds = {
 };
 
 /**
- * Answers with all flags of a project, written while they are read. They are read in pages by key, each a short
- * statement of its own, and a page is read when the caller has received the previous page. A slow caller
- * holds neither a connection to the database nor a transaction, and management holds a page or two. The first page is
- * read before the answer begins, so that the answer to an outage is 503.
+ * Lists all flags of a project, and writes the answer while it reads them. Each page, by key, is a short statement of its
+ * own, and is read when the caller has received the previous page. A slow caller holds neither a connection to the
+ * database nor a transaction, and management holds a page or two. The first page is read before the answer begins, so
+ * that the answer to an outage is 503.
  *
  * The pages are not one snapshot of the database. Keys never change, so a flag that exists all the while
  * is listed once. A flag that is created, changed or deleted meanwhile is listed as it is when its page
