@@ -1,6 +1,5 @@
 import { rm } from "node:fs/promises";
 import { snapshotBucket } from "@halyard/contracts";
-import { readEpoch } from "@halyard/jetstream";
 import {
   call,
   type EventStream,
@@ -8,6 +7,7 @@ import {
   isThorough,
   openEventStream,
   type RestartablePostgres,
+  readEpoch,
   stepClock,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";

@@ -1,6 +1,5 @@
 import { snapshotBucket } from "@halyard/contracts";
-import { readEpoch } from "@halyard/jetstream";
-import { call, eventually, isThorough } from "@halyard/testing";
+import { call, eventually, isThorough, readEpoch } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";

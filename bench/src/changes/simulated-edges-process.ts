@@ -49,6 +49,8 @@ async function startOne(url: string): Promise<void> {
     follower: {
       beginRead: () => ({ take: () => undefined, finish: () => undefined }),
       apply: () => undefined,
+      isGenuineComplete: () => true,
+      isGenuineDeletion: () => true,
       rejected: () => undefined,
       reached(revision) {
         applied = revision;

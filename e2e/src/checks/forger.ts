@@ -5,7 +5,7 @@ import {
   snapshotBucket,
   type Tombstone,
 } from "@halyard/contracts";
-import { readComplete } from "@halyard/jetstream";
+import { readComplete } from "@halyard/testing";
 import {
   AckPolicy,
   DeliverPolicy,

@@ -16,8 +16,8 @@ const prefixes: Record<KeyKind, string> = { client: "hc", server: "hs" };
 const shape = /^(hc|hs)_([a-z2-7]{16})_([A-Za-z0-9_-]{43})$/;
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
-export const idBytes = 10;
-export const secretBytes = 32;
+const idBytes = 10;
+const secretBytes = 32;
 
 /** The parts of a key, or undefined when the text cannot be one. */
 export function parseApiKey(text: string): ParsedApiKey | undefined {

@@ -19,7 +19,7 @@ export type LastUsed = {
 export type UsedKey = { keyId: string; atMs: number };
 
 /** A key that is in use all the time is told of this often. */
-export const tellAgainAfterMs = 5_000;
+const tellAgainAfterMs = 5_000;
 
 /** A few megabytes, for when nobody can be told. What is left out is a key's latest use, until its next. */
 const mostRemembered = 50_000;

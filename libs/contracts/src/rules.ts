@@ -1,10 +1,6 @@
 import { operatorNames } from "@halyard/evaluation";
 import { z } from "zod";
 
-/**
- * What the rollout and the targeting rules of a flag look like. Conditions are evaluated by the SDK
- * edge; here only their shape is fixed.
- */
 /** PostgreSQL keeps no NUL and UTF-8 no half of a surrogate pair, so no text of a rule may hold them. */
 const text = (longest: number) =>
   z
@@ -30,6 +26,7 @@ export const Condition = z.strictObject({
   ]),
 });
 
+/** A targeting rule. Only its shape is checked here; libs/evaluation finds other problems and evaluates it. */
 export const TargetingRule = z.strictObject({
   id: text(100).optional(),
   name: text(200).optional(),

@@ -15,6 +15,7 @@ export {
   expectedValues,
   type OperatorCategory,
   type OperatorName,
+  operatorCategories,
   operatorNames,
   operators,
 } from "./operators/catalogue.ts";

@@ -153,7 +153,7 @@ const maxAckPending = 1_000;
  * delivers nothing of what is published up to that position. Such a consumer is replaced by one that begins
  * with the first message.
  */
-export async function openConsumer(
+async function openConsumer(
   client: JetStreamClient,
   manager: JetStreamManager,
   options: { stream: string; consumer: string; subject: string; ackWaitMs: number },
@@ -182,7 +182,7 @@ const askForMs = 1_000;
 const heartbeatMs = 500;
 
 /** Asks for messages: so many at most, as they come, for a second. */
-export function askForMessages(consumer: Consumer, atMost: number): Promise<ConsumerMessages> {
+function askForMessages(consumer: Consumer, atMost: number): Promise<ConsumerMessages> {
   return consumer.fetch({
     max_messages: atMost,
     expires: askForMs,

@@ -14,20 +14,12 @@ import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { apiTimeoutMs } from "./connect.ts";
-import type { StreamIdentity } from "./follow-stream.ts";
-import { type FollowedStream, followStream } from "./follow-stream.ts";
+import { findComplete } from "./find-complete.ts";
+import { type FollowedStream, followStream, type StreamIdentity } from "./follow-stream.ts";
 import { parseJson } from "./parse-json.ts";
-import { findComplete } from "./read-epoch.ts";
 import type { StreamMessage } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";
 
-/**
- * Follows the snapshot: everything first, then each change. The reader keeps its state when an attempt ends,
- * and the next attempt reads only what the state lacks, if that is safe (`resumePoint`). Otherwise it reads
- * everything.
- *
- * A reading counts only if the bucket is complete and has the same epoch before and after it.
- */
 /** State that a service reads from the snapshot. Versions decide: entries may repeat or come late. */
 export type SnapshotPart = {
   /** Begins a replacement by a whole snapshot. The present state stays in use until `finish`. */
@@ -49,14 +41,14 @@ export type SnapshotFollower = {
   resume?(epoch: string, entries: readonly SnapshotEntry[]): void;
   /**
    * Verifies the signature of the entry `complete` at this sequence. Without a valid one, the snapshot counts as
-   * incomplete. By default every snapshot is read.
+   * incomplete.
    */
-  isGenuineComplete?(complete: CompleteEntry, sequence: number): boolean;
+  isGenuineComplete(complete: CompleteEntry, sequence: number): boolean;
   /**
    * Verifies the signature of the deletion of an environment, a project or an organization. Without a valid one, the
-   * deletion is left out. By default every deletion is taken.
+   * deletion is left out.
    */
-  isGenuineDeletion?(key: string, deletion: Tombstone): boolean;
+  isGenuineDeletion(key: string, deletion: Tombstone): boolean;
   /** An entry that does not fit its schema was left out. */
   rejected(key: string, problem: string): void;
   /** The state is current, at the start and after every interruption. */
@@ -68,10 +60,10 @@ export type SnapshotFollower = {
   reached?(revision: SnapshotRevision): void;
 };
 
-/** A full read that is under way. It may be abandoned. */
+/** A read that is under way, of everything or of what the state lacks. It may be abandoned. */
 export type SnapshotRead = {
   take(entry: SnapshotEntry): void;
-  /** The entries taken are all that exist. */
+  /** Every entry was taken. */
   finish(epoch: string): void;
 };
 
@@ -87,6 +79,13 @@ export type FollowedSnapshot = FollowedStream & {
   settledRevision(): Promise<number | undefined>;
 };
 
+/**
+ * Follows the snapshot: everything first, then each change. The reader keeps its state when an attempt ends,
+ * and the next attempt reads only what the state lacks, if that is safe (`resumePoint`). Otherwise it reads
+ * everything.
+ *
+ * A reading counts only if the bucket is complete and has the same epoch before and after it.
+ */
 export function followSnapshot(options: {
   connection: NatsConnection;
   filter: string;
@@ -104,10 +103,10 @@ export function followSnapshot(options: {
     const { identity: epoch, firstSequence = 1, lastSequence } = found;
     const nowMs = Date.now();
     const from = held && resumePoint(held, { epoch, lastSequence, nowMs });
-    let read = from === undefined ? follower.beginRead() : collectRead(resumeWith(follower))();
     let revision = from === undefined ? 0 : (held?.revision ?? 0);
-    let take = (entry: SnapshotEntry) => read.take(entry);
-    let reached = () => {};
+    /** Takes the entries up to the present; undefined afterwards. */
+    let read: SnapshotRead | undefined =
+      from === undefined ? follower.beginRead() : beginResumedRead(follower);
     const confirmed = (currentAtMs: number) => {
       held = { epoch, revision, currentAtMs };
     };
@@ -116,17 +115,15 @@ export function followSnapshot(options: {
       take(message: StreamMessage) {
         revision = Math.max(revision, message.sequence);
         const entry = message.sequence < firstSequence ? undefined : decode(message, follower);
-        if (entry !== undefined) take(entry);
-        reached();
+        if (entry !== undefined && read !== undefined) read.take(entry);
+        else if (entry !== undefined) follower.apply(entry);
+        if (read === undefined) follower.reached?.({ epoch, revision });
       },
       caughtUp() {
-        read.finish(epoch);
-        // Its entries are not needed any more.
-        read = nothingToRead;
-        take = follower.apply;
-        reached = () => follower.reached?.({ epoch, revision });
+        read?.finish(epoch);
+        read = undefined;
         confirmed(nowMs);
-        reached();
+        follower.reached?.({ epoch, revision });
         follower.current?.(epoch);
         ready.resolve();
       },
@@ -171,7 +168,7 @@ function createGenuineReader({ follower, logger }: { follower: SnapshotFollower;
     const found = await findComplete(manager);
     if (found === undefined) return undefined;
     const { complete, sequence } = found;
-    if (follower.isGenuineComplete?.(complete, sequence) !== false) return complete;
+    if (follower.isGenuineComplete(complete, sequence)) return complete;
     if (reportedSequence !== sequence)
       logger.error(
         { signer: complete.signed_by, sequence },
@@ -182,26 +179,23 @@ function createGenuineReader({ follower, logger }: { follower: SnapshotFollower;
   };
 }
 
-const nothingToRead: SnapshotRead = { take: () => undefined, finish: () => undefined };
-
 /** Collects the entries of a read, for a follower that takes them as one list. */
 export function collectRead(
   finish: (epoch: string, entries: readonly SnapshotEntry[]) => void,
-): () => SnapshotRead {
-  return () => {
-    const entries: SnapshotEntry[] = [];
-    return {
-      take: (entry) => void entries.push(entry),
-      finish: (epoch) => finish(epoch, entries),
-    };
+): SnapshotRead {
+  const entries: SnapshotEntry[] = [];
+  return {
+    take: (entry) => void entries.push(entry),
+    finish: (epoch) => finish(epoch, entries),
   };
 }
 
-function resumeWith(follower: SnapshotFollower) {
-  return (epoch: string, entries: readonly SnapshotEntry[]) => {
+/** Begins a read of the entries that the follower's state lacks. */
+function beginResumedRead(follower: SnapshotFollower): SnapshotRead {
+  return collectRead((epoch, entries) => {
     if (follower.resume !== undefined) follower.resume(epoch, entries);
     else for (const entry of entries) follower.apply(entry);
-  };
+  });
 }
 
 function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEntry | undefined {
@@ -221,9 +215,7 @@ function isForgedDeletion(key: string, entry: SnapshotEntry, follower: SnapshotF
   if (!isSignedEntry(entry)) return false;
   const { value } = entry;
   return (
-    "deleted" in value &&
-    entry.address.kind !== "key" &&
-    follower.isGenuineDeletion?.(key, value) === false
+    "deleted" in value && entry.address.kind !== "key" && !follower.isGenuineDeletion(key, value)
   );
 }
 

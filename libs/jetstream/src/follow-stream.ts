@@ -166,7 +166,7 @@ type AttemptOptions = {
 const identityCheckIntervalMs = 1_000;
 
 /** Follows until an irregularity, and returns it. */
-export async function followOnce(options: AttemptOptions): Promise<string> {
+async function followOnce(options: AttemptOptions): Promise<string> {
   const { connection, manager, source, signal } = options;
   // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
   await options.watch.connected(signal);

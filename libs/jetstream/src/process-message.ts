@@ -145,7 +145,7 @@ export type Failure = {
 };
 
 /** A fault that is none of the message's (a lost race, a deadlock) does not strike five times in a row. */
-export const triesPerMessage = 5;
+const triesPerMessage = 5;
 
 /** Its maximum is the time after which the end of an outage is noticed. */
 const backoff = { firstMs: 50, mostMs: 5_000 };

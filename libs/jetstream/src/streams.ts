@@ -63,7 +63,7 @@ export async function snapshotPosition(
 
 type NewStream = Parameters<JetStreamManager["streams"]["add"]>[0];
 
-/** Creates a stream or a bucket unless it exists, and returns its position. */
+/** Creates a stream or a bucket, or adds the subjects that an existing one lacks, and returns its position. */
 type Ensure = (manager: JetStreamManager, replicas: number) => Promise<StreamPosition>;
 
 function ensures(config: Omit<NewStream, "num_replicas" | "storage">): Ensure {
@@ -179,8 +179,8 @@ export type StreamSettings = {
 };
 
 /**
- * Creates all streams and buckets that do not exist, and returns their names. The exception is the
- * snapshot: only the relay of management creates it, because an edge must never read an empty one.
+ * Creates all streams and buckets that do not exist, adds missing subjects to the others, and returns their
+ * names. The exception is the snapshot: only the relay of management creates it, because an edge must never read an empty one.
  */
 export async function ensureStreams(
   manager: JetStreamManager,
@@ -258,7 +258,28 @@ function sizeOf({ config, state }: StreamInfo): StreamSize {
 }
 
 async function ensureStream(manager: JetStreamManager, config: NewStream): Promise<StreamPosition> {
-  return (await streamPosition(manager, config.name)) ?? create(manager, config);
+  const info = await findStream(manager, config.name);
+  if (info === undefined) return create(manager, config);
+  const existing = info.config.subjects ?? [];
+  const missing = (config.subjects ?? []).filter(
+    (subject) => !existing.some((pattern) => isCovered(subject, pattern)),
+  );
+  // A release may publish to subjects that did not exist when the stream was created. Other settings and
+  // subjects stay, because an operator may have changed them, and an older release may use them.
+  if (missing.length > 0)
+    await manager.streams.update(config.name, { subjects: existing.concat(missing) });
+  return positionOf(info);
+}
+
+/** Returns whether a stream with this subject, which may have wildcards, takes messages of the other. */
+function isCovered(subject: string, pattern: string): boolean {
+  const tokens = subject.split(".");
+  const patterns = pattern.split(".");
+  const isOpen = patterns.at(-1) === ">";
+  return (
+    (isOpen ? patterns.length <= tokens.length : patterns.length === tokens.length) &&
+    patterns.every((each, at) => each === "*" || each === ">" || each === tokens[at])
+  );
 }
 
 async function create(manager: JetStreamManager, config: NewStream): Promise<StreamPosition> {

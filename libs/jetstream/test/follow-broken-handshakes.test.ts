@@ -47,8 +47,10 @@ describe("given handshakes that fail between INFO and PONG", () => {
       filter: everythingFilter,
       logger,
       follower: {
-        beginRead: collectRead((epoch) => void epochs.push(epoch)),
+        beginRead: () => collectRead((epoch) => void epochs.push(epoch)),
         apply: () => undefined,
+        isGenuineComplete: () => true,
+        isGenuineDeletion: () => true,
         rejected: () => undefined,
       },
     });

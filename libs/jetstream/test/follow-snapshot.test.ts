@@ -94,7 +94,7 @@ function idOf(value: SnapshotEntry["value"]): string | undefined {
 function follow(
   filter = everythingFilter,
   held?: HeldSnapshot,
-  isGenuineComplete?: SnapshotFollower["isGenuineComplete"],
+  isGenuineComplete: SnapshotFollower["isGenuineComplete"] = () => true,
 ) {
   const seen = {
     reads: [] as { epoch: string; entries: readonly SnapshotEntry[] }[],
@@ -108,8 +108,9 @@ function follow(
     held,
     logger,
     follower: {
-      ...(isGenuineComplete && { isGenuineComplete }),
-      beginRead: collectRead((epoch, entries) => void seen.reads.push({ epoch, entries })),
+      isGenuineComplete,
+      isGenuineDeletion: () => true,
+      beginRead: () => collectRead((epoch, entries) => void seen.reads.push({ epoch, entries })),
       apply: (entry) => void seen.applied.push(entry),
       rejected: (key) => void seen.rejected.push(key),
       reached: (revision) => void seen.reached.push(revision),

@@ -1,34 +1,102 @@
-import { leasesBucket } from "@halyard/contracts";
-import { connectNats, ensureLeases } from "@halyard/jetstream";
+import { flagEventsStream, leasesBucket, scheduleStream } from "@halyard/contracts";
+import {
+  connectNats,
+  deleteStream,
+  ensureFlagEvents,
+  ensureLeases,
+  ensureSchedule,
+  findStream,
+} from "@halyard/jetstream";
 import { startTestNats, type TestNats } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+} from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 
 const replicas = 8;
 const rounds = 20;
 
-describe("given a stream that several processes make at the same moment", () => {
-  let nats: TestNats;
-  let connections: NatsConnection[];
-  let managers: JetStreamManager[];
-  beforeAll(async () => {
-    nats = await startTestNats();
-    const logger = pino({ level: "silent" });
-    const connect = () => connectNats({ nats: { url: nats.url }, name: "test", logger });
-    connections = await Promise.all(Array.from({ length: replicas }, connect));
-    managers = await Promise.all(connections.map((each) => jetstreamManager(each)));
-  });
-  afterAll(async () => {
-    await Promise.all(connections.map((each) => each.close()));
-    await nats.stop();
-  });
+let nats: TestNats;
+let connections: NatsConnection[];
+let managers: JetStreamManager[];
+beforeAll(async () => {
+  nats = await startTestNats();
+  const logger = pino({ level: "silent" });
+  const connect = () => connectNats({ nats: { url: nats.url }, name: "test", logger });
+  connections = await Promise.all(Array.from({ length: replicas }, connect));
+  managers = await Promise.all(connections.map((each) => jetstreamManager(each)));
+});
+afterAll(async () => {
+  await Promise.all(connections.map((each) => each.close()));
+  await nats.stop();
+});
 
+describe("given a stream that several processes make at the same moment", () => {
   it("is there for all of them, and one and the same", async () => {
     for (let round = 0; round < rounds; round += 1) {
       await Promise.all(managers.map((manager) => ensureLeases(manager, 1)));
       expect(await managers[0]?.streams.delete(leasesBucket.streamName)).toBe(true);
     }
+  });
+});
+
+describe("given a stream that an earlier release created with fewer subjects", () => {
+  const manager = () => managers[0] as JetStreamManager;
+  const client = () => jetstream(connections[0] as NatsConnection);
+  const { name } = flagEventsStream;
+  const subjectsOf = async () => (await findStream(manager(), name))?.config.subjects;
+  afterEach(async () => {
+    await deleteStream(manager(), name);
+  });
+
+  it("takes events with the new subjects, and keeps its messages and its other settings", async () => {
+    const [first, ...added] = flagEventsStream.subjects;
+    const changed = { max_bytes: 1_000_000, max_age: 3_600_000_000_000, description: "ours" };
+    await manager().streams.add({ name, subjects: [first, "flag.imported"], ...changed });
+    await client().publish(first, "kept");
+    const created = (await findStream(manager(), name))?.created;
+
+    const position = await ensureFlagEvents(manager(), 1, 2_000_000);
+    expect(position).toEqual({ createdAt: created, lastSequence: 1 });
+    for (const subject of added) await client().publish(subject, "new");
+    const info = await findStream(manager(), name);
+    expect(info?.config).toMatchObject(changed);
+    expect(info?.config.subjects).toEqual([first, "flag.imported", ...added]);
+    expect(info?.state).toMatchObject({ first_seq: 1, messages: 1 + added.length });
+  });
+
+  it.each([
+    [
+      ["flag.*", "flag_state.>"],
+      ["flag.*", "flag_state.>"],
+    ],
+    [["*.*"], ["*.*"]],
+    [["flag.>"], ["flag.>", "flag_state.updated"]],
+    [["flag.*.>"], ["flag.*.>", ...flagEventsStream.subjects]],
+  ])("with %j has %j", async (subjects, expected) => {
+    await manager().streams.add({ name, subjects });
+    await ensureFlagEvents(manager(), 1);
+    expect(await subjectsOf()).toEqual(expected);
+  });
+
+  it("has all subjects when several processes add them at the same moment", async () => {
+    await manager().streams.add({ name, subjects: ["flag.created"] });
+    await Promise.all(managers.map((each) => ensureFlagEvents(each, 1)));
+    expect(new Set(await subjectsOf())).toEqual(new Set(flagEventsStream.subjects));
+  });
+
+  it("also adds subjects to a queue", async () => {
+    const { due, resolved } = scheduleStream;
+    const queue = { name: scheduleStream.name, subjects: [due.subject] };
+    await manager().streams.add({ ...queue, retention: RetentionPolicy.Workqueue });
+    await client().publish(due.subject, "kept");
+    await ensureSchedule(manager(), 1);
+    await client().publish(resolved.subject, "new");
+    expect((await findStream(manager(), queue.name))?.state.messages).toBe(2);
   });
 });

@@ -6,6 +6,7 @@ export * from "./eventually.ts";
 export * from "./nats-login.ts";
 export * from "./nats-proxy.ts";
 export * from "./once.ts";
+export * from "./read-complete.ts";
 export * from "./receiver.ts";
 export { recordedStatements } from "./recorded-statements.ts";
 export * from "./restartable-postgres.ts";

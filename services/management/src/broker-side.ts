@@ -6,7 +6,6 @@ import {
   type LastUsed,
   tellLastUsed,
 } from "@halyard/api-keys";
-import type { PlanLimits } from "@halyard/contracts";
 import {
   apiTimeoutMs,
   type Consumption,
@@ -27,14 +26,10 @@ import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
 import { type FollowedEdges, followEdges } from "./edges/follow-edges.ts";
 import { createLiveEdges } from "./edges/live-edges.ts";
-import {
-  createEffectMetrics,
-  createEffects,
-  createPublications,
-  type Effects,
-  type Publications,
-} from "./outbox/effects.ts";
+import type { Plans } from "./organizations/organization.ts";
+import { createEffectMetrics, createEffects, type Effects } from "./outbox/effects.ts";
 import { createLeaderHint, listenForHints } from "./outbox/hints.ts";
+import { createPublications } from "./outbox/publications.ts";
 import { createLease } from "./relay/lease.ts";
 import { createRelayMetrics, type Relay, startRelay } from "./relay/relay.ts";
 import { startCleanUp } from "./retention/clean-up.ts";
@@ -73,7 +68,7 @@ export function startBrokerSide(options: {
   /** Verifies the entries of API keys that the relay finds in the snapshot. */
   signatures: KeySignatures;
   lastUsed: LastUsed;
-  plans: Readonly<Record<string, PlanLimits>>;
+  plans: Plans;
   now: () => Date;
   newId: () => string;
   metrics: Registry;
@@ -158,15 +153,8 @@ function composeEffects(options: {
   metrics: Registry;
   isConnected: () => boolean;
 }) {
-  const { confirm, expect } = createPublications();
   const edges = createLiveEdges();
-  const publications: Publications = {
-    expect,
-    confirm(rowIds, revision) {
-      if (revision !== undefined) edges.published(revision);
-      confirm(rowIds, revision);
-    },
-  };
+  const publications = createPublications(edges.published);
   const effects = createEffects({
     publications,
     edges,

@@ -5,7 +5,7 @@ import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
-import { createPublications } from "../src/outbox/effects.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import { createRelayMetrics, type Relay, startRelay } from "../src/relay/relay.ts";
 import { cleanUp, startCleanUp } from "../src/retention/clean-up.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";

@@ -1,6 +1,5 @@
 import { defaultPlans, entryKey, snapshotBucket } from "@halyard/contracts";
-import { readEpoch } from "@halyard/jetstream";
-import { eventually } from "@halyard/testing";
+import { eventually, readEpoch } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";

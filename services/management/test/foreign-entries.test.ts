@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { flagEventsStream, leasesBucket, scheduleStream, snapshotBucket } from "@halyard/contracts";
-import { ensureSchedule, readEpoch, readPage, streamPosition } from "@halyard/jetstream";
-import { eventually, natsLogin, testSignatures } from "@halyard/testing";
+import { ensureSchedule, readPage, streamPosition } from "@halyard/jetstream";
+import { eventually, natsLogin, readEpoch, testSignatures } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";

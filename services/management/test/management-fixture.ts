@@ -30,7 +30,7 @@ import { createKeyLookup } from "../src/keys/key-lookup.ts";
 import { insertKey } from "../src/keys/key-store.ts";
 import { organizationEntry } from "../src/organizations/organization.ts";
 import { insertOrganization } from "../src/organizations/organization-store.ts";
-import { entryOf } from "../src/outbox/outbox-message.ts";
+import { entryToPublish } from "../src/outbox/outbox-message.ts";
 import { createWriter } from "../src/outbox/write.ts";
 import { projectEntry } from "../src/projects/project.ts";
 import { insertProject } from "../src/projects/project-store.ts";
@@ -190,10 +190,12 @@ export async function seedProject({ writer, directory }: Management) {
     for (const key of keys) await insertKey(tx, key);
     const counted = { ...organization, updatedAt: createdAt, projectCount: 1 };
     publish([
-      entryOf(organizationEntry(counted, defaultPlans)),
-      entryOf(projectEntry(project)),
-      ...environments.map((added) => entryOf(environmentEntry({ ...added, organizationId }))),
-      ...keys.map((key) => entryOf(keyEntry({ ...key, committedAt: createdAt }))),
+      entryToPublish(organizationEntry(counted, defaultPlans)),
+      entryToPublish(projectEntry(project)),
+      ...environments.map((added) =>
+        entryToPublish(environmentEntry({ ...added, organizationId })),
+      ),
+      ...keys.map((key) => entryToPublish(keyEntry({ ...key, committedAt: createdAt }))),
     ]);
     return tenant;
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { createPublications, type Publications } from "../src/outbox/effects.ts";
+import { createPublications, type Publications } from "../src/outbox/publications.ts";
 
 const revision = (number: number) => ({ epoch: "an epoch", revision: number });
 let publications: Publications;
@@ -29,6 +29,17 @@ describe("a write that waits for its rows", () => {
     publications.confirm([1], revision(7));
     publications.confirm([1], revision(7));
     expect(await isSettled(confirmed)).toBe(false);
+  });
+
+  it("is confirmed after the revision was handed on", async () => {
+    const order: unknown[] = [];
+    publications = createPublications((named) => order.push(named));
+    const { confirmed } = publications.expect([1]);
+    void confirmed.then(() => order.push("confirmed"));
+    publications.confirm([], revision(6));
+    publications.confirm([1], revision(7));
+    await confirmed;
+    expect(order).toEqual([revision(6), revision(7), "confirmed"]);
   });
 
   it("is confirmed immediately without rows", async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { createPublications } from "../src/outbox/effects.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
 import {

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
-import { createPublications, type Publications } from "../src/outbox/effects.ts";
+import { createPublications, type Publications } from "../src/outbox/publications.ts";
 import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import type { Broker } from "../src/relay/broker.ts";
+import { synchroniseEvents } from "../src/relay/events.ts";
 import { createLane } from "../src/relay/lane.ts";
-import { synchroniseLog } from "../src/relay/log.ts";
 import type { Rebuilds } from "./rebuild-fixture.ts";
 
 /** Rows of the outbox as changes write them, and lanes that publish them while the test leads. */
@@ -92,7 +92,7 @@ export async function openLane(
   const { sql, lease } = rebuilds;
   const shared = { stream, sql, lease, broker, publications, isLeading: lease.isHeld };
   if (stream === "events") {
-    const { lastSequence } = await synchroniseLog(sql, lease, broker, publications);
+    const { lastSequence } = await synchroniseEvents(sql, lease, broker, publications);
     return createLane({ ...shared, lastSequence });
   }
   const { lastSequence, epoch } = await rebuilds.synchronise();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createPublications } from "../src/outbox/effects.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import { compareFound } from "../src/relay/found-entries.ts";
 import { createLane } from "../src/relay/lane.ts";
 import type { Lease } from "../src/relay/lease.ts";

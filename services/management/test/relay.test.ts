@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { flagEventsStream, leaseKey, leasesBucket, snapshotBucket } from "@halyard/contracts";
-import { deleteStream, ensureLeases, readEpoch, readPage } from "@halyard/jetstream";
+import { deleteStream, ensureLeases, readPage } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { connectAsSuperuser, eventually } from "@halyard/testing";
+import { connectAsSuperuser, eventually, readEpoch } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { createPublications } from "../src/outbox/effects.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";
+import { synchroniseEvents } from "../src/relay/events.ts";
 import { createLane } from "../src/relay/lane.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
-import { synchroniseLog } from "../src/relay/log.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { whileLeading } from "./relay-fixture.ts";
 
@@ -211,7 +211,7 @@ describe("given a log that ends before what was acknowledged", () => {
       await tx`
         update relay_streams set last_sequence = ${lost.sequence} where stream = 'events'`;
     });
-    await synchroniseLog(management.sql, await heldLease(), broker, createPublications());
+    await synchroniseEvents(management.sql, await heldLease(), broker, createPublications());
     await eventually(async () => (await logged()).length === before.length + 1);
     expect((await logged()).map(({ id }) => id)).toEqual([...before.map(({ id }) => id), lost.id]);
     await expectLogToBeWhole();
@@ -243,7 +243,7 @@ describe("given a log that is ahead of everything that is recorded", () => {
     const before = await logged();
     const lease = leaseNamed("ahead");
     const { lastSequence } = await whileLeading({ lease }, () =>
-      synchroniseLog(management.sql, lease, broker, createPublications()),
+      synchroniseEvents(management.sql, lease, broker, createPublications()),
     );
     expect(lastSequence).toBe(before.at(-1)?.sequence);
     await createFlag();
@@ -265,7 +265,7 @@ describe("given events whose acknowledgements were lost", () => {
         update outbox set sent_at = null, stream_sequence = null
         where stream = 'events' and stream_sequence = ${last?.sequence ?? 0}`;
     });
-    await synchroniseLog(management.sql, await heldLease(), broker, createPublications());
+    await synchroniseEvents(management.sql, await heldLease(), broker, createPublications());
     expect(await logged()).toEqual(before);
     await expectLogToBeWhole();
   });

@@ -4,9 +4,9 @@ import {
   scheduleStream,
   snapshotBucket,
 } from "@halyard/contracts";
-import { ensureSchedule, readEpoch, readPage, streamPosition } from "@halyard/jetstream";
+import { ensureSchedule, readPage, streamPosition } from "@halyard/jetstream";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { eventually, testSignatures } from "@halyard/testing";
+import { eventually, readEpoch, testSignatures } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";

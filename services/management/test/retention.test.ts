@@ -10,11 +10,12 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import type { Clock } from "../src/access/change-context.ts";
+import { readContext } from "../src/access/change-context.ts";
 import {
   changeFlag,
   createFlag,
   type FlagAndState,
+  type FlagWrite,
   removeFlag,
 } from "../src/flags/flag-changes.ts";
 import { endHistory } from "../src/history/history-store.ts";
@@ -28,7 +29,7 @@ import {
 import { readLinks, readNames, wasRemoved } from "../src/history/verification/chain-store.ts";
 import { compareHeads, type Head } from "../src/history/verification/heads.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
-import { createWriter, type Write } from "../src/outbox/write.ts";
+import { createWriter } from "../src/outbox/write.ts";
 import {
   applyRetention,
   type RetentionPeriods,
@@ -78,28 +79,27 @@ function retain(periods: Partial<RetentionPeriods>) {
 }
 
 async function committed<T extends object>(
-  work: (write: Write & Clock) => Promise<T | object>,
+  work: (write: FlagWrite) => Promise<T | object>,
 ): Promise<T> {
+  const author = { userId: ids.userId, apiKeyId: null };
+  const clock = { now: () => now, newId };
   const done = await runtime.begin(async (tx) =>
-    work({ tx, publish: () => undefined, finish: () => undefined, now: () => now, newId }),
+    work({
+      ...{ tx, publish: () => undefined, finish: () => undefined, ...clock },
+      context: () => readContext(tx, { author, cause: "manual" }, clock),
+    }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
 }
 
-const requestFor = (flagId: string) =>
-  ({
-    place: { ...ids, flagId },
-    author: { userId: ids.userId, apiKeyId: null },
-    cause: "manual",
-    permit: () => undefined,
-  }) as const;
+const requestFor = (flagId: string) => ({ place: { ...ids, flagId } });
 
 /** A flag that was created a number of days ago, and changed others. Its rollouts say when: 100, then the days. */
 async function flagChanged(key: string, created: number, ...changed: readonly number[]) {
   now = daysAgo(created);
   const { flag } = await committed<FlagAndState>((write) =>
-    createFlag(write, ids, { userId: ids.userId, apiKeyId: null }, { key, name: "A flag" }),
+    createFlag(write, ids, { key, name: "A flag" }),
   );
   for (const days of changed) {
     now = daysAgo(days);

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isRefusal } from "@halyard/service";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { readContext } from "../src/access/change-context.ts";
 import { changeFlag } from "../src/flags/flag-changes.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { flagsOf } from "./flag-fixture.ts";
@@ -151,20 +152,14 @@ describe("rolling back", () => {
   it("undoes a scheduled change", async () => {
     const flag = await flags.createFlag();
     await management.sql.begin(async (tx) => {
+      const clock = { now: () => new Date(), newId: randomUUID };
+      const author = { userId: project.userId, apiKeyId: null };
       const changed = await changeFlag(
         {
-          tx,
-          publish: () => undefined,
-          finish: () => undefined,
-          now: () => new Date(),
-          newId: randomUUID,
+          ...{ tx, publish: () => undefined, finish: () => undefined, ...clock },
+          context: () => readContext(tx, { author, cause: "scheduled" }, clock),
         },
-        {
-          place: { ...project, flagId: flag.id },
-          author: { userId: project.userId, apiKeyId: null },
-          cause: "scheduled",
-          permit: () => undefined,
-        },
+        { place: { ...project, flagId: flag.id } },
         { enabled: true },
       );
       expect(isRefusal(changed)).toBe(false);

@@ -6,14 +6,20 @@ import {
   makeApiKey,
 } from "@halyard/api-keys";
 import { completeKey, entryKey, type KeyEntry, snapshotBucket } from "@halyard/contracts";
-import { readComplete, readPage, snapshotPosition } from "@halyard/jetstream";
+import { readPage, snapshotPosition } from "@halyard/jetstream";
 import { json } from "@halyard/postgres";
-import { payloadOf, privateKeyOf, testSignatures, testSigner } from "@halyard/testing";
+import {
+  payloadOf,
+  privateKeyOf,
+  readComplete,
+  testSignatures,
+  testSigner,
+} from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { keyEntry } from "../src/keys/key.ts";
-import { createPublications } from "../src/outbox/effects.ts";
 import { appendMessages } from "../src/outbox/outbox-message.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import { createLane } from "../src/relay/lane.ts";
 import { findUnexplained } from "../src/relay/restored-database.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";

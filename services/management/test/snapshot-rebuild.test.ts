@@ -4,15 +4,13 @@ import {
   collectRead,
   followSnapshot,
   type HeldSnapshot,
-  readComplete,
-  readEpoch,
   snapshotPosition,
 } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { eventually, testSignatures, testSigner } from "@halyard/testing";
+import { eventually, readComplete, readEpoch, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createPublications } from "../src/outbox/effects.ts";
+import { createPublications } from "../src/outbox/publications.ts";
 import type { Lease } from "../src/relay/lease.ts";
 import { findUnexplained } from "../src/relay/restored-database.ts";
 import {
@@ -94,12 +92,15 @@ function follow({ held }: { held?: HeldSnapshot } = {}) {
     logger,
     held,
     follower: {
-      beginRead: collectRead((epoch, entries) => {
-        flags.clear();
-        for (const entry of entries) apply(entry);
-        fullReads.push({ epoch, flags: flags.size });
-      }),
+      beginRead: () =>
+        collectRead((epoch, entries) => {
+          flags.clear();
+          for (const entry of entries) apply(entry);
+          fullReads.push({ epoch, flags: flags.size });
+        }),
       apply,
+      isGenuineComplete: () => true,
+      isGenuineDeletion: () => true,
       rejected: (key) => expect(key).toBe("no rejected entry"),
       reached: (revision) => {
         reached = revision;

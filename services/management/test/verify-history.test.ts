@@ -10,13 +10,12 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/glo
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import type { Clock } from "../src/access/change-context.ts";
+import { type Clock, readContext } from "../src/access/change-context.ts";
 import * as changes from "../src/flags/flag-changes.ts";
 import { endHistory } from "../src/history/history-store.ts";
 import { describeBreak } from "../src/history/verification/chain.ts";
 import { readNames } from "../src/history/verification/chain-store.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
-import type { Write } from "../src/outbox/write.ts";
 
 /**
  * `npm run verify-history` as people run it, a process of its own, over a history that the service has
@@ -98,10 +97,14 @@ async function breaksTold(): Promise<string[]> {
 const clock: Clock = { now: () => new Date(), newId: uuidv7 };
 
 async function committed<T extends object>(
-  work: (write: Write & Clock) => Promise<T | object>,
+  work: (write: changes.FlagWrite) => Promise<T | object>,
 ): Promise<T> {
+  const author = { userId: ids.userId, apiKeyId: null };
   const done = await runtime.begin(async (tx) =>
-    work({ tx, publish: () => undefined, finish: () => undefined, ...clock }),
+    work({
+      ...{ tx, publish: () => undefined, finish: () => undefined, ...clock },
+      context: () => readContext(tx, { author, cause: "manual" }, clock),
+    }),
   );
   if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
@@ -109,21 +112,10 @@ async function committed<T extends object>(
 
 const createFlag = (key = "checkout") =>
   committed<changes.FlagAndState>((write) =>
-    changes.createFlag(
-      write,
-      ids,
-      { userId: ids.userId, apiKeyId: null },
-      { key, name: "A flag", enabled: true },
-    ),
+    changes.createFlag(write, ids, { key, name: "A flag", enabled: true }),
   );
 
-const requestFor = (flagId: string) =>
-  ({
-    place: { ...ids, flagId },
-    author: { userId: ids.userId, apiKeyId: null },
-    cause: "manual",
-    permit: () => undefined,
-  }) as const;
+const requestFor = (flagId: string) => ({ place: { ...ids, flagId } });
 
 const setRollout = (flagId: string, percentage: number) =>
   committed((write) =>

@@ -24,7 +24,7 @@ export function ofrepErrorFor(target: string, error: OfrepError): OfrepError | O
 }
 
 /** Returns the key of a single evaluation's path, or undefined for other paths. The key can contain slashes. */
-export function ofrepFlagKey(target: string): string | undefined {
+function ofrepFlagKey(target: string): string | undefined {
   if (!target.startsWith(flagPrefix)) return undefined;
   const [path = ""] = target.split("?", 1);
   const key = path.slice(flagPrefix.length);

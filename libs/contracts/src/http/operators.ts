@@ -1,4 +1,4 @@
-import { operatorNames } from "@halyard/evaluation";
+import { operatorCategories, operatorNames } from "@halyard/evaluation";
 import { z } from "zod";
 import { defineRoute } from "./route.ts";
 
@@ -6,9 +6,7 @@ import { defineRoute } from "./route.ts";
 export const Operator = z.strictObject({
   name: z.enum(operatorNames),
   description: z.string().min(1),
-  category: z
-    .enum(["string", "list", "number", "semver"])
-    .describe("What the condition's value is read as"),
+  category: z.enum(operatorCategories).describe("What the condition's value is read as"),
   example: z.string().min(1),
 });
 export type Operator = z.infer<typeof Operator>;

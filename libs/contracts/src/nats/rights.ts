@@ -111,13 +111,18 @@ const allStreams = [
 
 const createsStreams = allStreams.flatMap((stream) => [info(stream), api("STREAM.CREATE", stream)]);
 
+/** A release may add subjects to these streams of an existing installation. */
+const extendsStreams = [flagEventsStream, auditStream, scheduleStream, usageStream].map(
+  ({ name }) => api("STREAM.UPDATE", name),
+);
+
 const publishes: Record<NatsUser, readonly string[]> = {
   management: [
     ...createsStreams,
+    ...extendsStreams,
     ...flagEventsStream.subjects,
     `${snapshotBucket.subjectPrefix}>`,
     leasesBucket.subjectPrefix + leaseKey.established,
-    api("STREAM.UPDATE", flagEventsStream.name),
     api("STREAM.PURGE", snapshotBucket.streamName),
     api("STREAM.DELETE", flagEventsStream.name),
     api("STREAM.DELETE", scheduleStream.name),
@@ -170,6 +175,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   setup: [
     api("INFO"),
     ...createsStreams.filter((subject) => !subject.endsWith(snapshotBucket.streamName)),
+    ...extendsStreams,
   ],
 };
 

@@ -104,6 +104,11 @@ const catalogue = {
 
 export type OperatorName = keyof typeof catalogue;
 
+/** The operators of a category. Each category's file implements all of them, or it does not compile. */
+export type OperatorOf<Category extends OperatorCategory> = {
+  [Name in OperatorName]: (typeof catalogue)[Name]["category"] extends Category ? Name : never;
+}[OperatorName];
+
 /** Determines which values an operator compares with. */
 export type OperatorCategory = "string" | "list" | "number" | "semver";
 
@@ -142,3 +147,13 @@ export const expectedValues: { readonly [category in OperatorCategory]: string }
     'a number for this operator, such as 18 or "18.5", or a date-time with time and zone, such as "2027-01-31T09:00:00Z"',
   semver: 'a version as a text for this operator, such as "2.3.0" or "3.0.0-rc.1"',
 };
+
+export const operatorCategories = Object.keys(expectedValues) as readonly OperatorCategory[];
+
+/** Returns whether an operator is of a category. Stored data can contain any value in its place. */
+export function isOfCategory<Category extends OperatorCategory>(
+  operator: OperatorName,
+  category: Category,
+): operator is OperatorOf<Category> {
+  return categoryOf(operator) === category;
+}

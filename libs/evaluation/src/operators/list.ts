@@ -2,17 +2,23 @@ import { isScalar } from "../attributes.ts";
 import { foldCase } from "../fold-case.ts";
 import { textOf } from "../subject.ts";
 import { TextSet } from "../text-set.ts";
+import type { OperatorOf } from "./catalogue.ts";
 import { type Comparison, noObstacle } from "./operator.ts";
 
+const isNegated: { readonly [operator in OperatorOf<"list">]: boolean } = {
+  in: false,
+  not_in: true,
+};
+
 /** `in` and `not_in`: equality, regardless of case, with one of a list. */
-export function compileList(negated: boolean, value: unknown): Comparison | undefined {
+export function compileList(operator: OperatorOf<"list">, value: unknown): Comparison | undefined {
   const items = readList(value);
   if (items === undefined) return undefined;
   const members = new TextSet(items.map(foldCase));
   return {
     holds: (subject) => members.has(subject),
     holdsForAny: (elements) => members.hasAnyOf(elements),
-    negated,
+    negated: isNegated[operator],
     obstacle: noObstacle,
     obstacleForAll: noObstacle,
     members,

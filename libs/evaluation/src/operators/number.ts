@@ -1,13 +1,16 @@
 import type { Scalar } from "../attributes.ts";
 import { type Elements, instantOf, numberOf, type Range, type Subject } from "../subject.ts";
-import type { OperatorName } from "./catalogue.ts";
+import type { OperatorOf } from "./catalogue.ts";
 import { type Comparison, type Obstacle, obstacleOfFirst } from "./operator.ts";
 
 /**
  * `gt` to `lte`: numbers with numbers, instants with instants. What is neither is NaN, and comparing with
  * NaN is false in all four ways.
  */
-export function compileNumber(operator: OperatorName, value: Scalar): Comparison | undefined {
+export function compileNumber(
+  operator: OperatorOf<"number">,
+  value: Scalar,
+): Comparison | undefined {
   const number = numberOf(value);
   if (!Number.isNaN(number)) return compare(operator, number, numbers);
   const instant = instantOf(value);
@@ -28,17 +31,15 @@ type Order = {
   readonly extreme: keyof Range;
 };
 
-const orders: { readonly [operator in OperatorName]?: Order } = {
+const orders: { readonly [operator in OperatorOf<"number">]: Order } = {
   gt: { holds: (value, limit) => value > limit, extreme: "largest" },
   gte: { holds: (value, limit) => value >= limit, extreme: "largest" },
   lt: { holds: (value, limit) => value < limit, extreme: "smallest" },
   lte: { holds: (value, limit) => value <= limit, extreme: "smallest" },
 };
 
-function compare(operator: OperatorName, limit: number, measure: Measure): Comparison | undefined {
-  const order = orders[operator];
-  if (order === undefined) return undefined;
-  const { holds, extreme } = order;
+function compare(operator: OperatorOf<"number">, limit: number, measure: Measure): Comparison {
+  const { holds, extreme } = orders[operator];
   const obstacle = (subject: Subject): Obstacle | undefined => {
     if (typeof subject.value === "boolean") return "wrong_type";
     return Number.isNaN(measure.of(subject)) ? "not_comparable" : undefined;

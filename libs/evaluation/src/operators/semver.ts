@@ -1,14 +1,17 @@
 import type { Scalar } from "../attributes.ts";
 import { compareVersions, type Version } from "../semver.ts";
 import { type Subject, versionOf } from "../subject.ts";
-import type { OperatorName } from "./catalogue.ts";
+import type { OperatorOf } from "./catalogue.ts";
 import { type Comparison, type Obstacle, obstacleOfFirst } from "./operator.ts";
 
 /** `semver_eq` to `semver_lte`: versions by precedence. */
-export function compileSemver(operator: OperatorName, value: Scalar): Comparison | undefined {
+export function compileSemver(
+  operator: OperatorOf<"semver">,
+  value: Scalar,
+): Comparison | undefined {
   const wanted = versionOf(value);
   const accepts = acceptedOrders[operator];
-  if (wanted === undefined || accepts === undefined) return undefined;
+  if (wanted === undefined) return undefined;
   const isAccepted = (version: Version | null | undefined) =>
     version != null && accepts(compareVersions(version, wanted));
   return {
@@ -38,13 +41,14 @@ function firstNotBefore(versions: readonly Version[], wanted: Version): number {
   return from;
 }
 
-const acceptedOrders: { [operator in OperatorName]?: (order: number) => boolean } = {
-  semver_eq: (order) => order === 0,
-  semver_gt: (order) => order > 0,
-  semver_gte: (order) => order >= 0,
-  semver_lt: (order) => order < 0,
-  semver_lte: (order) => order <= 0,
-};
+const acceptedOrders: { readonly [operator in OperatorOf<"semver">]: (order: number) => boolean } =
+  {
+    semver_eq: (order) => order === 0,
+    semver_gt: (order) => order > 0,
+    semver_gte: (order) => order >= 0,
+    semver_lt: (order) => order < 0,
+    semver_lte: (order) => order <= 0,
+  };
 
 function obstacle(subject: Subject): Obstacle | undefined {
   if (typeof subject.value !== "string") return "wrong_type";

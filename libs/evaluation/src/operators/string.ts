@@ -1,22 +1,32 @@
 import { finderOf } from "../find-text.ts";
 import { foldCase } from "../fold-case.ts";
 import type { Elements } from "../subject.ts";
-import type { OperatorName } from "./catalogue.ts";
+import type { OperatorOf } from "./catalogue.ts";
 import { type Comparison, noObstacle } from "./operator.ts";
+import { compileMatchesRegex } from "./regex.ts";
 
-/** The string operators but `matches_regex`, regardless of case. */
-export function compileString(operator: OperatorName, text: string): Comparison | undefined {
-  return comparisons[operator]?.(foldCase(text));
+type Compile = (text: string) => Comparison | undefined;
+
+export function compileString(
+  operator: OperatorOf<"string">,
+  text: string,
+): Comparison | undefined {
+  return compilers[operator](text);
 }
 
-const comparisons: { readonly [operator in OperatorName]?: (wanted: string) => Comparison } = {
-  equals: (wanted) => ({ ...equalTo(wanted), equalTo: wanted }),
-  not_equals: (wanted) => ({ ...equalTo(wanted), negated: true }),
-  contains: containing,
-  not_contains: (wanted) => ({ ...containing(wanted), negated: true }),
-  starts_with: startingWith,
-  ends_with: endingWith,
+const compilers: { readonly [operator in OperatorOf<"string">]: Compile } = {
+  equals: ignoringCase((wanted) => ({ ...equalTo(wanted), equalTo: wanted })),
+  not_equals: ignoringCase((wanted) => ({ ...equalTo(wanted), negated: true })),
+  contains: ignoringCase(containing),
+  not_contains: ignoringCase((wanted) => ({ ...containing(wanted), negated: true })),
+  starts_with: ignoringCase(startingWith),
+  ends_with: ignoringCase(endingWith),
+  matches_regex: compileMatchesRegex,
 };
+
+function ignoringCase(compile: (wanted: string) => Comparison): Compile {
+  return (text) => compile(foldCase(text));
+}
 
 function equalTo(wanted: string): Comparison {
   return whoever(

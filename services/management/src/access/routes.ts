@@ -10,7 +10,7 @@ import {
 } from "@halyard/service";
 import type { z } from "zod";
 import type { Write, Writer } from "../outbox/write.ts";
-import { type ChangeContext, type Clock, readContext } from "./change-context.ts";
+import { type Cause, type ChangeContext, type Clock, readContext } from "./change-context.ts";
 import {
   type Authenticate,
   authorOf,
@@ -23,8 +23,8 @@ import {
 export type Change<Caller extends Principal = Principal> = Write &
   Clock & {
     principal: Caller;
-    /** Reads the actor. The time of the change is the time of this call. */
-    context: () => Promise<ChangeContext>;
+    /** Reads the actor. The time of the change is the time of this call. By default its cause is "manual". */
+    context: (cause?: Cause) => Promise<ChangeContext>;
   };
 
 /** The steps of a write, in this order. A refusal by any of them rolls back the transaction. */
@@ -101,7 +101,8 @@ export function createRoutes(
 
   function changeOf<Caller extends Principal>(write: Write, principal: Caller): Change<Caller> {
     const author = authorOf(principal);
-    const context = () => readContext(write.tx, { author, cause: "manual" }, { now, newId });
+    const context = (cause: Cause = "manual") =>
+      readContext(write.tx, { author, cause }, { now, newId });
     return { ...write, now, newId, principal, context };
   }
 

@@ -1,7 +1,7 @@
 import { type Deletion, entryKey, parseEntryKey, type SnapshotEntry } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { StatePlace } from "../history/history-store.ts";
-import { entryMessage, type OutboxMessage } from "../outbox/outbox-message.ts";
+import { deletionToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /**
  * The functions of the database that delete. The runtime role cannot see what is deleted, and has no right to delete
@@ -21,7 +21,7 @@ export async function markDeleted(
     select entry_key as "entryKey", next_version as version from mark_deleted(${subject}, ${now})`;
   return marked.map((place) => {
     const { address, value } = placeTombstone({ ...place, deletedAt: now });
-    return entryMessage(address, value);
+    return deletionToPublish(address, value);
   });
 }
 

@@ -6,7 +6,7 @@ import type { Change } from "../access/routes.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { markDeleted } from "../deletion/deletion-store.ts";
 import { startFill } from "../flags/environment-fills.ts";
-import { entryOf } from "../outbox/outbox-message.ts";
+import { entryToPublish } from "../outbox/outbox-message.ts";
 import {
   decideCreateEnvironment,
   type Environment,
@@ -71,7 +71,7 @@ export async function renameEnvironment(
   await insertAuditEntries(tx, [
     environmentAudit("environment_renamed", environment, names, context),
   ]);
-  change.publish([entryOf(environmentEntry({ ...renamed, organizationId }))]);
+  change.publish([entryToPublish(environmentEntry({ ...renamed, organizationId }))]);
   return renamed;
 }
 

@@ -2,7 +2,7 @@ import type { EntryOf, Environment as EnvironmentResource } from "@halyard/contr
 import { type Refusal, refuse } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
-import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** An environment of a project. Each flag of the project has its own state in it. */
 export type Environment = {
@@ -87,7 +87,7 @@ export function decideCreateEnvironment(
     environment,
     audit: [environmentCreated(environment, context)],
     messages: [
-      entryOf(environmentEntry({ ...environment, organizationId: project.organizationId })),
+      entryToPublish(environmentEntry({ ...environment, organizationId: project.organizationId })),
     ],
   };
 }

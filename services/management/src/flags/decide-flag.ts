@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
-import { entryMessage, entryOf, eventMessage } from "../outbox/outbox-message.ts";
+import { deletionToPublish, entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
 import {
   type Decision,
   type Flag,
@@ -79,7 +79,7 @@ export function decideCreate(
         after,
       }),
     ],
-    messages: [eventMessage(event), ...all.map((each) => entryOf(flagEntry(flag, each)))],
+    messages: [eventToPublish(event), ...all.map((each) => entryToPublish(flagEntry(flag, each)))],
   };
 }
 
@@ -133,8 +133,8 @@ export function decideChange(
       ...(stateChanged ? [stateAudit(context, flag, current.state, state)] : []),
     ],
     messages: [
-      ...events.map(eventMessage),
-      ...(stateChanged ? [entryOf(flagEntry(flag, state))] : []),
+      ...events.map(eventToPublish),
+      ...(stateChanged ? [entryToPublish(flagEntry(flag, state))] : []),
     ],
   };
 }
@@ -183,14 +183,14 @@ function changedState(state: FlagState, request: WithCheckedRules<UpdateFlag>): 
   });
 }
 
-/** Those of the wishes that are given and differ from what is, as JSON keeps them: without `-0`. */
+/** Returns the requested values that differ from the current ones, as JSON stores them: without `-0`. */
 function differing<T extends object>(
   current: T,
-  wishes: { [K in keyof T]?: T[K] | undefined },
+  requested: { [K in keyof T]?: T[K] | undefined },
 ): Partial<T> {
-  const kept = JSON.parse(JSON.stringify(wishes)) as Partial<T>;
-  const entries = Object.entries(kept).filter(
-    ([name, wish]) => !isDeepStrictEqual(current[name as keyof T], wish),
+  const stored = JSON.parse(JSON.stringify(requested)) as Partial<T>;
+  const entries = Object.entries(stored).filter(
+    ([name, value]) => !isDeepStrictEqual(current[name as keyof T], value),
   );
   return Object.fromEntries(entries) as Partial<T>;
 }
@@ -245,9 +245,9 @@ export function decideDelete(
       return flagAudit(context, flag, { environmentId, action: "deleted", before, after: null });
     }),
     messages: [
-      eventMessage(event),
+      eventToPublish(event),
       ...current.states.map(({ environmentId }) =>
-        entryMessage(
+        deletionToPublish(
           {
             kind: "flag",
             organizationId: flag.organizationId,

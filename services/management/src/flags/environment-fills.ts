@@ -2,7 +2,7 @@ import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Clock } from "../access/change-context.ts";
 import { type Batches, startBatches } from "../outbox/batches.ts";
-import { entryOf } from "../outbox/outbox-message.ts";
+import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import {
   claimFill,
@@ -110,7 +110,7 @@ export function decideInitialStates(
     states: added.map(({ state }) => state),
     history: added.map(({ state }) => historyEntry(state, context)),
     messages: added.map(({ flag, state }) =>
-      entryOf(flagEntry(flag, { ...state, updatedAt: now })),
+      entryToPublish(flagEntry(flag, { ...state, updatedAt: now })),
     ),
   };
 }

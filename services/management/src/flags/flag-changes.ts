@@ -1,12 +1,7 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { isRefusal, type Refusal, refuse } from "@halyard/service";
-import {
-  type Author,
-  type Cause,
-  type ChangeContext,
-  type Clock,
-  readContext,
-} from "../access/change-context.ts";
+import type { ChangeContext, Clock } from "../access/change-context.ts";
+import type { Change } from "../access/routes.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
 import { fillFlag } from "./environment-fills.ts";
@@ -23,63 +18,58 @@ import {
 } from "./flag-store.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
-/**
- * The use cases: read and lock, decide, write what was decided. Each runs inside a write's
- * transaction, for a request or for a scheduled change.
- */
+/** A write to flags, for a request or for a scheduled change. */
+export type FlagWrite = Write & Clock & Pick<Change, "context">;
+
 export type ChangeRequest = {
   place: FlagPlace;
-  author: Author;
-  cause: Cause;
-  /** Looks at what is there before it is changed; a refusal leaves everything as it was. */
-  permit: (current: FlagAndState) => Refusal | undefined;
+  /** Checks the flag and its state before the change. A refusal leaves both unchanged. */
+  permit?: (current: FlagAndState) => Refusal | undefined;
 };
 
 export type FlagAndState = { flag: Flag; state: FlagState };
 
+/** The use cases lock the flag, decide, and write the decision, in one transaction. */
 export async function createFlag(
-  write: Write & Clock,
+  write: FlagWrite,
   place: { organizationId: string; projectId: string; environmentId: string },
-  author: Author,
   request: WithCheckedRules<CreateFlag>,
 ): Promise<FlagAndState | Refusal> {
   const environments = await holdEnvironments(write.tx, place.projectId);
   const environment = environments.find(({ id }) => id === place.environmentId);
   if (environment === undefined) return noSuchFlag;
-  const context = await readContext(write.tx, { author, cause: "manual" }, write);
+  const context = await write.context();
   const decision = decideCreate({ ...place, environments, environment }, request, context);
   if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
   write.publish(decision.messages);
   return decision;
 }
 
+/** `changed` is false if the flag already has these settings. */
 export async function changeFlag(
-  write: Write & Clock,
+  write: FlagWrite,
   request: ChangeRequest,
   settings: WithCheckedRules<UpdateFlag>,
-): Promise<(FlagAndState & { lastEvaluatedAt: Date | null }) | Refusal> {
-  const changed = await decideUnderLock(write, request, (current, context) =>
+): Promise<(FlagAndState & { lastEvaluatedAt: Date | null; changed: boolean }) | Refusal> {
+  const decided = await decideUnderLock(write, request, (current, context) =>
     decideChange(current, settings, context),
   );
-  if (isRefusal(changed)) return changed;
-  const { current, decision } = changed;
-  if (decision === "unchanged") return current;
-  return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt };
+  if (isRefusal(decided)) return decided;
+  const { current, decision } = decided;
+  if (decision === "unchanged") return { ...current, changed: false };
+  return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt, changed: true };
 }
 
 /** Writes any decision about a flag. No other change of the flag intervenes. */
 export async function decideUnderLock<Decided extends Decision | "unchanged">(
-  write: Write & Clock,
+  write: FlagWrite,
   request: ChangeRequest,
   decide: (
     current: FlagInEnvironment,
     context: ChangeContext,
   ) => Decided | Refusal | Promise<Decided | Refusal>,
 ): Promise<{ current: FlagInEnvironment; decision: Decided } | Refusal> {
-  const [current, context] = await Promise.all([
-    lockPermitted(write, request),
-    readContext(write.tx, request, write),
-  ]);
+  const [current, context] = await Promise.all([lockPermitted(write, request), write.context()]);
   if (isRefusal(current)) return current;
   const decision = await decide(current, context);
   if (decision === "unchanged") return { current, decision };
@@ -90,13 +80,13 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
 }
 
 export async function removeFlag(
-  write: Write & Clock,
+  write: FlagWrite,
   request: ChangeRequest,
 ): Promise<{ removed: Flag } | Refusal> {
   await holdEnvironments(write.tx, request.place.projectId);
   const current = await lockPermitted(write, request);
   if (isRefusal(current)) return current;
-  const context = await readContext(write.tx, request, write);
+  const context = await write.context();
   const states = await readStates(write.tx, current.flag.id);
   const decision = decideDelete({ ...current, states }, context);
   await deleteFlag(write.tx, decision);
@@ -114,7 +104,7 @@ async function lockPermitted(
     current = await lockFlag(write.tx, place);
   }
   if (current === undefined) return noSuchFlag;
-  return permit(current) ?? current;
+  return permit?.(current) ?? current;
 }
 
 /** The flag with the key can be deleted before its id is read; then the refusal has no `Location`. */

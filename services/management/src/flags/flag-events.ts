@@ -47,7 +47,7 @@ export function flagEvent(
   };
 }
 
-export function stateInEvent(state: FlagState): StateInEvent {
+function stateInEvent(state: FlagState): StateInEvent {
   return {
     enabled: state.enabled,
     rollout_percentage: state.rolloutPercentage,

@@ -73,7 +73,7 @@ export function readTagOf(resource: FlagResource): string {
 }
 
 /** Returns the tag of the version alone, so that `If-Match` accepts both kinds of tags. */
-export function versionTagOf(tag: string): string {
+function versionTagOf(tag: string): string {
   return tag.replace(/^("\d+)-[\w-]+"$/, '$1"');
 }
 

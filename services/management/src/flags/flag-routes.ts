@@ -13,9 +13,8 @@ import {
   readCursor,
   refuse,
 } from "@halyard/service";
-import { authorOf } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
-import { longestPageBytes } from "../audit/audit-store.ts";
+import { longestPageBytes } from "../page-bounds.ts";
 import { changedSettings } from "./decide-flag.ts";
 import type { Flag, FlagState } from "./flag.ts";
 import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
@@ -36,8 +35,7 @@ import { checkRules } from "./targeting-rules.ts";
 export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.write(contract.createFlag, {
     check: ({ body }) => checkRules(body),
-    run: (change, _, request) =>
-      createFlag(change, change.principal.key, authorOf(change.principal), request),
+    run: (change, _, request) => createFlag(change, change.principal.key, request),
     answer: ({ flag, state }) =>
       answer.created(pathOf(flag), flagResource(flag, state, null), { etag: etagOf(flag) }),
   });
@@ -76,8 +74,7 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
         checkMayChangeSettings(key, flag, settings) ??
         checkIfMatch(request.ifMatch, flag, pathOf(flag));
       const place = { ...key, flagId: params.id };
-      const author = authorOf(change.principal);
-      return changeFlag(change, { place, author, cause: "manual", permit }, settings);
+      return changeFlag(change, { place, permit }, settings);
     },
     answer: (changed) => answer.ok(resourceOf(changed), { etag: etagOf(changed.flag) }),
   });
@@ -88,8 +85,7 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
       const permit = ({ flag }: { flag: Flag }) =>
         checkMayDelete(key) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag));
       const place = { ...key, flagId: params.id };
-      const author = authorOf(change.principal);
-      return removeFlag(change, { place, author, cause: "manual", permit });
+      return removeFlag(change, { place, permit });
     },
     answer: answer.noContent,
   });
@@ -114,8 +110,7 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
         checkKeyEnvironment(key, state.environmentId) ??
         checkIfMatch(request.ifMatch, state, pathOfState(state));
       const place = { ...key, flagId: params.flagId, environmentId: params.envId };
-      const author = authorOf(change.principal);
-      return changeFlag(change, { place, author, cause: "manual", permit }, settings);
+      return changeFlag(change, { place, permit }, settings);
     },
     answer: ({ state }) => answer.ok(flagStateResource(state), { etag: etagOf(state) }),
   });
@@ -161,15 +156,6 @@ function checkMayChangeSettings(
   );
 }
 
-/**
- * The list of all flags of a project, written while it is read. It is read in pages by key, each a short
- * statement of its own, and a page is read when the caller has received the previous page. A slow caller
- * holds neither a connection to the database nor a transaction, and management holds a page or two.
- *
- * The pages are not one snapshot of the database. Keys never change, so a flag that exists all the while
- * is listed once. A flag that is created, changed or deleted meanwhile is listed as it is when its page
- * is read.
- */
 type ReadFlagPage = (page: {
   afterKey: string;
   limit: number;
@@ -183,7 +169,16 @@ const pageBounds = {
   longestBytes: 1024 * 1024,
 };
 
-/** The first page is read before the answer begins, so that an outage is still answered with 503. */
+/**
+ * Lists all flags of a project, and writes the answer while it reads them. Each page, by key, is a short statement of its
+ * own, and is read when the caller has received the previous page. A slow caller holds neither a connection to the
+ * database nor a transaction, and management holds a page or two. The first page is read before the answer begins, so
+ * that the answer to an outage is 503.
+ *
+ * The pages are not one snapshot of the database. Keys never change, so a flag that exists all the while
+ * is listed once. A flag that is created, changed or deleted meanwhile is listed as it is when its page
+ * is read.
+ */
 async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise<Answer> {
   const readAfter = (key: string) => readPage({ afterKey: key, ...pageBounds });
   const first = await readAfter(afterKey);

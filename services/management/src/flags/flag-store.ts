@@ -11,7 +11,6 @@ import {
   initialSettings,
 } from "./flag.ts";
 
-/** Flags and their states in PostgreSQL. */
 type Row = Omit<Flag, "updatedAt"> &
   Omit<FlagState, "version" | "updatedAt"> & {
     updatedAt: Date;
@@ -22,8 +21,7 @@ type Row = Omit<Flag, "updatedAt"> &
   };
 
 /**
- * An answer about all flags is told of once for its environment, and was one about each flag that there
- * was by then.
+ * An evaluation of all flags is recorded once for its environment. It counts for each flag that existed then.
  */
 const columns = fragment`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,

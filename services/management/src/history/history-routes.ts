@@ -3,7 +3,7 @@ import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { answer, refuse } from "@halyard/service";
 import type { Clock } from "../access/change-context.ts";
-import { authorOf, checkReachesEnvironment } from "../access/principal.ts";
+import { checkReachesEnvironment } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { fillFlag } from "../flags/environment-fills.ts";
 import type { HistoryEntry } from "../flags/flag.ts";
@@ -67,11 +67,9 @@ function registerRollback(routes: Routes): void {
     run: (change, { params, request }) => {
       const { key } = change.principal;
       return decideUnderLock(
-        change,
+        { ...change, context: () => change.context("rollback") },
         {
           place: { ...key, flagId: params.flagId, environmentId: params.envId },
-          author: authorOf(change.principal),
-          cause: "rollback",
           permit: ({ state }) =>
             checkKeyEnvironment(key, state.environmentId) ??
             checkIfMatch(request.ifMatch, state, pathOfState(state)),

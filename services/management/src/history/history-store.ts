@@ -1,6 +1,6 @@
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
-import { afterEverySequence, longestPageBytes } from "../audit/audit-store.ts";
 import type { HistoryEntry } from "../flags/flag.ts";
+import { afterEverySequence, longestPageBytes } from "../page-bounds.ts";
 
 /** The history of a flag's state in an environment, in PostgreSQL, the newest entry first. */
 export type StatePlace = { flagId: string; environmentId: string };

@@ -22,7 +22,7 @@ export const removalCommands = {
   container: "src/remove-demo-keys.ts",
 };
 
-export function countDemoKeys(sql: Sql): Promise<number> {
+function countDemoKeys(sql: Sql): Promise<number> {
   return countWorkingKeysOfUser(sql, demoUserEmail);
 }
 

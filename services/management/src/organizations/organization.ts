@@ -1,6 +1,6 @@
 import type { EntryOf, Organization as OrganizationResource, PlanLimits } from "@halyard/contracts";
 import { type Refusal, refuse } from "@halyard/service";
-import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** The limits of each plan that is configured. */
 export type Plans = Readonly<Record<string, PlanLimits>>;
@@ -133,7 +133,7 @@ function withLimits(
 ): OrganizationDecision {
   const organization = { ...changed, limits: limitsOf(changed, plans) };
   const entry = organizationEntry({ ...organization, projectCount }, plans);
-  return { organization, messages: [entryOf(entry)] };
+  return { organization, messages: [entryToPublish(entry)] };
 }
 
 function checkPlan(plan: string, plans: Plans): Refusal | undefined {

@@ -20,16 +20,15 @@ export type OutboxRow = {
   tombstone: boolean;
 };
 
-export function eventMessage(event: FlagEvent): OutboxMessage {
+export function eventToPublish(event: FlagEvent): OutboxMessage {
   return { stream: "events", event };
 }
 
-export function entryMessage(address: EntryAddress, value: Tombstone): OutboxMessage {
+export function deletionToPublish(address: EntryAddress, value: Tombstone): OutboxMessage {
   return { stream: "snapshot", address, value };
 }
 
-/** An entry as the functions that describe resources give it. */
-export function entryOf(entry: SnapshotEntry): OutboxMessage {
+export function entryToPublish(entry: SnapshotEntry): OutboxMessage {
   return { stream: "snapshot", ...entry };
 }
 

@@ -15,7 +15,8 @@ export type Write = {
   publish(messages: readonly OutboxMessage[]): void;
   /**
    * Receives the last statements of the change, without a wait for their results. They are sent together with the
-   * rows of the outbox and the commit.
+   * rows of the outbox and the commit. The transaction itself remembers a failed statement and rolls back
+   * (`transaction` of libs/postgres), so their results can be dropped.
    */
   finish(statements: Promise<unknown>): void;
 };
@@ -24,12 +25,13 @@ export type Writer = <T extends object>(
   work: (write: Write) => Promise<T | Refusal>,
 ) => Promise<T | Refusal>;
 
+/** Creates a writer. broker-side.ts creates `wakeRelay` and `effects`: the relay, and the waits for it and the edges. */
 export function createWriter(options: {
   sql: Sql;
   newId: () => string;
-  /** Tells whoever leads the relay that there is something to publish. */
+  /** Wakes the leader of the relay, in this process or another. */
   wakeRelay: () => void;
-  /** Absent: writes do not wait. */
+  /** Waits until a write is in effect (effects.ts); without it, writes do not wait. */
   effects?: Effects;
 }): Writer {
   const { sql, effects, newId } = options;

@@ -12,7 +12,7 @@ import {
   type Plans,
 } from "../organizations/organization.ts";
 import { lockOrganization, updateOrganization } from "../organizations/organization-store.ts";
-import { entryOf } from "../outbox/outbox-message.ts";
+import { entryToPublish } from "../outbox/outbox-message.ts";
 import {
   decideCreateProject,
   type Project,
@@ -64,7 +64,7 @@ export async function renameProject(
   if (!(await updateProjectName(tx, renamed))) return nameTaken(name);
   const names = { before: { name: project.name }, after: { name } };
   await insertAuditEntries(tx, [projectAudit("project_renamed", project, names, context)]);
-  change.publish([entryOf(projectEntry(renamed))]);
+  change.publish([entryToPublish(projectEntry(renamed))]);
   return renamed;
 }
 

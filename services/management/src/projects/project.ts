@@ -15,7 +15,7 @@ import {
   type Organization,
   type Plans,
 } from "../organizations/organization.ts";
-import { entryOf, type OutboxMessage } from "../outbox/outbox-message.ts";
+import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** A product of an organization that has flags. */
 export type Project = {
@@ -104,8 +104,8 @@ export function decideCreateProject(
     ],
     messages: [
       ...changed.messages,
-      entryOf(projectEntry(project)),
-      ...environments.map((each) => entryOf(environmentEntry({ ...each, organizationId }))),
+      entryToPublish(projectEntry(project)),
+      ...environments.map((each) => entryToPublish(environmentEntry({ ...each, organizationId }))),
     ],
   };
 }

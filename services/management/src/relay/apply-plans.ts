@@ -1,7 +1,6 @@
-import type { PlanLimits } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
-import { nextVersion } from "../organizations/organization.ts";
+import { nextVersion, type Plans } from "../organizations/organization.ts";
 import {
   countOnOtherPlans,
   lockWithOtherLimits,
@@ -20,7 +19,7 @@ import type { Lease } from "./lease.ts";
 export type PlansToApply = {
   sql: Sql;
   lease: Lease;
-  plans: Readonly<Record<string, PlanLimits>>;
+  plans: Plans;
   now: () => Date;
   newId: () => string;
 };

@@ -1,11 +1,11 @@
-import type { PlanLimits, SnapshotEntry } from "@halyard/contracts";
+import type { SnapshotEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { placeTombstonesAfter } from "../deletion/deletion-store.ts";
 import { environmentEntry } from "../environments/environment.ts";
 import { flagEntry } from "../flags/flag-events.ts";
 import { keyEntry } from "../keys/key.ts";
 import { workingKeysAfter } from "../keys/key-store.ts";
-import { organizationEntry } from "../organizations/organization.ts";
+import { organizationEntry, type Plans } from "../organizations/organization.ts";
 import { projectEntry } from "../projects/project.ts";
 
 /**
@@ -23,7 +23,7 @@ const pageBounds = { rows: 500, bytes: 256 * 1024 };
  */
 export async function* readFullState(
   sql: Sql,
-  plans: Readonly<Record<string, PlanLimits>>,
+  plans: Plans,
 ): AsyncGenerator<readonly SnapshotEntry[]> {
   // Rows that were written before a deletion may still be unsent, and their entries follow the pages.
   const places = (last?: SnapshotEntry) => placeTombstonesAfter(sql, last, pageBounds.rows);

@@ -7,7 +7,7 @@ import {
 } from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { Publications } from "../outbox/effects.ts";
+import type { Publications } from "../outbox/publications.ts";
 import {
   allUnsentRows,
   type QueueKind,
@@ -168,7 +168,7 @@ function createPublisher({ stream, lease, broker, publications, ...options }: La
       const values = stream === "events" ? everyValue(rows) : newestValues(rows);
       const messages = await Promise.all(
         values.map(({ row }) =>
-          stream === "events" ? eventMessage(row) : entryMessage(row, signer),
+          stream === "events" ? outgoingEvent(row) : outgoingEntry(row, signer),
         ),
       );
       const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
@@ -201,12 +201,12 @@ function revisionOf(epoch: string | undefined, revision: number): SnapshotRevisi
 }
 
 /** The entity of an event is its flag. */
-function eventMessage({ subject, payload, messageId }: UnsentRow): OutgoingMessage {
+function outgoingEvent({ subject, payload, messageId }: UnsentRow): OutgoingMessage {
   const { flag } = JSON.parse(payload) as Partial<FlagEvent>;
   return { subject, payload, messageId, ...(flag && { entity: flag.id }) };
 }
 
-async function entryMessage(
+async function outgoingEntry(
   { subject, payload }: UnsentRow,
   signer: EntrySigner | undefined,
 ): Promise<OutgoingMessage> {

@@ -55,9 +55,9 @@ export function startRelay(
     // What another process leads, it also measures.
     metrics.unsentRows.set(0);
     metrics.oldestUnsentSeconds.set(0);
-    metrics.logBytes.set(0);
-    metrics.logMaxBytes.set(0);
-    metrics.logUnread.set(0);
+    metrics.eventsBytes.set(0);
+    metrics.eventsMaxBytes.set(0);
+    metrics.eventsUnread.set(0);
   }
 
   const running = run();
@@ -97,17 +97,17 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
       help: "How long the oldest message has waited in the outbox, as the leader last saw it",
       registers,
     }),
-    logBytes: new Gauge({
+    eventsBytes: new Gauge({
       name: "halyard_flag_events_bytes",
       help: "Size of the log of events, as measured by the leader",
       registers,
     }),
-    logMaxBytes: new Gauge({
+    eventsMaxBytes: new Gauge({
       name: "halyard_flag_events_max_bytes",
       help: "Size at which the log of events discards its oldest ones; 0 for no bound",
       registers,
     }),
-    logUnread: new Gauge({
+    eventsUnread: new Gauge({
       name: "halyard_flag_events_unread",
       help: "Events of the log that webhook dispatchers have not processed",
       registers,

@@ -1,22 +1,18 @@
 import type { EntrySigner, KeySignatures } from "@halyard/api-keys";
-import {
-  flagEventsStream,
-  type PlanLimits,
-  type SnapshotRevision,
-  snapshotBucket,
-} from "@halyard/contracts";
+import { flagEventsStream, type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
 import { type StreamPosition, snapshotPosition, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { pause, type WakeUp } from "@halyard/timing";
 import type { Counter, Gauge } from "prom-client";
-import type { Publications } from "../outbox/effects.ts";
+import type { Plans } from "../organizations/organization.ts";
 import { notifyPublished } from "../outbox/hints.ts";
+import type { Publications } from "../outbox/publications.ts";
 import { readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
 import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
+import { type EventsSize, synchroniseEvents, watchEventsSize } from "./events.ts";
 import { createLane, type Lane } from "./lane.ts";
 import { LeadershipLostError, type Lease, renewEveryMs } from "./lease.ts";
-import { type LogSize, synchroniseLog, watchLogSize } from "./log.ts";
 import { confirmStreams } from "./records.ts";
 import { discardStreams, findUnexplained } from "./restored-database.ts";
 import { synchroniseSnapshot } from "./snapshot.ts";
@@ -30,7 +26,7 @@ export type RoundOptions = {
   broker: Broker;
   lease: Lease;
   publications: Publications;
-  plans: Readonly<Record<string, PlanLimits>>;
+  plans: Plans;
   /** Signs the entries of API keys; undefined: they are not signed. */
   signer: EntrySigner | undefined;
   /** Verifies the entries of API keys that this leader finds in the snapshot. */
@@ -52,9 +48,9 @@ export type RelayMetrics = {
   databaseBehind: Counter;
   unsentRows: Gauge;
   oldestUnsentSeconds: Gauge;
-  logBytes: Gauge;
-  logMaxBytes: Gauge;
-  logUnread: Gauge;
+  eventsBytes: Gauge;
+  eventsMaxBytes: Gauge;
+  eventsUnread: Gauge;
 };
 
 /** What is found without a hint, when a notification was lost or its sender died. */
@@ -86,7 +82,7 @@ async function keepLease({ lease }: RoundOptions, signal: AbortSignal): Promise<
 }
 
 /** The streams as this round knows them, once it has brought them to agree. */
-type Standing = { log?: StreamPosition; snapshot?: StreamPosition };
+type Standing = { events?: StreamPosition; snapshot?: StreamPosition };
 type Lanes = { events?: Lane; snapshot?: Lane };
 
 /**
@@ -118,8 +114,8 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       await runLane(lane, { wakeUp: wakeUps.snapshot, published, whenIdle }, ended);
     };
     const carryEvents = async () => {
-      standing.log = await synchroniseLog(sql, lease, broker, publications);
-      const { lastSequence } = standing.log;
+      standing.events = await synchroniseEvents(sql, lease, broker, publications);
+      const { lastSequence } = standing.events;
       const lane = createLane({ ...shared, stream: "events", lastSequence });
       lanes.events = lane;
       await runLane(lane, { wakeUp: wakeUps.events, published }, ended);
@@ -130,16 +126,16 @@ async function publish(options: RoundOptions, signal: AbortSignal): Promise<void
       watchStreams(standing, options, ended),
       confirmRegularly(lanes, options, ended),
       measureBacklog(options, ended),
-      watchLogSize({ broker, onLogSize: (size) => showLogSize(size, metrics) }, ended),
+      watchEventsSize({ broker, onEventsSize: (size) => showEventsSize(size, metrics) }, ended),
       applyPlansRegularly(options, ended),
     ];
   });
 }
 
-function showLogSize({ bytes, maxBytes, unread }: LogSize, metrics: RelayMetrics): void {
-  metrics.logBytes.set(bytes);
-  metrics.logMaxBytes.set(maxBytes ?? 0);
-  metrics.logUnread.set(unread);
+function showEventsSize({ bytes, maxBytes, unread }: EventsSize, metrics: RelayMetrics): void {
+  metrics.eventsBytes.set(bytes);
+  metrics.eventsMaxBytes.set(maxBytes ?? 0);
+  metrics.eventsUnread.set(unread);
 }
 
 /** Notifies all replicas of the snapshot's revision, so that they know which edges are current. */
@@ -193,9 +189,9 @@ async function watchStreams(
   while (await pause(renewEveryMs, signal)) {
     // What is known is taken before looking: a stream that is being made meanwhile is left alone.
     const known = { ...standing };
-    if (known.log !== undefined) {
-      const log = await streamPosition(manager, flagEventsStream.name);
-      standing.log = checkContinues(flagEventsStream.name, known.log, log);
+    if (known.events !== undefined) {
+      const events = await streamPosition(manager, flagEventsStream.name);
+      standing.events = checkContinues(flagEventsStream.name, known.events, events);
     }
     if (known.snapshot !== undefined) {
       const snapshot = await snapshotPosition(manager);

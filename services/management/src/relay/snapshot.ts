@@ -3,7 +3,6 @@ import {
   type CompleteEntry,
   completeKey,
   entryKey,
-  type PlanLimits,
   type SnapshotEntry,
   snapshotBucket,
 } from "@halyard/contracts";
@@ -18,7 +17,8 @@ import {
   snapshotPosition,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { Publications } from "../outbox/effects.ts";
+import type { Plans } from "../organizations/organization.ts";
+import type { Publications } from "../outbox/publications.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { readFullState } from "./full-state.ts";
 import { createLane, type Lane } from "./lane.ts";
@@ -27,7 +27,7 @@ import { recordedStream, recordRebuilding, recordStream } from "./records.ts";
 import { isOwnComplete, signedPayload } from "./signed-payload.ts";
 
 export type SnapshotOptions = {
-  plans: Readonly<Record<string, PlanLimits>>;
+  plans: Plans;
   signer: EntrySigner | undefined;
   publications: Publications;
   newEpoch: () => string;
@@ -101,7 +101,7 @@ export async function synchroniseSnapshot(
  *
  * Returns the position of the stream and the new epoch.
  */
-export async function rebuildSnapshot(
+async function rebuildSnapshot(
   sql: Sql,
   lease: Lease,
   broker: Broker,

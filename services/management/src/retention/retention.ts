@@ -3,7 +3,7 @@ import { isRefusal } from "@halyard/service";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
-import { entryMessage } from "../outbox/outbox-message.ts";
+import { deletionToPublish } from "../outbox/outbox-message.ts";
 import type { Writer } from "../outbox/write.ts";
 
 /**
@@ -138,7 +138,7 @@ async function removeKeys(writer: Writer, keptDays: number, now: () => Date): Pr
       removed
         .filter(({ wasRevoked }) => !wasRevoked)
         .map(({ keyId, organizationId, nextVersion }) =>
-          entryMessage(
+          deletionToPublish(
             { kind: "key", organizationId, keyId },
             { deleted: true, version: nextVersion, committed_at },
           ),

@@ -2,7 +2,7 @@ import type { ScheduleDue, ScheduleResolved } from "@halyard/contracts";
 import type { Verdict } from "@halyard/jetstream";
 import { json, type Transaction } from "@halyard/postgres";
 import { isRefusal, refuse } from "@halyard/service";
-import type { FlagState } from "../flags/flag.ts";
+import { readContext } from "../access/change-context.ts";
 import { changeFlag } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 
@@ -46,27 +46,17 @@ export function createDueChanges(options: {
   }
 
   async function change(write: Write, due: ScheduleDue): Promise<Outcome> {
-    let before: FlagState | undefined;
-    const changed = await changeFlag(
-      { ...write, now, newId },
-      {
-        place: {
-          projectId: due.project_id,
-          flagId: due.flag_id,
-          environmentId: due.environment_id,
-        },
-        author: { userId: due.user_id, apiKeyId: null },
-        cause: "scheduled",
-        permit: ({ state }) => {
-          before = state;
-          return undefined;
-        },
-      },
+    const clock = { now, newId };
+    const author = { userId: due.user_id, apiKeyId: null };
+    const context = () => readContext(write.tx, { author, cause: "scheduled" }, clock);
+    const { project_id: projectId, flag_id: flagId, environment_id: environmentId } = due;
+    const done = await changeFlag(
+      { ...write, ...clock, context },
+      { place: { projectId, flagId, environmentId } },
       { enabled: due.action === "enable" },
     );
-    if (isRefusal(changed)) return cancelled("The flag or the environment is gone.");
-    const isAsBefore = changed.state === before;
-    return applied(isAsBefore ? now() : changed.state.updatedAt);
+    if (isRefusal(done)) return cancelled("The flag or the environment is gone.");
+    return applied(done.changed ? done.state.updatedAt : now());
   }
 
   return {
@@ -118,14 +108,14 @@ export function verdictOf({ outcome, reason }: Outcome): Verdict {
 export const inboxLifetimeDays = 90;
 
 /** What is known of a due change before anything is done about it. */
-export type Standing = {
+type Standing = {
   /** What became of it already; null when it is new. */
   outcome: Outcome | null;
   /** Whether organization, project and user are what the message says, and belong together. */
   isOfOrganization: boolean;
 };
 
-export async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing> {
+async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing> {
   const [standing] = await tx<[Standing]>`
     select
       (select inbox.outcome from inbox where inbox.message_id = ${due.id}) as outcome,
@@ -144,7 +134,7 @@ export async function readStanding(tx: Transaction, due: ScheduleDue): Promise<S
  * False when the message has an outcome already. While another transaction is about to record one, this
  * waits until that has committed, or is gone.
  */
-export async function recordOutcome(
+async function recordOutcome(
   tx: Transaction,
   messageId: string,
   outcome: Outcome,

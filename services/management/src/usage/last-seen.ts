@@ -37,7 +37,7 @@ export function consumeLastSeen(options: {
  *
  * Rows are written in one order, so that two who write the same ones do not wait for each other.
  */
-export async function recordLastSeen(sql: Sql, seen: UsageLastSeen): Promise<void> {
+async function recordLastSeen(sql: Sql, seen: UsageLastSeen): Promise<void> {
   await sql.begin(async (tx) => {
     await recordKeys(tx, seen.keys);
     await recordEnvironments(tx, seen.environments);

@@ -14,7 +14,7 @@ export type DueChange = SchedulePlace & {
 };
 
 /** What management is told. */
-export function dueMessage(change: DueChange): ScheduleDue {
+function dueMessage(change: DueChange): ScheduleDue {
   return {
     id: change.id,
     schedule_id: change.scheduleId,

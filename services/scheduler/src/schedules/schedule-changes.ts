@@ -35,7 +35,7 @@ export type ScheduleChanges = {
 };
 
 /** How long a change that is under way is waited for; a healthy system takes milliseconds. */
-export const underWayPatienceMs = 5_000;
+const underWayPatienceMs = 5_000;
 /** Rarely after a while, because every attempt takes a connection that the change needs too. */
 const backoff = { firstMs: 20, mostMs: 250 };
 /** So many may wait at once; with more, what they wait for would be made later. */

@@ -1,4 +1,5 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
+import type { SnapshotRead } from "@halyard/jetstream";
 import type { Pace } from "./pace.ts";
 import { type Changed, changedBetween, isNothing, reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
@@ -41,19 +42,12 @@ export type SnapshotHolder = {
   /** Says that all that NATS has was handed over up to this moment. */
   confirmCurrent(): void;
   /** Begins a full read. The snapshot stays as it is until the read is finished. */
-  beginRead(): HeldRead;
+  beginRead(): SnapshotRead;
   /** A full read at once. */
   replace(epoch: string, entries: Iterable<SnapshotEntry>): void;
   apply(entry: SnapshotEntry): void;
   /** Every entry up to this revision was passed to `replace` or `apply`. */
   reached(revision: SnapshotRevision): void;
-};
-
-/** A full read that is under way. It may be abandoned. */
-export type HeldRead = {
-  take(entry: SnapshotEntry): void;
-  /** The entries that were taken are all that exist. */
-  finish(epoch: string): void;
 };
 
 /**
@@ -97,7 +91,7 @@ export function createSnapshotHolder(options: {
     onApplied();
   }
 
-  function beginRead(): HeldRead {
+  function beginRead(): SnapshotRead {
     const read = beginFullRead(snapshot);
     return {
       take: read.take,

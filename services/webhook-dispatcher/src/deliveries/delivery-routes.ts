@@ -94,7 +94,7 @@ export function deliveryResource(delivery: Delivery): contract.Delivery {
   };
 }
 
-export function deliveryWithAttemptsResource(
+function deliveryWithAttemptsResource(
   delivery: DeliveryWithAttempts,
 ): contract.DeliveryWithAttempts {
   return {

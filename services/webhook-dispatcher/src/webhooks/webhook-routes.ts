@@ -193,7 +193,7 @@ export function webhookResource(webhook: Webhook): contract.Webhook {
  * in the database too, so a plain hash would let whoever reads that try out secrets. This one cannot be
  * made without the API key, which is not kept.
  */
-export function withoutSecret(body: CreateWebhook, { headers }: RequestFacts): CreateWebhook {
+function withoutSecret(body: CreateWebhook, { headers }: RequestFacts): CreateWebhook {
   if (typeof body.secret !== "string") return body;
   const apiKey = bearerToken(headers.authorization) ?? "";
   return { ...body, secret: createHmac("sha256", apiKey).update(body.secret).digest("hex") };

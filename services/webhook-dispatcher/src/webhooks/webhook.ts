@@ -187,7 +187,7 @@ function changedFields(before: Webhook, after: Webhook): string[] {
  * Returns the URL without user info and query, and with each segment of the path as `***`. The URLs of chat systems
  * contain their secret in the path.
  */
-export function maskedUrl(text: string): string {
+function maskedUrl(text: string): string {
   const { protocol, host, pathname } = new URL(text);
   return `${protocol}//${host}${pathname.replaceAll(/[^/]+/gu, "***")}`;
 }

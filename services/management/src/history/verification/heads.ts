@@ -23,7 +23,7 @@ export function headOf(link: Link, position: number): Head {
 }
 
 /** The order of chains, as PostgreSQL sorts UUIDs. */
-export function comparePlaces(one: ChainPlace, other: ChainPlace): number {
+function comparePlaces(one: ChainPlace, other: ChainPlace): number {
   const [left, right] = [one, other].map(
     ({ flagId, environmentId }) => `${flagId}.${environmentId}`,
   ) as [string, string];

@@ -9,7 +9,7 @@ import {
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { pause } from "@halyard/timing";
-import type { Publications } from "../outbox/effects.ts";
+import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
 import type { Lease } from "./lease.ts";
 import { forgetEventsAfter, recordedStream, recordFound, recordStream } from "./records.ts";
@@ -26,7 +26,7 @@ import { forgetEventsAfter, recordedStream, recordFound, recordStream } from "./
  *
  * Answers where the log stands; the next message goes behind its last sequence.
  */
-export async function synchroniseLog(
+export async function synchroniseEvents(
   sql: Sql,
   lease: Lease,
   broker: Broker,
@@ -84,7 +84,7 @@ const readPage = ({ connection, manager }: Broker, fromSequence: number) =>
   readMessageIds({ connection, manager, stream: flagEventsStream.name, fromSequence, pageSize });
 
 /** The size of the log of events, and the number of events that webhook dispatchers have not processed. */
-export type LogSize = StreamSize & { unread: number };
+export type EventsSize = StreamSize & { unread: number };
 
 /** An attempt to fill the log takes hours, so this is soon enough. */
 const watchEveryMs = 10_000;
@@ -93,8 +93,8 @@ const watchEveryMs = 10_000;
  * Measures the log of events, and applies its bound to a log that was created without it or with another
  * one. A failure does not end the round: publishing is more important than the bound.
  */
-export async function watchLogSize(
-  options: { broker: Broker; onLogSize: (size: LogSize) => void },
+export async function watchEventsSize(
+  options: { broker: Broker; onEventsSize: (size: EventsSize) => void },
   signal: AbortSignal,
 ): Promise<void> {
   const { manager, logger, flagEventsMaxBytes } = options.broker;
@@ -106,9 +106,9 @@ export async function watchLogSize(
       const size = await boundStream(manager, name, maxBytes);
       if (size !== undefined) {
         const backlog = await findBacklog(manager, { stream: name, consumer: webhookConsumer });
-        options.onLogSize({ ...size, unread: backlog?.waiting ?? 0 });
+        options.onEventsSize({ ...size, unread: backlog?.waiting ?? 0 });
         const before = alarm;
-        alarm = logAlarm(size, maxBytes);
+        alarm = eventsAlarm(size, maxBytes);
         if (alarm !== undefined && alarm !== before) logger.error({ ...size, maxBytes }, alarm);
       }
     } catch (err) {
@@ -124,7 +124,7 @@ const alarmShare = 0.8;
  * Returns the problem that the size of the log causes. At its bound the log discards its oldest events,
  * also those that webhook dispatchers have not read, so the alarm comes before the bound.
  */
-export function logAlarm(size: StreamSize, configuredMaxBytes: number): string | undefined {
+export function eventsAlarm(size: StreamSize, configuredMaxBytes: number): string | undefined {
   const { bytes, maxBytes } = size;
   if (maxBytes !== configuredMaxBytes)
     return bytes > configuredMaxBytes

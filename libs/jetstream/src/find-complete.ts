@@ -8,21 +8,13 @@ import type { JetStreamManager } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
 import { parseJson } from "./parse-json.ts";
 
-/** Returns the epoch of the snapshot; undefined while it is missing or incomplete. */
-export const readEpoch = async (manager: JetStreamManager): Promise<string | undefined> =>
-  (await readComplete(manager))?.epoch;
-
 /**
- * Returns the entry `complete` of the snapshot; undefined while it is missing or incomplete.
+ * Returns the entry `complete` of the snapshot and its sequence, which its signature covers; undefined while the
+ * snapshot is missing or incomplete.
  *
  * The request goes to the stream itself ("direct get"). The older request goes through the server's API,
  * and nats-server 2.9 crashes when it meets a stream that is being created.
  */
-export async function readComplete(manager: JetStreamManager): Promise<CompleteEntry | undefined> {
-  return (await findComplete(manager))?.complete;
-}
-
-/** Returns the entry `complete` and its sequence, of which its signature is a part. */
 export async function findComplete(
   manager: JetStreamManager,
 ): Promise<{ complete: CompleteEntry; sequence: number } | undefined> {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import type { Broker } from "../src/relay/broker.ts";
-import { type LogSize, logAlarm, watchLogSize } from "../src/relay/log.ts";
+import { type EventsSize, eventsAlarm, watchEventsSize } from "../src/relay/events.ts";
 
 /** The bound of the log of events in bytes. */
 const mebibyte = 1024 * 1024;
@@ -44,14 +44,14 @@ async function publish(mebibytes: number): Promise<void> {
 const boundOf = async () => (await findStream(broker.manager, name))?.config.max_bytes;
 
 /** Measures once. */
-async function measure(flagEventsMaxBytes: number): Promise<LogSize[]> {
-  const sizes: LogSize[] = [];
+async function measure(flagEventsMaxBytes: number): Promise<EventsSize[]> {
+  const sizes: EventsSize[] = [];
   const ending = new AbortController();
-  const onLogSize = (size: LogSize) => {
+  const onEventsSize = (size: EventsSize) => {
     sizes.push(size);
     ending.abort();
   };
-  await watchLogSize({ broker: { ...broker, flagEventsMaxBytes }, onLogSize }, ending.signal);
+  await watchEventsSize({ broker: { ...broker, flagEventsMaxBytes }, onEventsSize }, ending.signal);
   return sizes;
 }
 
@@ -117,7 +117,7 @@ describe("given a size and a bound", () => {
     [50, 200, 100, "is not applied"],
     [150, undefined, 100, "is larger than"],
   ])("reports %s of %s bytes, configured %s, as %s", (bytes, maxBytes, configured, expected) => {
-    const alarm = logAlarm({ bytes, maxBytes }, configured);
+    const alarm = eventsAlarm({ bytes, maxBytes }, configured);
     if (expected === undefined) expect(alarm).toBeUndefined();
     else expect(alarm).toContain(expected);
   });
