@@ -2,6 +2,7 @@ import { createIsOperatorToken, type KeyDirectory } from "@halyard/api-keys";
 import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
+import { createApplyChange } from "./apply-change.ts";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
@@ -10,13 +11,13 @@ import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/r
 import { createKeyRate, createLimits, usualInvalidKeyRate } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
-import { createPublisher } from "./publish-changes.ts";
 import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsRoutes } from "./sdk/flags.ts";
 import { streamRoute } from "./sdk/stream.ts";
 import { createTimeSlicing } from "./sdk/time-slicing.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
+import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createStreams } from "./streams/streams.ts";
@@ -38,6 +39,8 @@ export type EdgeOptions = {
   directory: KeyDirectory;
   /** By which the holder takes changes. */
   pace: Pace;
+  /** Undefined: the edge keeps nothing on disk. */
+  cache?: Pick<DiskCache, "follow"> | undefined;
   logger: Logger;
   registry: Registry;
   trustedProxies: readonly string[];
@@ -68,9 +71,6 @@ export function createEdge(options: EdgeOptions): Edge {
   let draining = false;
 
   const metrics = registerEdgeMetrics({ ...options, streams, answerCounts: counts, slicing });
-  holder.subscribe(
-    createPublisher({ directory, views, hub, rounds, metrics, pace: options.pace, now, elapsed }),
-  );
 
   const app = createApp({
     logger: options.logger,
@@ -105,7 +105,7 @@ export function createEdge(options: EdgeOptions): Edge {
     streams,
     random,
   });
-  ofrep.follow();
+  holder.onChange(createApplyChange({ ...options, views, hub, rounds, ofrep, metrics, elapsed }));
   answerPreflights(app);
   const routes = [
     ...flagsRoutes(parts),

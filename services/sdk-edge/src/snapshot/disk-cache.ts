@@ -4,7 +4,7 @@ import type { KeySignatures } from "@halyard/api-keys";
 import type { Logger } from "pino";
 import { type CachedEntries, readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
 import { isNothing } from "./reduce.ts";
-import type { SnapshotHolder } from "./snapshot-holder.ts";
+import type { SnapshotChange, SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
  * Keeps the snapshot on disk, so that an edge can start and serve without NATS, and otherwise reads
@@ -17,6 +17,8 @@ import type { SnapshotHolder } from "./snapshot-holder.ts";
 export type DiskCache = {
   /** Reads the file; undefined without a usable one. */
   read(): Promise<CachedEntries | undefined>;
+  /** Takes a change of the snapshot, which is written later. */
+  follow(change: SnapshotChange): void;
   /** Writes what is not written yet, and stops. */
   close(): Promise<void>;
 };
@@ -31,7 +33,7 @@ const touchIntervalMs = 30_000;
 
 export function createDiskCache(options: {
   file: string;
-  holder: SnapshotHolder;
+  holder: Pick<SnapshotHolder, "snapshot" | "source" | "applied" | "staleMs">;
   trusts: KeySignatures["trusts"];
   logger: Logger;
   now: () => number;
@@ -43,13 +45,6 @@ export function createDiskCache(options: {
   let timer: NodeJS.Timeout | undefined;
   let work: Promise<void> = Promise.resolve();
   const touching = setInterval(enqueue, touchIntervalMs, touch).unref();
-
-  holder.subscribe(({ snapshot, changed }) => {
-    const alreadyThere = isNothing(changed) && snapshot.epoch === epochOnDisk;
-    if (holder.source !== "nats" || alreadyThere) return;
-    unwritten = true;
-    writeIn(writeDelayMs);
-  });
 
   function writeIn(delayMs: number): void {
     if (timer !== undefined || closed) return;
@@ -100,6 +95,12 @@ export function createDiskCache(options: {
       epochOnDisk = reading.epoch;
       logger.info({ file, revision: reading.held?.revision }, "the snapshot cache was read");
       return reading;
+    },
+    follow({ snapshot, changed }) {
+      const alreadyThere = isNothing(changed) && snapshot.epoch === epochOnDisk;
+      if (holder.source !== "nats" || alreadyThere) return;
+      unwritten = true;
+      writeIn(writeDelayMs);
     },
     async close() {
       closed = true;

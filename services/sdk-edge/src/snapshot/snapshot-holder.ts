@@ -5,9 +5,8 @@ import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
- * The one place where the present snapshot changes. It is fed by whoever follows NATS, or once from
- * the cache on disk, and tells its subscribers about every change in the order in which they signed
- * up: who is asked by others must come first.
+ * The one place where the present snapshot changes. It is fed by `followNats`, or once from the cache on disk, and
+ * passes every change to the edge's `applyChange`.
  *
  * Entries that arrive in one turn of the event loop are taken together at its end, and where taking them
  * is much work, those of the time after that too. A burst of changes to one environment therefore costs
@@ -33,8 +32,9 @@ export type SnapshotHolder = {
   staleMs(): number | undefined;
   /** The revision of the bucket that the snapshot contains; undefined before the first full read. */
   readonly applied: SnapshotRevision | undefined;
-  subscribe(subscriber: (change: SnapshotChange) => void): void;
-  /** The listener is called after all subscribers have processed the changes up to `applied`. */
+  /** Sets the only listener of changes. */
+  onChange(listener: (change: SnapshotChange) => void): void;
+  /** The listener is called after the listener of changes has processed all changes up to `applied`. */
   onApplied(listener: () => void): void;
   /** Takes what the cache held, unless NATS came first. `currentAtMs`: when it was last current. */
   restore(cached: { snapshot: Snapshot; currentAtMs: number }): void;
@@ -70,25 +70,21 @@ export function createSnapshotHolder(options: {
   pace: Pick<Pace, "restMs">;
 }): SnapshotHolder {
   const { now, pace } = options;
-  const subscribers: ((change: SnapshotChange) => void)[] = [];
   let snapshot: Snapshot | undefined;
   let source: SnapshotSource = "none";
   let currentAtMs = 0;
   let waiting: SnapshotEntry[] = [];
   let received: SnapshotRevision | undefined;
   let applied: SnapshotRevision | undefined;
+  let onChange: (change: SnapshotChange) => void = () => {};
   let onApplied = () => {};
-
-  function announce(change: SnapshotChange): void {
-    for (const subscriber of subscribers) subscriber(change);
-  }
 
   function takeWaiting(): void {
     const entries = waiting;
     waiting = [];
     if (snapshot === undefined || entries.length === 0) return;
     const { changed, taken } = reduce(snapshot, entries);
-    if (!isNothing(changed)) announce({ snapshot, changed, taken, whole: false });
+    if (!isNothing(changed)) onChange({ snapshot, changed, taken, whole: false });
     markApplied();
   }
 
@@ -108,7 +104,7 @@ export function createSnapshotHolder(options: {
         snapshot = replaced.snapshot;
         source = "nats";
         currentAtMs = now();
-        announce({ ...replaced, whole: true, taken: [] });
+        onChange({ ...replaced, whole: true, taken: [] });
       },
     };
   }
@@ -123,20 +119,20 @@ export function createSnapshotHolder(options: {
     get applied() {
       return applied;
     },
+    onChange: (listener) => {
+      onChange = listener;
+    },
     onApplied: (listener) => {
       onApplied = listener;
     },
     staleMs: () => (snapshot === undefined ? undefined : Math.max(0, now() - currentAtMs)),
-    subscribe: (subscriber) => {
-      subscribers.push(subscriber);
-    },
     restore(cached) {
       if (snapshot !== undefined) return;
       source = "cache";
       currentAtMs = cached.currentAtMs;
       snapshot = cached.snapshot;
       const changed = changedBetween(undefined, snapshot);
-      announce({ snapshot, changed, whole: true, taken: [] });
+      onChange({ snapshot, changed, whole: true, taken: [] });
     },
     confirmCurrent: () => {
       currentAtMs = now();

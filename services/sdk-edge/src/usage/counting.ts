@@ -86,7 +86,7 @@ type KeyUse = {
 };
 
 export function createCounting(options: {
-  holder: Pick<SnapshotHolder, "snapshot" | "subscribe">;
+  holder: Pick<SnapshotHolder, "snapshot">;
   bounds?: Bounds;
 }): Counting {
   const { holder, bounds = defaultBounds } = options;
@@ -94,12 +94,11 @@ export function createCounting(options: {
   const counts = createCounts(months, bounds);
   const figures = { taken: 0, underWay: 0, refused: 0 };
 
-  holder.subscribe(({ changed }) => {
-    for (const organizationId of changed.organizations) months.limitChanged(organizationId);
-  });
-
   const usage: Usage = {
     used: counts.markUsed,
+    limitsChanged(organizationIds) {
+      for (const organizationId of organizationIds) months.limitChanged(organizationId);
+    },
     check(key, nowMs) {
       counts.markUsed(key, nowMs);
       const { organization } = counts.of(key, nowMs);

@@ -14,6 +14,8 @@ export type Usage = {
    * request; nothing else is counted yet.
    */
   check(key: DirectoryKey, nowMs: number): Refusal | undefined;
+  /** Takes the organizations whose limits may have changed in the snapshot. */
+  limitsChanged(organizationIds: Iterable<string>): void;
   /** Counts one request that was admitted. */
   count(key: DirectoryKey, endpoint: UsageEndpoint, nowMs: number): void;
   /** All flags of the key's environment were evaluated for one answer. */

@@ -18,6 +18,7 @@ function given(
   const holder = createSnapshotHolder({ now: () => nine, pace: { restMs: () => 0 } });
   holder.replace(id("epoch"), entries);
   const counting = createCounting({ holder, ...(bounds === undefined ? {} : { bounds }) });
+  holder.onChange(({ changed }) => counting.usage.limitsChanged(changed.organizations));
   return {
     counting,
     usage: counting.usage,
