@@ -9,7 +9,6 @@ import {
   type StreamCounts,
   type StreamRegistry,
   sinkOf,
-  streamSlots,
 } from "./stream.ts";
 import { knownEvent, refetchEvent, retryLine } from "./stream-events.ts";
 
@@ -50,7 +49,6 @@ export function createRefetchHub(options: {
   const { registry, tagOf, counts, now, random, elapsed } = options;
   const groups = createStreamGroups<Stream>();
   const queue = createPacedQueue<Stream>({ serve: send, elapsed });
-  let opened = 0;
 
   function send(stream: Stream): void {
     const onCaughtUp = () => send(stream);
@@ -74,21 +72,16 @@ export function createRefetchHub(options: {
       response.write(`${retryLine(random)}${event}`);
       if (missed) counts.refetch += 1;
 
-      opened += 1;
       const stream: Stream = {
         kind: "refetch",
         ...{ response, keyId, environmentId },
-        slot: opened % streamSlots,
         behind: undefined,
         cause: "client",
       };
-      registry.add(stream);
       groups.add(stream);
-      response.once("close", () => {
-        registry.remove(stream);
+      registry.open(stream, () => {
         groups.remove(stream);
         queue.remove(environmentId, stream);
-        counts.closed[stream.cause] += 1;
       });
     },
 

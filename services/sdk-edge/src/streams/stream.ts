@@ -14,8 +14,6 @@ export type Stream = {
   readonly response: ServerResponse;
   readonly keyId: string;
   readonly environmentId: string;
-  /** The round of heartbeats that includes this stream. */
-  readonly slot: number;
   /** Set while the reader is behind. */
   behind: { sinceMs: number } | undefined;
   /** Why it ends. Until the edge ends it, only the client can. */
@@ -80,25 +78,30 @@ export const streamSlots = 60;
 
 /** All open streams of an edge. */
 export type StreamRegistry = {
-  add(stream: Stream): void;
-  remove(stream: Stream): void;
+  /** Adds a stream until its response closes; `onClose` is called then. */
+  open(stream: Stream, onClose: () => void): void;
   ofSlot(slot: number): ReadonlySet<Stream>;
   /** A loop instead of a generator, which would leave an object behind for each stream. */
   each(visit: (stream: Stream) => void): void;
   readonly size: number;
 };
 
-export function createStreamRegistry(): StreamRegistry {
+export function createStreamRegistry({ closed }: Pick<StreamCounts, "closed">): StreamRegistry {
   const bySlot = Array.from({ length: streamSlots }, () => new Set<Stream>());
+  let opened = 0;
   let size = 0;
   return {
-    add(stream) {
-      bySlot[stream.slot]?.add(stream);
+    open(stream, onClose) {
+      const slot = bySlot[opened % streamSlots];
+      opened += 1;
+      slot?.add(stream);
       size += 1;
-    },
-    remove(stream) {
-      bySlot[stream.slot]?.delete(stream);
-      size -= 1;
+      stream.response.once("close", () => {
+        slot?.delete(stream);
+        size -= 1;
+        closed[stream.cause] += 1;
+        onClose();
+      });
     },
     ofSlot: (slot) => bySlot[slot] ?? nobody,
     each(visit) {

@@ -25,8 +25,8 @@ export function createStreams(options: {
   /** Milliseconds that only ever grow. */
   elapsed: () => number;
 }): Streams {
-  const registry = createStreamRegistry();
   const counts = createStreamCounts();
+  const registry = createStreamRegistry(counts);
   const hub = createStreamHub({ ...options, registry, counts });
   const rounds = createStreamRounds({ ...options, registry, counts });
   return {

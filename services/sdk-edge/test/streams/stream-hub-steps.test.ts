@@ -43,10 +43,11 @@ beforeEach(() => {
   clockMs = 0;
   become({ changing: false });
   reader = createReader();
+  const counts = createStreamCounts();
   hub = createStreamHub({
-    registry: createStreamRegistry(),
+    registry: createStreamRegistry(counts),
     views,
-    counts: createStreamCounts(),
+    counts,
     now: () => 0,
     random: () => 0,
     elapsed,

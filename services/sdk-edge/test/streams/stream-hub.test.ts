@@ -55,10 +55,11 @@ describe.each([
 function given() {
   const views = createEnvironmentViews();
   const present = () => views.of(id("env"));
+  const counts = createStreamCounts();
   const hub = createStreamHub({
-    registry: createStreamRegistry(),
+    registry: createStreamRegistry(counts),
     views,
-    counts: createStreamCounts(),
+    counts,
     now: () => 0,
     random: () => 0.5,
     elapsed: () => 0,

@@ -15,7 +15,7 @@ afterEach(() => rounds?.stop());
 
 describe("given many open streams", () => {
   it("sends each its heartbeat once in every round, a part of them at a time", () => {
-    const streams = Array.from({ length: 600 }, (_, number) => streamInSlot(number % streamSlots));
+    const streams = Array.from({ length: 600 }, () => openStream());
     const { tick, counts } = roundsOver(streams);
     tick();
     expect(counts.heartbeat).toBe(600 / streamSlots);
@@ -25,19 +25,19 @@ describe("given many open streams", () => {
   });
 
   it("leaves out those that do not take what they get", () => {
-    const full = streamInSlot(0, { writableLength: maxUnsentBytes + 1 });
-    const behind = streamInSlot(0);
+    const full = openStream({ writableLength: maxUnsentBytes + 1 });
+    const behind = openStream();
     behind.stream.behind = { sinceMs: nowMs };
-    const ended = streamInSlot(0, { writableEnded: true });
+    const ended = openStream({ writableEnded: true });
     const { tick, counts } = roundsOver([full, behind, ended]);
     for (let turn = 0; turn < streamSlots; turn += 1) tick();
     expect(counts.heartbeat).toBe(0);
   });
 
   it("ends those that have been behind for too long, and those alone", () => {
-    const justBehind = streamInSlot(0);
+    const justBehind = openStream();
     justBehind.stream.behind = { sinceMs: nowMs - 30_000 };
-    const farBehind = streamInSlot(0, { writableLength: 1 });
+    const farBehind = openStream({ writableLength: 1 });
     farBehind.stream.behind = { sinceMs: nowMs - 30_001 };
     roundsOver([justBehind, farBehind]).tick();
     expect(farBehind).toMatchObject({ destroyed: true, stream: { cause: "slow_reader" } });
@@ -45,8 +45,8 @@ describe("given many open streams", () => {
   });
 
   it("ends those whose key has ended, and those alone", () => {
-    const ending = streamInSlot(1, { keyId: "ended" });
-    const staying = streamInSlot(2);
+    const ending = openStream({ keyId: "ended" });
+    const staying = openStream();
     roundsOver([ending, staying]).endWithKeys();
     expect(ending).toMatchObject({ ended: true, stream: { cause: "key_ended" } });
     expect(staying.ended).toBe(false);
@@ -66,23 +66,21 @@ describe("given the time after which clients come back", () => {
 const nowMs = 1_800_000_000_000;
 
 /** A stream to nobody, which notes what happens to it. */
-function streamInSlot(
-  slot: number,
-  {
-    keyId = "live",
-    ...state
-  }: {
-    keyId?: string;
-    writableLength?: number;
-    writableEnded?: boolean;
-  } = {},
-) {
+function openStream({
+  keyId = "live",
+  ...state
+}: {
+  keyId?: string;
+  writableLength?: number;
+  writableEnded?: boolean;
+} = {}) {
   const seen = { written: [] as string[], ended: false, destroyed: false };
   const response = {
     socket: null,
     writableLength: 0,
     writableEnded: false,
     destroyed: false,
+    once: () => undefined,
     ...state,
     write: (event: Buffer) => seen.written.push(event.toString()),
     end: () => {
@@ -97,7 +95,6 @@ function streamInSlot(
     response,
     keyId,
     environmentId: "environment",
-    slot,
     behind: undefined,
     cause: "client",
   };
@@ -105,9 +102,9 @@ function streamInSlot(
 }
 
 function roundsOver(streams: { stream: Stream }[]) {
-  const registry = createStreamRegistry();
-  for (const { stream } of streams) registry.add(stream);
   const counts = createStreamCounts();
+  const registry = createStreamRegistry(counts);
+  for (const { stream } of streams) registry.open(stream, () => undefined);
   rounds = createStreamRounds({
     registry,
     isKeyLive: (keyId) => keyId === "live",
