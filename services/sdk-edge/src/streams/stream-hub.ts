@@ -6,11 +6,11 @@ import type { EnvironmentViews } from "../environment/environment-views.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 import { tagInSteps, valuesInSteps } from "../environment/outcomes-in-steps.ts";
 import {
-  differenceFor,
-  differenceInSteps,
   type FlagChange,
   flagChanges,
-} from "../environment/view-difference.ts";
+  valuesChangeFor,
+  valuesChangeInSteps,
+} from "../environment/view-change.ts";
 import { createSlices, type Steps } from "./slices.ts";
 import {
   createStreamGroups,
@@ -82,7 +82,7 @@ export function createStreamHub(options: {
   const { registry, views, counts, now, random, elapsed } = options;
   const groups = createStreamGroups<FlagsStream>();
   const slices = createSlices<FlagsStream>({ visit, elapsed });
-  const changeBetween = createChanges();
+  const changeBetween = createViewChanges();
 
   /** Sends to streams without a context at once, and queues the others for a visit. */
   function sendOrQueue(environmentId: string, streams: Iterable<FlagsStream>): void {
@@ -174,7 +174,7 @@ export function createStreamHub(options: {
 }
 
 /** The change from one view to another, with the events that streams have in common. */
-type Change = {
+type ViewChange = {
   /** Held weakly: the view of a slow reader would otherwise keep all later ones, each by the one before. */
   to: WeakRef<EnvironmentView>;
   flags: readonly FlagChange[];
@@ -184,9 +184,9 @@ type Change = {
 };
 
 /** A change is kept while a stream exists that has not been sent it. */
-function createChanges() {
-  const changes = new WeakMap<EnvironmentView, Change>();
-  return (from: EnvironmentView, to: EnvironmentView): Change => {
+function createViewChanges() {
+  const changes = new WeakMap<EnvironmentView, ViewChange>();
+  return (from: EnvironmentView, to: EnvironmentView): ViewChange => {
     let change = changes.get(from);
     if (change?.to.deref() !== to) {
       const flags = flagChanges(from, to);
@@ -205,28 +205,28 @@ function createChanges() {
 function eventFor(
   { context, hasMissed }: FlagsStream,
   view: EnvironmentView,
-  change: Change,
+  change: ViewChange,
 ): Buffer | null {
-  const difference = differenceFor(context, change.flags);
-  if (difference === undefined) return null;
-  if (hasMissed) return catchUpEvent(view.valuesFor(context), difference.removed);
-  return sharedEvent(change, changeEvent(view.tagFor(context), difference));
+  const values = valuesChangeFor(context, change.flags);
+  if (values === undefined) return null;
+  if (hasMissed) return catchUpEvent(view.valuesFor(context), values.removed);
+  return sharedEvent(change, changeEvent(view.tagFor(context), values));
 }
 
 /** The same, one condition after the other. */
 function* eventInSteps(
   { context, hasMissed }: FlagsStream,
   view: EnvironmentView,
-  change: Change,
+  change: ViewChange,
 ): Generator<undefined, Buffer | null> {
-  const difference = yield* differenceInSteps(context, change.flags);
-  if (difference === undefined) return null;
-  if (hasMissed) return catchUpEvent(yield* valuesInSteps(view, context), difference.removed);
-  return sharedEvent(change, changeEvent(yield* tagInSteps(view, context), difference));
+  const values = yield* valuesChangeInSteps(context, change.flags);
+  if (values === undefined) return null;
+  if (hasMissed) return catchUpEvent(yield* valuesInSteps(view, context), values.removed);
+  return sharedEvent(change, changeEvent(yield* tagInSteps(view, context), values));
 }
 
 /** Streams with the same text share its bytes. */
-function sharedEvent({ byText }: Change, text: string): Buffer {
+function sharedEvent({ byText }: ViewChange, text: string): Buffer {
   const event = byText.get(text) ?? Buffer.from(text);
   byText.set(text, event);
   return event;
