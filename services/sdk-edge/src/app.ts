@@ -64,10 +64,10 @@ export function createEdge(options: EdgeOptions): Edge {
   const { holder, directory, registry, usage, now, random } = options;
   const isKeyLive = (keyId: string, nowMs: number) => directory.find(keyId, nowMs) !== undefined;
   const views = createEnvironmentViews();
-  const streams = createStreams({ views, isKeyLive, now, random, elapsed });
-  const { hub, rounds } = streams;
+  const streams = createStreams({ views, isKeyLive, now, random, monotonicMs });
+  const { hub, upkeep } = streams;
   const counts = createAnswerCounts();
-  const slicing = createTimeSlicing({ elapsed });
+  const slicing = createTimeSlicing({ monotonicMs });
   let draining = false;
 
   const metrics = registerEdgeMetrics({ ...options, streams, answerCounts: counts, slicing });
@@ -104,8 +104,11 @@ export function createEdge(options: EdgeOptions): Edge {
     streamTokenSecret: options.streamTokenSecret,
     streams,
     random,
+    monotonicMs,
   });
-  holder.onChange(createApplyChange({ ...options, views, hub, rounds, ofrep, metrics, elapsed }));
+  holder.onChange(
+    createApplyChange({ ...options, views, hub, upkeep, ofrep, metrics, monotonicMs }),
+  );
   answerPreflights(app);
   const routes = [
     ...flagsRoutes(parts),
@@ -124,7 +127,7 @@ export function createEdge(options: EdgeOptions): Edge {
     }),
     async drain() {
       draining = true;
-      await rounds.drain();
+      await upkeep.drain();
     },
     async close() {
       streams.stop();
@@ -134,5 +137,5 @@ export function createEdge(options: EdgeOptions): Edge {
   };
 }
 
-/** Milliseconds that only ever grow, whatever is done to the clock. */
-const elapsed = () => performance.now();
+/** Monotonic clock in milliseconds. */
+const monotonicMs = () => performance.now();

@@ -7,7 +7,7 @@ import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotChange } from "./snapshot/snapshot-holder.ts";
 import type { StreamHub } from "./streams/stream-hub.ts";
-import type { StreamRounds } from "./streams/stream-rounds.ts";
+import type { StreamUpkeep } from "./streams/stream-upkeep.ts";
 import type { Usage } from "./usage/usage.ts";
 
 /**
@@ -19,26 +19,26 @@ export function createApplyChange(parts: {
   directory: KeyDirectory;
   views: EnvironmentViews;
   hub: StreamHub;
-  rounds: StreamRounds;
+  upkeep: StreamUpkeep;
   ofrep: Pick<Ofrep, "follow">;
   cache?: Pick<DiskCache, "follow"> | undefined;
   usage?: Pick<Usage, "limitsChanged"> | undefined;
   metrics: EdgeMetrics;
   pace: Pick<Pace, "worked">;
   now: () => number;
-  /** Milliseconds that only ever grow. */
-  elapsed: () => number;
+  /** Monotonic clock in milliseconds. */
+  monotonicMs: () => number;
 }): (change: SnapshotChange) => void {
-  const { directory, views, hub, rounds, ofrep, cache, usage, metrics, pace, elapsed } = parts;
+  const { directory, views, hub, upkeep, ofrep, cache, usage, metrics, pace, monotonicMs } = parts;
   return function applyChange(change) {
     const { changed } = change;
     cache?.follow(change);
     usage?.limitsChanged(changed.organizations);
     updateKeys(directory, change);
-    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) rounds.endWithKeys();
-    const beganMs = elapsed();
+    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endWithKeys();
+    const beganMs = monotonicMs();
     const updated = views.update(change);
-    pace.worked(elapsed() - beganMs);
+    pace.worked(monotonicMs() - beganMs);
     for (const environmentId of updated) hub.announce(environmentId);
     const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(change.taken).values())

@@ -22,7 +22,7 @@ const propagationBucketsSeconds = [
 export function registerEdgeMetrics(options: {
   registry: Registry;
   holder: SnapshotHolder;
-  streams: Pick<Streams, "registry" | "counts">;
+  streams: Pick<Streams, "openStreams" | "counts">;
   answerCounts: AnswerCounts;
   slicing: Pick<TimeSlicing, "waiting" | "rejected">;
   rejectedEntries: () => number;
@@ -89,16 +89,16 @@ function registerSnapshotMetrics(options: {
 
 function registerStreamMetrics(options: {
   registry: Registry;
-  streams: Pick<Streams, "registry" | "counts">;
+  streams: Pick<Streams, "openStreams" | "counts">;
 }): void {
-  const { registry: open, counts } = options.streams;
+  const { openStreams, counts } = options.streams;
   const registers = [options.registry];
   new Gauge({
     name: "halyard_edge_streams",
     help: "Open streams.",
     registers,
     collect() {
-      this.set(open.size);
+      this.set(openStreams.size);
     },
   });
   new Counter({

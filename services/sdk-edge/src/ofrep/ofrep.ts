@@ -22,20 +22,22 @@ export function createOfrep(
   parts: SdkParts,
   options: {
     streamTokenSecret: string | undefined;
-    streams: Pick<Streams, "registry" | "counts">;
+    streams: Pick<Streams, "openStreams" | "counts">;
     random: () => number;
+    /** Monotonic clock in milliseconds. */
+    monotonicMs: () => number;
   },
 ): Ofrep {
-  const { streamTokenSecret, streams, random } = options;
+  const { streamTokenSecret, streams, random, monotonicMs } = options;
   const configurationTags = createConfigurationTags();
   const waiting = createWaitingRefetches();
   const refetchHub = createRefetchHub({
-    registry: streams.registry,
+    openStreams: streams.openStreams,
     tagOf: configurationTags.of,
     counts: streams.counts,
     now: parts.now,
     random,
-    elapsed: () => performance.now(),
+    monotonicMs,
   });
   const tokens =
     streamTokenSecret === undefined ? undefined : createStreamTokens(streamTokenSecret);

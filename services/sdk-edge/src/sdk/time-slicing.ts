@@ -40,10 +40,10 @@ export const burstMs = 250;
 export const longestWaitMs = 5_000;
 
 export function createTimeSlicing({
-  elapsed,
+  monotonicMs,
 }: {
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
+  monotonicMs: () => number;
 }): TimeSlicing {
   const queue = createEvaluationQueue();
   let rejected = 0;
@@ -55,7 +55,7 @@ export function createTimeSlicing({
   }
 
   function rejectOverdue(): void {
-    const nowMs = elapsed();
+    const nowMs = monotonicMs();
     for (const evaluation of queue.waiting) {
       if (nowMs - evaluation.sinceMs < longestWaitMs) return;
       reject(evaluation);
@@ -64,7 +64,7 @@ export function createTimeSlicing({
 
   function rejectExcess(): void {
     const [oldest] = queue.waiting;
-    if (oldest === undefined || elapsed() - oldest.sinceMs < burstMs) return;
+    if (oldest === undefined || monotonicMs() - oldest.sinceMs < burstMs) return;
     for (const evaluation of queue.excessOver(mostWaiting)) reject(evaluation);
   }
 
@@ -87,18 +87,18 @@ export function createTimeSlicing({
     rejectOverdue();
     const organization = queue.nextOrganization();
     if (organization === undefined) return false;
-    const beganMs = elapsed();
+    const beganMs = monotonicMs();
     run(organization, isOver);
-    organization.usedMs += elapsed() - beganMs;
+    organization.usedMs += monotonicMs() - beganMs;
     queue.endSlice(organization);
     rejectExcess();
     return !queue.isEmpty();
   }
 
-  const slicer = createTimeSlicer({ work: runSlice, sliceMs, elapsed });
+  const slicer = createTimeSlicer({ work: runSlice, sliceMs, monotonicMs });
   return {
     add(organizationId, evaluation) {
-      const added = queue.add(organizationId, evaluation, elapsed());
+      const added = queue.add(organizationId, evaluation, monotonicMs());
       slicer.start();
       return () => queue.remove(added);
     },

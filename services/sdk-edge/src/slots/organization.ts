@@ -73,7 +73,7 @@ export function createOrganization(id: string, parts: SlotParts) {
     const { content } = leases;
     const limit = limitOf();
     const isNew = own.isBucketNew();
-    const nowMs = clock.elapsed();
+    const nowMs = clock.monotonicMs();
     const late = [...waiting].filter(({ untilMs }) => isNew || untilMs <= nowMs);
     answer(late, 0, null);
     const isAway = own.isAway();
@@ -102,7 +102,7 @@ export function createOrganization(id: string, parts: SlotParts) {
     held,
     waiting: () => waiting.size,
     take(decided: Decided) {
-      const waiter = { decided, untilMs: clock.elapsed() + parts.times.patienceMs };
+      const waiter = { decided, untilMs: clock.monotonicMs() + parts.times.patienceMs };
       waiting.add(waiter);
       if (limitOf() === null) answer([waiter], 1, null);
       else settleIfNeeded();

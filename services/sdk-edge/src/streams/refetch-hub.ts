@@ -5,9 +5,9 @@ import { createPacedQueue } from "./paced-queue.ts";
 import {
   createStreamGroups,
   hasRoomOrFallsBehind,
+  type OpenStreams,
   type Stream,
   type StreamCounts,
-  type StreamRegistry,
   sinkOf,
 } from "./stream.ts";
 import { knownEvent, refetchEvent, retryLine } from "./stream-events.ts";
@@ -38,17 +38,17 @@ export type RefetchListener = {
 const settlingMs = 15_000;
 
 export function createRefetchHub(options: {
-  registry: StreamRegistry;
+  openStreams: OpenStreams;
   tagOf: (environmentId: string) => ConfigurationTag;
   counts: StreamCounts;
   now: () => number;
   random: () => number;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
+  monotonicMs: () => number;
 }): RefetchHub {
-  const { registry, tagOf, counts, now, random, elapsed } = options;
+  const { openStreams, tagOf, counts, now, random, monotonicMs } = options;
   const groups = createStreamGroups<Stream>();
-  const queue = createPacedQueue<Stream>({ serve: send, elapsed });
+  const queue = createPacedQueue<Stream>({ serve: send, monotonicMs });
 
   function send(stream: Stream): void {
     const onCaughtUp = () => send(stream);
@@ -79,7 +79,7 @@ export function createRefetchHub(options: {
         cause: "client",
       };
       groups.add(stream);
-      registry.open(stream, () => {
+      openStreams.add(stream, () => {
         groups.remove(stream);
         queue.remove(environmentId, stream);
       });

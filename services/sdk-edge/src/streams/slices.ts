@@ -23,12 +23,12 @@ type Queue<T> = { waiting: Set<T>; visit: { one: T; steps: Steps } | undefined }
 export function createSlices<T>(options: {
   visit: (one: T) => Steps;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
+  monotonicMs: () => number;
 }): Slices<T> {
-  const { visit, elapsed } = options;
+  const { visit, monotonicMs } = options;
   /** Queues with work by organization; next to be served first, on both levels. */
   const organizations = new Map<string, Map<string, Queue<T>>>();
-  const slicer = createTimeSlicer({ work: serveNext, sliceMs, elapsed });
+  const slicer = createTimeSlicer({ work: serveNext, sliceMs, monotonicMs });
 
   /** Serves the first queue of the first organization. Both then go behind the others. */
   function serveNext(isOver: () => boolean): boolean {

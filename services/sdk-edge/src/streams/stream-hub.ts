@@ -15,9 +15,9 @@ import { createSlices, type Steps } from "./slices.ts";
 import {
   createStreamGroups,
   hasRoomOrFallsBehind,
+  type OpenStreams,
   type Stream,
   type StreamCounts,
-  type StreamRegistry,
   sinkOf,
 } from "./stream.ts";
 import {
@@ -71,17 +71,17 @@ type FlagsStream = Stream & {
 };
 
 export function createStreamHub(options: {
-  registry: StreamRegistry;
+  openStreams: OpenStreams;
   views: EnvironmentViews;
   counts: StreamCounts;
   now: () => number;
   random: () => number;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
+  monotonicMs: () => number;
 }): StreamHub {
-  const { registry, views, counts, now, random, elapsed } = options;
+  const { openStreams, views, counts, now, random, monotonicMs } = options;
   const groups = createStreamGroups<FlagsStream>();
-  const slices = createSlices<FlagsStream>({ visit, elapsed });
+  const slices = createSlices<FlagsStream>({ visit, monotonicMs });
   const changeBetween = createViewChanges();
 
   /** Sends to streams without a context at once, and queues the others for a visit. */
@@ -160,7 +160,7 @@ export function createStreamHub(options: {
         cause: "client",
       };
       groups.add(stream);
-      registry.open(stream, () => {
+      openStreams.add(stream, () => {
         groups.remove(stream);
         slices.remove(organizationId, environmentId, stream);
       });

@@ -21,7 +21,7 @@ let rejected: string[];
 
 beforeEach(() => {
   clockMs = 0;
-  slicing = createTimeSlicing({ elapsed: () => clockMs });
+  slicing = createTimeSlicing({ monotonicMs: () => clockMs });
   steps = [];
   finished = [];
   rejected = [];

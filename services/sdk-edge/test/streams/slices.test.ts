@@ -12,7 +12,7 @@ function given({ visitMs }: { visitMs: number }) {
       visited.push(one);
       clockMs += visitMs;
     },
-    elapsed: () => clockMs,
+    monotonicMs: () => clockMs,
   });
   return { slices, visited };
 }
@@ -114,7 +114,7 @@ function givenSteps(long: readonly string[]) {
       if (long.includes(one)) yield* steps(one);
       else done.push(one);
     },
-    elapsed: () => clockMs,
+    monotonicMs: () => clockMs,
   });
   return { slices, done };
 }

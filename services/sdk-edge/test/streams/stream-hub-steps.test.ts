@@ -7,11 +7,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
 import { sliceMs } from "../../src/streams/slices.ts";
-import {
-  createStreamCounts,
-  createStreamRegistry,
-  maxUnsentBytes,
-} from "../../src/streams/stream.ts";
+import { createOpenStreams, createStreamCounts, maxUnsentBytes } from "../../src/streams/stream.ts";
 import { createStreamHub, type StreamHub } from "../../src/streams/stream-hub.ts";
 import { flagEntry, id } from "../builders.ts";
 
@@ -45,12 +41,12 @@ beforeEach(() => {
   reader = createReader();
   const counts = createStreamCounts();
   hub = createStreamHub({
-    registry: createStreamRegistry(counts),
+    openStreams: createOpenStreams(counts),
     views,
     counts,
     now: () => 0,
     random: () => 0,
-    elapsed,
+    monotonicMs,
   });
   const view = views.of(id("env"));
   const values = view.valuesFor(context);
@@ -130,7 +126,7 @@ describe("given a stream that takes many slices to evaluate", () => {
 });
 
 /** A slice has time for one step. */
-const elapsed = () => {
+const monotonicMs = () => {
   clockMs += sliceMs / 2;
   return clockMs;
 };

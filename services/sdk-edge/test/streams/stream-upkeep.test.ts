@@ -1,25 +1,25 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
+  createOpenStreams,
   createStreamCounts,
-  createStreamRegistry,
+  heartbeatTurns,
   maxUnsentBytes,
   type Stream,
-  streamSlots,
 } from "../../src/streams/stream.ts";
 import { retryLine } from "../../src/streams/stream-events.ts";
-import { createStreamRounds, type StreamRounds } from "../../src/streams/stream-rounds.ts";
+import { createStreamUpkeep, type StreamUpkeep } from "../../src/streams/stream-upkeep.ts";
 
-let rounds: StreamRounds | undefined;
-afterEach(() => rounds?.stop());
+let upkeep: StreamUpkeep | undefined;
+afterEach(() => upkeep?.stop());
 
 describe("given many open streams", () => {
   it("sends each its heartbeat once in every round, a part of them at a time", () => {
     const streams = Array.from({ length: 600 }, () => openStream());
-    const { tick, counts } = roundsOver(streams);
+    const { tick, counts } = upkeepOf(streams);
     tick();
-    expect(counts.heartbeat).toBe(600 / streamSlots);
-    for (let more = 1; more < streamSlots; more += 1) tick();
+    expect(counts.heartbeat).toBe(600 / heartbeatTurns);
+    for (let more = 1; more < heartbeatTurns; more += 1) tick();
     expect(new Set(streams.map(({ written }) => written.length))).toEqual(new Set([1]));
     expect(streams[0]?.written[0]).toBe('event: heartbeat\ndata: {"timestamp":1800000000}\n\n');
   });
@@ -29,8 +29,8 @@ describe("given many open streams", () => {
     const behind = openStream();
     behind.stream.behind = { sinceMs: nowMs };
     const ended = openStream({ writableEnded: true });
-    const { tick, counts } = roundsOver([full, behind, ended]);
-    for (let turn = 0; turn < streamSlots; turn += 1) tick();
+    const { tick, counts } = upkeepOf([full, behind, ended]);
+    for (let turn = 0; turn < heartbeatTurns; turn += 1) tick();
     expect(counts.heartbeat).toBe(0);
   });
 
@@ -39,7 +39,7 @@ describe("given many open streams", () => {
     justBehind.stream.behind = { sinceMs: nowMs - 30_000 };
     const farBehind = openStream({ writableLength: 1 });
     farBehind.stream.behind = { sinceMs: nowMs - 30_001 };
-    roundsOver([justBehind, farBehind]).tick();
+    upkeepOf([justBehind, farBehind]).tick();
     expect(farBehind).toMatchObject({ destroyed: true, stream: { cause: "slow_reader" } });
     expect(justBehind.destroyed).toBe(false);
   });
@@ -47,7 +47,7 @@ describe("given many open streams", () => {
   it("ends those whose key has ended, and those alone", () => {
     const ending = openStream({ keyId: "ended" });
     const staying = openStream();
-    roundsOver([ending, staying]).endWithKeys();
+    upkeepOf([ending, staying]).endWithKeys();
     expect(ending).toMatchObject({ ended: true, stream: { cause: "key_ended" } });
     expect(staying.ended).toBe(false);
   });
@@ -101,16 +101,16 @@ function openStream({
   return Object.assign(seen, { stream });
 }
 
-function roundsOver(streams: { stream: Stream }[]) {
+function upkeepOf(streams: { stream: Stream }[]) {
   const counts = createStreamCounts();
-  const registry = createStreamRegistry(counts);
-  for (const { stream } of streams) registry.open(stream, () => undefined);
-  rounds = createStreamRounds({
-    registry,
+  const openStreams = createOpenStreams(counts);
+  for (const { stream } of streams) openStreams.add(stream, () => undefined);
+  upkeep = createStreamUpkeep({
+    openStreams,
     isKeyLive: (keyId) => keyId === "live",
     counts,
     now: () => nowMs,
     random: () => 0,
   });
-  return { ...rounds, counts };
+  return { ...upkeep, counts };
 }
