@@ -11,11 +11,11 @@ import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/r
 import { createKeyRate, createLimits, usualInvalidKeyRate } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
+import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsRoutes } from "./sdk/flags.ts";
 import { streamRoute } from "./sdk/stream.ts";
-import { createTimeSlicing } from "./sdk/time-slicing.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
@@ -67,10 +67,15 @@ export function createEdge(options: EdgeOptions): Edge {
   const streams = createStreams({ views, isKeyLive, now, random, monotonicMs });
   const { hub, upkeep } = streams;
   const counts = createAnswerCounts();
-  const slicing = createTimeSlicing({ monotonicMs });
+  const costlyEvaluations = createCostlyEvaluations({ monotonicMs });
   let draining = false;
 
-  const metrics = registerEdgeMetrics({ ...options, streams, answerCounts: counts, slicing });
+  const metrics = registerEdgeMetrics({
+    ...options,
+    streams,
+    answerCounts: counts,
+    costlyEvaluations,
+  });
 
   const app = createApp({
     logger: options.logger,
@@ -87,7 +92,7 @@ export function createEdge(options: EdgeOptions): Edge {
     views,
     hub,
     counts,
-    evaluation: createEvaluation({ slicing, isKeyLive, now }),
+    evaluation: createEvaluation({ costlyEvaluations, isKeyLive, now }),
     isDraining: () => draining,
     limits: createLimits({
       keyRate: createKeyRate(options.requestsPerSecond),
@@ -131,7 +136,7 @@ export function createEdge(options: EdgeOptions): Edge {
     },
     async close() {
       streams.stop();
-      slicing.stop();
+      costlyEvaluations.stop();
       ofrep.stop();
     },
   };

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AnswerCounts } from "./http/answer-counts.ts";
-import type { TimeSlicing } from "./sdk/time-slicing.ts";
+import type { CostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { countEntries } from "./snapshot/snapshot.ts";
 import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder.ts";
 import type { Streams } from "./streams/streams.ts";
@@ -24,7 +24,7 @@ export function registerEdgeMetrics(options: {
   holder: SnapshotHolder;
   streams: Pick<Streams, "openStreams" | "counts">;
   answerCounts: AnswerCounts;
-  slicing: Pick<TimeSlicing, "waiting" | "rejected">;
+  costlyEvaluations: Pick<CostlyEvaluations, "waiting" | "rejected">;
   rejectedEntries: () => number;
 }): EdgeMetrics {
   registerSnapshotMetrics(options);
@@ -140,16 +140,16 @@ function registerAnswerMetrics(options: { registry: Registry; answerCounts: Answ
 
 function registerEvaluationMetrics(options: {
   registry: Registry;
-  slicing: Pick<TimeSlicing, "waiting" | "rejected">;
+  costlyEvaluations: Pick<CostlyEvaluations, "waiting" | "rejected">;
 }): void {
-  const { registry, slicing } = options;
+  const { registry, costlyEvaluations } = options;
   const registers = [registry];
   new Gauge({
     name: "halyard_edge_evaluations_waiting",
     help: "Costly evaluations that wait for their start.",
     registers,
     collect() {
-      this.set(slicing.waiting);
+      this.set(costlyEvaluations.waiting);
     },
   });
   new Counter({
@@ -158,7 +158,7 @@ function registerEvaluationMetrics(options: {
     registers,
     collect() {
       this.reset();
-      this.inc(slicing.rejected);
+      this.inc(costlyEvaluations.rejected);
     },
   });
 }

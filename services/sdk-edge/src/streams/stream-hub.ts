@@ -11,7 +11,7 @@ import {
   valuesChangeFor,
   valuesChangeInSteps,
 } from "../environment/view-change.ts";
-import { createSlices, type Steps } from "./slices.ts";
+import { createFairVisits, type Steps } from "./fair-visits.ts";
 import {
   createStreamGroups,
   hasRoomOrFallsBehind,
@@ -81,7 +81,7 @@ export function createStreamHub(options: {
 }): StreamHub {
   const { openStreams, views, counts, now, random, monotonicMs } = options;
   const groups = createStreamGroups<FlagsStream>();
-  const slices = createSlices<FlagsStream>({ visit, monotonicMs });
+  const visits = createFairVisits<FlagsStream>({ visit, monotonicMs });
   const changeBetween = createViewChanges();
 
   /** Sends to streams without a context at once, and queues the others for a visit. */
@@ -92,7 +92,7 @@ export function createStreamHub(options: {
       if (stream.context !== emptyContext) targeted.push(stream);
       else if (isReadyOrFallsBehind(stream, view)) send(stream, view, eventForNobody(stream, view));
     const [first] = targeted;
-    if (first !== undefined) slices.add(first.organizationId, environmentId, targeted);
+    if (first !== undefined) visits.add(first.organizationId, environmentId, targeted);
   }
 
   function* visit(stream: FlagsStream): Steps {
@@ -162,14 +162,14 @@ export function createStreamHub(options: {
       groups.add(stream);
       openStreams.add(stream, () => {
         groups.remove(stream);
-        slices.remove(organizationId, environmentId, stream);
+        visits.remove(organizationId, environmentId, stream);
       });
       // The flags may have changed while the values were evaluated.
       if (views.of(environmentId) !== view) sendOrQueue(environmentId, [stream]);
     },
 
     announce: (environmentId) => sendOrQueue(environmentId, groups.of(environmentId)),
-    stop: slices.stop,
+    stop: visits.stop,
   };
 }
 

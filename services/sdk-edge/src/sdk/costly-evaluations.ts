@@ -11,7 +11,7 @@ import {
  * evaluations run concurrently: if all of them did, all of them would finish last. The test of slow evaluations
  * (test/sdk/slow-evaluation.test.ts) measures what another organization waits meanwhile.
  */
-export type TimeSlicing = {
+export type CostlyEvaluations = {
   /** Queues an evaluation. Returns a function that drops it unless it has finished. */
   add(organizationId: string, evaluation: SlicedEvaluation): () => void;
   /** Number of evaluations that have not started. */
@@ -22,7 +22,7 @@ export type TimeSlicing = {
 };
 
 /** About the time that an ordinary burst of requests takes. */
-export const sliceMs = 10;
+export const evaluationSliceMs = 10;
 
 /** For each organization. Two, so that a short evaluation does not wait for one that takes many seconds. */
 export const mostRunning = 2;
@@ -39,12 +39,12 @@ export const burstMs = 250;
 /** Half of the time that a gateway waits for an edge. Work for a client that is about to leave is lost. */
 export const longestWaitMs = 5_000;
 
-export function createTimeSlicing({
+export function createCostlyEvaluations({
   monotonicMs,
 }: {
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
-}): TimeSlicing {
+}): CostlyEvaluations {
   const queue = createEvaluationQueue();
   let rejected = 0;
 
@@ -95,7 +95,7 @@ export function createTimeSlicing({
     return !queue.isEmpty();
   }
 
-  const slicer = createTimeSlicer({ work: runSlice, sliceMs, monotonicMs });
+  const slicer = createTimeSlicer({ work: runSlice, sliceMs: evaluationSliceMs, monotonicMs });
   return {
     add(organizationId, evaluation) {
       const added = queue.add(organizationId, evaluation, monotonicMs());
