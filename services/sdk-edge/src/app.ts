@@ -8,7 +8,7 @@ import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
 import { answerPreflights } from "./http/preflight.ts";
 import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/routes.ts";
-import { createKeyRate, createLimits, usualInvalidKeyRate } from "./limits/limits.ts";
+import { createKeyRate, createLimits } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
 import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
@@ -49,7 +49,7 @@ export type EdgeOptions = {
   streamTokenSecret?: string | undefined;
   operatorTokenDigest?: string | undefined;
   /** Rate limit of one address that sends invalid keys. */
-  invalidKeyRate?: Rate;
+  invalidKeyRate: Rate;
   /** How often each key may ask; undefined: as often as it likes. */
   requestsPerSecond?: number | undefined;
   /** Undefined: nothing is counted, and nothing is limited by plan. */
@@ -96,7 +96,7 @@ export function createEdge(options: EdgeOptions): Edge {
     isDraining: () => draining,
     limits: createLimits({
       keyRate: createKeyRate(options.requestsPerSecond),
-      invalidKeyRate: options.invalidKeyRate ?? usualInvalidKeyRate,
+      invalidKeyRate: options.invalidKeyRate,
       usage,
     }),
     ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),

@@ -118,7 +118,7 @@ export function createCounting(options: {
     },
     answeredOne: (key, flagId, nowMs) =>
       counts.addEvaluation(counts.of(key, nowMs).environment, flagId, nowMs),
-    headers: (key, nowMs) => months.fields(counts.of(key, nowMs).organization, nowMs),
+    member: (key, nowMs) => months.member(counts.of(key, nowMs).organization, nowMs),
   };
 
   return {

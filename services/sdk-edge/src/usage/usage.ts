@@ -1,5 +1,6 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { UsageEndpoint } from "@halyard/contracts";
+import type { LimitMember } from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
 
 /**
@@ -22,6 +23,6 @@ export type Usage = {
   answeredAll(key: DirectoryKey, nowMs: number): void;
   /** One flag was evaluated by itself. */
   answeredOne(key: DirectoryKey, flagId: string, nowMs: number): void;
-  /** `RateLimit-Policy` and `RateLimit`, names and values in turn; empty where nothing is limited. */
-  headers(key: DirectoryKey, nowMs: number): readonly string[];
+  /** What answers say of the month; undefined without a limit. The same object as long as it says the same. */
+  member(key: DirectoryKey, nowMs: number): LimitMember | undefined;
 };
