@@ -36,6 +36,8 @@ export function createApplyChange(parts: {
     usage?.limitsChanged(changed.organizations);
     updateKeys(directory, change);
     if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endWithKeys();
+    // The pace measures the views only, which cost more the more flags there are. `announce` writes to the streams
+    // without a context in the same turn; that costs more the more streams there are, and may not delay changes.
     const beganMs = monotonicMs();
     const updated = views.update(change);
     pace.worked(monotonicMs() - beganMs);

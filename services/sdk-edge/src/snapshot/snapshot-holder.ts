@@ -1,4 +1,5 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
+import { longestGapMs } from "@halyard/jetstream";
 import type { Pace } from "./pace.ts";
 import { type Changed, changedBetween, isNothing, reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
@@ -9,9 +10,9 @@ import type { Snapshot } from "./snapshot.ts";
  * passes every change to the edge's `applyChange`.
  *
  * Entries that arrive in one turn of the event loop are taken together at its end, and where taking them
- * is much work, those of the time after that too. A burst of changes to one environment therefore costs
- * few new bodies and events, and what waits is never more than NATS sends within a tenth of a second. Between two turns the snapshot stands still: what one reader
- * saw, the next one sees, or something newer.
+ * is much work, those of the rest after that too (`Pace`). A burst of changes to one environment therefore costs few
+ * new bodies and events. Between two turns the snapshot stands still: what one reader saw, the next one sees, or
+ * something newer.
  */
 export const snapshotSources = ["none", "cache", "nats"] as const;
 export type SnapshotSource = (typeof snapshotSources)[number];
@@ -56,12 +57,6 @@ export type HeldRead = {
   finish(epoch: string): void;
 };
 
-/**
- * After following for less than a day, a deletion cannot have come and gone unseen, because it is kept
- * for a week. After longer gaps a full read is taken at its word.
- */
-const longestGapMs = 24 * 60 * 60 * 1_000;
-
 /** Less than a timer can measure. */
 const shortestRestMs = 1;
 
@@ -99,6 +94,7 @@ export function createSnapshotHolder(options: {
       take: read.take,
       finish(epoch) {
         takeWaiting();
+        // After a longer gap, a deletion may have come and gone unseen: only the read counts.
         const followedUntilNow = source === "nats" && now() - currentAtMs < longestGapMs;
         const replaced = read.finish(snapshot, { epoch, followedUntilNow });
         snapshot = replaced.snapshot;
