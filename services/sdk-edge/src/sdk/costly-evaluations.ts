@@ -1,6 +1,7 @@
 import { createTimeSlicer, runSteps } from "@halyard/timing";
 import {
   createEvaluationQueue,
+  type EvaluationQueue,
   type Organization,
   type QueuedEvaluation,
   type SlicedEvaluation,
@@ -39,12 +40,11 @@ export const burstMs = 250;
 /** Half of the time that a gateway waits for an edge. Work for a client that is about to leave is lost. */
 export const longestWaitMs = 5_000;
 
-export function createCostlyEvaluations({
-  monotonicMs,
-}: {
+export function createCostlyEvaluations(options: {
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
 }): CostlyEvaluations {
+  const { monotonicMs } = options;
   const queue = createEvaluationQueue();
   let rejected = 0;
 
@@ -68,27 +68,12 @@ export function createCostlyEvaluations({
     for (const evaluation of queue.excessOver(mostWaiting)) reject(evaluation);
   }
 
-  /** Continues one evaluation, and starts others when that one finishes within the slice. */
-  function run(organization: Organization, isOver: () => boolean): void {
-    const { running } = organization;
-    while (running.size < mostRunning && queue.start(organization) !== undefined);
-    let [evaluation] = running;
-    while (evaluation !== undefined) {
-      running.delete(evaluation);
-      if (!runSteps(evaluation.steps, isOver)) {
-        running.add(evaluation);
-        return;
-      }
-      evaluation = isOver() ? undefined : queue.start(organization);
-    }
-  }
-
   function runSlice(isOver: () => boolean): boolean {
     rejectOverdue();
     const organization = queue.nextOrganization();
     if (organization === undefined) return false;
     const beganMs = monotonicMs();
-    run(organization, isOver);
+    run(queue, organization, isOver);
     organization.usedMs += monotonicMs() - beganMs;
     queue.endSlice(organization);
     rejectExcess();
@@ -110,4 +95,19 @@ export function createCostlyEvaluations({
     },
     stop: slicer.stop,
   };
+}
+
+/** Continues one evaluation, and starts others when that one finishes within the slice. */
+function run(queue: EvaluationQueue, organization: Organization, isOver: () => boolean): void {
+  const { running } = organization;
+  while (running.size < mostRunning && queue.start(organization) !== undefined);
+  let [evaluation] = running;
+  while (evaluation !== undefined) {
+    running.delete(evaluation);
+    if (!runSteps(evaluation.steps, isOver)) {
+      running.add(evaluation);
+      return;
+    }
+    evaluation = isOver() ? undefined : queue.start(organization);
+  }
 }

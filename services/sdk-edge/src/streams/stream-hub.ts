@@ -70,7 +70,7 @@ type FlagsStream = Stream & {
   hasMissed: boolean;
 };
 
-export function createStreamHub(options: {
+type HubOptions = {
   openStreams: OpenStreams;
   views: EnvironmentViews;
   counts: StreamCounts;
@@ -78,8 +78,10 @@ export function createStreamHub(options: {
   random: () => number;
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
-}): StreamHub {
-  const { openStreams, views, counts, now, random, monotonicMs } = options;
+};
+
+export function createStreamHub(options: HubOptions): StreamHub {
+  const { openStreams, views, counts, now, monotonicMs } = options;
   const groups = createStreamGroups<FlagsStream>();
   const visits = createFairVisits<FlagsStream>({ visit, monotonicMs });
   const changeBetween = createViewChanges();
@@ -90,7 +92,8 @@ export function createStreamHub(options: {
     const targeted: FlagsStream[] = [];
     for (const stream of streams)
       if (stream.context !== emptyContext) targeted.push(stream);
-      else if (isReadyOrFallsBehind(stream, view)) send(stream, view, eventForNobody(stream, view));
+      else if (isReadyOrFallsBehind(stream, view))
+        send(stream, view, eventForNobody(stream, view, changeBetween(stream.sentView, view)));
     const [first] = targeted;
     if (first !== undefined) visits.add(first.organizationId, environmentId, targeted);
   }
@@ -121,14 +124,6 @@ export function createStreamHub(options: {
     }
   }
 
-  /** Streams without a context get the same event for the same change. */
-  function eventForNobody(stream: FlagsStream, view: EnvironmentView): Buffer | null {
-    const change = changeBetween(stream.sentView, view);
-    if (stream.hasMissed) return eventFor(stream, view, change);
-    if (change.forNobody === undefined) change.forNobody = eventFor(stream, view, change);
-    return change.forNobody;
-  }
-
   /** Writes the event, if there is one, and notes that the reader has the values of the view. */
   function send(stream: FlagsStream, view: EnvironmentView, event: Buffer | null): void {
     stream.sentView = view;
@@ -139,37 +134,44 @@ export function createStreamHub(options: {
   }
 
   return {
-    open(response, { key, context, hasLargeContext, view, values, lastEventId }) {
-      const known = lastEventId === values.etag;
-      const heartbeat = Buffer.from(heartbeatEvent(now()));
-      const retry = Buffer.from(retryLine(random));
-      response.write(
-        Buffer.concat(known ? [retry, heartbeat] : [retry, fullEvent(values), heartbeat]),
-      );
-      counts.heartbeat += 1;
-      if (!known) counts.flags += 1;
-
-      const { id: keyId, organizationId, environmentId } = key;
-      const stream: FlagsStream = {
-        kind: "flags",
-        response,
-        ...{ keyId, organizationId, environmentId, context, hasLargeContext },
-        sentView: view,
-        hasMissed: false,
-        behind: undefined,
-        cause: "client",
-      };
+    open(response, listener) {
+      const stream = beginStream(response, listener, options);
+      const { organizationId, environmentId, sentView } = stream;
       groups.add(stream);
       openStreams.add(stream, () => {
         groups.remove(stream);
         visits.remove(organizationId, environmentId, stream);
       });
       // The flags may have changed while the values were evaluated.
-      if (views.of(environmentId) !== view) sendOrQueue(environmentId, [stream]);
+      if (views.of(environmentId) !== sentView) sendOrQueue(environmentId, [stream]);
     },
 
     announce: (environmentId) => sendOrQueue(environmentId, groups.of(environmentId)),
     stop: visits.stop,
+  };
+}
+
+/** Writes the values, unless the client has them, and a heartbeat. */
+function beginStream(
+  response: ServerResponse,
+  { key, context, hasLargeContext, view, values, lastEventId }: Listener,
+  { counts, now, random }: Pick<HubOptions, "counts" | "now" | "random">,
+): FlagsStream {
+  const known = lastEventId === values.etag;
+  const heartbeat = Buffer.from(heartbeatEvent(now()));
+  const retry = Buffer.from(retryLine(random));
+  response.write(Buffer.concat(known ? [retry, heartbeat] : [retry, fullEvent(values), heartbeat]));
+  counts.heartbeat += 1;
+  if (!known) counts.flags += 1;
+  const { id: keyId, organizationId, environmentId } = key;
+  return {
+    kind: "flags",
+    response,
+    ...{ keyId, organizationId, environmentId, context, hasLargeContext },
+    sentView: view,
+    hasMissed: false,
+    behind: undefined,
+    cause: "client",
   };
 }
 
@@ -213,7 +215,18 @@ function eventFor(
   return sharedEvent(change, changeEvent(view.tagFor(context), values));
 }
 
-/** The same, one condition after the other. */
+/** Streams without a context get the same event for the same change. */
+function eventForNobody(
+  stream: FlagsStream,
+  view: EnvironmentView,
+  change: ViewChange,
+): Buffer | null {
+  if (stream.hasMissed) return eventFor(stream, view, change);
+  if (change.forNobody === undefined) change.forNobody = eventFor(stream, view, change);
+  return change.forNobody;
+}
+
+/** The same as `eventFor`, one condition after the other. */
 function* eventInSteps(
   { context, hasMissed }: FlagsStream,
   view: EnvironmentView,

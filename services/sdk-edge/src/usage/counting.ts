@@ -187,14 +187,11 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
     addEvaluation(environment: EnvironmentHour, flagId: string, nowMs: number): void {
       const known = environment.flags?.get(flagId);
       const size = environment.flags?.size ?? 0;
+      const hasRoom = flags < bounds.flags && size < mostFlagsOfEnvironment;
       if (known !== undefined) {
         known.evaluations += 1;
         known.evaluatedAtMs = nowMs;
-      } else if (
-        environment === overflow ||
-        flags >= bounds.flags ||
-        size >= mostFlagsOfEnvironment
-      ) {
+      } else if (environment === overflow || !hasRoom) {
         dropped.evaluations += 1;
       } else {
         flags += 1;
