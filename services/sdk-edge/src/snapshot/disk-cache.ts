@@ -31,13 +31,15 @@ const restPerWrite = 20;
 const delayAfterFailureMs = 60_000;
 const touchIntervalMs = 30_000;
 
-export function createDiskCache(options: {
+type DiskCacheOptions = {
   file: string;
   holder: Pick<SnapshotHolder, "snapshot" | "source" | "applied" | "staleMs">;
   trusts: KeySignatures["trusts"];
   logger: Logger;
   now: () => number;
-}): DiskCache {
+};
+
+export function createDiskCache(options: DiskCacheOptions): DiskCache {
   const { file, holder, logger, now } = options;
   let unwritten = false;
   let epochOnDisk = "";
@@ -85,16 +87,9 @@ export function createDiskCache(options: {
 
   return {
     async read() {
-      const reading = await readCacheFile(file, options.trusts);
-      if (!reading.found) {
-        const { problem } = reading;
-        if (problem !== undefined)
-          logger.warn({ file, problem }, "the snapshot cache is of no use");
-        return undefined;
-      }
-      epochOnDisk = reading.epoch;
-      logger.info({ file, revision: reading.held?.revision }, "the snapshot cache was read");
-      return reading;
+      const cached = await readUsable(options);
+      if (cached !== undefined) epochOnDisk = cached.epoch;
+      return cached;
     },
     follow({ snapshot, changed }) {
       const alreadyThere = isNothing(changed) && snapshot.epoch === epochOnDisk;
@@ -110,4 +105,19 @@ export function createDiskCache(options: {
       await work;
     },
   };
+}
+
+async function readUsable({
+  file,
+  trusts,
+  logger,
+}: DiskCacheOptions): Promise<CachedEntries | undefined> {
+  const reading = await readCacheFile(file, trusts);
+  if (!reading.found) {
+    const { problem } = reading;
+    if (problem !== undefined) logger.warn({ file, problem }, "the snapshot cache is of no use");
+    return undefined;
+  }
+  logger.info({ file, revision: reading.held?.revision }, "the snapshot cache was read");
+  return reading;
 }

@@ -1,5 +1,5 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
-import { longestGapMs } from "@halyard/jetstream";
+import { longestGapMs, type SnapshotRead } from "@halyard/jetstream";
 import type { Pace } from "./pace.ts";
 import { type Changed, changedBetween, isNothing, reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
@@ -42,7 +42,7 @@ export type SnapshotHolder = {
   /** Says that all that NATS has was handed over up to this moment. */
   confirmCurrent(): void;
   /** Begins a full read. The snapshot stays as it is until the read is finished. */
-  beginRead(): HeldRead;
+  beginRead(): SnapshotRead;
   /** A full read at once. */
   replace(epoch: string, entries: Iterable<SnapshotEntry>): void;
   apply(entry: SnapshotEntry): void;
@@ -50,34 +50,30 @@ export type SnapshotHolder = {
   reached(revision: SnapshotRevision): void;
 };
 
-/** A full read that is under way. It may be abandoned. */
-export type HeldRead = {
-  take(entry: SnapshotEntry): void;
-  /** The entries that were taken are all that exist. */
-  finish(epoch: string): void;
-};
-
 /** Less than a timer can measure. */
 const shortestRestMs = 1;
 
-export function createSnapshotHolder(options: {
-  now: () => number;
-  pace: Pick<Pace, "restMs">;
-}): SnapshotHolder {
-  const { now, pace } = options;
-  let snapshot: Snapshot | undefined;
-  let source: SnapshotSource = "none";
-  let currentAtMs = 0;
-  let waiting: SnapshotEntry[] = [];
+type HolderOptions = { now: () => number; pace: Pick<Pace, "restMs"> };
+
+/** What is held at present. */
+type Held = {
+  snapshot: Snapshot | undefined;
+  source: SnapshotSource;
+  /** When the snapshot was last known to be current. */
+  currentAtMs: number;
+};
+
+export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHolder {
+  const held: Held = { snapshot: undefined, source: "none", currentAtMs: 0 };
+  const waiting = createWaitingEntries({ pace, take: takeWaiting });
   let received: SnapshotRevision | undefined;
   let applied: SnapshotRevision | undefined;
   let onChange: (change: SnapshotChange) => void = () => {};
   let onApplied = () => {};
 
-  function takeWaiting(): void {
-    const entries = waiting;
-    waiting = [];
-    if (snapshot === undefined || entries.length === 0) return;
+  function takeWaiting(entries: readonly SnapshotEntry[]): void {
+    const { snapshot } = held;
+    if (snapshot === undefined) return;
     const { changed, taken } = reduce(snapshot, entries);
     if (!isNothing(changed)) onChange({ snapshot, changed, taken, whole: false });
     markApplied();
@@ -88,29 +84,17 @@ export function createSnapshotHolder(options: {
     onApplied();
   }
 
-  function beginRead(): HeldRead {
-    const read = beginFullRead(snapshot);
-    return {
-      take: read.take,
-      finish(epoch) {
-        takeWaiting();
-        // After a longer gap, a deletion may have come and gone unseen: only the read counts.
-        const followedUntilNow = source === "nats" && now() - currentAtMs < longestGapMs;
-        const replaced = read.finish(snapshot, { epoch, followedUntilNow });
-        snapshot = replaced.snapshot;
-        source = "nats";
-        currentAtMs = now();
-        onChange({ ...replaced, whole: true, taken: [] });
-      },
-    };
+  function beginRead(): SnapshotRead {
+    const onReplaced = (change: SnapshotChange) => onChange(change);
+    return beginHeldRead(held, { now, flush: waiting.flush, onReplaced });
   }
 
   return {
     get snapshot() {
-      return snapshot;
+      return held.snapshot;
     },
     get source() {
-      return source;
+      return held.source;
     },
     get applied() {
       return applied;
@@ -121,17 +105,16 @@ export function createSnapshotHolder(options: {
     onApplied: (listener) => {
       onApplied = listener;
     },
-    staleMs: () => (snapshot === undefined ? undefined : Math.max(0, now() - currentAtMs)),
-    restore(cached) {
-      if (snapshot !== undefined) return;
-      source = "cache";
-      currentAtMs = cached.currentAtMs;
-      snapshot = cached.snapshot;
+    staleMs: () =>
+      held.snapshot === undefined ? undefined : Math.max(0, now() - held.currentAtMs),
+    restore({ snapshot, currentAtMs }) {
+      if (held.snapshot !== undefined) return;
+      Object.assign(held, { snapshot, source: "cache", currentAtMs } satisfies Held);
       const changed = changedBetween(undefined, snapshot);
       onChange({ snapshot, changed, whole: true, taken: [] });
     },
     confirmCurrent: () => {
-      currentAtMs = now();
+      held.currentAtMs = now();
     },
     beginRead,
     replace(epoch, entries) {
@@ -139,18 +122,65 @@ export function createSnapshotHolder(options: {
       for (const entry of entries) read.take(entry);
       read.finish(epoch);
     },
-    apply(entry) {
-      // The first asks for the end of the turn, or of the rest; those that follow come along.
-      if (waiting.length === 0) {
-        const restMs = pace.restMs();
-        if (restMs < shortestRestMs) setImmediate(takeWaiting);
-        else setTimeout(takeWaiting, restMs);
-      }
-      waiting.push(entry);
-    },
+    apply: waiting.add,
     reached(revision) {
       received = revision;
-      if (waiting.length === 0) markApplied();
+      if (waiting.isEmpty()) markApplied();
+    },
+  };
+}
+
+/** Begins a full read, which replaces what is held when it is finished. Entries that wait are taken before that. */
+function beginHeldRead(
+  held: Held,
+  {
+    now,
+    flush,
+    onReplaced,
+  }: { now: () => number; flush: () => void; onReplaced: (change: SnapshotChange) => void },
+): SnapshotRead {
+  const read = beginFullRead(held.snapshot);
+  return {
+    take: read.take,
+    finish(epoch) {
+      flush();
+      // After a longer gap, a deletion may have come and gone unseen: only the read counts.
+      const followedUntilNow = held.source === "nats" && now() - held.currentAtMs < longestGapMs;
+      const replaced = read.finish(held.snapshot, { epoch, followedUntilNow });
+      const { snapshot } = replaced;
+      Object.assign(held, { snapshot, source: "nats", currentAtMs: now() } satisfies Held);
+      onReplaced({ ...replaced, whole: true, taken: [] });
+    },
+  };
+}
+
+/** Collects entries until the end of the turn or of the rest, and passes them on together. */
+function createWaitingEntries({
+  pace,
+  take,
+}: {
+  pace: Pick<Pace, "restMs">;
+  take: (entries: readonly SnapshotEntry[]) => void;
+}) {
+  let waiting: SnapshotEntry[] = [];
+
+  function flush(): void {
+    const entries = waiting;
+    waiting = [];
+    if (entries.length > 0) take(entries);
+  }
+
+  return {
+    flush,
+    isEmpty: () => waiting.length === 0,
+    add(entry: SnapshotEntry): void {
+      // The first one plans the flush; those that follow come along.
+      if (waiting.length === 0) {
+        const restMs = pace.restMs();
+        if (restMs < shortestRestMs) setImmediate(flush);
+        else setTimeout(flush, restMs);
+      }
+      waiting.push(entry);
     },
   };
 }
