@@ -51,6 +51,10 @@ await startOrExit(async () => {
     trustedProxies: config.TRUSTED_PROXIES,
     rejectedEntries: nats.rejectedEntries,
     streamTokenSecret: config.STREAM_TOKEN_SECRET,
+    invalidKeyRate: {
+      requestsPerSecond: config.INVALID_KEYS_PER_SECOND,
+      burst: config.INVALID_KEYS_BURST,
+    },
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
     now,
     random: Math.random,

@@ -13,6 +13,7 @@ import {
   type DirectoryKey,
   expiryOf,
   haveEqualContent,
+  type KeyVerification,
   type LiveKey,
   type StoredKey,
 } from "./key-verification.ts";
@@ -65,25 +66,25 @@ export type KeyDirectory = SnapshotPart & {
   readonly size: number;
 };
 
+/** The state of a directory. A full read replaces both. */
+type Keys = {
+  stored: Map<string, StoredKey>;
+  /** Environments that were deleted. */
+  ended: Set<string>;
+};
+
 export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
-  let stored = new Map<string, StoredKey>();
-  let ended = new Set<string>();
+  const keys: Keys = { stored: new Map(), ended: new Set() };
   const verification = createKeyVerification(signatures);
 
-  const live = (keyId: string, nowMs: number) => liveKey(stored.get(keyId), { ended, nowMs });
-
-  /** A verified entry stays verified under another signature of the same content. */
-  const withKnown = (known: StoredKey | undefined, entry: KeyEntry | Tombstone): StoredKey =>
-    known?.verified && haveEqualContent(known.entry, entry) ? known : { entry };
-
   function chosen({ address, value }: EntryOf<"key">): KeyEntry | Tombstone {
-    const known = stored.get(address.keyId)?.entry;
+    const known = keys.stored.get(address.keyId)?.entry;
     const isChanged = known !== undefined && !haveEqualContent(known, value);
     return isChanged && !verification.isGenuine(address, value) ? known : value;
   }
 
   const isNewer = (keyId: string, { version }: KeyEntry | Tombstone) =>
-    version > (stored.get(keyId)?.entry.version ?? 0);
+    version > (keys.stored.get(keyId)?.entry.version ?? 0);
 
   const accepts = (entry: SnapshotEntry) =>
     !isEntryOf("key", entry) ||
@@ -92,48 +93,47 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
 
   function put(keyId: string, entry: KeyEntry | Tombstone): boolean {
     if (!isNewer(keyId, entry)) return false;
-    stored.set(keyId, { entry });
+    keys.stored.set(keyId, { entry });
     return true;
   }
 
   return {
+    ...createLookups(keys, verification),
     replace(entries, deletedEnvironments) {
-      const known = stored;
-      stored = new Map();
-      ended = new Set(deletedEnvironments);
-      for (const [keyId, entry] of entries) stored.set(keyId, withKnown(known.get(keyId), entry));
+      const known = keys.stored;
+      keys.stored = new Map();
+      keys.ended = new Set(deletedEnvironments);
+      for (const [keyId, entry] of entries)
+        keys.stored.set(keyId, withKnown(known.get(keyId), entry));
     },
-    beginReplacing() {
-      const next = new Map<string, StoredKey>();
-      const nextEnded = new Set<string>();
-      return {
-        take(entry) {
-          const environmentId = deletedEnvironment(entry);
-          if (environmentId !== undefined) nextEnded.add(environmentId);
-          if (!isEntryOf("key", entry)) return;
-          const { keyId } = entry.address;
-          const value = chosen(entry);
-          if ((next.get(keyId)?.entry.version ?? 0) < value.version)
-            next.set(keyId, withKnown(stored.get(keyId), value));
-        },
-        finish() {
-          stored = next;
-          ended = nextEnded;
-        },
-      };
-    },
+    beginReplacing: () => beginReplacing(keys, chosen),
     apply(entry) {
       const environmentId = deletedEnvironment(entry);
-      if (environmentId !== undefined) ended.add(environmentId);
+      if (environmentId !== undefined) keys.ended.add(environmentId);
       if (!isEntryOf("key", entry)) return environmentId !== undefined;
       return accepts(entry) && put(entry.address.keyId, entry.value);
     },
     accepts,
     choose: (entry) =>
       isEntryOf("key", entry) ? { address: entry.address, value: chosen(entry) } : entry,
-    endEnvironment: (environmentId) => void ended.add(environmentId),
-    hasEnded: (environmentId) => ended.has(environmentId),
+    endEnvironment: (environmentId) => void keys.ended.add(environmentId),
     put,
+    isGenuineComplete: signatures.isGenuineComplete,
+    isGenuineDeletion: signatures.isGenuine,
+    get size() {
+      return keys.stored.size;
+    },
+  };
+}
+
+function createLookups(
+  keys: Keys,
+  verification: KeyVerification,
+): Pick<KeyDirectory, "hasEnded" | "verify" | "find" | "isLive" | "versionOf"> {
+  const live = (keyId: string, nowMs: number) =>
+    liveKey(keys.stored.get(keyId), { ended: keys.ended, nowMs });
+  return {
+    hasEnded: (environmentId) => keys.ended.has(environmentId),
     verify(text, nowMs) {
       const keyId = idIn(text);
       const found = live(keyId, nowMs);
@@ -145,13 +145,33 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
       return found && verification.bySignature(keyId, found)?.key;
     },
     isLive: (keyId, nowMs) => live(keyId, nowMs) !== undefined,
-    versionOf: (keyId) => stored.get(keyId)?.entry.version,
-    isGenuineComplete: signatures.isGenuineComplete,
-    isGenuineDeletion: signatures.isGenuine,
-    get size() {
-      return stored.size;
-    },
+    versionOf: (keyId) => keys.stored.get(keyId)?.entry.version,
   };
+}
+
+/** Collects a full read, whose entries `chosen` compares with the known ones. */
+function beginReplacing(
+  keys: Keys,
+  chosen: (entry: EntryOf<"key">) => KeyEntry | Tombstone,
+): ReturnType<KeyDirectory["beginReplacing"]> {
+  const next: Keys = { stored: new Map(), ended: new Set() };
+  return {
+    take(entry) {
+      const environmentId = deletedEnvironment(entry);
+      if (environmentId !== undefined) next.ended.add(environmentId);
+      if (!isEntryOf("key", entry)) return;
+      const { keyId } = entry.address;
+      const value = chosen(entry);
+      if ((next.stored.get(keyId)?.entry.version ?? 0) < value.version)
+        next.stored.set(keyId, withKnown(keys.stored.get(keyId), value));
+    },
+    finish: () => void Object.assign(keys, next),
+  };
+}
+
+/** A verified entry stays verified under another signature of the same content. */
+function withKnown(known: StoredKey | undefined, entry: KeyEntry | Tombstone): StoredKey {
+  return known?.verified && haveEqualContent(known.entry, entry) ? known : { entry };
 }
 
 /** Returns a live entry that has not expired. Its signature may not have been verified yet. */

@@ -232,7 +232,7 @@ export type HeldSnapshot = {
  * Maximum time since the state was current. The bucket keeps tombstones for a week, so that no deletion can
  * have come and gone within a day. The rest of the week is for clocks that differ.
  */
-const longestGapMs = 24 * 60 * 60 * 1_000;
+export const longestGapMs = 24 * 60 * 60 * 1_000;
 
 /**
  * Returns the sequence from which to read what a reader with this state lacks; undefined for a full

@@ -24,6 +24,9 @@ export function createAdmission(limit: RateLimit, message: string): Admission {
   };
 }
 
+/** What the fields `RateLimit-Policy` and `RateLimit` say of one limit. Each field is a list of such members. */
+export type LimitMember = { readonly policy: string; readonly limit: string };
+
 /** The limit as a member of `RateLimit-Policy`. */
 export function policyOf({ burst, windowSeconds }: RateLimit): string {
   return `"requests";q=${burst};w=${windowSeconds}`;

@@ -18,19 +18,19 @@ export function createTimeSlicer(options: {
   /** Length of a slice. The last step of a slice may exceed it. */
   sliceMs: number;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
+  monotonicMs: () => number;
 }): TimeSlicer {
-  const { work, sliceMs, elapsed } = options;
+  const { work, sliceMs, monotonicMs } = options;
   let next: NodeJS.Immediate | undefined;
   /** From `start` until no work is left, so that a call of `start` by the work itself changes nothing. */
   let isActive = false;
   let isStopped = false;
 
   function runSlice(): void {
-    const untilMs = elapsed() + sliceMs;
+    const untilMs = monotonicMs() + sliceMs;
     let isLeft = false;
     try {
-      isLeft = work(() => elapsed() >= untilMs);
+      isLeft = work(() => monotonicMs() >= untilMs);
     } finally {
       // After an error, `start` begins again.
       isActive = isLeft;

@@ -17,7 +17,7 @@ function queueOf(items: number) {
       return queue.left > 0;
     },
     sliceMs: 5,
-    elapsed: () => nowMs,
+    monotonicMs: () => nowMs,
   });
   return { queue, slicer };
 }
@@ -62,7 +62,7 @@ describe("given a time slicer", () => {
         return false;
       },
       sliceMs: 5,
-      elapsed: () => 0,
+      monotonicMs: () => 0,
     });
     expect(() => slicer.start({ atOnce: true })).toThrow("as intended");
     slicer.start({ atOnce: true });
@@ -78,7 +78,7 @@ describe("given a time slicer", () => {
         return rounds < 3;
       },
       sliceMs: 5,
-      elapsed: () => 0,
+      monotonicMs: () => 0,
     });
     slicer.start({ atOnce: true });
     expect(rounds).toBe(1);

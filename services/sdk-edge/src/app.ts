@@ -2,21 +2,22 @@ import { createIsOperatorToken, type KeyDirectory } from "@halyard/api-keys";
 import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
+import { createApplyChange } from "./apply-change.ts";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
 import { answerPreflights } from "./http/preflight.ts";
 import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/routes.ts";
-import { createKeyRate, createLimits, usualInvalidKeyRate } from "./limits/limits.ts";
+import { createKeyRate, createLimits } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
-import { createPublisher } from "./publish-changes.ts";
+import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsRoutes } from "./sdk/flags.ts";
 import { streamRoute } from "./sdk/stream.ts";
-import { createTimeSlicing } from "./sdk/time-slicing.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
+import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createStreams } from "./streams/streams.ts";
@@ -38,6 +39,8 @@ export type EdgeOptions = {
   directory: KeyDirectory;
   /** By which the holder takes changes. */
   pace: Pace;
+  /** Undefined: the edge keeps nothing on disk. */
+  cache?: Pick<DiskCache, "follow"> | undefined;
   logger: Logger;
   registry: Registry;
   trustedProxies: readonly string[];
@@ -46,7 +49,7 @@ export type EdgeOptions = {
   streamTokenSecret?: string | undefined;
   operatorTokenDigest?: string | undefined;
   /** Rate limit of one address that sends invalid keys. */
-  invalidKeyRate?: Rate;
+  invalidKeyRate: Rate;
   /** How often each key may ask; undefined: as often as it likes. */
   requestsPerSecond?: number | undefined;
   /** Undefined: nothing is counted, and nothing is limited by plan. */
@@ -61,16 +64,18 @@ export function createEdge(options: EdgeOptions): Edge {
   const { holder, directory, registry, usage, now, random } = options;
   const isKeyLive = (keyId: string, nowMs: number) => directory.find(keyId, nowMs) !== undefined;
   const views = createEnvironmentViews();
-  const streams = createStreams({ views, isKeyLive, now, random, elapsed });
-  const { hub, rounds } = streams;
+  const streams = createStreams({ views, isKeyLive, now, random, monotonicMs });
+  const { hub, upkeep } = streams;
   const counts = createAnswerCounts();
-  const slicing = createTimeSlicing({ elapsed });
+  const costlyEvaluations = createCostlyEvaluations({ monotonicMs });
   let draining = false;
 
-  const metrics = registerEdgeMetrics({ ...options, streams, answerCounts: counts, slicing });
-  holder.subscribe(
-    createPublisher({ directory, views, hub, rounds, metrics, pace: options.pace, now, elapsed }),
-  );
+  const metrics = registerEdgeMetrics({
+    ...options,
+    streams,
+    answerCounts: counts,
+    costlyEvaluations,
+  });
 
   const app = createApp({
     logger: options.logger,
@@ -88,11 +93,11 @@ export function createEdge(options: EdgeOptions): Edge {
     hub,
     counts,
     isKeyLive,
-    evaluation: createEvaluation({ slicing, isKeyLive, now }),
+    evaluation: createEvaluation({ costlyEvaluations, isKeyLive, now }),
     isDraining: () => draining,
     limits: createLimits({
       keyRate: createKeyRate(options.requestsPerSecond),
-      invalidKeyRate: options.invalidKeyRate ?? usualInvalidKeyRate,
+      invalidKeyRate: options.invalidKeyRate,
       usage,
     }),
     ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),
@@ -105,8 +110,11 @@ export function createEdge(options: EdgeOptions): Edge {
     streamTokenSecret: options.streamTokenSecret,
     streams,
     random,
+    monotonicMs,
   });
-  ofrep.follow();
+  holder.onChange(
+    createApplyChange({ ...options, views, hub, upkeep, ofrep, metrics, monotonicMs }),
+  );
   answerPreflights(app);
   const routes = [
     ...flagsRoutes(parts),
@@ -125,15 +133,15 @@ export function createEdge(options: EdgeOptions): Edge {
     }),
     async drain() {
       draining = true;
-      await rounds.drain();
+      await upkeep.drain();
     },
     async close() {
       streams.stop();
-      slicing.stop();
+      costlyEvaluations.stop();
       ofrep.stop();
     },
   };
 }
 
-/** Milliseconds that only ever grow, whatever is done to the clock. */
-const elapsed = () => performance.now();
+/** Monotonic clock in milliseconds. */
+const monotonicMs = () => performance.now();

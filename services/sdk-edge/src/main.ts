@@ -61,6 +61,7 @@ await startOrExit(async () => {
     holder,
     directory,
     pace,
+    cache,
     logger,
     registry,
     trustedProxies: config.TRUSTED_PROXIES,

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AnswerCounts } from "./http/answer-counts.ts";
-import type { TimeSlicing } from "./sdk/time-slicing.ts";
+import type { CostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { countEntries } from "./snapshot/snapshot.ts";
 import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder.ts";
 import type { Streams } from "./streams/streams.ts";
@@ -22,9 +22,9 @@ const propagationBucketsSeconds = [
 export function registerEdgeMetrics(options: {
   registry: Registry;
   holder: SnapshotHolder;
-  streams: Pick<Streams, "registry" | "counts">;
+  streams: Pick<Streams, "openStreams" | "counts">;
   answerCounts: AnswerCounts;
-  slicing: Pick<TimeSlicing, "waiting" | "rejected">;
+  costlyEvaluations: Pick<CostlyEvaluations, "waiting" | "rejected">;
   rejectedEntries: () => number;
 }): EdgeMetrics {
   registerSnapshotMetrics(options);
@@ -89,16 +89,16 @@ function registerSnapshotMetrics(options: {
 
 function registerStreamMetrics(options: {
   registry: Registry;
-  streams: Pick<Streams, "registry" | "counts">;
+  streams: Pick<Streams, "openStreams" | "counts">;
 }): void {
-  const { registry: open, counts } = options.streams;
+  const { openStreams, counts } = options.streams;
   const registers = [options.registry];
   new Gauge({
     name: "halyard_edge_streams",
     help: "Open streams.",
     registers,
     collect() {
-      this.set(open.size);
+      this.set(openStreams.size);
     },
   });
   new Counter({
@@ -140,16 +140,16 @@ function registerAnswerMetrics(options: { registry: Registry; answerCounts: Answ
 
 function registerEvaluationMetrics(options: {
   registry: Registry;
-  slicing: Pick<TimeSlicing, "waiting" | "rejected">;
+  costlyEvaluations: Pick<CostlyEvaluations, "waiting" | "rejected">;
 }): void {
-  const { registry, slicing } = options;
+  const { registry, costlyEvaluations } = options;
   const registers = [registry];
   new Gauge({
     name: "halyard_edge_evaluations_waiting",
     help: "Costly evaluations that wait for their start.",
     registers,
     collect() {
-      this.set(slicing.waiting);
+      this.set(costlyEvaluations.waiting);
     },
   });
   new Counter({
@@ -158,7 +158,7 @@ function registerEvaluationMetrics(options: {
     registers,
     collect() {
       this.reset();
-      this.inc(slicing.rejected);
+      this.inc(costlyEvaluations.rejected);
     },
   });
 }

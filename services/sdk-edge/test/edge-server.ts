@@ -64,6 +64,7 @@ export async function startEdgeServer(
     registry,
     trustedProxies: [],
     rejectedEntries: () => 0,
+    invalidKeyRate: { requestsPerSecond: 100, burst: 1_000 },
     ...settings,
     usage: counting?.usage,
     now,

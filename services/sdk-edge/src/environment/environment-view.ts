@@ -2,9 +2,8 @@ import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import { type EnvironmentFlags, isDeleted } from "../snapshot/snapshot.ts";
 import { FlagKeys } from "./flag-keys.ts";
 import { type FlagValues, valuesWriterOf } from "./flag-values.ts";
-import { changeFlags, findFlag, type OrderedFlags, orderFlags } from "./ordered-flags.ts";
 import type { PreparedFlag } from "./prepared-flag.ts";
-import type { FlagDifference } from "./segment.ts";
+import { changeFlags, type EntryChange, findFlag, orderFlags, type Segments } from "./segments.ts";
 
 /**
  * The answers of one state of an environment. It never changes. A change makes another view, which shares
@@ -12,7 +11,8 @@ import type { FlagDifference } from "./segment.ts";
  * first request that needs it.
  */
 export type EnvironmentView = {
-  readonly flags: OrderedFlags;
+  /** The flags in the order of their keys. */
+  readonly segments: Segments;
   readonly keys: FlagKeys;
   /** The flag with a key. */
   find(key: string): PreparedFlag | undefined;
@@ -38,7 +38,7 @@ export function deriveView(
   environment: EnvironmentFlags | undefined,
   previous?: EnvironmentView,
 ): EnvironmentView {
-  return createView(orderFlags(existingFlags(environment), previous?.flags), previous?.keys);
+  return createView(orderFlags(existingFlags(environment), previous?.segments), previous?.keys);
 }
 
 function* existingFlags(environment: EnvironmentFlags | undefined) {
@@ -47,28 +47,25 @@ function* existingFlags(environment: EnvironmentFlags | undefined) {
 }
 
 /** The view after some flags have changed. */
-export function changeView(
-  view: EnvironmentView,
-  differences: Iterable<FlagDifference>,
-): EnvironmentView {
-  return createView(changeFlags(view.flags, differences), view.keys);
+export function changeView(view: EnvironmentView, changes: Iterable<EntryChange>): EnvironmentView {
+  return createView(changeFlags(view.segments, changes), view.keys);
 }
 
-function createView(flags: OrderedFlags, previousKeys: FlagKeys | undefined): EnvironmentView {
-  const keys = keysOf(flags, previousKeys);
+function createView(segments: Segments, previousKeys: FlagKeys | undefined): EnvironmentView {
+  const keys = keysOf(segments, previousKeys);
   let valuesForNobody: FlagValues | undefined;
   let tagForNobody: string | undefined;
 
   function outcomesFor(context: EvaluationContext): Uint8Array {
     const { all, ofSegments } = keys.outcomes;
-    for (let index = 0; index < flags.length; index += 1)
-      flags[index]?.evaluateAll(context, ofSegments[index] as Uint8Array);
+    for (let index = 0; index < segments.length; index += 1)
+      segments[index]?.evaluateAll(context, ofSegments[index] as Uint8Array);
     return all;
   }
 
   function outcomesForNobody(): Uint8Array {
     const { all, ofSegments } = keys.outcomes;
-    flags.forEach((segment, index) => {
+    segments.forEach((segment, index) => {
       ofSegments[index]?.set(segment.outcomesForNobody);
     });
     return all;
@@ -82,9 +79,9 @@ function createView(flags: OrderedFlags, previousKeys: FlagKeys | undefined): En
 
   const tagOf = (outcomes: Uint8Array) => valuesWriterOf(keys).tag(outcomes);
   const view: EnvironmentView = {
-    flags,
+    segments,
     keys,
-    find: (key) => findFlag(flags, key),
+    find: (key) => findFlag(segments, key),
     get valuesForNobody() {
       valuesForNobody ??= valuesOf(outcomesForNobody());
       return valuesForNobody;
@@ -99,14 +96,14 @@ function createView(flags: OrderedFlags, previousKeys: FlagKeys | undefined): En
     outcomesFor,
     valuesOf,
     tagOf,
-    isCostly: flags.reduce((sum, { weight }) => sum + weight, 0) > costlyWeight,
+    isCostly: segments.reduce((sum, { weight }) => sum + weight, 0) > costlyWeight,
   };
   return view;
 }
 
-function keysOf(flags: OrderedFlags, previous: FlagKeys | undefined): FlagKeys {
+function keysOf(segments: Segments, previous: FlagKeys | undefined): FlagKeys {
   const isSame =
-    previous?.segments.length === flags.length &&
-    flags.every(({ keys }, index) => keys === previous.segments[index]);
-  return isSame ? previous : new FlagKeys(flags.map(({ keys }) => keys));
+    previous?.segments.length === segments.length &&
+    segments.every(({ keys }, index) => keys === previous.segments[index]);
+  return isSame ? previous : new FlagKeys(segments.map(({ keys }) => keys));
 }

@@ -1,7 +1,7 @@
 import { isDeleted, type Snapshot } from "../snapshot/snapshot.ts";
 import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
 import { changeView, deriveView, type EnvironmentView } from "./environment-view.ts";
-import type { FlagDifference } from "./segment.ts";
+import type { EntryChange } from "./segments.ts";
 
 /**
  * The present view of every environment, kept in step with the snapshot. A view is derived when it is
@@ -31,15 +31,15 @@ export function createEnvironmentViews(): EnvironmentViews {
 
     update({ snapshot, changed, whole, taken }) {
       environments = snapshot.environments;
-      const differences = whole ? undefined : differencesOf(taken);
+      const changes = whole ? undefined : changesOf(taken);
       const updated: string[] = [];
       for (const environmentId of changed.environments) {
         const view = views.get(environmentId);
         if (view === undefined) continue;
         const next =
-          differences === undefined || !environments.has(environmentId)
+          changes === undefined || !environments.has(environmentId)
             ? deriveView(environments.get(environmentId), view)
-            : changeView(view, differences.get(environmentId) ?? []);
+            : changeView(view, changes.get(environmentId) ?? []);
         views.set(environmentId, next);
         updated.push(environmentId);
       }
@@ -49,19 +49,19 @@ export function createEnvironmentViews(): EnvironmentViews {
 }
 
 /** The changes of flags by environment. */
-function differencesOf(taken: SnapshotChange["taken"]): ReadonlyMap<string, FlagDifference[]> {
-  const differences = new Map<string, FlagDifference[]>();
+function changesOf(taken: SnapshotChange["taken"]): ReadonlyMap<string, EntryChange[]> {
+  const changes = new Map<string, EntryChange[]>();
   for (const { address, before, value } of taken) {
     if (address.kind !== "flag") continue;
-    const difference = { before: existing(before), after: existing(value) };
-    const known = differences.get(address.environmentId);
-    if (known === undefined) differences.set(address.environmentId, [difference]);
-    else known.push(difference);
+    const change = { before: existing(before), after: existing(value) };
+    const known = changes.get(address.environmentId);
+    if (known === undefined) changes.set(address.environmentId, [change]);
+    else known.push(change);
   }
-  return differences;
+  return changes;
 }
 
 /** An entry at the address of a flag, if the flag exists. */
-function existing(entry: SnapshotChange["taken"][number]["before"]): FlagDifference["after"] {
+function existing(entry: SnapshotChange["taken"][number]["before"]): EntryChange["after"] {
   return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry;
 }

@@ -7,17 +7,17 @@ import type { FlagValues } from "./flag-values.ts";
  * serve others. The bytes are the caller's own.
  */
 export function* outcomesInSteps(
-  { flags: segments, keys }: EnvironmentView,
+  { segments, keys }: EnvironmentView,
   context: EvaluationContext,
 ): Generator<undefined, Uint8Array> {
   const outcomeNumbers = new Uint8Array(keys.size);
   let index = 0;
   for (const { flags } of segments)
-    for (const { flag, outcomeForNobody } of flags) {
+    for (const { compiled, outcomeForNobody } of flags) {
       // A generator costs far more than a constant flag, and most flags of a large environment are constant.
       outcomeNumbers[index] =
-        flag.constant === undefined
-          ? numberOfOutcome(yield* evaluateInSteps(flag, context))
+        compiled.constant === undefined
+          ? numberOfOutcome(yield* evaluateInSteps(compiled, context))
           : outcomeForNobody;
       index += 1;
     }

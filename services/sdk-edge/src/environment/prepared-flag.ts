@@ -4,7 +4,7 @@ import { type CompiledFlag, compile, emptyContext, numberOfOutcome } from "@haly
 /** A flag that is ready to be evaluated. It is prepared once for each version of its entry. */
 export type PreparedFlag = {
   readonly entry: FlagEntry;
-  readonly flag: CompiledFlag;
+  readonly compiled: CompiledFlag;
   /** Cost of evaluating it, in conditions; 0 if its outcome is constant. */
   readonly weight: number;
   /** Number of its outcome for the empty context. */
@@ -15,12 +15,12 @@ export type PreparedFlag = {
 const expressionWeight = 500;
 
 export function prepareFlag(entry: FlagEntry): PreparedFlag {
-  const flag = compile(entry);
+  const compiled = compile(entry);
   return {
     entry,
-    flag,
-    weight: flag.constant === undefined ? weightOf(entry) : 0,
-    outcomeForNobody: numberOfOutcome(flag.evaluate(emptyContext)),
+    compiled,
+    weight: compiled.constant === undefined ? weightOf(entry) : 0,
+    outcomeForNobody: numberOfOutcome(compiled.evaluate(emptyContext)),
   };
 }
 

@@ -10,7 +10,7 @@ import {
   writeRefusal,
 } from "@halyard/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { nameFurtherLimits } from "../limits/limits.ts";
+import { type LimitFields, nameFurtherLimits, noLimitFields } from "../limits/limits.ts";
 import type { AnswerCounts } from "./answer-counts.ts";
 
 /** The parts of a route that its answers need. */
@@ -39,8 +39,8 @@ export class Exchange {
   readonly nowMs: number;
   /** The key of the caller. Set before the route responds. */
   key!: DirectoryKey;
-  /** `RateLimit-Policy` and `RateLimit`: names and values in turn. */
-  rateLimit: readonly string[] = none;
+  /** Set when the limits of the key are known. */
+  rateLimit: LimitFields = noLimitFields;
   /** The parsed JSON body. */
   body: unknown = undefined;
   readonly #route: AnsweringRoute;
@@ -79,7 +79,7 @@ export class Exchange {
         etag,
         ...cacheHeaders,
         ...commonHeaders,
-        ...this.rateLimit,
+        ...this.rateLimit.headers,
       ]);
       response.end();
       counts.count(name, 304);
@@ -97,7 +97,7 @@ export class Exchange {
       jsonType,
       ...cacheHeaders,
       ...commonHeaders,
-      ...this.rateLimit,
+      ...this.rateLimit.headers,
     ]);
     // Node sends a string in one piece with the head.
     response.end(text, "latin1");
@@ -117,7 +117,7 @@ export class Exchange {
       String(length),
       ...(status === 200 ? cacheHeaders : none),
       ...commonHeaders,
-      ...this.rateLimit,
+      ...this.rateLimit.headers,
     ]);
     // Node encodes ASCII in half the time as Latin-1 (`npm run bench -- targeting`, one flag by OFREP).
     this.response.end(body, length === body.length ? "latin1" : "utf8");
@@ -130,7 +130,12 @@ export class Exchange {
     // Without chunks the bytes of an event are the same for all streams.
     this.response.removeHeader("transfer-encoding");
     const head = ["X-Request-Id", this.id, "Content-Type", "text/event-stream"];
-    this.response.writeHead(200, [...head, ...cacheHeaders, ...streamHeaders, ...this.rateLimit]);
+    this.response.writeHead(200, [
+      ...head,
+      ...cacheHeaders,
+      ...streamHeaders,
+      ...this.rateLimit.headers,
+    ]);
     counts.count(name, 200);
   }
 
@@ -140,8 +145,8 @@ export class Exchange {
     const named = { "X-Request-Id": this.id, ...commonHeadersByName };
     // An error about a limit has its own fields, to which the other limits are added.
     if (refusal.refused === "RATE_001")
-      writeRefusal(this.response, nameFurtherLimits(refusal, this.rateLimit), named);
-    else writeRefusal(this.response, refusal, { ...named, ...byName(this.rateLimit) });
+      writeRefusal(this.response, nameFurtherLimits(refusal, this.rateLimit.members), named);
+    else writeRefusal(this.response, refusal, { ...named, ...byName(this.rateLimit.headers) });
     counts.count(name, this.response.statusCode);
   }
 

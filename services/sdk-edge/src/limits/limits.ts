@@ -4,6 +4,7 @@ import {
   createAdmission,
   createRateLimit,
   describeRate,
+  type LimitMember,
   policyOf,
   type Rate,
   type RateLimit,
@@ -15,11 +16,8 @@ import type { Usage } from "../usage/usage.ts";
 export type Limits = {
   /** Refuses a key that asks too often, or whose organization has used up its month. */
   check(key: DirectoryKey, nowMs: number): Refusal | undefined;
-  /**
-   * `RateLimit-Policy` and `RateLimit` for an answer to a key, names and values in turn. Figures may be
-   * as of the last second, so that no text is made for a request.
-   */
-  fields(key: DirectoryKey, nowMs: number): readonly string[];
+  /** What answers to a key say of its limits. Figures may be as of the last second, so that few texts are made. */
+  fields(key: DirectoryKey, nowMs: number): LimitFields;
   /**
    * Counts an invalid key from an address. Returns the error for an address that has sent too many. It bounds floods and
    * applications that retry forever with a revoked key; valid keys from the same address are not affected.
@@ -27,8 +25,20 @@ export type Limits = {
   invalidKey(address: string, nowMs: number): Refusal | undefined;
 };
 
-/** The rate of an edge without a configured one. */
-export const usualInvalidKeyRate: Rate = { requestsPerSecond: 100, burst: 1_000 };
+export type LimitFields = {
+  readonly members: readonly LimitMember[];
+  /** `RateLimit-Policy` and `RateLimit`, names and values in turn; empty without a member. */
+  readonly headers: readonly string[];
+};
+
+export const noLimitFields: LimitFields = { members: [], headers: [] };
+
+/** A limit of requests with a key. */
+type Limit = {
+  check(key: DirectoryKey, nowMs: number): Refusal | undefined;
+  /** Returns the same object while its texts are the same; undefined while it limits nothing. */
+  member(key: DirectoryKey, nowMs: number): LimitMember | undefined;
+};
 
 /** So many requests a second, and as many at once; undefined: as many as one likes. */
 export function createKeyRate(requestsPerSecond: number | undefined): RateLimit | undefined {
@@ -43,31 +53,91 @@ export function createLimits(options: {
   usage: Usage | undefined;
 }): Limits {
   const { keyRate, usage } = options;
-  const monthly = (key: DirectoryKey, nowMs: number) => usage?.headers(key, nowMs) ?? none;
-  const invalidKey = createInvalidKeyLimit(options.invalidKeyRate);
-  if (keyRate === undefined)
-    return { check: (key, nowMs) => usage?.check(key, nowMs), fields: monthly, invalidKey };
+  const limits: Limit[] = [];
+  if (keyRate !== undefined) limits.push(createKeyLimit(keyRate, usage));
+  if (usage !== undefined) limits.push(usage);
+  return {
+    check(key, nowMs) {
+      for (const limit of limits) {
+        const refusal = limit.check(key, nowMs);
+        if (refusal === undefined) continue;
+        const others = limits.filter((other) => other !== limit);
+        return nameFurtherLimits(refusal, membersOf(others, key, nowMs));
+      }
+      return undefined;
+    },
+    fields: createFields(limits),
+    invalidKey: createInvalidKeyLimit(options.invalidKeyRate),
+  };
+}
 
+function membersOf(limits: readonly Limit[], key: DirectoryKey, nowMs: number): LimitMember[] {
+  const members: LimitMember[] = [];
+  for (const limit of limits) {
+    const member = limit.member(key, nowMs);
+    if (member !== undefined) members.push(member);
+  }
+  return members;
+}
+
+/** Joins the members of all limits. The fields of a key are used again until one of its members changes. */
+function createFields(limits: readonly Limit[]): Limits["fields"] {
+  const kept = new WeakMap<DirectoryKey, LimitFields>();
+  return (key, nowMs) => {
+    const members = membersOf(limits, key, nowMs);
+    if (members.length === 0) return noLimitFields;
+    const known = kept.get(key);
+    if (known !== undefined && haveSameItems(known.members, members)) return known;
+    const { policy, limit } = joined(members);
+    const fields = { members, headers: ["RateLimit-Policy", policy, "RateLimit", limit] };
+    kept.set(key, fields);
+    return fields;
+  };
+}
+
+function haveSameItems(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((one, index) => one === others[index]);
+}
+
+function joined(members: readonly LimitMember[]): LimitMember {
+  return {
+    policy: members.map(({ policy }) => policy).join(", "),
+    limit: members.map(({ limit }) => limit).join(", "),
+  };
+}
+
+/** The rate of each key. A key that asks too often is used all the same. */
+function createKeyLimit(keyRate: RateLimit, usage: Pick<Usage, "used"> | undefined): Limit {
+  const policy = policyOf(keyRate);
+  const kept = new WeakMap<DirectoryKey, { madeAtMs: number; member: LimitMember }>();
   const admit = createAdmission(
     keyRate,
     `Too many requests with this key. The limit of a key is ${describeRate(keyRate)}, on each edge. The operator raises it with SDK_REQUESTS_PER_SECOND.`,
   );
-  const fieldsOf = createJointFields(keyRate);
   return {
     check(key, nowMs) {
-      const tooOften = admit(key, nowMs);
-      if (tooOften !== undefined) {
-        usage?.used(key, nowMs);
-        return nameFurtherLimits(tooOften, monthly(key, nowMs));
-      }
-      const usedUp = usage?.check(key, nowMs);
-      return usedUp === undefined
-        ? undefined
-        : nameFurtherLimits(usedUp, fieldsOf(key, nowMs, none));
+      const refusal = admit(key, nowMs);
+      if (refusal !== undefined) usage?.used(key, nowMs);
+      return refusal;
     },
-    fields: (key, nowMs) => fieldsOf(key, nowMs, monthly(key, nowMs)),
-    invalidKey,
+    member(key, nowMs) {
+      const known = kept.get(key);
+      if (known !== undefined && isYoung(nowMs - known.madeAtMs)) return known.member;
+      const { requests, wholeInMs } = keyRate.left(key.id, nowMs);
+      const limit = `"requests";r=${requests};t=${Math.ceil(wholeInMs / 1_000)}`;
+      const member = { policy, limit };
+      kept.set(key, { madeAtMs: nowMs, member });
+      return member;
+    },
   };
+}
+
+/** How long a key's text is used again. */
+const textLifetimeMs = 1_000;
+
+/** False if the clock was put back. */
+function isYoung(ageMs: number): boolean {
+  return ageMs >= 0 && ageMs < textLifetimeMs;
 }
 
 function createInvalidKeyLimit(rate: Rate): Limits["invalidKey"] {
@@ -78,49 +148,11 @@ function createInvalidKeyLimit(rate: Rate): Limits["invalidKey"] {
   return (address, nowMs) => admit({ id: addressBlock(address) }, nowMs);
 }
 
-const none: readonly string[] = [];
-
-/** How long a key's text is used again. */
-const textLifetimeMs = 1_000;
-
-type KeptFields = { madeAtMs: number; monthly: readonly string[]; fields: readonly string[] };
-
-/** Both limits as the two fields, each a list; kept for every key that asks, while somebody knows it. */
-function createJointFields(keyRate: RateLimit) {
-  const policy = policyOf(keyRate);
-  const kept = new WeakMap<DirectoryKey, KeptFields>();
-  return (key: DirectoryKey, nowMs: number, monthly: readonly string[]): readonly string[] => {
-    const known = kept.get(key);
-    if (known?.monthly === monthly && isYoung(nowMs - known.madeAtMs)) return known.fields;
-    const { requests, wholeInMs } = keyRate.left(key.id, nowMs);
-    const limit = `"requests";r=${requests};t=${Math.ceil(wholeInMs / 1_000)}`;
-    const [, monthlyPolicy, , monthlyLimit] = monthly;
-    const fields =
-      monthlyPolicy === undefined
-        ? ["RateLimit-Policy", policy, "RateLimit", limit]
-        : [
-            "RateLimit-Policy",
-            `${policy}, ${monthlyPolicy}`,
-            "RateLimit",
-            `${limit}, ${monthlyLimit}`,
-          ];
-    kept.set(key, { madeAtMs: nowMs, monthly, fields });
-    return fields;
-  };
-}
-
-/** Not so where the clock was put back. */
-function isYoung(ageMs: number): boolean {
-  return ageMs >= 0 && ageMs < textLifetimeMs;
-}
-/**
- * A refusal by one limit that names further ones too, so that both fields are lists of all that limit the
- * caller, with the one that it is about first. `fields`: names and values in turn, or none.
- */
-export function nameFurtherLimits(refusal: Refusal, fields: readonly string[]): Refusal {
-  const [, policy, , limit] = fields;
-  if (policy === undefined) return refusal;
+/** Adds the members of other limits to the refusal by a limit, whose own member comes first. */
+export function nameFurtherLimits(refusal: Refusal, others: readonly LimitMember[]): Refusal {
+  if (others.length === 0) return refusal;
   const { "ratelimit-policy": ownPolicy, ratelimit: ownLimit } = refusal.headers ?? {};
+  const { policy, limit } = joined(others);
   const joint = {
     "ratelimit-policy": `${ownPolicy}, ${policy}`,
     ratelimit: `${ownLimit}, ${limit}`,

@@ -1,5 +1,6 @@
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
+import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
 import { createRefetchHub } from "../streams/refetch-hub.ts";
 import type { Streams } from "../streams/streams.ts";
 import { bulkRoute } from "./bulk.ts";
@@ -12,8 +13,8 @@ import { createWaitingRefetches } from "./waiting-refetches.ts";
 /** The OpenFeature Remote Evaluation Protocol: its routes, and the effects of a change. */
 export type Ofrep = {
   routes: EdgeRoute[];
-  /** Follows changes from now on. A change must be applied to the values before it arrives here. */
-  follow(): void;
+  /** Takes a change of the snapshot. It must be applied to the values before it arrives here. */
+  follow(change: SnapshotChange): void;
   stop(): void;
 };
 
@@ -21,20 +22,22 @@ export function createOfrep(
   parts: SdkParts,
   options: {
     streamTokenSecret: string | undefined;
-    streams: Pick<Streams, "registry" | "counts">;
+    streams: Pick<Streams, "openStreams" | "counts">;
     random: () => number;
+    /** Monotonic clock in milliseconds. */
+    monotonicMs: () => number;
   },
 ): Ofrep {
-  const { streamTokenSecret, streams, random } = options;
+  const { streamTokenSecret, streams, random, monotonicMs } = options;
   const configurationTags = createConfigurationTags();
   const waiting = createWaitingRefetches();
   const refetchHub = createRefetchHub({
-    registry: streams.registry,
+    openStreams: streams.openStreams,
     tagOf: configurationTags.of,
     counts: streams.counts,
     now: parts.now,
     random,
-    elapsed: () => performance.now(),
+    monotonicMs,
   });
   const tokens =
     streamTokenSecret === undefined ? undefined : createStreamTokens(streamTokenSecret);
@@ -44,14 +47,12 @@ export function createOfrep(
       singleRoute(parts),
       refetchStreamRoute(parts, { tokens, refetchHub }),
     ],
-    follow() {
-      parts.holder.subscribe((change) => {
-        configurationTags.follow(change);
-        for (const environmentId of change.changed.environments) {
-          waiting.changed(environmentId);
-          refetchHub.announce(environmentId);
-        }
-      });
+    follow(change) {
+      configurationTags.follow(change);
+      for (const environmentId of change.changed.environments) {
+        waiting.changed(environmentId);
+        refetchHub.announce(environmentId);
+      }
     },
     stop: refetchHub.stop,
   };

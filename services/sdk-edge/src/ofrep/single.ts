@@ -32,9 +32,9 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
     answerProblem(exchange, 404, flagNotFound);
     return;
   }
-  const { entry, flag } = found;
-  evaluation.one({ exchange, context, view }, flag, (outcome) => {
+  const { entry, compiled } = found;
+  evaluation.one({ exchange, context, view }, compiled, (outcome) => {
     usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
-    exchange.answerJson(200, evaluationJson(flag.key, outcome));
+    exchange.answerJson(200, evaluationJson(entry.key, outcome));
   });
 }

@@ -34,7 +34,7 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
     exchange.refuse(noSuchFlag);
     return;
   }
-  const { entry, flag } = found;
+  const { entry, compiled } = found;
   const answer = (result: EvaluationResult) => {
     usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
     exchange.answerJson(200, JSON.stringify(result));
@@ -44,7 +44,7 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
     evaluation.explained(subject, entry, (explanation) =>
       answer(explanationResult(entry, explanation)),
     );
-  else evaluation.one(subject, flag, (outcome) => answer({ key, ...outcome }));
+  else evaluation.one(subject, compiled, (outcome) => answer({ key, ...outcome }));
 }
 
 type Question = { key: string; context: EvaluationContext; isExplained: boolean };

@@ -15,7 +15,7 @@ import type { EnvironmentView } from "../environment/environment-view.ts";
 import { outcomesInSteps } from "../environment/outcomes-in-steps.ts";
 import { unknownKey } from "../http/authentication.ts";
 import type { Exchange } from "../http/exchange.ts";
-import type { TimeSlicing } from "./time-slicing.ts";
+import type { CostlyEvaluations } from "./costly-evaluations.ts";
 
 /**
  * Evaluates flags for a request. A large context or costly rules are evaluated in time slices, condition by
@@ -36,11 +36,11 @@ export type Subject = {
 };
 
 export function createEvaluation({
-  slicing,
+  costlyEvaluations,
   isKeyLive,
   now,
 }: {
-  slicing: TimeSlicing;
+  costlyEvaluations: CostlyEvaluations;
   isKeyLive: (keyId: string, nowMs: number) => boolean;
   now: () => number;
 }): Evaluation {
@@ -54,7 +54,7 @@ export function createEvaluation({
     // The key can be revoked or expire while the evaluation waits and runs.
     const useIfLive = (result: T) =>
       isKeyLive(key.id, now()) ? use(result) : exchange.refuse(unknownKey);
-    const drop = slicing.add(key.organizationId, {
+    const drop = costlyEvaluations.add(key.organizationId, {
       steps: guardedSteps(exchange, finish(work, useIfLive)),
       reject: () => exchange.guarded(() => exchange.refuse(tooMany)),
     });

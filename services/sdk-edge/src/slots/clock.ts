@@ -1,12 +1,12 @@
-/** Elapsed time of a process. Clocks of two machines are never compared. */
+/** Monotonic time of a process, and its timers. Clocks of two machines are never compared. */
 export type Clock = {
-  elapsed(): number;
+  monotonicMs(): number;
   /** Calls `work` later. Returns a function that cancels it. The timer keeps no process alive. */
   after(delayMs: number, work: () => void): () => void;
 };
 
 export const processClock: Clock = {
-  elapsed: () => performance.now(),
+  monotonicMs: () => performance.now(),
   after(delayMs, work) {
     const timer = setTimeout(work, delayMs).unref();
     return () => clearTimeout(timer);

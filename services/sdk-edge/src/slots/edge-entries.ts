@@ -38,7 +38,7 @@ export function createOwnEntry(
   let isStopping = false;
 
   const entry = () => leases.content.edges.get(edgeId) ?? { revision: 0, isEnded: false };
-  const renewedAgoMs = () => clock.elapsed() - renewedMs;
+  const renewedAgoMs = () => clock.monotonicMs() - renewedMs;
 
   /** True while the other edges certainly count the streams that this edge publishes. */
   function isCounted(): boolean {
@@ -56,7 +56,7 @@ export function createOwnEntry(
     const { isEnded, revision } = entry();
     if (isEnded) logger.warn({ edge: edgeId }, "other edges ended this edge's entry");
     if (revision === 0) renewals = 0;
-    const sentMs = clock.elapsed();
+    const sentMs = clock.monotonicMs();
     if (!(await write({ state: "held", renewals }))) return;
     renewedMs = sentMs;
     renewals += 1;
@@ -65,12 +65,12 @@ export function createOwnEntry(
   return {
     isCounted,
     /** True while other edges may still be publishing their counts into a new bucket. */
-    isBucketNew: () => !leases.content.isEstablished && clock.elapsed() < newUntilMs,
+    isBucketNew: () => !leases.content.isEstablished && clock.monotonicMs() < newUntilMs,
     /** True while NATS is unavailable, so that streams are admitted against the last counts. */
     isAway: () => unanswered >= (store.isConnected() ? unansweredWhileConnected : 1),
     /** Every entry of the bucket was received. */
     caughtUp() {
-      newUntilMs = clock.elapsed() + times.publishWithinMs;
+      newUntilMs = clock.monotonicMs() + times.publishWithinMs;
     },
     /** Renews the entry if it is due. */
     check() {

@@ -29,7 +29,7 @@ const mostSettling = 2_000;
 export function createLeaseSlots(options: SlotOptions): LeaseSlots {
   const { store, clock, times, metrics } = options;
   const organizations = new Map<string, Organization>();
-  let checkedMs = clock.elapsed();
+  let checkedMs = clock.monotonicMs();
   let callOff = () => {};
   const leases = followLeases(store, {
     logger: options.logger,
@@ -45,8 +45,8 @@ export function createLeaseSlots(options: SlotOptions): LeaseSlots {
     callOff();
     callOff = clock.after(times.checkEveryMs, check);
     // A process that was suspended has not watched the other edges meanwhile.
-    const forMs = Math.min(clock.elapsed() - checkedMs, 2 * times.checkEveryMs);
-    checkedMs = clock.elapsed();
+    const forMs = Math.min(clock.monotonicMs() - checkedMs, 2 * times.checkEveryMs);
+    checkedMs = clock.monotonicMs();
     if (store.isCurrent()) watchOthers(forMs, options, leases);
     own.check();
     const all = [...organizations.values()];

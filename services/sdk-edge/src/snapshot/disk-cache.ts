@@ -4,7 +4,7 @@ import type { KeySignatures } from "@halyard/api-keys";
 import type { Logger } from "pino";
 import { type CachedEntries, readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
 import { isNothing } from "./reduce.ts";
-import type { SnapshotHolder } from "./snapshot-holder.ts";
+import type { SnapshotChange, SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
  * Keeps the snapshot on disk, so that an edge can start and serve without NATS, and otherwise reads
@@ -17,6 +17,8 @@ import type { SnapshotHolder } from "./snapshot-holder.ts";
 export type DiskCache = {
   /** Reads the file; undefined without a usable one. */
   read(): Promise<CachedEntries | undefined>;
+  /** Takes a change of the snapshot, which is written later. */
+  follow(change: SnapshotChange): void;
   /** Writes what is not written yet, and stops. */
   close(): Promise<void>;
 };
@@ -29,13 +31,15 @@ const restPerWrite = 20;
 const delayAfterFailureMs = 60_000;
 const touchIntervalMs = 30_000;
 
-export function createDiskCache(options: {
+type DiskCacheOptions = {
   file: string;
-  holder: SnapshotHolder;
+  holder: Pick<SnapshotHolder, "snapshot" | "source" | "applied" | "staleMs">;
   trusts: KeySignatures["trusts"];
   logger: Logger;
   now: () => number;
-}): DiskCache {
+};
+
+export function createDiskCache(options: DiskCacheOptions): DiskCache {
   const { file, holder, logger, now } = options;
   let unwritten = false;
   let epochOnDisk = "";
@@ -43,13 +47,6 @@ export function createDiskCache(options: {
   let timer: NodeJS.Timeout | undefined;
   let work: Promise<void> = Promise.resolve();
   const touching = setInterval(enqueue, touchIntervalMs, touch).unref();
-
-  holder.subscribe(({ snapshot, changed }) => {
-    const alreadyThere = isNothing(changed) && snapshot.epoch === epochOnDisk;
-    if (holder.source !== "nats" || alreadyThere) return;
-    unwritten = true;
-    writeIn(writeDelayMs);
-  });
 
   function writeIn(delayMs: number): void {
     if (timer !== undefined || closed) return;
@@ -90,16 +87,15 @@ export function createDiskCache(options: {
 
   return {
     async read() {
-      const reading = await readCacheFile(file, options.trusts);
-      if (!reading.found) {
-        const { problem } = reading;
-        if (problem !== undefined)
-          logger.warn({ file, problem }, "the snapshot cache is of no use");
-        return undefined;
-      }
-      epochOnDisk = reading.epoch;
-      logger.info({ file, revision: reading.held?.revision }, "the snapshot cache was read");
-      return reading;
+      const cached = await readUsable(options);
+      if (cached !== undefined) epochOnDisk = cached.epoch;
+      return cached;
+    },
+    follow({ snapshot, changed }) {
+      const alreadyThere = isNothing(changed) && snapshot.epoch === epochOnDisk;
+      if (holder.source !== "nats" || alreadyThere) return;
+      unwritten = true;
+      writeIn(writeDelayMs);
     },
     async close() {
       closed = true;
@@ -109,4 +105,19 @@ export function createDiskCache(options: {
       await work;
     },
   };
+}
+
+async function readUsable({
+  file,
+  trusts,
+  logger,
+}: DiskCacheOptions): Promise<CachedEntries | undefined> {
+  const reading = await readCacheFile(file, trusts);
+  if (!reading.found) {
+    const { problem } = reading;
+    if (problem !== undefined) logger.warn({ file, problem }, "the snapshot cache is of no use");
+    return undefined;
+  }
+  logger.info({ file, revision: reading.held?.revision }, "the snapshot cache was read");
+  return reading;
 }

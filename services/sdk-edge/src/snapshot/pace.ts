@@ -21,12 +21,12 @@ const restsPerWork = 3;
  */
 const longestRestMs = 500;
 
-export function createPace(elapsed: () => number): Pace {
+export function createPace(monotonicMs: () => number): Pace {
   let restUntilMs = 0;
   return {
     worked(ms) {
-      restUntilMs = elapsed() + Math.min(ms * restsPerWork, longestRestMs);
+      restUntilMs = monotonicMs() + Math.min(ms * restsPerWork, longestRestMs);
     },
-    restMs: () => Math.max(0, restUntilMs - elapsed()),
+    restMs: () => Math.max(0, restUntilMs - monotonicMs()),
   };
 }

@@ -1,19 +1,18 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
-import type { SnapshotRead } from "@halyard/jetstream";
+import { longestGapMs, type SnapshotRead } from "@halyard/jetstream";
 import type { Pace } from "./pace.ts";
 import { type Changed, changedBetween, isNothing, reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
- * The one place where the present snapshot changes. It is fed by whoever follows NATS, or once from
- * the cache on disk, and tells its subscribers about every change in the order in which they signed
- * up: who is asked by others must come first.
+ * The one place where the present snapshot changes. It is fed by `followNats`, or once from the cache on disk, and
+ * passes every change to the edge's `applyChange`.
  *
  * Entries that arrive in one turn of the event loop are taken together at its end, and where taking them
- * is much work, those of the time after that too. A burst of changes to one environment therefore costs
- * few new bodies and events, and what waits is never more than NATS sends within a tenth of a second. Between two turns the snapshot stands still: what one reader
- * saw, the next one sees, or something newer.
+ * is much work, those of the rest after that too (`Pace`). A burst of changes to one environment therefore costs few
+ * new bodies and events. Between two turns the snapshot stands still: what one reader saw, the next one sees, or
+ * something newer.
  */
 export const snapshotSources = ["none", "cache", "nats"] as const;
 export type SnapshotSource = (typeof snapshotSources)[number];
@@ -34,8 +33,9 @@ export type SnapshotHolder = {
   staleMs(): number | undefined;
   /** The revision of the bucket that the snapshot contains; undefined before the first full read. */
   readonly applied: SnapshotRevision | undefined;
-  subscribe(subscriber: (change: SnapshotChange) => void): void;
-  /** The listener is called after all subscribers have processed the changes up to `applied`. */
+  /** Sets the only listener of changes. */
+  onChange(listener: (change: SnapshotChange) => void): void;
+  /** The listener is called after the listener of changes has processed all changes up to `applied`. */
   onApplied(listener: () => void): void;
   /** Takes what the cache held, unless NATS came first. `currentAtMs`: when it was last current. */
   restore(cached: { snapshot: Snapshot; currentAtMs: number }): void;
@@ -50,39 +50,32 @@ export type SnapshotHolder = {
   reached(revision: SnapshotRevision): void;
 };
 
-/**
- * After following for less than a day, a deletion cannot have come and gone unseen, because it is kept
- * for a week. After longer gaps a full read is taken at its word.
- */
-const longestGapMs = 24 * 60 * 60 * 1_000;
-
 /** Less than a timer can measure. */
 const shortestRestMs = 1;
 
-export function createSnapshotHolder(options: {
-  now: () => number;
-  pace: Pick<Pace, "restMs">;
-}): SnapshotHolder {
-  const { now, pace } = options;
-  const subscribers: ((change: SnapshotChange) => void)[] = [];
-  let snapshot: Snapshot | undefined;
-  let source: SnapshotSource = "none";
-  let currentAtMs = 0;
-  let waiting: SnapshotEntry[] = [];
+type HolderOptions = { now: () => number; pace: Pick<Pace, "restMs"> };
+
+/** What is held at present. */
+type Held = {
+  snapshot: Snapshot | undefined;
+  source: SnapshotSource;
+  /** When the snapshot was last known to be current. */
+  currentAtMs: number;
+};
+
+export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHolder {
+  const held: Held = { snapshot: undefined, source: "none", currentAtMs: 0 };
+  const waiting = createWaitingEntries({ pace, take: takeWaiting });
   let received: SnapshotRevision | undefined;
   let applied: SnapshotRevision | undefined;
+  let onChange: (change: SnapshotChange) => void = () => {};
   let onApplied = () => {};
 
-  function announce(change: SnapshotChange): void {
-    for (const subscriber of subscribers) subscriber(change);
-  }
-
-  function takeWaiting(): void {
-    const entries = waiting;
-    waiting = [];
-    if (snapshot === undefined || entries.length === 0) return;
+  function takeWaiting(entries: readonly SnapshotEntry[]): void {
+    const { snapshot } = held;
+    if (snapshot === undefined) return;
     const { changed, taken } = reduce(snapshot, entries);
-    if (!isNothing(changed)) announce({ snapshot, changed, taken, whole: false });
+    if (!isNothing(changed)) onChange({ snapshot, changed, taken, whole: false });
     markApplied();
   }
 
@@ -92,48 +85,36 @@ export function createSnapshotHolder(options: {
   }
 
   function beginRead(): SnapshotRead {
-    const read = beginFullRead(snapshot);
-    return {
-      take: read.take,
-      finish(epoch) {
-        takeWaiting();
-        const followedUntilNow = source === "nats" && now() - currentAtMs < longestGapMs;
-        const replaced = read.finish(snapshot, { epoch, followedUntilNow });
-        snapshot = replaced.snapshot;
-        source = "nats";
-        currentAtMs = now();
-        announce({ ...replaced, whole: true, taken: [] });
-      },
-    };
+    const onReplaced = (change: SnapshotChange) => onChange(change);
+    return beginHeldRead(held, { now, flush: waiting.flush, onReplaced });
   }
 
   return {
     get snapshot() {
-      return snapshot;
+      return held.snapshot;
     },
     get source() {
-      return source;
+      return held.source;
     },
     get applied() {
       return applied;
     },
+    onChange: (listener) => {
+      onChange = listener;
+    },
     onApplied: (listener) => {
       onApplied = listener;
     },
-    staleMs: () => (snapshot === undefined ? undefined : Math.max(0, now() - currentAtMs)),
-    subscribe: (subscriber) => {
-      subscribers.push(subscriber);
-    },
-    restore(cached) {
-      if (snapshot !== undefined) return;
-      source = "cache";
-      currentAtMs = cached.currentAtMs;
-      snapshot = cached.snapshot;
+    staleMs: () =>
+      held.snapshot === undefined ? undefined : Math.max(0, now() - held.currentAtMs),
+    restore({ snapshot, currentAtMs }) {
+      if (held.snapshot !== undefined) return;
+      Object.assign(held, { snapshot, source: "cache", currentAtMs } satisfies Held);
       const changed = changedBetween(undefined, snapshot);
-      announce({ snapshot, changed, whole: true, taken: [] });
+      onChange({ snapshot, changed, whole: true, taken: [] });
     },
     confirmCurrent: () => {
-      currentAtMs = now();
+      held.currentAtMs = now();
     },
     beginRead,
     replace(epoch, entries) {
@@ -141,18 +122,65 @@ export function createSnapshotHolder(options: {
       for (const entry of entries) read.take(entry);
       read.finish(epoch);
     },
-    apply(entry) {
-      // The first asks for the end of the turn, or of the rest; those that follow come along.
-      if (waiting.length === 0) {
-        const restMs = pace.restMs();
-        if (restMs < shortestRestMs) setImmediate(takeWaiting);
-        else setTimeout(takeWaiting, restMs);
-      }
-      waiting.push(entry);
-    },
+    apply: waiting.add,
     reached(revision) {
       received = revision;
-      if (waiting.length === 0) markApplied();
+      if (waiting.isEmpty()) markApplied();
+    },
+  };
+}
+
+/** Begins a full read, which replaces what is held when it is finished. Entries that wait are taken before that. */
+function beginHeldRead(
+  held: Held,
+  {
+    now,
+    flush,
+    onReplaced,
+  }: { now: () => number; flush: () => void; onReplaced: (change: SnapshotChange) => void },
+): SnapshotRead {
+  const read = beginFullRead(held.snapshot);
+  return {
+    take: read.take,
+    finish(epoch) {
+      flush();
+      // After a longer gap, a deletion may have come and gone unseen: only the read counts.
+      const followedUntilNow = held.source === "nats" && now() - held.currentAtMs < longestGapMs;
+      const replaced = read.finish(held.snapshot, { epoch, followedUntilNow });
+      const { snapshot } = replaced;
+      Object.assign(held, { snapshot, source: "nats", currentAtMs: now() } satisfies Held);
+      onReplaced({ ...replaced, whole: true, taken: [] });
+    },
+  };
+}
+
+/** Collects entries until the end of the turn or of the rest, and passes them on together. */
+function createWaitingEntries({
+  pace,
+  take,
+}: {
+  pace: Pick<Pace, "restMs">;
+  take: (entries: readonly SnapshotEntry[]) => void;
+}) {
+  let waiting: SnapshotEntry[] = [];
+
+  function flush(): void {
+    const entries = waiting;
+    waiting = [];
+    if (entries.length > 0) take(entries);
+  }
+
+  return {
+    flush,
+    isEmpty: () => waiting.length === 0,
+    add(entry: SnapshotEntry): void {
+      // The first one plans the flush; those that follow come along.
+      if (waiting.length === 0) {
+        const restMs = pace.restMs();
+        if (restMs < shortestRestMs) setImmediate(flush);
+        else setTimeout(flush, restMs);
+      }
+      waiting.push(entry);
     },
   };
 }

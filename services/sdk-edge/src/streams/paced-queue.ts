@@ -24,9 +24,9 @@ export const largestGroup = groupSizes[0].size;
 export function createPacedQueue<T>(options: {
   serve: (one: T) => void;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
+  monotonicMs: () => number;
 }): PacedQueue<T> {
-  const { serve, elapsed } = options;
+  const { serve, monotonicMs } = options;
   const queues = new Map<string, Set<T>>();
   let timer: NodeJS.Timeout | undefined;
   let dueMs = 0;
@@ -49,13 +49,13 @@ export function createPacedQueue<T>(options: {
   function serveGroup(): void {
     timer = undefined;
     if (queues.size === 0) return;
-    const lateMs = elapsed() - dueMs;
+    const lateMs = monotonicMs() - dueMs;
     serveQueues(groupSizes.find(({ lateByMs }) => lateMs < lateByMs)?.size ?? 0);
     schedule();
   }
 
   function schedule(): void {
-    dueMs = elapsed() + groupIntervalMs;
+    dueMs = monotonicMs() + groupIntervalMs;
     timer = setTimeout(serveGroup, groupIntervalMs).unref();
   }
 

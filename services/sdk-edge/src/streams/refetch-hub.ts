@@ -5,11 +5,10 @@ import { createPacedQueue } from "./paced-queue.ts";
 import {
   createStreamGroups,
   hasRoomOrFallsBehind,
+  type OpenStreams,
   type Stream,
   type StreamCounts,
-  type StreamRegistry,
   sinkOf,
-  streamSlots,
 } from "./stream.ts";
 import { knownEvent, refetchEvent, retryLine } from "./stream-events.ts";
 
@@ -39,18 +38,17 @@ export type RefetchListener = {
 const settlingMs = 15_000;
 
 export function createRefetchHub(options: {
-  registry: StreamRegistry;
+  openStreams: OpenStreams;
   tagOf: (environmentId: string) => ConfigurationTag;
   counts: StreamCounts;
   now: () => number;
   random: () => number;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
+  monotonicMs: () => number;
 }): RefetchHub {
-  const { registry, tagOf, counts, now, random, elapsed } = options;
+  const { openStreams, tagOf, counts, now, random, monotonicMs } = options;
   const groups = createStreamGroups<Stream>();
-  const queue = createPacedQueue<Stream>({ serve: send, elapsed });
-  let opened = 0;
+  const queue = createPacedQueue<Stream>({ serve: send, monotonicMs });
 
   function send(stream: Stream): void {
     const onCaughtUp = () => send(stream);
@@ -74,21 +72,16 @@ export function createRefetchHub(options: {
       response.write(`${retryLine(random)}${event}`);
       if (missed) counts.refetch += 1;
 
-      opened += 1;
       const stream: Stream = {
         kind: "refetch",
         ...{ response, keyId, environmentId },
-        slot: opened % streamSlots,
         behind: undefined,
         cause: "client",
       };
-      registry.add(stream);
       groups.add(stream);
-      response.once("close", () => {
-        registry.remove(stream);
+      openStreams.add(stream, () => {
         groups.remove(stream);
         queue.remove(environmentId, stream);
-        counts.closed[stream.cause] += 1;
       });
     },
 

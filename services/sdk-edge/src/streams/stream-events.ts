@@ -1,6 +1,6 @@
 import { asciiJson } from "../environment/ascii-json.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
-import type { ValuesDifference } from "../environment/view-difference.ts";
+import type { ValuesChange } from "../environment/view-change.ts";
 
 /**
  * Server-sent events, as the bytes that go out. An event is made once and handed to every stream that
@@ -49,7 +49,7 @@ export function fullEvent(values: FlagValues): Buffer {
 }
 
 /** The event for those who know the values of before: only what is different, under the tag of now. */
-export function changeEvent(etag: string, { changed, removed }: ValuesDifference): string {
+export function changeEvent(etag: string, { changed, removed }: ValuesChange): string {
   const values = changed.map(([key, value]) => `${asciiJson(key)}:${value}`).join(",");
   return flagsText(etag, withRemoved(`{"flags":{${values}}}`, removed));
 }

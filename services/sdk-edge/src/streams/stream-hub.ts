@@ -6,20 +6,19 @@ import type { EnvironmentViews } from "../environment/environment-views.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 import { tagInSteps, valuesInSteps } from "../environment/outcomes-in-steps.ts";
 import {
-  differenceFor,
-  differenceInSteps,
   type FlagChange,
   flagChanges,
-} from "../environment/view-difference.ts";
-import { createSlices, type Steps } from "./slices.ts";
+  valuesChangeFor,
+  valuesChangeInSteps,
+} from "../environment/view-change.ts";
+import { createFairVisits, type Steps } from "./fair-visits.ts";
 import {
   createStreamGroups,
   hasRoomOrFallsBehind,
+  type OpenStreams,
   type Stream,
   type StreamCounts,
-  type StreamRegistry,
   sinkOf,
-  streamSlots,
 } from "./stream.ts";
 import {
   catchUpEvent,
@@ -35,7 +34,7 @@ import {
  *
  * A change takes this path: `announce` finds the streams of the environment, `eventFor` compares the view that a
  * stream was sent last with the present one, `send` writes the difference to the socket. A change that comes
- * before a stream's turn is part of that difference.
+ * before a visit to the stream is part of that difference.
  *
  * Streams without a context share one event, which is written at once. Streams with a context are
  * evaluated in time slices; where that may take long, condition by condition.
@@ -71,120 +70,125 @@ type FlagsStream = Stream & {
   hasMissed: boolean;
 };
 
-export function createStreamHub(options: {
-  registry: StreamRegistry;
+type HubOptions = {
+  openStreams: OpenStreams;
   views: EnvironmentViews;
   counts: StreamCounts;
   now: () => number;
   random: () => number;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
-}): StreamHub {
-  const { registry, views, counts, now, random, elapsed } = options;
-  const groups = createStreamGroups<FlagsStream>();
-  const slices = createSlices<FlagsStream>({ visit, elapsed });
-  const changeBetween = createChanges();
-  let opened = 0;
+  monotonicMs: () => number;
+};
 
-  function announce(environmentId: string, streams: Iterable<FlagsStream>): void {
+export function createStreamHub(options: HubOptions): StreamHub {
+  const { openStreams, views, counts, now, monotonicMs } = options;
+  const groups = createStreamGroups<FlagsStream>();
+  const visits = createFairVisits<FlagsStream>({ visit, monotonicMs });
+  const changeBetween = createViewChanges();
+
+  /** Sends to streams without a context at once, and queues the others for a visit. */
+  function sendOrQueue(environmentId: string, streams: Iterable<FlagsStream>): void {
     const view = views.of(environmentId);
     const targeted: FlagsStream[] = [];
     for (const stream of streams)
       if (stream.context !== emptyContext) targeted.push(stream);
-      else if (isDue(stream, view)) send(stream, view, eventForNobody(stream, view));
+      else if (isReadyOrFallsBehind(stream, view))
+        send(stream, view, eventForNobody(stream, view, changeBetween(stream.sentView, view)));
     const [first] = targeted;
-    if (first !== undefined) slices.add(first.organizationId, environmentId, targeted);
+    if (first !== undefined) visits.add(first.organizationId, environmentId, targeted);
   }
 
   function* visit(stream: FlagsStream): Steps {
     const view = views.of(stream.environmentId);
-    if (!isDue(stream, view)) return;
-    const event = yield* eventFor(stream, view, changeBetween(stream.sentView, view));
+    if (!isReadyOrFallsBehind(stream, view)) return;
+    const change = changeBetween(stream.sentView, view);
+    const event = takesLong(stream, view)
+      ? yield* eventInSteps(stream, view, change)
+      : eventFor(stream, view, change);
     // Heartbeats may have filled the room of a reader meanwhile.
-    if (isDue(stream, view)) send(stream, view, event);
+    if (isReadyOrFallsBehind(stream, view)) send(stream, view, event);
   }
 
-  /** Returns whether the stream has room, and was not sent the values of this view. */
-  function isDue(stream: FlagsStream, view: EnvironmentView): boolean {
+  /**
+   * Returns whether an event for this view can be sent. A reader that has the view already has missed nothing. A
+   * reader without room falls behind, and is sent all values when it has caught up.
+   */
+  function isReadyOrFallsBehind(stream: FlagsStream, view: EnvironmentView): boolean {
     if (stream.sentView !== view) return hasRoomOrFallsBehind(stream, { nowMs: now(), onCaughtUp });
     stream.hasMissed = false;
     return false;
 
     function onCaughtUp(): void {
       stream.hasMissed = true;
-      announce(stream.environmentId, [stream]);
+      sendOrQueue(stream.environmentId, [stream]);
     }
   }
 
-  /** Streams without a context get the same event for the same change. */
-  function eventForNobody(stream: FlagsStream, view: EnvironmentView): Buffer | undefined {
-    const change = changeBetween(stream.sentView, view);
-    if (stream.hasMissed) return complete(eventFor(stream, view, change));
-    change.forNobody ??= { event: complete(eventFor(stream, view, change)) };
-    return change.forNobody.event;
-  }
-
-  function send(stream: FlagsStream, view: EnvironmentView, event: Buffer | undefined): void {
+  /** Writes the event, if there is one, and notes that the reader has the values of the view. */
+  function send(stream: FlagsStream, view: EnvironmentView, event: Buffer | null): void {
     stream.sentView = view;
     stream.hasMissed = false;
-    if (event === undefined) return;
+    if (event === null) return;
     sinkOf(stream).write(event);
     counts.flags += 1;
   }
 
   return {
-    open(response, { key, context, hasLargeContext, view, values, lastEventId }) {
-      const known = lastEventId === values.etag;
-      const heartbeat = Buffer.from(heartbeatEvent(now()));
-      const retry = Buffer.from(retryLine(random));
-      response.write(
-        Buffer.concat(known ? [retry, heartbeat] : [retry, fullEvent(values), heartbeat]),
-      );
-      counts.heartbeat += 1;
-      if (!known) counts.flags += 1;
-
-      opened += 1;
-      const { id: keyId, organizationId, environmentId } = key;
-      const stream: FlagsStream = {
-        kind: "flags",
-        response,
-        ...{ keyId, organizationId, environmentId, context, hasLargeContext },
-        sentView: view,
-        hasMissed: false,
-        slot: opened % streamSlots,
-        behind: undefined,
-        cause: "client",
-      };
-      registry.add(stream);
+    open(response, listener) {
+      const stream = beginStream(response, listener, options);
+      const { organizationId, environmentId, sentView } = stream;
       groups.add(stream);
-      response.once("close", () => {
-        registry.remove(stream);
+      openStreams.add(stream, () => {
         groups.remove(stream);
-        slices.remove(organizationId, environmentId, stream);
-        counts.closed[stream.cause] += 1;
+        visits.remove(organizationId, environmentId, stream);
       });
       // The flags may have changed while the values were evaluated.
-      if (views.of(environmentId) !== view) announce(environmentId, [stream]);
+      if (views.of(environmentId) !== sentView) sendOrQueue(environmentId, [stream]);
     },
 
-    announce: (environmentId) => announce(environmentId, groups.of(environmentId)),
-    stop: slices.stop,
+    announce: (environmentId) => sendOrQueue(environmentId, groups.of(environmentId)),
+    stop: visits.stop,
+  };
+}
+
+/** Writes the values, unless the client has them, and a heartbeat. */
+function beginStream(
+  response: ServerResponse,
+  { key, context, hasLargeContext, view, values, lastEventId }: Listener,
+  { counts, now, random }: Pick<HubOptions, "counts" | "now" | "random">,
+): FlagsStream {
+  const known = lastEventId === values.etag;
+  const heartbeat = Buffer.from(heartbeatEvent(now()));
+  const retry = Buffer.from(retryLine(random));
+  response.write(Buffer.concat(known ? [retry, heartbeat] : [retry, fullEvent(values), heartbeat]));
+  counts.heartbeat += 1;
+  if (!known) counts.flags += 1;
+  const { id: keyId, organizationId, environmentId } = key;
+  return {
+    kind: "flags",
+    response,
+    ...{ keyId, organizationId, environmentId, context, hasLargeContext },
+    sentView: view,
+    hasMissed: false,
+    behind: undefined,
+    cause: "client",
   };
 }
 
 /** The change from one view to another, with the events that streams have in common. */
-type Change = {
+type ViewChange = {
   /** Held weakly: the view of a slow reader would otherwise keep all later ones, each by the one before. */
   to: WeakRef<EnvironmentView>;
   flags: readonly FlagChange[];
   byText: Map<string, Buffer>;
-  forNobody: { event: Buffer | undefined } | undefined;
+  /** For streams without a context. null: nothing differs for them; undefined: not made yet. */
+  forNobody: Buffer | null | undefined;
 };
 
 /** A change is kept while a stream exists that has not been sent it. */
-function createChanges() {
-  const changes = new WeakMap<EnvironmentView, Change>();
-  return (from: EnvironmentView, to: EnvironmentView): Change => {
+function createViewChanges() {
+  const changes = new WeakMap<EnvironmentView, ViewChange>();
+  return (from: EnvironmentView, to: EnvironmentView): ViewChange => {
     let change = changes.get(from);
     if (change?.to.deref() !== to) {
       const flags = flagChanges(from, to);
@@ -197,40 +201,51 @@ function createChanges() {
 
 /**
  * Returns what a change means for a stream: the values that differ under the present tag or, after the reader
- * was behind, all values. Undefined: nothing has changed for it. Only changed flags are evaluated to find that
+ * was behind, all values. null: nothing has changed for it. Only changed flags are evaluated to find that
  * out; all flags, for the tag, only if one of the values differs.
  */
-function* eventFor(
+function eventFor(
+  { context, hasMissed }: FlagsStream,
+  view: EnvironmentView,
+  change: ViewChange,
+): Buffer | null {
+  const values = valuesChangeFor(context, change.flags);
+  if (values === undefined) return null;
+  if (hasMissed) return catchUpEvent(view.valuesFor(context), values.removed);
+  return sharedEvent(change, changeEvent(view.tagFor(context), values));
+}
+
+/** Streams without a context get the same event for the same change. */
+function eventForNobody(
   stream: FlagsStream,
   view: EnvironmentView,
-  { flags, byText }: Change,
-): Generator<undefined, Buffer | undefined> {
-  const { context, hasMissed } = stream;
-  const inSteps = takesLong(stream, view);
-  const difference = inSteps
-    ? yield* differenceInSteps(context, flags)
-    : differenceFor(context, flags);
-  if (difference === undefined) return undefined;
-  if (hasMissed) {
-    const values = inSteps ? yield* valuesInSteps(view, context) : view.valuesFor(context);
-    return catchUpEvent(values, difference.removed);
-  }
-  const tag = inSteps ? yield* tagInSteps(view, context) : view.tagFor(context);
-  const text = changeEvent(tag, difference);
+  change: ViewChange,
+): Buffer | null {
+  if (stream.hasMissed) return eventFor(stream, view, change);
+  if (change.forNobody === undefined) change.forNobody = eventFor(stream, view, change);
+  return change.forNobody;
+}
+
+/** The same as `eventFor`, one condition after the other. */
+function* eventInSteps(
+  { context, hasMissed }: FlagsStream,
+  view: EnvironmentView,
+  change: ViewChange,
+): Generator<undefined, Buffer | null> {
+  const values = yield* valuesChangeInSteps(context, change.flags);
+  if (values === undefined) return null;
+  if (hasMissed) return catchUpEvent(yield* valuesInSteps(view, context), values.removed);
+  return sharedEvent(change, changeEvent(yield* tagInSteps(view, context), values));
+}
+
+/** Streams with the same text share its bytes. */
+function sharedEvent({ byText }: ViewChange, text: string): Buffer {
   const event = byText.get(text) ?? Buffer.from(text);
   byText.set(text, event);
   return event;
 }
 
-function takesLong({ context, sentView, hasLargeContext }: FlagsStream, view: EnvironmentView) {
-  if (context === emptyContext) return false;
+/** Returns whether the flags are evaluated condition by condition for a stream with a context. */
+function takesLong({ sentView, hasLargeContext }: FlagsStream, view: EnvironmentView): boolean {
   return hasLargeContext || sentView.isCostly || view.isCostly;
-}
-
-/** Runs the generator to its end. */
-function complete<T>(steps: Generator<undefined, T>): T {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-  }
 }

@@ -14,8 +14,6 @@ export type Stream = {
   readonly response: ServerResponse;
   readonly keyId: string;
   readonly environmentId: string;
-  /** The round of heartbeats that includes this stream. */
-  readonly slot: number;
   /** Set while the reader is behind. */
   behind: { sinceMs: number } | undefined;
   /** Why it ends. Until the edge ends it, only the client can. */
@@ -75,34 +73,39 @@ export function endStream(stream: Stream, cause: CloseCause, lastWords?: string)
   else stream.response.destroy();
 }
 
-/** Heartbeat slots: one round serves one slot, so that a heartbeat never writes to all streams at once. */
-export const streamSlots = 60;
+/** Heartbeats take turns. Each turn writes to a part of the streams, so that no heartbeat writes to all at once. */
+export const heartbeatTurns = 60;
 
 /** All open streams of an edge. */
-export type StreamRegistry = {
-  add(stream: Stream): void;
-  remove(stream: Stream): void;
-  ofSlot(slot: number): ReadonlySet<Stream>;
+export type OpenStreams = {
+  /** Adds a stream until its response closes; `onClose` is called then. */
+  add(stream: Stream, onClose: () => void): void;
+  ofTurn(turn: number): ReadonlySet<Stream>;
   /** A loop instead of a generator, which would leave an object behind for each stream. */
   each(visit: (stream: Stream) => void): void;
   readonly size: number;
 };
 
-export function createStreamRegistry(): StreamRegistry {
-  const bySlot = Array.from({ length: streamSlots }, () => new Set<Stream>());
+export function createOpenStreams({ closed }: Pick<StreamCounts, "closed">): OpenStreams {
+  const byTurn = Array.from({ length: heartbeatTurns }, () => new Set<Stream>());
+  let added = 0;
   let size = 0;
   return {
-    add(stream) {
-      bySlot[stream.slot]?.add(stream);
+    add(stream, onClose) {
+      const turn = byTurn[added % heartbeatTurns];
+      added += 1;
+      turn?.add(stream);
       size += 1;
+      stream.response.once("close", () => {
+        turn?.delete(stream);
+        size -= 1;
+        closed[stream.cause] += 1;
+        onClose();
+      });
     },
-    remove(stream) {
-      bySlot[stream.slot]?.delete(stream);
-      size -= 1;
-    },
-    ofSlot: (slot) => bySlot[slot] ?? nobody,
+    ofTurn: (turn) => byTurn[turn] ?? nobody,
     each(visit) {
-      for (const streams of bySlot) for (const stream of streams) visit(stream);
+      for (const streams of byTurn) for (const stream of streams) visit(stream);
     },
     get size() {
       return size;

@@ -1,19 +1,19 @@
 import type { EnvironmentViews } from "../environment/environment-views.ts";
 import {
+  createOpenStreams,
   createStreamCounts,
-  createStreamRegistry,
+  type OpenStreams,
   type StreamCounts,
-  type StreamRegistry,
 } from "./stream.ts";
 import { createStreamHub, type StreamHub } from "./stream-hub.ts";
-import { createStreamRounds, type StreamRounds } from "./stream-rounds.ts";
+import { createStreamUpkeep, type StreamUpkeep } from "./stream-upkeep.ts";
 
 /** All open streams of an edge: who is there, what they are told, and what is done to them. */
 export type Streams = {
-  registry: StreamRegistry;
+  openStreams: OpenStreams;
   counts: StreamCounts;
   hub: StreamHub;
-  rounds: StreamRounds;
+  upkeep: StreamUpkeep;
   stop(): void;
 };
 
@@ -22,20 +22,20 @@ export function createStreams(options: {
   isKeyLive: (keyId: string, nowMs: number) => boolean;
   now: () => number;
   random: () => number;
-  /** Milliseconds that only ever grow. */
-  elapsed: () => number;
+  /** Monotonic clock in milliseconds. */
+  monotonicMs: () => number;
 }): Streams {
-  const registry = createStreamRegistry();
   const counts = createStreamCounts();
-  const hub = createStreamHub({ ...options, registry, counts });
-  const rounds = createStreamRounds({ ...options, registry, counts });
+  const openStreams = createOpenStreams(counts);
+  const hub = createStreamHub({ ...options, openStreams, counts });
+  const upkeep = createStreamUpkeep({ ...options, openStreams, counts });
   return {
-    registry,
+    openStreams,
     counts,
     hub,
-    rounds,
+    upkeep,
     stop() {
-      rounds.stop();
+      upkeep.stop();
       hub.stop();
     },
   };

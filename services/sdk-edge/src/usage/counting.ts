@@ -86,7 +86,7 @@ type KeyUse = {
 };
 
 export function createCounting(options: {
-  holder: Pick<SnapshotHolder, "snapshot" | "subscribe">;
+  holder: Pick<SnapshotHolder, "snapshot">;
   bounds?: Bounds;
 }): Counting {
   const { holder, bounds = defaultBounds } = options;
@@ -94,12 +94,11 @@ export function createCounting(options: {
   const counts = createCounts(months, bounds);
   const figures = { taken: 0, underWay: 0, refused: 0 };
 
-  holder.subscribe(({ changed }) => {
-    for (const organizationId of changed.organizations) months.limitChanged(organizationId);
-  });
-
   const usage: Usage = {
     used: counts.markUsed,
+    limitsChanged(organizationIds) {
+      for (const organizationId of organizationIds) months.limitChanged(organizationId);
+    },
     check(key, nowMs) {
       counts.markUsed(key, nowMs);
       const { organization } = counts.of(key, nowMs);
@@ -119,7 +118,7 @@ export function createCounting(options: {
     },
     answeredOne: (key, flagId, nowMs) =>
       counts.addEvaluation(counts.of(key, nowMs).environment, flagId, nowMs),
-    headers: (key, nowMs) => months.fields(counts.of(key, nowMs).organization, nowMs),
+    member: (key, nowMs) => months.member(counts.of(key, nowMs).organization, nowMs),
   };
 
   return {
@@ -188,14 +187,11 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
     addEvaluation(environment: EnvironmentHour, flagId: string, nowMs: number): void {
       const known = environment.flags?.get(flagId);
       const size = environment.flags?.size ?? 0;
+      const hasRoom = flags < bounds.flags && size < mostFlagsOfEnvironment;
       if (known !== undefined) {
         known.evaluations += 1;
         known.evaluatedAtMs = nowMs;
-      } else if (
-        environment === overflow ||
-        flags >= bounds.flags ||
-        size >= mostFlagsOfEnvironment
-      ) {
+      } else if (environment === overflow || !hasRoom) {
         dropped.evaluations += 1;
       } else {
         flags += 1;

@@ -1,5 +1,5 @@
 import { raisedByPlan } from "@halyard/contracts";
-import { retryAfter } from "@halyard/rate-limit";
+import { type LimitMember, retryAfter } from "@halyard/rate-limit";
 import { type Refusal, refuse } from "@halyard/service";
 
 /** A calendar month of UTC, the period of a plan's requests. */
@@ -25,15 +25,13 @@ export function monthOf(instantMs: number): Month {
 /** What callers are told about their month (draft-ietf-httpapi-ratelimit-headers). */
 export type MonthStanding = { limit: number; used: number; month: Month; nowMs: number };
 
-/** `RateLimit-Policy` and `RateLimit`, names and values in turn. */
-export function monthFields(standing: MonthStanding): readonly string[] {
+/** What answers within the limit say of it. */
+export function monthMember(standing: MonthStanding): LimitMember {
   const remaining = Math.max(0, standing.limit - standing.used);
-  return [
-    "RateLimit-Policy",
-    policyOf(standing),
-    "RateLimit",
-    `"monthly";r=${remaining};t=${secondsLeft(standing)}`,
-  ];
+  return {
+    policy: policyOf(standing),
+    limit: `"monthly";r=${remaining};t=${secondsLeft(standing)}`,
+  };
 }
 
 /** The refusal of what goes beyond the month's requests. */

@@ -1,6 +1,7 @@
 import type { QuotaEntry } from "@halyard/contracts";
+import type { LimitMember } from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
-import { type Month, monthFields, monthOf, monthRefusal } from "./months.ts";
+import { type Month, monthMember, monthOf, monthRefusal } from "./months.ts";
 
 /**
  * What each organization has used of the present month, as far as this edge can know: the number that
@@ -20,7 +21,7 @@ export type OrganizationMonth = {
   known: number;
   fresh: number;
   /** The text for answers and rejections, made at most once a second. */
-  text: { madeAtMs: number; fields: readonly string[]; refusal: Refusal } | undefined;
+  text: { madeAtMs: number; member: LimitMember; refusal: Refusal } | undefined;
 };
 
 export type OrganizationMonths = {
@@ -32,8 +33,8 @@ export type OrganizationMonths = {
   limitChanged(organizationId: string): void;
   /** Fresh requests are being sent. */
   take(): void;
-  /** `RateLimit-Policy` and `RateLimit`; empty without a limit. */
-  fields(one: OrganizationMonth, nowMs: number): readonly string[];
+  /** What answers say of the month; undefined without a limit. */
+  member(one: OrganizationMonth, nowMs: number): LimitMember | undefined;
   refusal(one: OrganizationMonth, nowMs: number): Refusal;
 };
 
@@ -71,7 +72,7 @@ export function createOrganizationMonths(options: {
     const standing = { limit: one.limit, used: usedOf(one), month: present, nowMs };
     one.text = {
       madeAtMs: nowMs,
-      fields: monthFields(standing),
+      member: monthMember(standing),
       refusal: monthRefusal(standing),
     };
     return one.text;
@@ -107,13 +108,11 @@ export function createOrganizationMonths(options: {
         one.fresh = 0;
       }
     },
-    fields: (one, nowMs) =>
-      one.limit === Number.POSITIVE_INFINITY ? none : textOf(one, nowMs).fields,
+    member: (one, nowMs) =>
+      one.limit === Number.POSITIVE_INFINITY ? undefined : textOf(one, nowMs).member,
     refusal: (one, nowMs) => textOf(one, nowMs).refusal,
   };
 }
-
-const none: readonly string[] = [];
 
 /** Keeps a number, and forgets the month that arrived first unless it is the present one. */
 function publish(

@@ -1,5 +1,6 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { UsageEndpoint } from "@halyard/contracts";
+import type { LimitMember } from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
 
 /**
@@ -14,12 +15,14 @@ export type Usage = {
    * request; nothing else is counted yet.
    */
   check(key: DirectoryKey, nowMs: number): Refusal | undefined;
+  /** Takes the organizations whose limits may have changed in the snapshot. */
+  limitsChanged(organizationIds: Iterable<string>): void;
   /** Counts one request that was admitted. */
   count(key: DirectoryKey, endpoint: UsageEndpoint, nowMs: number): void;
   /** All flags of the key's environment were evaluated for one answer. */
   answeredAll(key: DirectoryKey, nowMs: number): void;
   /** One flag was evaluated by itself. */
   answeredOne(key: DirectoryKey, flagId: string, nowMs: number): void;
-  /** `RateLimit-Policy` and `RateLimit`, names and values in turn; empty where nothing is limited. */
-  headers(key: DirectoryKey, nowMs: number): readonly string[];
+  /** What answers say of the month; undefined without a limit. The same object as long as it says the same. */
+  member(key: DirectoryKey, nowMs: number): LimitMember | undefined;
 };

@@ -9,8 +9,8 @@ import {
   createEnvironmentViews,
   type EnvironmentViews,
 } from "../../src/environment/environment-views.ts";
-import { longestSegment } from "../../src/environment/ordered-flags.ts";
-import { flagChanges } from "../../src/environment/view-difference.ts";
+import { longestSegment } from "../../src/environment/segments.ts";
+import { flagChanges } from "../../src/environment/view-change.ts";
 import { bulkWriterOf } from "../../src/ofrep/bulk-writer.ts";
 import {
   type ConfigurationTags,
@@ -71,7 +71,7 @@ function expectSameAsAnew({ snapshot, views, tags }: Followed): void {
   const view = views.of(env);
   expect(answersOf(view)).toEqual(answersOf(deriveView(environment)));
   expect(tags.of(env).hash).toEqual(configurationStateOf(environment).tag.hash);
-  const keys = view.flags.flatMap(({ flags }) => flags.map(({ entry }) => entry.key));
+  const keys = view.segments.flatMap(({ flags }) => flags.map(({ entry }) => entry.key));
   expect(keys).toEqual([...new Set(keys)].sort());
   for (const key of keys) expect(view.find(key)?.entry).toBe(newestOf(environment, key));
 }
@@ -152,10 +152,10 @@ describe("given any sequence of changes", () => {
 
   function differencesOf(before: EnvironmentView, after: EnvironmentView) {
     const keys = [before, after].flatMap((view) =>
-      view.flags.flatMap(({ flags }) => flags.map(({ entry }) => entry.key)),
+      view.segments.flatMap(({ flags }) => flags.map(({ entry }) => entry.key)),
     );
     return [...new Set(keys)]
-      .map((key) => [key, before.find(key)?.flag, after.find(key)?.flag])
+      .map((key) => [key, before.find(key)?.compiled, after.find(key)?.compiled])
       .filter(([, earlier, later]) => earlier !== later);
   }
 });
@@ -177,7 +177,7 @@ describe("given an environment that grows and shrinks", () => {
         ),
       );
     expectSameAsAnew(followed);
-    expect(followed.views.of(env).flags.length).toBeLessThan(4);
+    expect(followed.views.of(env).segments.length).toBeLessThan(4);
     take(followed, ...manyFlags(count).map((_, index) => deletedFlag(3, id("flag", index))));
     expectSameAsAnew(followed);
     take(followed, flag(1, { version: 4 }));
@@ -203,16 +203,16 @@ describe("given a change of one flag among many", () => {
       const followed = follow(manyFlags(count));
       const before = followed.views.of(env);
       const after = take(followed, given.entry);
-      const segments = newOnes(before.flags, after.flags);
+      const segments = newOnes(before.segments, after.segments);
       const flags = newOnes(
-        before.flags.flatMap((segment) => segment.all),
-        after.flags.flatMap((segment) => segment.all),
+        before.segments.flatMap((segment) => segment.withReplaced),
+        after.segments.flatMap((segment) => segment.withReplaced),
       );
       // A full segment is cut in two.
       expect(segments.length).toBeLessThanOrEqual(2);
       expect(flags.length).toBeLessThanOrEqual(1);
       expect(after.keys === before.keys).toBe(given.sameKeys);
-      expect(after.flags.length).toBeGreaterThan(5);
+      expect(after.segments.length).toBeGreaterThan(5);
     },
   );
 

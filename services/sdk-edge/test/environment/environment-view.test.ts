@@ -2,7 +2,7 @@ import type { FlagEntry, SnapshotEntry, TargetingRule } from "@halyard/contracts
 import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { deriveView } from "../../src/environment/environment-view.ts";
-import { differenceFor, flagChanges } from "../../src/environment/view-difference.ts";
+import { flagChanges, valuesChangeFor } from "../../src/environment/view-change.ts";
 import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
@@ -17,7 +17,7 @@ describe("given the flags of an environment", () => {
     { enabled: false, outcome: { value: false, variation: "off", reason: "disabled" } },
   ])("answers $outcome.reason where enabled is $enabled", ({ enabled, outcome }) => {
     const found = viewOf(flag(1, "checkout", enabled)).find("checkout");
-    expect(found?.flag.evaluate(emptyContext)).toEqual(outcome);
+    expect(found?.compiled.evaluate(emptyContext)).toEqual(outcome);
   });
 
   it("leaves out what was deleted", () => {
@@ -59,7 +59,7 @@ describe("given somebody who asks", () => {
       flags: {
         constant: true,
         "for-germany": true,
-        half: view.find("half")?.flag.evaluate(user("u1")).value,
+        half: view.find("half")?.compiled.evaluate(user("u1")).value,
       },
     });
     expect(JSON.parse(view.valuesFor(user("u1", "FR")).body).flags["for-germany"]).toBe(false);
@@ -94,7 +94,7 @@ describe("given somebody who asks", () => {
       const { body, etag } = large.valuesFor(context);
       tags.add(etag);
       expect(JSON.parse(body).flags["flag-7"]).toBe(
-        large.find("flag-7")?.flag.evaluate(context).value,
+        large.find("flag-7")?.compiled.evaluate(context).value,
       );
     }
     expect(tags.size).toBe(20);
@@ -136,7 +136,7 @@ describe("given two views", () => {
   const after = viewOf(same, flag(2, "flips", false), flag(4, "comes", false));
 
   it("tells what changed and what is no more", () => {
-    expect(differenceFor(emptyContext, flagChanges(before, after))).toEqual({
+    expect(valuesChangeFor(emptyContext, flagChanges(before, after))).toEqual({
       changed: [
         ["comes", false],
         ["flips", false],
@@ -150,8 +150,8 @@ describe("given two views", () => {
     const half = viewOf(flag(1, "half", true, { rollout_percentage: 50 }));
     const whole = viewOf(flag(1, "half", true));
     const changes = flagChanges(half, whole);
-    expect(differenceFor(someoneWith(half, true), changes)).toBeUndefined();
-    expect(differenceFor(someoneWith(half, false), changes)).toMatchObject({
+    expect(valuesChangeFor(someoneWith(half, true), changes)).toBeUndefined();
+    expect(valuesChangeFor(someoneWith(half, false), changes)).toMatchObject({
       changed: [["half", true]],
     });
   });
@@ -159,7 +159,8 @@ describe("given two views", () => {
 
 type View = ReturnType<typeof viewOf>;
 
-const flagsOf = (view: View) => view.flags.flatMap(({ flags }) => flags.map(({ flag }) => flag));
+const flagsOf = (view: View) =>
+  view.segments.flatMap(({ flags }) => flags.map(({ compiled }) => compiled));
 const bodyOf = (view: View) => view.valuesForNobody.body;
 
 function user(userId: string, country?: string) {

@@ -1,7 +1,7 @@
 import type { TargetingRule } from "@halyard/contracts";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { mostRunning, mostWaiting } from "../../src/sdk/time-slicing.ts";
+import { mostRunning, mostWaiting } from "../../src/sdk/costly-evaluations.ts";
 import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 

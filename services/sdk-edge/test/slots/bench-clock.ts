@@ -21,11 +21,11 @@ export function createBenchClock(): BenchClock {
   let stoodMs: number | undefined;
   let alarm: NodeJS.Timeout | undefined;
 
-  const elapsed = () => (stoodMs ?? performance.now()) + leaptMs;
+  const monotonicMs = () => (stoodMs ?? performance.now()) + leaptMs;
 
   /** In the order of their times. What is planned meanwhile has its turn later. */
   function doWhatIsDue(): void {
-    const due = [...planned].filter(({ dueMs }) => dueMs <= elapsed());
+    const due = [...planned].filter(({ dueMs }) => dueMs <= monotonicMs());
     for (const one of due.sort((left, right) => left.dueMs - right.dueMs))
       if (planned.delete(one)) one.work();
     setAlarm();
@@ -35,13 +35,13 @@ export function createBenchClock(): BenchClock {
     clearTimeout(alarm);
     if (stoodMs !== undefined || planned.size === 0) return;
     const nextMs = Math.min(...[...planned].map(({ dueMs }) => dueMs));
-    alarm = setTimeout(doWhatIsDue, Math.max(0, Math.ceil(nextMs - elapsed()))).unref();
+    alarm = setTimeout(doWhatIsDue, Math.max(0, Math.ceil(nextMs - monotonicMs()))).unref();
   }
 
   return {
-    elapsed,
+    monotonicMs,
     after(delayMs, work) {
-      const one = { dueMs: elapsed() + delayMs, work };
+      const one = { dueMs: monotonicMs() + delayMs, work };
       planned.add(one);
       setAlarm();
       return () => void planned.delete(one);

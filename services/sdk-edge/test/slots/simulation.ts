@@ -237,7 +237,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       stop: async () => undefined,
     };
     const clock: Clock = {
-      elapsed: () => nowMs,
+      monotonicMs: () => nowMs,
       // No timer is faster than a millisecond.
       after: (delayMs, work) => at(Math.max(1, delayMs), identity, work),
     };

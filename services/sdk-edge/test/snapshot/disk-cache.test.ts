@@ -186,6 +186,9 @@ describe("given a cache for an edge", () => {
     holder: ReturnType<typeof createSnapshotHolder>,
     logger: Logger = pino({ level: "silent" }),
   ) {
-    return createDiskCache({ file, holder, trusts: everyEntryIsGenuine.trusts, logger, now });
+    const { trusts } = everyEntryIsGenuine;
+    const cache = createDiskCache({ file, holder, trusts, logger, now });
+    holder.onChange(cache.follow);
+    return cache;
   }
 });

@@ -20,7 +20,7 @@ beforeEach(() => {
   nowMs = Date.parse("2027-01-31T09:00:00.000Z");
   holder = createSnapshotHolder({ now: () => nowMs, pace: { restMs: () => 0 } });
   changes = [];
-  holder.subscribe((change) => changes.push(change));
+  holder.onChange((change) => changes.push(change));
 });
 
 describe("given a holder that follows NATS", () => {
@@ -45,7 +45,7 @@ describe("given a holder that follows NATS", () => {
     let restMs = 0;
     const resting = createSnapshotHolder({ now: () => nowMs, pace: { restMs: () => restMs } });
     const seen: SnapshotChange[] = [];
-    resting.subscribe((change) => void seen.push(change));
+    resting.onChange((change) => void seen.push(change));
     resting.replace(epoch, [held]);
     restMs = 30;
     resting.apply(flagEntry({ version: 2 }));
@@ -58,9 +58,9 @@ describe("given a holder that follows NATS", () => {
     expect(seen[1]?.taken).toHaveLength(2);
   });
 
-  it("names a revision as applied after the subscribers have its changes", async () => {
+  it("names a revision as applied after the listener has its changes", async () => {
     const log: unknown[] = [];
-    holder.subscribe(({ taken }) => log.push(taken.length));
+    holder.onChange(({ taken }) => log.push(taken.length));
     holder.onApplied(() => log.push(holder.applied?.revision));
     holder.reached({ epoch, revision: 1 });
     holder.apply(flagEntry({ version: 2 }));

@@ -13,7 +13,7 @@ beforeEach(() => {
   jest.useFakeTimers();
   turns = [];
   elapsedMs = 0;
-  queue = createPacedQueue({ serve: (one) => turns.push(one), elapsed: () => elapsedMs });
+  queue = createPacedQueue({ serve: (one) => turns.push(one), monotonicMs: () => elapsedMs });
 });
 afterEach(() => {
   jest.useRealTimers();

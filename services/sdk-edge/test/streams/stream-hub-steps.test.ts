@@ -6,12 +6,8 @@ import { createContext } from "@halyard/evaluation";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
-import { sliceMs } from "../../src/streams/slices.ts";
-import {
-  createStreamCounts,
-  createStreamRegistry,
-  maxUnsentBytes,
-} from "../../src/streams/stream.ts";
+import { visitSliceMs } from "../../src/streams/fair-visits.ts";
+import { createOpenStreams, createStreamCounts, maxUnsentBytes } from "../../src/streams/stream.ts";
 import { createStreamHub, type StreamHub } from "../../src/streams/stream-hub.ts";
 import { flagEntry, id } from "../builders.ts";
 
@@ -43,13 +39,14 @@ beforeEach(() => {
   clockMs = 0;
   become({ changing: false });
   reader = createReader();
+  const counts = createStreamCounts();
   hub = createStreamHub({
-    registry: createStreamRegistry(),
+    openStreams: createOpenStreams(counts),
     views,
-    counts: createStreamCounts(),
+    counts,
     now: () => 0,
     random: () => 0,
-    elapsed,
+    monotonicMs,
   });
   const view = views.of(id("env"));
   const values = view.valuesFor(context);
@@ -91,7 +88,7 @@ describe("given a stream that takes many slices to evaluate", () => {
     const usedMs = clockMs;
     await turns(costlyFlags);
     expect(reader.heard()).toEqual([]);
-    expect(clockMs - usedMs).toBeLessThan(3 * sliceMs);
+    expect(clockMs - usedMs).toBeLessThan(3 * visitSliceMs);
   });
 
   it("is told nothing when its reader has fallen behind meanwhile, until that is put right", async () => {
@@ -129,8 +126,8 @@ describe("given a stream that takes many slices to evaluate", () => {
 });
 
 /** A slice has time for one step. */
-const elapsed = () => {
-  clockMs += sliceMs / 2;
+const monotonicMs = () => {
+  clockMs += visitSliceMs / 2;
   return clockMs;
 };
 

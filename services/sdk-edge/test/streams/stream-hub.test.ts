@@ -6,7 +6,7 @@ import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
-import { createStreamCounts, createStreamRegistry } from "../../src/streams/stream.ts";
+import { createOpenStreams, createStreamCounts } from "../../src/streams/stream.ts";
 import { createStreamHub } from "../../src/streams/stream-hub.ts";
 import { flagEntry, id } from "../builders.ts";
 
@@ -55,13 +55,14 @@ describe.each([
 function given() {
   const views = createEnvironmentViews();
   const present = () => views.of(id("env"));
+  const counts = createStreamCounts();
   const hub = createStreamHub({
-    registry: createStreamRegistry(),
+    openStreams: createOpenStreams(counts),
     views,
-    counts: createStreamCounts(),
+    counts,
     now: () => 0,
     random: () => 0.5,
-    elapsed: () => 0,
+    monotonicMs: () => 0,
   });
   let version = 0;
   return {

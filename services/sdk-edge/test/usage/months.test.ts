@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { monthFields, monthOf, monthRefusal } from "../../src/usage/months.ts";
+import { monthMember, monthOf, monthRefusal } from "../../src/usage/months.ts";
 
 const instant = (text: string) => Date.parse(text);
 
@@ -22,16 +22,14 @@ describe("given how much of a month is used", () => {
   const standing = { limit: 500_000, used: 499_000, month: monthOf(nowMs), nowMs };
 
   it("says what is left, until when, and what of", () => {
-    expect(monthFields(standing)).toEqual([
-      "RateLimit-Policy",
-      '"monthly";q=500000;w=2678400',
-      "RateLimit",
-      '"monthly";r=1000;t=3600',
-    ]);
+    expect(monthMember(standing)).toEqual({
+      policy: '"monthly";q=500000;w=2678400',
+      limit: '"monthly";r=1000;t=3600',
+    });
   });
 
   it("says that nothing is left, and never less, when more is used than there was", () => {
-    expect(monthFields({ ...standing, used: 600_000 }).at(-1)).toBe('"monthly";r=0;t=3600');
+    expect(monthMember({ ...standing, used: 600_000 }).limit).toBe('"monthly";r=0;t=3600');
   });
 
   it("asks clients to retry after 10 minutes, and tells the whole seconds to the month's end", () => {

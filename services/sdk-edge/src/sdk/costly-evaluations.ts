@@ -1,6 +1,7 @@
 import { createTimeSlicer, runSteps } from "@halyard/timing";
 import {
   createEvaluationQueue,
+  type EvaluationQueue,
   type Organization,
   type QueuedEvaluation,
   type SlicedEvaluation,
@@ -11,7 +12,7 @@ import {
  * evaluations run concurrently: if all of them did, all of them would finish last. The test of slow evaluations
  * (test/sdk/slow-evaluation.test.ts) measures what another organization waits meanwhile.
  */
-export type TimeSlicing = {
+export type CostlyEvaluations = {
   /** Queues an evaluation. Returns a function that drops it unless it has finished. */
   add(organizationId: string, evaluation: SlicedEvaluation): () => void;
   /** Number of evaluations that have not started. */
@@ -22,7 +23,7 @@ export type TimeSlicing = {
 };
 
 /** About the time that an ordinary burst of requests takes. */
-export const sliceMs = 10;
+export const evaluationSliceMs = 10;
 
 /** For each organization. Two, so that a short evaluation does not wait for one that takes many seconds. */
 export const mostRunning = 2;
@@ -39,12 +40,11 @@ export const burstMs = 250;
 /** Half of the time that a gateway waits for an edge. Work for a client that is about to leave is lost. */
 export const longestWaitMs = 5_000;
 
-export function createTimeSlicing({
-  elapsed,
-}: {
+export function createCostlyEvaluations(options: {
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
-}): TimeSlicing {
+  monotonicMs: () => number;
+}): CostlyEvaluations {
+  const { monotonicMs } = options;
   const queue = createEvaluationQueue();
   let rejected = 0;
 
@@ -55,7 +55,7 @@ export function createTimeSlicing({
   }
 
   function rejectOverdue(): void {
-    const nowMs = elapsed();
+    const nowMs = monotonicMs();
     for (const evaluation of queue.waiting) {
       if (nowMs - evaluation.sinceMs < longestWaitMs) return;
       reject(evaluation);
@@ -64,41 +64,26 @@ export function createTimeSlicing({
 
   function rejectExcess(): void {
     const [oldest] = queue.waiting;
-    if (oldest === undefined || elapsed() - oldest.sinceMs < burstMs) return;
+    if (oldest === undefined || monotonicMs() - oldest.sinceMs < burstMs) return;
     for (const evaluation of queue.excessOver(mostWaiting)) reject(evaluation);
-  }
-
-  /** Continues one evaluation, and starts others when that one finishes within the slice. */
-  function run(organization: Organization, isOver: () => boolean): void {
-    const { running } = organization;
-    while (running.size < mostRunning && queue.start(organization) !== undefined);
-    let [evaluation] = running;
-    while (evaluation !== undefined) {
-      running.delete(evaluation);
-      if (!runSteps(evaluation.steps, isOver)) {
-        running.add(evaluation);
-        return;
-      }
-      evaluation = isOver() ? undefined : queue.start(organization);
-    }
   }
 
   function runSlice(isOver: () => boolean): boolean {
     rejectOverdue();
     const organization = queue.nextOrganization();
     if (organization === undefined) return false;
-    const beganMs = elapsed();
-    run(organization, isOver);
-    organization.usedMs += elapsed() - beganMs;
+    const beganMs = monotonicMs();
+    run(queue, organization, isOver);
+    organization.usedMs += monotonicMs() - beganMs;
     queue.endSlice(organization);
     rejectExcess();
     return !queue.isEmpty();
   }
 
-  const slicer = createTimeSlicer({ work: runSlice, sliceMs, elapsed });
+  const slicer = createTimeSlicer({ work: runSlice, sliceMs: evaluationSliceMs, monotonicMs });
   return {
     add(organizationId, evaluation) {
-      const added = queue.add(organizationId, evaluation, elapsed());
+      const added = queue.add(organizationId, evaluation, monotonicMs());
       slicer.start();
       return () => queue.remove(added);
     },
@@ -110,4 +95,19 @@ export function createTimeSlicing({
     },
     stop: slicer.stop,
   };
+}
+
+/** Continues one evaluation, and starts others when that one finishes within the slice. */
+function run(queue: EvaluationQueue, organization: Organization, isOver: () => boolean): void {
+  const { running } = organization;
+  while (running.size < mostRunning && queue.start(organization) !== undefined);
+  let [evaluation] = running;
+  while (evaluation !== undefined) {
+    running.delete(evaluation);
+    if (!runSteps(evaluation.steps, isOver)) {
+      running.add(evaluation);
+      return;
+    }
+    evaluation = isOver() ? undefined : queue.start(organization);
+  }
 }

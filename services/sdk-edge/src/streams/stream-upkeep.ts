@@ -2,20 +2,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   endStream,
   hasRoom,
+  heartbeatTurns,
   isFarBehind,
+  type OpenStreams,
   type Stream,
   type StreamCounts,
-  type StreamRegistry,
   sinkOf,
-  streamSlots,
 } from "./stream.ts";
 import { heartbeatEvent, keepAlive, retryLine } from "./stream-events.ts";
 
 /**
- * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one slot, and
+ * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one turn, and
  * ends the streams whose key has ended or whose reader is too far behind.
  */
-export type StreamRounds = {
+export type StreamUpkeep = {
   /** Ends the streams whose key has ended. */
   endWithKeys(): void;
   tick(): void;
@@ -26,41 +26,41 @@ export type StreamRounds = {
 
 const heartbeatIntervalMs = 15_000;
 /** Also the longest delay until a stream ends after its key has expired. */
-const tickMs = heartbeatIntervalMs / streamSlots;
+const tickMs = heartbeatIntervalMs / heartbeatTurns;
 
 /** Time over which the clients of a stopping edge connect to other edges. */
 const drainMs = 3_000;
 const drainSteps = 60;
 
-export function createStreamRounds(options: {
-  registry: StreamRegistry;
+export function createStreamUpkeep(options: {
+  openStreams: OpenStreams;
   isKeyLive: (keyId: string, nowMs: number) => boolean;
   counts: StreamCounts;
   now: () => number;
   random: () => number;
-}): StreamRounds {
-  const { registry, isKeyLive, counts, now, random } = options;
+}): StreamUpkeep {
+  const { openStreams, isKeyLive, counts, now, random } = options;
   const timer = setInterval(tick, tickMs).unref();
   let turn = 0;
 
   function endWithKeys(): void {
     const nowMs = now();
-    registry.each((stream) => {
+    openStreams.each((stream) => {
       if (!isKeyLive(stream.keyId, nowMs)) endStream(stream, "key_ended");
     });
   }
 
   function endFarBehind(): void {
     const nowMs = now();
-    registry.each((stream) => {
+    openStreams.each((stream) => {
       if (isFarBehind(stream, nowMs)) endStream(stream, "slow_reader");
     });
   }
 
   function sendHeartbeats(): void {
-    turn = (turn + 1) % streamSlots;
+    turn = (turn + 1) % heartbeatTurns;
     const event = Buffer.from(heartbeatEvent(now()));
-    for (const stream of registry.ofSlot(turn)) {
+    for (const stream of openStreams.ofTurn(turn)) {
       if (!hasRoom(stream)) continue;
       sinkOf(stream).write(stream.kind === "flags" ? event : keepAlive);
       counts.heartbeat += 1;
@@ -78,7 +78,7 @@ export function createStreamRounds(options: {
     tick,
     async drain() {
       const leaving: Stream[] = [];
-      registry.each((stream) => leaving.push(stream));
+      openStreams.each((stream) => leaving.push(stream));
       const perStep = Math.ceil(leaving.length / drainSteps);
       for (let first = 0; first < leaving.length; first += perStep) {
         for (const stream of leaving.slice(first, first + perStep))

@@ -1,5 +1,6 @@
 import { type CompiledFlag, type EvaluationContext, evaluateInSteps } from "@halyard/evaluation";
 import type { EnvironmentView } from "./environment-view.ts";
+import type { PreparedFlag } from "./prepared-flag.ts";
 
 /** A flag that is not what it was. Absent on one side: it came, or it is no more. */
 export type FlagChange = {
@@ -9,7 +10,7 @@ export type FlagChange = {
 };
 
 /** What somebody who knows the values of before must hear to know those of now. */
-export type ValuesDifference = {
+export type ValuesChange = {
   /** The values that are new or different, by flag key. */
   changed: readonly (readonly [key: string, value: boolean])[];
   /** The keys of flags that are no more. */
@@ -22,24 +23,27 @@ export type ValuesDifference = {
  */
 export function flagChanges(before: EnvironmentView, after: EnvironmentView): FlagChange[] {
   const [removed, added] = withoutSharedEnds(
-    flagsOutside(after, before),
-    flagsOutside(before, after),
+    unsharedFlags(before, after),
+    unsharedFlags(after, before),
   );
   const changes: FlagChange[] = [];
-  const earlier = new Map(removed.map(({ flag }) => [flag.key, flag]));
-  for (const { flag } of added) {
-    const known = earlier.get(flag.key);
-    earlier.delete(flag.key);
-    if (known !== flag) changes.push({ key: flag.key, before: known, after: flag });
+  const earlier = new Map(removed.map(({ compiled }) => [compiled.key, compiled]));
+  for (const { compiled } of added) {
+    const { key } = compiled;
+    const known = earlier.get(key);
+    earlier.delete(key);
+    if (known !== compiled) changes.push({ key, before: known, after: compiled });
   }
   for (const [key, flag] of earlier) changes.push({ key, before: flag, after: undefined });
   return changes;
 }
 
-/** The flags of a view in the segments that another view does not have. */
-function flagsOutside({ flags: others }: EnvironmentView, { flags }: EnvironmentView) {
-  const shared = new Set(others);
-  return flags.filter((segment) => !shared.has(segment)).flatMap((segment) => segment.flags);
+/** The flags of a view in the segments that the other view does not have. */
+function unsharedFlags(view: EnvironmentView, other: EnvironmentView): PreparedFlag[] {
+  const shared = new Set(other.segments);
+  return view.segments
+    .filter((segment) => !shared.has(segment))
+    .flatMap((segment) => segment.flags);
 }
 
 /** Two lists without what both begin and end with: mostly one flag of a segment has changed. */
@@ -53,31 +57,31 @@ function withoutSharedEnds<T>(some: readonly T[], others: readonly T[]): [T[], T
 }
 
 /** What these changes mean for somebody; undefined when all values are as they were. */
-export function differenceFor(
+export function valuesChangeFor(
   context: EvaluationContext,
   changes: readonly FlagChange[],
-): ValuesDifference | undefined {
-  return differenceOf((flag) => flag.evaluate(context).value, changes);
+): ValuesChange | undefined {
+  return valuesChangeOf((flag) => flag.evaluate(context).value, changes);
 }
 
 /** The same, one condition after the other: for those who stop in between to serve others. */
-export function* differenceInSteps(
+export function* valuesChangeInSteps(
   context: EvaluationContext,
   changes: readonly FlagChange[],
-): Generator<undefined, ValuesDifference | undefined> {
+): Generator<undefined, ValuesChange | undefined> {
   const values = new Map<CompiledFlag, boolean>();
   for (const { before, after } of changes) {
     if (after === undefined) continue;
     for (const flag of before === undefined ? [after] : [after, before])
       values.set(flag, (yield* evaluateInSteps(flag, context)).value);
   }
-  return differenceOf((flag) => values.get(flag) === true, changes);
+  return valuesChangeOf((flag) => values.get(flag) === true, changes);
 }
 
-function differenceOf(
+function valuesChangeOf(
   valueFor: (flag: CompiledFlag) => boolean,
   changes: readonly FlagChange[],
-): ValuesDifference | undefined {
+): ValuesChange | undefined {
   const changed: [string, boolean][] = [];
   const removed: string[] = [];
   for (const { key, before, after } of changes) {

@@ -2,38 +2,50 @@ import type { KeyDirectory } from "@halyard/api-keys";
 import type { SnapshotEntry } from "@halyard/contracts";
 import type { EnvironmentViews } from "./environment/environment-views.ts";
 import type { EdgeMetrics } from "./metrics.ts";
+import type { Ofrep } from "./ofrep/ofrep.ts";
+import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotChange } from "./snapshot/snapshot-holder.ts";
 import type { StreamHub } from "./streams/stream-hub.ts";
-import type { StreamRounds } from "./streams/stream-rounds.ts";
+import type { StreamUpkeep } from "./streams/stream-upkeep.ts";
+import type { Usage } from "./usage/usage.ts";
 
 /**
- * Carries a change of the snapshot to everything that answers: first to the keys, then to the bodies
- * that are polled, and only then to the open streams.
+ * Returns the function that applies a change of the snapshot to everything that follows it, within one turn of the
+ * event loop. The order matters: a key that has ended gets no values of this change, and a client that receives an
+ * event gets the new values from its next request.
  */
-export function createPublisher(parts: {
+export function createApplyChange(parts: {
   directory: KeyDirectory;
   views: EnvironmentViews;
   hub: StreamHub;
-  rounds: StreamRounds;
+  upkeep: StreamUpkeep;
+  ofrep: Pick<Ofrep, "follow">;
+  cache?: Pick<DiskCache, "follow"> | undefined;
+  usage?: Pick<Usage, "limitsChanged"> | undefined;
   metrics: EdgeMetrics;
   pace: Pick<Pace, "worked">;
   now: () => number;
-  /** Milliseconds that only ever grow. */
-  elapsed: () => number;
+  /** Monotonic clock in milliseconds. */
+  monotonicMs: () => number;
 }): (change: SnapshotChange) => void {
-  const { directory, views, hub, rounds, metrics, pace, elapsed } = parts;
-  return (change) => {
+  const { directory, views, hub, upkeep, ofrep, cache, usage, metrics, pace, monotonicMs } = parts;
+  return function applyChange(change) {
     const { changed } = change;
+    cache?.follow(change);
+    usage?.limitsChanged(changed.organizations);
     updateKeys(directory, change);
-    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) rounds.endWithKeys();
-    const beganMs = elapsed();
+    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endWithKeys();
+    // The pace measures the views only, which cost more the more flags there are. `announce` writes to the streams
+    // without a context in the same turn; that costs more the more streams there are, and may not delay changes.
+    const beganMs = monotonicMs();
     const updated = views.update(change);
-    pace.worked(elapsed() - beganMs);
+    pace.worked(monotonicMs() - beganMs);
     for (const environmentId of updated) hub.announce(environmentId);
     const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(change.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
+    ofrep.follow(change);
   };
 }
 

@@ -1,53 +1,53 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
+  createOpenStreams,
   createStreamCounts,
-  createStreamRegistry,
+  heartbeatTurns,
   maxUnsentBytes,
   type Stream,
-  streamSlots,
 } from "../../src/streams/stream.ts";
 import { retryLine } from "../../src/streams/stream-events.ts";
-import { createStreamRounds, type StreamRounds } from "../../src/streams/stream-rounds.ts";
+import { createStreamUpkeep, type StreamUpkeep } from "../../src/streams/stream-upkeep.ts";
 
-let rounds: StreamRounds | undefined;
-afterEach(() => rounds?.stop());
+let upkeep: StreamUpkeep | undefined;
+afterEach(() => upkeep?.stop());
 
 describe("given many open streams", () => {
   it("sends each its heartbeat once in every round, a part of them at a time", () => {
-    const streams = Array.from({ length: 600 }, (_, number) => streamInSlot(number % streamSlots));
-    const { tick, counts } = roundsOver(streams);
+    const streams = Array.from({ length: 600 }, () => openStream());
+    const { tick, counts } = upkeepOf(streams);
     tick();
-    expect(counts.heartbeat).toBe(600 / streamSlots);
-    for (let more = 1; more < streamSlots; more += 1) tick();
+    expect(counts.heartbeat).toBe(600 / heartbeatTurns);
+    for (let more = 1; more < heartbeatTurns; more += 1) tick();
     expect(new Set(streams.map(({ written }) => written.length))).toEqual(new Set([1]));
     expect(streams[0]?.written[0]).toBe('event: heartbeat\ndata: {"timestamp":1800000000}\n\n');
   });
 
   it("leaves out those that do not take what they get", () => {
-    const full = streamInSlot(0, { writableLength: maxUnsentBytes + 1 });
-    const behind = streamInSlot(0);
+    const full = openStream({ writableLength: maxUnsentBytes + 1 });
+    const behind = openStream();
     behind.stream.behind = { sinceMs: nowMs };
-    const ended = streamInSlot(0, { writableEnded: true });
-    const { tick, counts } = roundsOver([full, behind, ended]);
-    for (let turn = 0; turn < streamSlots; turn += 1) tick();
+    const ended = openStream({ writableEnded: true });
+    const { tick, counts } = upkeepOf([full, behind, ended]);
+    for (let turn = 0; turn < heartbeatTurns; turn += 1) tick();
     expect(counts.heartbeat).toBe(0);
   });
 
   it("ends those that have been behind for too long, and those alone", () => {
-    const justBehind = streamInSlot(0);
+    const justBehind = openStream();
     justBehind.stream.behind = { sinceMs: nowMs - 30_000 };
-    const farBehind = streamInSlot(0, { writableLength: 1 });
+    const farBehind = openStream({ writableLength: 1 });
     farBehind.stream.behind = { sinceMs: nowMs - 30_001 };
-    roundsOver([justBehind, farBehind]).tick();
+    upkeepOf([justBehind, farBehind]).tick();
     expect(farBehind).toMatchObject({ destroyed: true, stream: { cause: "slow_reader" } });
     expect(justBehind.destroyed).toBe(false);
   });
 
   it("ends those whose key has ended, and those alone", () => {
-    const ending = streamInSlot(1, { keyId: "ended" });
-    const staying = streamInSlot(2);
-    roundsOver([ending, staying]).endWithKeys();
+    const ending = openStream({ keyId: "ended" });
+    const staying = openStream();
+    upkeepOf([ending, staying]).endWithKeys();
     expect(ending).toMatchObject({ ended: true, stream: { cause: "key_ended" } });
     expect(staying.ended).toBe(false);
   });
@@ -66,23 +66,21 @@ describe("given the time after which clients come back", () => {
 const nowMs = 1_800_000_000_000;
 
 /** A stream to nobody, which notes what happens to it. */
-function streamInSlot(
-  slot: number,
-  {
-    keyId = "live",
-    ...state
-  }: {
-    keyId?: string;
-    writableLength?: number;
-    writableEnded?: boolean;
-  } = {},
-) {
+function openStream({
+  keyId = "live",
+  ...state
+}: {
+  keyId?: string;
+  writableLength?: number;
+  writableEnded?: boolean;
+} = {}) {
   const seen = { written: [] as string[], ended: false, destroyed: false };
   const response = {
     socket: null,
     writableLength: 0,
     writableEnded: false,
     destroyed: false,
+    once: () => undefined,
     ...state,
     write: (event: Buffer) => seen.written.push(event.toString()),
     end: () => {
@@ -97,23 +95,22 @@ function streamInSlot(
     response,
     keyId,
     environmentId: "environment",
-    slot,
     behind: undefined,
     cause: "client",
   };
   return Object.assign(seen, { stream });
 }
 
-function roundsOver(streams: { stream: Stream }[]) {
-  const registry = createStreamRegistry();
-  for (const { stream } of streams) registry.add(stream);
+function upkeepOf(streams: { stream: Stream }[]) {
   const counts = createStreamCounts();
-  rounds = createStreamRounds({
-    registry,
+  const openStreams = createOpenStreams(counts);
+  for (const { stream } of streams) openStreams.add(stream, () => undefined);
+  upkeep = createStreamUpkeep({
+    openStreams,
     isKeyLive: (keyId) => keyId === "live",
     counts,
     now: () => nowMs,
     random: () => 0,
   });
-  return { ...rounds, counts };
+  return { ...upkeep, counts };
 }

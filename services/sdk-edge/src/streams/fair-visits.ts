@@ -8,7 +8,7 @@ export type { Steps } from "@halyard/timing";
  * slices. An item that waits keeps its place when it is added again; an item that is being visited gets another
  * visit.
  */
-export type Slices<T> = {
+export type FairVisits<T> = {
   add(organization: string, queue: string, all: Iterable<T>): void;
   /** Removes an item, also while it is being visited. */
   remove(organization: string, queue: string, one: T): void;
@@ -16,35 +16,34 @@ export type Slices<T> = {
 };
 
 /** About the time that an ordinary burst of requests takes. Most changes are sent within the first slice. */
-export const sliceMs = 5;
+export const visitSliceMs = 5;
 
 type Queue<T> = { waiting: Set<T>; visit: { one: T; steps: Steps } | undefined };
 
-export function createSlices<T>(options: {
+export function createFairVisits<T>(options: {
   visit: (one: T) => Steps;
   /** Monotonic clock in milliseconds. */
-  elapsed: () => number;
-}): Slices<T> {
-  const { visit, elapsed } = options;
+  monotonicMs: () => number;
+}): FairVisits<T> {
+  const { visit, monotonicMs } = options;
   /** Queues with work by organization; next to be served first, on both levels. */
   const organizations = new Map<string, Map<string, Queue<T>>>();
-  const slicer = createTimeSlicer({ work: serveNext, sliceMs, elapsed });
+  const slicer = createTimeSlicer({ work: serveNext, sliceMs: visitSliceMs, monotonicMs });
 
-  /** Serves the first queue of the first organization. Both then go behind the others. */
+  /**
+   * Serves the first queue of the first organization. Both then go behind the others. They keep their places while
+   * they are served, so that `add` and `remove` by a visit find them.
+   */
   function serveNext(isOver: () => boolean): boolean {
     for (const [organization, queues] of organizations) {
-      organizations.delete(organization);
       for (const [name, queue] of queues) {
+        const hasWork = serve(queue, isOver);
         queues.delete(name);
-        let isLeft = true;
-        try {
-          isLeft = serve(queue, isOver);
-        } finally {
-          if (isLeft) queues.set(name, queue);
-          if (queues.size > 0) organizations.set(organization, queues);
-        }
+        if (hasWork) queues.set(name, queue);
         break;
       }
+      organizations.delete(organization);
+      if (queues.size > 0) organizations.set(organization, queues);
       break;
     }
     return organizations.size > 0;

@@ -1,32 +1,32 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { mostSharing, turnMs } from "../../src/sdk/evaluation-queue.ts";
 import {
   burstMs,
-  createTimeSlicing,
+  type CostlyEvaluations,
+  createCostlyEvaluations,
+  evaluationSliceMs,
   longestWaitMs,
   mostRunning,
   mostWaiting,
-  sliceMs,
-  type TimeSlicing,
-} from "../../src/sdk/time-slicing.ts";
+} from "../../src/sdk/costly-evaluations.ts";
+import { mostSharing, turnMs } from "../../src/sdk/evaluation-queue.ts";
 
 /** Each step takes half a slice, measured by the test's clock. */
-const stepMs = sliceMs / 2;
+const stepMs = evaluationSliceMs / 2;
 let clockMs: number;
-let slicing: TimeSlicing;
+let costlyEvaluations: CostlyEvaluations;
 let steps: string[];
 let finished: string[];
 let rejected: string[];
 
 beforeEach(() => {
   clockMs = 0;
-  slicing = createTimeSlicing({ elapsed: () => clockMs });
+  costlyEvaluations = createCostlyEvaluations({ monotonicMs: () => clockMs });
   steps = [];
   finished = [];
   rejected = [];
 });
-afterEach(() => slicing.stop());
+afterEach(() => costlyEvaluations.stop());
 
 function* work(name: string, count: number, msEach = stepMs): Generator<undefined, void> {
   for (let step = 1; step <= count; step += 1) {
@@ -40,7 +40,7 @@ function* work(name: string, count: number, msEach = stepMs): Generator<undefine
 /** Queues an evaluation of so many steps, and returns the function that drops it. */
 function add(organization: string, name: string, count: number): () => void {
   const reject = () => void rejected.push(name);
-  return slicing.add(organization, { steps: work(name, count), reject });
+  return costlyEvaluations.add(organization, { steps: work(name, count), reject });
 }
 
 function addMany(organization: string, howMany: number, count: number): string[] {
@@ -109,8 +109,8 @@ describe("given many evaluations of one organization", () => {
     const started = longestWaitMs / 400 + mostRunning;
     expect(finished.length).toBeGreaterThanOrEqual(started - mostRunning);
     expect(finished.length).toBeLessThanOrEqual(started);
-    expect(slicing.rejected).toBe(rejected.length);
-    expect(slicing.waiting).toBe(0);
+    expect(costlyEvaluations.rejected).toBe(rejected.length);
+    expect(costlyEvaluations.waiting).toBe(0);
     add("a", "later", 1);
     await untilIdle();
     expect(finished.at(-1)).toBe("later");
@@ -120,9 +120,9 @@ describe("given many evaluations of one organization", () => {
     addMany("a", mostRunning, 50);
     await turns(1);
     const drop = add("a", "left", 1);
-    expect(slicing.waiting).toBe(1);
+    expect(costlyEvaluations.waiting).toBe(1);
     drop();
-    expect(slicing.waiting).toBe(0);
+    expect(costlyEvaluations.waiting).toBe(0);
     await untilIdle();
     expect(finished).toEqual(["a0", "a1"]);
     expect(rejected).toEqual([]);
@@ -132,7 +132,10 @@ describe("given many evaluations of one organization", () => {
     const msEach = 0.2;
     const count = burstMs / msEach - 1;
     for (let number = 0; number < count; number += 1)
-      slicing.add("a", { steps: work("quick", 1, msEach), reject: () => rejected.push("quick") });
+      costlyEvaluations.add("a", {
+        steps: work("quick", 1, msEach),
+        reject: () => rejected.push("quick"),
+      });
     await untilIdle();
     expect(finished).toHaveLength(count);
     expect(rejected).toEqual([]);
@@ -140,11 +143,11 @@ describe("given many evaluations of one organization", () => {
 
   it("rejects the excess when too many have waited for longer than a burst", async () => {
     const names = addMany("a", mostWaiting + mostRunning + 3, 1_000);
-    await turns(burstMs / sliceMs - 1);
+    await turns(burstMs / evaluationSliceMs - 1);
     expect(rejected).toEqual([]);
     await turns(1);
     expect(rejected).toEqual(names.slice(-3));
-    expect(slicing.waiting).toBe(mostWaiting);
+    expect(costlyEvaluations.waiting).toBe(mostWaiting);
   });
 });
 
@@ -161,16 +164,16 @@ describe("given several organizations", () => {
   it("rejects the newest evaluations of the longest queue when too many wait", async () => {
     const names = addMany("busy", mostWaiting + mostRunning, 1_000);
     addMany("other", mostRunning + 7, 1_000);
-    await turns(burstMs / sliceMs + 1);
+    await turns(burstMs / evaluationSliceMs + 1);
     expect(rejected).toEqual(names.slice(-7));
-    expect(slicing.waiting).toBe(mostWaiting);
+    expect(costlyEvaluations.waiting).toBe(mostWaiting);
   });
 
   it("keeps the oldest evaluations of each when all queues have the same length", async () => {
     const [first, second] = ["a", "b"].map((organization) =>
       addMany(organization, mostWaiting, 1_000),
     );
-    await turns(burstMs / sliceMs + 1);
+    await turns(burstMs / evaluationSliceMs + 1);
     const kept = mostWaiting / 2 + mostRunning;
     expect(rejected.sort()).toEqual(
       [...(first ?? []).slice(kept), ...(second ?? []).slice(kept)].sort(),
@@ -189,7 +192,7 @@ describe("given several organizations", () => {
     for (let number = 0; number < mostSharing; number += 1) add(`long${number}`, "long", 2_000);
     await turns(1);
     add("late", "late", 1);
-    const turnSlices = turnMs / sliceMs;
+    const turnSlices = turnMs / evaluationSliceMs;
     await turns(mostSharing * turnSlices + mostSharing);
     expect(finished).toEqual(["late"]);
     await untilIdle();
@@ -198,7 +201,7 @@ describe("given several organizations", () => {
 
   it("makes room immediately for an organization that waits when the present turns are over", async () => {
     for (let number = 0; number < mostSharing; number += 1) add(`long${number}`, "long", 2_000);
-    await turns((mostSharing * turnMs) / sliceMs + mostSharing);
+    await turns((mostSharing * turnMs) / evaluationSliceMs + mostSharing);
     add("late", "late", 1);
     await turns(mostSharing + 1);
     expect(finished).toEqual(["late"]);
@@ -208,7 +211,7 @@ describe("given several organizations", () => {
 describe("given an edge that stops", () => {
   it("runs nothing more", async () => {
     add("a", "long", 9);
-    slicing.stop();
+    costlyEvaluations.stop();
     await turns(2);
     expect(steps).toEqual([]);
   });

@@ -1,26 +1,26 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
-import { createSlices, type Steps, sliceMs } from "../../src/streams/slices.ts";
+import { createFairVisits, type Steps, visitSliceMs } from "../../src/streams/fair-visits.ts";
 
 /** Each visit takes as long as the test says, by a clock of the test. */
 function given({ visitMs }: { visitMs: number }) {
   const visited: string[] = [];
   let clockMs = 0;
-  const slices = createSlices<string>({
+  const visits = createFairVisits<string>({
     // biome-ignore lint/correctness/useYield: the visit has a single step.
     *visit(one) {
       visited.push(one);
       clockMs += visitMs;
     },
-    elapsed: () => clockMs,
+    monotonicMs: () => clockMs,
   });
-  return { slices, visited };
+  return { visits, visited };
 }
 
 describe("given many who are to be visited", () => {
   it("visits as many at once as a slice has time for, and the rest in later turns", async () => {
-    const { slices, visited } = given({ visitMs: sliceMs / 2 });
-    slices.add("o", "a", ["1", "2", "3", "4", "5"]);
+    const { visits, visited } = given({ visitMs: visitSliceMs / 2 });
+    visits.add("o", "a", ["1", "2", "3", "4", "5"]);
     expect(visited).toEqual(["1", "2"]);
     await nextTurn();
     expect(visited).toEqual(["1", "2", "3", "4"]);
@@ -29,82 +29,105 @@ describe("given many who are to be visited", () => {
   });
 
   it("serves the queues in turn, so that a slow one delays the others by a slice", async () => {
-    const { slices, visited } = given({ visitMs: sliceMs });
-    slices.add("o", "slow", ["s1", "s2", "s3"]);
-    slices.add("o", "other", ["o1"]);
+    const { visits, visited } = given({ visitMs: visitSliceMs });
+    visits.add("o", "slow", ["s1", "s2", "s3"]);
+    visits.add("o", "other", ["o1"]);
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
     expect(visited).toEqual(["s1", "s2", "o1", "s3"]);
   });
 
   it("alternates between organizations with different numbers of queues", async () => {
-    const { slices, visited } = given({ visitMs: sliceMs });
-    slices.add("busy", "first", ["b1", "b2"]);
-    slices.add("busy", "second", ["b3"]);
-    slices.add("busy", "third", ["b4"]);
-    slices.add("other", "only", ["o1", "o2"]);
+    const { visits, visited } = given({ visitMs: visitSliceMs });
+    visits.add("busy", "first", ["b1", "b2"]);
+    visits.add("busy", "second", ["b3"]);
+    visits.add("busy", "third", ["b4"]);
+    visits.add("other", "only", ["o1", "o2"]);
     for (let turn = 0; turn < 5; turn += 1) await nextTurn();
     expect(visited).toEqual(["b1", "b2", "o1", "b3", "o2", "b4"]);
   });
 
   it("visits who is added again once, in its old place", async () => {
-    const { slices, visited } = given({ visitMs: sliceMs });
-    slices.add("o", "a", ["1", "2", "3"]);
-    slices.add("o", "a", ["3", "2", "1"]);
+    const { visits, visited } = given({ visitMs: visitSliceMs });
+    visits.add("o", "a", ["1", "2", "3"]);
+    visits.add("o", "a", ["3", "2", "1"]);
     for (let turn = 0; turn < 4; turn += 1) await nextTurn();
     expect(visited).toEqual(["1", "2", "3", "1"]);
   });
 
   it("visits the others after a visit that fails", async () => {
     const visited: string[] = [];
-    const slices = createSlices<string>({
+    const visits = createFairVisits<string>({
       *visit(one) {
         visited.push(one);
         if (one === "fails") throw new Error("as intended");
         yield;
       },
-      elapsed: () => 0,
+      monotonicMs: () => 0,
     });
-    expect(() => slices.add("organization", "queue", ["fails", "waits"])).toThrow("as intended");
-    slices.add("organization", "queue", ["comes later"]);
+    expect(() => visits.add("organization", "queue", ["fails", "waits"])).toThrow("as intended");
+    visits.add("organization", "queue", ["comes later"]);
     expect(visited).toEqual(["fails", "waits", "comes later"]);
   });
 
   it("visits nobody who has left, and nobody after it was stopped", async () => {
-    const { slices, visited } = given({ visitMs: sliceMs });
-    slices.add("o", "a", ["1", "2", "3"]);
-    slices.remove("o", "a", "2");
+    const { visits, visited } = given({ visitMs: visitSliceMs });
+    visits.add("o", "a", ["1", "2", "3"]);
+    visits.remove("o", "a", "2");
     await nextTurn();
     expect(visited).toEqual(["1", "3"]);
-    slices.add("o", "a", ["4", "5"]);
-    slices.stop();
+    visits.add("o", "a", ["4", "5"]);
+    visits.stop();
     await nextTurn();
     expect(visited).toEqual(["1", "3", "4"]);
   });
 });
 
+describe("given a visit that adds", () => {
+  it("visits who was added to the same queue, another queue and another organization", async () => {
+    const visited: string[] = [];
+    const added: [string, string, string][] = [
+      ["o", "a", "same queue"],
+      ["o", "b", "another queue"],
+      ["other", "a", "another organization"],
+    ];
+    const visits = createFairVisits<string>({
+      // biome-ignore lint/correctness/useYield: the visit has a single step.
+      *visit(one) {
+        visited.push(one);
+        for (const [organization, queue, name] of added.splice(0))
+          visits.add(organization, queue, [name]);
+      },
+      monotonicMs: () => 0,
+    });
+    visits.add("o", "a", ["first"]);
+    for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+    expect(visited).toEqual(["first", "same queue", "another organization", "another queue"]);
+  });
+});
+
 describe("given one whose turn takes several slices", () => {
   it("goes on with it in turns of its queue, before the next of that queue", async () => {
-    const { slices, done } = givenSteps(["long", "other"]);
-    slices.add("o", "a", ["long", "after"]);
-    slices.add("o", "b", ["other"]);
+    const { visits, done } = givenSteps(["long", "other"]);
+    visits.add("o", "a", ["long", "after"]);
+    visits.add("o", "b", ["other"]);
     for (let turn = 0; turn < 8; turn += 1) await nextTurn();
     const inTurn = ["long", "long", "other", "long", "other", "long!", "after", "other", "other!"];
     expect(done).toEqual(inTurn);
   });
 
   it("gives it another turn when it is added meanwhile", async () => {
-    const { slices, done } = givenSteps(["long"]);
-    slices.add("o", "a", ["long"]);
-    slices.add("o", "a", ["long"]);
+    const { visits, done } = givenSteps(["long"]);
+    visits.add("o", "a", ["long"]);
+    visits.add("o", "a", ["long"]);
     for (let turn = 0; turn < 6; turn += 1) await nextTurn();
     expect(done).toEqual([...oneTurn("long"), ...oneTurn("long")]);
   });
 
   it("drops it when it leaves", async () => {
-    const { slices, done } = givenSteps(["long"]);
-    slices.add("o", "a", ["long", "after"]);
+    const { visits, done } = givenSteps(["long"]);
+    visits.add("o", "a", ["long", "after"]);
     await nextTurn();
-    slices.remove("o", "a", "long");
+    visits.remove("o", "a", "long");
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
     expect(done).toEqual(["long", "long", "after"]);
   });
@@ -119,17 +142,17 @@ function givenSteps(long: readonly string[]) {
   function* steps(one: string): Steps {
     for (let step = 0; step < 3; step += 1) {
       done.push(one);
-      clockMs += sliceMs;
+      clockMs += visitSliceMs;
       yield;
     }
     done.push(`${one}!`);
   }
-  const slices = createSlices<string>({
+  const visits = createFairVisits<string>({
     *visit(one) {
       if (long.includes(one)) yield* steps(one);
       else done.push(one);
     },
-    elapsed: () => clockMs,
+    monotonicMs: () => clockMs,
   });
-  return { slices, done };
+  return { visits, done };
 }

@@ -1,0 +1,229 @@
+import type { FlagEntry } from "@halyard/contracts";
+import { compileAll, type EvaluateAll } from "@halyard/evaluation";
+import { SegmentKeys } from "./flag-keys.ts";
+import { type PreparedFlag, prepareFlag } from "./prepared-flag.ts";
+
+/**
+ * The flags of an environment in the order of their keys, in segments of bounded length. A change of one
+ * flag therefore costs about the same whether the environment has a thousand flags or a hundred thousand.
+ * There is always at least one segment, and only a single one may be empty.
+ */
+export type Segments = readonly Segment[];
+
+/**
+ * A segment's flags share their conditions when they are evaluated, and where they are few, those of a
+ * whole environment do. A change copies the lists of one segment, a few microseconds at this length.
+ */
+export const longestSegment = 1_024;
+
+/** A changed segment that is shorter is joined with the one before it, so that deletions leave no crumbs. */
+const shortestSegment = longestSegment / 4;
+
+/**
+ * A run of an environment's flags in the order of their keys. It never changes: a change of a flag makes
+ * another segment, and the environment's others are used again with all that was prepared from them. What
+ * not every request needs is prepared at its first use.
+ */
+export class Segment {
+  /**
+   * All flags that exist, ordered by key and id. A key belongs to one flag at a time, but when one was
+   * deleted and created again, the new flag may arrive before the deletion of the flag that it replaces.
+   */
+  readonly withReplaced: readonly PreparedFlag[];
+  /** One flag for each key: the newest. Ids grow with time, so that is the one with the greatest id. */
+  readonly flags: readonly PreparedFlag[];
+  /** The keys of `flags`. */
+  readonly keys: SegmentKeys;
+  readonly weight: number;
+  #evaluateAll: EvaluateAll | undefined;
+  #outcomesForNobody: Uint8Array | undefined;
+
+  /** Derives from all flags everything that is not given. */
+  constructor(
+    withReplaced: readonly PreparedFlag[],
+    known?: Pick<Segment, "flags" | "keys" | "weight">,
+  ) {
+    this.withReplaced = withReplaced;
+    this.flags = known?.flags ?? newestOfEachKey(withReplaced);
+    this.keys = known?.keys ?? new SegmentKeys(this.flags.map(({ entry }) => entry.key));
+    this.weight = known?.weight ?? this.flags.reduce((sum, { weight }) => sum + weight, 0);
+  }
+
+  get evaluateAll(): EvaluateAll {
+    this.#evaluateAll ??= compileAll(this.flags.map(({ compiled }) => compiled));
+    return this.#evaluateAll;
+  }
+
+  /** The number of each flag's outcome for the empty context. */
+  get outcomesForNobody(): Uint8Array {
+    if (this.#outcomesForNobody === undefined) {
+      const outcomes = new Uint8Array(this.flags.length);
+      this.flags.forEach(({ outcomeForNobody }, index) => {
+        outcomes[index] = outcomeForNobody;
+      });
+      this.#outcomesForNobody = outcomes;
+    }
+    return this.#outcomesForNobody;
+  }
+}
+
+/** A change of one flag's entry; undefined where the flag does not exist. */
+export type EntryChange = { before: FlagEntry | undefined; after: FlagEntry | undefined };
+
+/**
+ * Applies changes to the flags of a segment, in their order. A flag that is replaced costs the same whatever the
+ * others are, because looking at every flag of a segment in a large heap costs far more (bench `growth-edge-flags`).
+ */
+class SegmentDraft {
+  readonly withReplaced: PreparedFlag[];
+  readonly #previous: Segment;
+  #weight: number;
+  /** False: the segment derives everything from its flags. */
+  #hasSameKeys: boolean;
+
+  constructor(previous: Segment) {
+    this.withReplaced = [...previous.withReplaced];
+    this.#previous = previous;
+    this.#weight = previous.weight;
+    this.#hasSameKeys = previous.withReplaced.length === previous.flags.length;
+  }
+
+  remove(entry: FlagEntry): void {
+    const place = this.#placeOf(entry);
+    if (!this.#isAt(place, entry)) return;
+    this.withReplaced.splice(place, 1);
+    this.#hasSameKeys = false;
+  }
+
+  /** Adds a flag, or replaces the flag with the same key and id. */
+  put(entry: FlagEntry): void {
+    const place = this.#placeOf(entry);
+    const flag = prepareFlag(entry);
+    if (this.#isAt(place, entry)) {
+      this.#weight += flag.weight - (this.withReplaced[place]?.weight ?? 0);
+      this.withReplaced[place] = flag;
+    } else {
+      this.withReplaced.splice(place, 0, flag);
+      this.#hasSameKeys = false;
+    }
+  }
+
+  finish(): Segment {
+    if (!this.#hasSameKeys) return new Segment(this.withReplaced);
+    const { keys } = this.#previous;
+    return new Segment(this.withReplaced, { flags: this.withReplaced, keys, weight: this.#weight });
+  }
+
+  #isAt(place: number, entry: FlagEntry): boolean {
+    const found = this.withReplaced[place]?.entry;
+    return found !== undefined && compareEntries(found, entry) === 0;
+  }
+
+  /** The index of an entry, or where it would be. */
+  #placeOf(entry: FlagEntry): number {
+    return firstIndex(this.withReplaced, (flag) => compareEntries(flag.entry, entry) >= 0);
+  }
+}
+
+/** Prepares all flags. Those that `previous` holds are used again. */
+export function orderFlags(entries: Iterable<FlagEntry>, previous: Segments = []): Segments {
+  const known = new Map<FlagEntry, PreparedFlag>();
+  for (const { withReplaced } of previous)
+    for (const one of withReplaced) known.set(one.entry, one);
+  const flags = Array.from(entries, (entry) => known.get(entry) ?? prepareFlag(entry));
+  return segmentsOf(flags.sort((one, other) => compareEntries(one.entry, other.entry)));
+}
+
+/** Applies changes in their order. Segments without a change are the same objects as before. */
+export function changeFlags(segments: Segments, changes: Iterable<EntryChange>): Segments {
+  const drafts = new Map<number, SegmentDraft>();
+  function draftFor({ key }: FlagEntry): SegmentDraft {
+    const index = segmentIndexOf(segments, key);
+    let draft = drafts.get(index);
+    if (draft === undefined) {
+      draft = new SegmentDraft(segments[index] as Segment);
+      drafts.set(index, draft);
+    }
+    return draft;
+  }
+
+  for (const { before, after } of changes) {
+    if (before !== undefined && before.key !== after?.key) draftFor(before).remove(before);
+    if (after !== undefined) draftFor(after).put(after);
+  }
+  const changed: Segment[] = [];
+  segments.forEach((segment, index) => {
+    const draft = drafts.get(index);
+    if (draft === undefined) changed.push(segment);
+    else append(changed, draft);
+  });
+  return changed.length === 0 ? segmentsOf([]) : changed;
+}
+
+/** The flag with a key. */
+export function findFlag(segments: Segments, key: string): PreparedFlag | undefined {
+  const candidates = segments[segmentIndexOf(segments, key)]?.flags ?? [];
+  const found = candidates[firstIndex(candidates, ({ entry }) => entry.key >= key)];
+  return found?.entry.key === key ? found : undefined;
+}
+
+function append(segments: Segment[], draft: SegmentDraft): void {
+  const { length } = draft.withReplaced;
+  if (length === 0) return;
+  const last = segments.at(-1);
+  if (
+    last !== undefined &&
+    length < shortestSegment &&
+    last.withReplaced.length + length <= longestSegment
+  )
+    segments.splice(-1, 1, new Segment([...last.withReplaced, ...draft.withReplaced]));
+  else if (length <= longestSegment) segments.push(draft.finish());
+  else segments.push(...segmentsOf(draft.withReplaced));
+}
+
+/** Cuts ordered flags into segments of about equal length. */
+function segmentsOf(ordered: readonly PreparedFlag[]): Segment[] {
+  const segments: Segment[] = [];
+  const length = Math.ceil(ordered.length / Math.ceil(ordered.length / longestSegment));
+  for (let begin = 0; begin < ordered.length; ) {
+    let end = begin + length;
+    // Flags that claim the same key stay together.
+    while (ordered[end] !== undefined && ordered[end]?.entry.key === ordered[end - 1]?.entry.key)
+      end += 1;
+    segments.push(new Segment(ordered.slice(begin, end)));
+    begin = end;
+  }
+  return segments.length === 0 ? [new Segment([])] : segments;
+}
+
+/** The index of the segment that contains a key, or would contain it. */
+function segmentIndexOf(segments: Segments, key: string): number {
+  const next = firstIndex(
+    segments,
+    ({ withReplaced }) => (withReplaced[0]?.entry.key ?? key) > key,
+  );
+  return Math.max(0, next - 1);
+}
+
+/** Returns the first index at which a condition holds, by binary search; the length if there is none. */
+function firstIndex<T>(list: readonly T[], holds: (one: T) => boolean): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(list[middle] as T)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The order of flags in segments. */
+function compareEntries(one: FlagEntry, other: FlagEntry): number {
+  if (one.key !== other.key) return one.key < other.key ? -1 : 1;
+  if (one.flag_id === other.flag_id) return 0;
+  return one.flag_id < other.flag_id ? -1 : 1;
+}
+
+function newestOfEachKey(flags: readonly PreparedFlag[]): readonly PreparedFlag[] {
+  return flags.filter(({ entry }, index) => flags[index + 1]?.entry.key !== entry.key);
+}
