@@ -146,6 +146,8 @@ class Supervisor<P extends Process> implements Supervised<P> {
       await this.#run.steps.run(`restarting ${this.name}`, async (note) => {
         if (mustPrepare) await this.#part.prepare?.();
         this.#process = await this.#part.start(this.#process, note);
+        // Whoever reads that the process was restarted finds its new id.
+        this.#onRestarted();
         return { done: `${this.name} restarted`, value: undefined };
       });
     } catch (error) {
@@ -153,7 +155,6 @@ class Supervisor<P extends Process> implements Supervised<P> {
       this.#run.ending.settle({ kind: "failed", error });
       return undefined;
     }
-    this.#onRestarted();
     // The sources have changed again while it was starting.
     if (this.#isRestartAsked) void this.#process.stop();
     return undefined;
