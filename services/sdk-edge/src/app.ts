@@ -8,7 +8,7 @@ import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
 import { answerPreflights } from "./http/preflight.ts";
 import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/routes.ts";
-import { createKeyRate, createLimits } from "./limits/limits.ts";
+import { createLimits } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
 import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
@@ -61,7 +61,7 @@ export type EdgeOptions = {
 };
 
 export function createEdge(options: EdgeOptions): Edge {
-  const { holder, directory, registry, usage, now, random } = options;
+  const { holder, directory, usage, now, random } = options;
   const isKeyLive = (keyId: string, nowMs: number) => directory.find(keyId, nowMs) !== undefined;
   const views = createEnvironmentViews();
   const streams = createStreams({ views, isKeyLive, now, random, monotonicMs });
@@ -77,15 +77,7 @@ export function createEdge(options: EdgeOptions): Edge {
     costlyEvaluations,
   });
 
-  const app = createApp({
-    logger: options.logger,
-    bodyLimitBytes,
-    trustedProxies: options.trustedProxies,
-    metrics: registry,
-    // A line for each request would cost more than answering it.
-    requestLog: false,
-    rewriteTarget: escapeMalformedPath,
-  });
+  const app = createEdgeApp(options);
   const parts = {
     holder,
     directory,
@@ -95,11 +87,7 @@ export function createEdge(options: EdgeOptions): Edge {
     isKeyLive,
     evaluation: createEvaluation({ costlyEvaluations, isKeyLive, now }),
     isDraining: () => draining,
-    limits: createLimits({
-      keyRate: createKeyRate(options.requestsPerSecond),
-      invalidKeyRate: options.invalidKeyRate,
-      usage,
-    }),
+    limits: createLimits({ ...options, usage }),
     ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),
     usage,
     slots: options.slots,
@@ -141,6 +129,16 @@ export function createEdge(options: EdgeOptions): Edge {
       ofrep.stop();
     },
   };
+}
+
+function createEdgeApp({ logger, trustedProxies, registry }: EdgeOptions): App {
+  return createApp({
+    ...{ logger, bodyLimitBytes, trustedProxies },
+    metrics: registry,
+    // A line for each request would cost more than answering it.
+    requestLog: false,
+    rewriteTarget: escapeMalformedPath,
+  });
 }
 
 /** Monotonic clock in milliseconds. */

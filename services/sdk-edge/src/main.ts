@@ -3,12 +3,15 @@ import { createKeyDirectory, createKeySignatures } from "@halyard/api-keys";
 import {
   createLogger,
   createMetrics,
+  type Logger,
   natsServers,
   runService,
   startOrExit,
 } from "@halyard/service";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Registry } from "prom-client";
 import { createEdge } from "./app.ts";
-import { readConfig } from "./config.ts";
+import { type Config, readConfig } from "./config.ts";
 import { openNatsConnection } from "./nats-connection.ts";
 import { openSlots } from "./slots/lease-slots.ts";
 import { createDiskCache } from "./snapshot/disk-cache.ts";
@@ -20,30 +23,11 @@ import { startUsage } from "./usage/start-usage.ts";
 await startOrExit(async () => {
   const config = readConfig();
   const service = "sdk-edge";
-  const now = Date.now;
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const registry = createMetrics({ service });
-  const pace = createPace(() => performance.now());
-  const holder = createSnapshotHolder({ now, pace });
-  const signatures = createKeySignatures({
-    publicKeys: config.SIGNING_PUBLIC_KEYS,
-    metrics: registry,
-    logger,
-  });
-  const { trusts } = signatures;
-  const directory = createKeyDirectory(signatures);
-  const file = config.SNAPSHOT_CACHE_FILE;
-  const cache =
-    file === undefined ? undefined : createDiskCache({ file, holder, trusts, logger, now });
   const connection = openNatsConnection({ nats: natsServers(config), metrics: registry, logger });
-  const nats = followNats({
-    connection: connection.ready,
-    edge: randomUUID(),
-    holder,
-    cache,
-    keys: directory,
-    logger,
-  });
+  const snapshot = openSnapshot({ config, connection: connection.ready, registry, logger });
+  const { holder, cache, nats } = snapshot;
   const usage = startUsage({
     connection: connection.ready,
     holder,
@@ -58,10 +42,7 @@ await startOrExit(async () => {
     random: Math.random,
   });
   const edge = createEdge({
-    holder,
-    directory,
-    pace,
-    cache,
+    ...snapshot,
     logger,
     registry,
     trustedProxies: config.TRUSTED_PROXIES,
@@ -75,7 +56,7 @@ await startOrExit(async () => {
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
     usage: usage.usage,
     slots,
-    now,
+    now: Date.now,
     random: Math.random,
   });
 
@@ -98,3 +79,33 @@ await startOrExit(async () => {
     ],
   });
 });
+
+/** The snapshot, followed from NATS, with what is kept in step with it. */
+function openSnapshot({
+  config,
+  connection,
+  registry,
+  logger,
+}: {
+  config: Config;
+  connection: Promise<NatsConnection>;
+  registry: Registry;
+  logger: Logger;
+}) {
+  const now = Date.now;
+  const pace = createPace(() => performance.now());
+  const holder = createSnapshotHolder({ now, pace });
+  const signatures = createKeySignatures({
+    publicKeys: config.SIGNING_PUBLIC_KEYS,
+    metrics: registry,
+    logger,
+  });
+  const { trusts } = signatures;
+  const directory = createKeyDirectory(signatures);
+  const file = config.SNAPSHOT_CACHE_FILE;
+  const cache =
+    file === undefined ? undefined : createDiskCache({ file, holder, trusts, logger, now });
+  const edge = randomUUID();
+  const nats = followNats({ connection, edge, holder, cache, keys: directory, logger });
+  return { pace, holder, directory, cache, nats };
+}

@@ -7,7 +7,6 @@ import {
   type LimitMember,
   policyOf,
   type Rate,
-  type RateLimit,
 } from "@halyard/rate-limit";
 import type { Refusal } from "@halyard/service";
 import type { Usage } from "../usage/usage.ts";
@@ -40,21 +39,15 @@ type Limit = {
   member(key: DirectoryKey, nowMs: number): LimitMember | undefined;
 };
 
-/** So many requests a second, and as many at once; undefined: as many as one likes. */
-export function createKeyRate(requestsPerSecond: number | undefined): RateLimit | undefined {
-  if (requestsPerSecond === undefined) return undefined;
-  const burst = Math.max(1, Math.floor(requestsPerSecond));
-  return createRateLimit({ requestsPerSecond, burst });
-}
-
 export function createLimits(options: {
-  keyRate: RateLimit | undefined;
+  /** Of each key; undefined: no limit. */
+  requestsPerSecond?: number | undefined;
   invalidKeyRate: Rate;
   usage: Usage | undefined;
 }): Limits {
-  const { keyRate, usage } = options;
+  const { requestsPerSecond, usage } = options;
   const limits: Limit[] = [];
-  if (keyRate !== undefined) limits.push(createKeyLimit(keyRate, usage));
+  if (requestsPerSecond !== undefined) limits.push(createKeyLimit(requestsPerSecond, usage));
   if (usage !== undefined) limits.push(usage);
   return {
     check(key, nowMs) {
@@ -107,7 +100,9 @@ function joined(members: readonly LimitMember[]): LimitMember {
 }
 
 /** The rate of each key. A key that asks too often is used all the same. */
-function createKeyLimit(keyRate: RateLimit, usage: Pick<Usage, "used"> | undefined): Limit {
+function createKeyLimit(requestsPerSecond: number, usage: Pick<Usage, "used"> | undefined): Limit {
+  const burst = Math.max(1, Math.floor(requestsPerSecond));
+  const keyRate = createRateLimit({ requestsPerSecond, burst });
   const policy = policyOf(keyRate);
   const kept = new WeakMap<DirectoryKey, { madeAtMs: number; member: LimitMember }>();
   const admit = createAdmission(
