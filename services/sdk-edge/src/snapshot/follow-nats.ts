@@ -1,6 +1,6 @@
 import type { KeyDirectory } from "@halyard/api-keys";
 import { everythingFilter, type SnapshotEntry } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot, type SnapshotRead } from "@halyard/jetstream";
+import { type FollowedSnapshot, followSnapshot, type SnapshotFollower } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
@@ -27,7 +27,7 @@ const readPatienceMs = 3_000;
 /** How exactly it is known since when NATS is away. */
 const confirmIntervalMs = 250;
 
-export function followNats(options: {
+type FollowOptions = {
   connection: Promise<NatsConnection>;
   /** Identifies this process in its reports to management. */
   edge: string;
@@ -36,13 +36,14 @@ export function followNats(options: {
   /** Verifies the entries of API keys. It is kept in step with the holder. */
   keys: KeyDirectory;
   logger: Logger;
-}): FollowedNats {
-  const { holder, cache, keys, logger } = options;
+};
+
+export function followNats(options: FollowOptions): FollowedNats {
+  const { holder, cache, logger } = options;
   let rejected = 0;
   let followed: FollowedSnapshot | undefined;
   let reports: AppliedReports | undefined;
   let stopped = false;
-  let isConnected = false;
   /** The content of the cache, until the snapshot is current for the first time. */
   let caching = cache?.read();
 
@@ -50,12 +51,7 @@ export function followNats(options: {
     if (followed?.isCurrent() === true) holder.confirmCurrent();
   }, confirmIntervalMs).unref();
 
-  let fallingBack = setTimeout(() => {
-    if (!isConnected) fallBack();
-    else fallingBack = setTimeout(fallBack, readPatienceMs - connectPatienceMs).unref();
-  }, connectPatienceMs).unref();
-
-  function fallBack(): void {
+  const fallback = planFallback(() => {
     if (holder.snapshot !== undefined) return;
     logger.warn({ cache: cache !== undefined }, "NATS has not brought the snapshot yet");
     void caching?.then((cached) => {
@@ -63,20 +59,11 @@ export function followNats(options: {
       const { epoch, entries, currentAtMs } = cached;
       holder.restore({ snapshot: buildSnapshot(epoch, entries), currentAtMs });
     });
-  }
-
-  function apply(entry: SnapshotEntry): void {
-    if (keys.accepts(entry)) holder.apply(entry);
-  }
-
-  function beginRead(): SnapshotRead {
-    const read = holder.beginRead();
-    return { take: (entry) => read.take(keys.choose(entry)), finish: read.finish };
-  }
+  });
 
   async function follow(): Promise<void> {
     const connection = await options.connection;
-    isConnected = true;
+    fallback.connected();
     if (stopped) return;
     reports = reportApplied({
       connection,
@@ -93,17 +80,10 @@ export function followNats(options: {
       logger,
       held: cached?.held,
       follower: {
-        beginRead,
-        resume(epoch, entries) {
-          if (holder.source === "nats") entries.forEach(apply);
-          else holder.replace(epoch, (cached?.entries ?? []).concat(entries));
-        },
+        ...genuineEntries(options, () => cached?.entries ?? []),
         current() {
           caching = cached = undefined;
         },
-        apply,
-        isGenuineComplete: keys.isGenuineComplete,
-        isGenuineDeletion: keys.isGenuineDeletion,
         reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;
@@ -121,9 +101,48 @@ export function followNats(options: {
     async stop() {
       stopped = true;
       clearInterval(confirming);
-      clearTimeout(fallingBack);
+      fallback.cancel();
       reports?.stop();
       await followed?.stop();
     },
   };
+}
+
+/** Calls `fallBack` when NATS has not brought the snapshot in the time that a connection and a full read take. */
+function planFallback(fallBack: () => void) {
+  let isConnected = false;
+  let timer = setTimeout(() => {
+    if (!isConnected) fallBack();
+    else timer = setTimeout(fallBack, readPatienceMs - connectPatienceMs).unref();
+  }, connectPatienceMs).unref();
+  return {
+    connected: () => {
+      isConnected = true;
+    },
+    cancel: () => clearTimeout(timer),
+  };
+}
+
+/** Passes the genuine entries on to the holder. `cached`: what was held before the first entry. */
+function genuineEntries(
+  { holder, keys }: Pick<FollowOptions, "holder" | "keys">,
+  cached: () => readonly SnapshotEntry[],
+) {
+  function apply(entry: SnapshotEntry): void {
+    if (keys.accepts(entry)) holder.apply(entry);
+  }
+
+  return {
+    apply,
+    beginRead() {
+      const read = holder.beginRead();
+      return { take: (entry) => read.take(keys.choose(entry)), finish: read.finish };
+    },
+    resume(epoch, entries) {
+      if (holder.source === "nats") entries.forEach(apply);
+      else holder.replace(epoch, cached().concat(entries));
+    },
+    isGenuineComplete: keys.isGenuineComplete,
+    isGenuineDeletion: keys.isGenuineDeletion,
+  } satisfies Partial<SnapshotFollower>;
 }

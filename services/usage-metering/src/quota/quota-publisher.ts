@@ -43,36 +43,23 @@ const chunkSize = 500;
 /** What the bucket says, as far as it has been read. An entry that cannot be read is written over. */
 type Published = Map<string, { entry: QuotaEntry | undefined; revision: number }>;
 
-export function startQuotaPublisher(options: {
+type PublisherOptions = {
   connection: NatsConnection;
   sql: Sql;
   usageMetrics: UsageMetrics;
   logger: Logger;
-}): QuotaPublisher {
-  const { connection, sql, usageMetrics, logger } = options;
-  const client = jetstream(connection);
-  let published: Published = new Map();
-  /** By organization and month. */
-  const pending = new Map<string, QuotaEntry>();
+};
+
+export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
+  const { sql, usageMetrics, logger } = options;
+  const client = jetstream(options.connection);
+  const pending: Pending = new Map();
   /** As the database said last. */
   let presentMonth: string | undefined;
   let comparedAtMs = Number.NEGATIVE_INFINITY;
 
-  const bucket = followBucket({
-    connection,
-    bucket: quotaBucket,
-    filter: ">",
-    onBegin() {
-      published = new Map();
-    },
-    onEntry({ key, payload, revision }) {
-      const checked = checkQuotaEntry(parseJson(payload));
-      published.set(key, { entry: checked.ok ? checked.value : undefined, revision });
-    },
-    onCaughtUp() {
-      comparedAtMs = Number.NEGATIVE_INFINITY;
-    },
-    logger,
+  const bucket = followPublished(options, () => {
+    comparedAtMs = Number.NEGATIVE_INFINITY;
   });
 
   async function round(): Promise<void> {
@@ -82,20 +69,15 @@ export function startQuotaPublisher(options: {
   }
 
   async function compare(): Promise<void> {
-    const read = published;
+    const read = bucket.published();
     const higher = await compareWithMonth(sql, read, (entry, known) => {
       presentMonth = entry.month;
       if (!isNews(entry, known, presentMonth)) return;
       if (!pending.has(pendingKey(entry))) usageMetrics.quotaRepaired();
-      hold(entry);
+      hold(pending, entry, presentMonth);
     });
     await adopt(sql, higher, logger);
-    if (read === published) comparedAtMs = performance.now();
-  }
-
-  function hold(entry: QuotaEntry): void {
-    const key = pendingKey(entry);
-    if (isNews(entry, pending.get(key), presentMonth)) pending.set(key, entry);
+    if (read === bucket.published()) comparedAtMs = performance.now();
   }
 
   /** Each that is pending now is tried once; where NATS takes nothing, the rest waits for the next round. */
@@ -111,14 +93,9 @@ export function startQuotaPublisher(options: {
   async function publish(key: string): Promise<void> {
     const entry = pending.get(key);
     if (entry === undefined) return;
-    const id = entry.organization_id;
-    const read = published;
-    const known = read.get(id);
-    if (isNews(entry, known?.entry, presentMonth)) {
-      const revision = await publishEntry(client, entry, known?.revision ?? 0);
-      if (revision === undefined) return;
-      // Should everything be read anew by now, this is forgotten with what was read before.
-      if (revision > (read.get(id)?.revision ?? 0)) read.set(id, { entry, revision });
+    const read = bucket.published();
+    if (isNews(entry, read.get(entry.organization_id)?.entry, presentMonth)) {
+      if (!(await publishEntry(client, entry, read))) return;
       usageMetrics.quotaPublished();
     }
     if (pending.get(key) === entry) pending.delete(key);
@@ -132,7 +109,7 @@ export function startQuotaPublisher(options: {
   return {
     note(months, now) {
       presentMonth = monthOf(now.getTime());
-      for (const entry of months) hold(entry);
+      for (const entry of months) hold(pending, entry, presentMonth);
     },
     async stop() {
       await rounds.stop();
@@ -168,30 +145,48 @@ const anotherWasFaster: number[] = [
 
 /**
  * Writes an entry over the one that was read, or in a place where none was (revision 0), so that of two
- * replicas the one that knows less never writes over the other. Answers the entry's revision; undefined
+ * replicas the one that knows less never writes over the other. Returns whether it was written; false
  * when another replica was faster.
  */
 async function publishEntry(
   client: JetStreamClient,
   entry: QuotaEntry,
-  revision: number,
-): Promise<number | undefined> {
+  read: Published,
+): Promise<boolean> {
+  const id = entry.organization_id;
   try {
-    const { seq } = await client.publish(
-      quotaBucket.subjectPrefix + entry.organization_id,
-      JSON.stringify(entry),
-      {
-        expect: { lastSubjectSequence: revision },
-        timeout: acknowledgementTimeoutMs,
-        retries: 0,
-      },
-    );
-    return seq;
+    const { seq } = await client.publish(quotaBucket.subjectPrefix + id, JSON.stringify(entry), {
+      expect: { lastSubjectSequence: read.get(id)?.revision ?? 0 },
+      timeout: acknowledgementTimeoutMs,
+      retries: 0,
+    });
+    // Should everything be read anew by now, this is forgotten with what was read before.
+    if (seq > (read.get(id)?.revision ?? 0)) read.set(id, { entry, revision: seq });
+    return true;
   } catch (error) {
-    if (error instanceof JetStreamApiError && anotherWasFaster.includes(error.code))
-      return undefined;
+    if (error instanceof JetStreamApiError && anotherWasFaster.includes(error.code)) return false;
     throw error;
   }
+}
+
+/** Follows what the bucket says. `published` returns another object whenever everything is read anew. */
+function followPublished({ connection, logger }: PublisherOptions, onCaughtUp: () => void) {
+  let published: Published = new Map();
+  const { isCurrent, stop } = followBucket({
+    connection,
+    bucket: quotaBucket,
+    filter: ">",
+    onBegin() {
+      published = new Map();
+    },
+    onEntry({ key, payload, revision }) {
+      const checked = checkQuotaEntry(parseJson(payload));
+      published.set(key, { entry: checked.ok ? checked.value : undefined, revision });
+    },
+    onCaughtUp,
+    logger,
+  });
+  return { isCurrent, stop, published: () => published };
 }
 
 /** Compares the present month of every organization. Returns published entries that are not matched by it. */
@@ -215,6 +210,15 @@ async function adopt(sql: Sql, higher: readonly QuotaEntry[], logger: Logger): P
   const organizations = await adoptHigherMonths(sql, higher);
   if (organizations > 0)
     logger.warn({ organizations }, "adopted published months that the database had lost");
+}
+
+/** Entries that are not published yet, by organization and month. */
+type Pending = Map<string, QuotaEntry>;
+
+/** Keeps an entry to be published, unless one that says as much is kept. */
+function hold(pending: Pending, entry: QuotaEntry, presentMonth: string | undefined): void {
+  const key = pendingKey(entry);
+  if (isNews(entry, pending.get(key), presentMonth)) pending.set(key, entry);
 }
 
 function pendingKey({ organization_id, month }: QuotaEntry): string {
