@@ -24,7 +24,7 @@ export function createAdmission(limit: RateLimit, message: string): Admission {
   };
 }
 
-/** What the fields `RateLimit-Policy` and `RateLimit` say of one limit. Each field is a list of such members. */
+/** The members of the fields `RateLimit-Policy` and `RateLimit` for one limit. Both fields are lists. */
 export type LimitMember = { readonly policy: string; readonly limit: string };
 
 /** The limit as a member of `RateLimit-Policy`. */

@@ -15,7 +15,7 @@ import type { Usage } from "../usage/usage.ts";
 export type Limits = {
   /** Refuses a key that asks too often, or whose organization has used up its month. */
   check(key: DirectoryKey, nowMs: number): Refusal | undefined;
-  /** What answers to a key say of its limits. Figures may be as of the last second, so that few texts are made. */
+  /** Returns the fields about the limits of a key. Figures may be a second old, so that few texts are made. */
   fields(key: DirectoryKey, nowMs: number): LimitFields;
   /**
    * Counts an invalid key from an address. Returns the error for an address that has sent too many. It bounds floods and
@@ -127,7 +127,7 @@ function createKeyLimit(requestsPerSecond: number, usage: Pick<Usage, "used"> | 
   };
 }
 
-/** How long a key's text is used again. */
+/** Time for which the text of a key is used again. */
 const textLifetimeMs = 1_000;
 
 /** False if the clock was put back. */

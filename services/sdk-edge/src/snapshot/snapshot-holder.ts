@@ -55,7 +55,7 @@ const shortestRestMs = 1;
 
 type HolderOptions = { now: () => number; pace: Pick<Pace, "restMs"> };
 
-/** What is held at present. */
+/** The present snapshot and its origin. */
 type Held = {
   snapshot: Snapshot | undefined;
   source: SnapshotSource;

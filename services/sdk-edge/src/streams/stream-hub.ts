@@ -86,7 +86,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
   const visits = createFairVisits<FlagsStream>({ visit, monotonicMs });
   const changeBetween = createViewChanges();
 
-  /** Sends to streams without a context at once, and queues the others for a visit. */
+  /** Sends to streams without a context immediately. Queues the others for a visit. */
   function sendOrQueue(environmentId: string, streams: Iterable<FlagsStream>): void {
     const view = views.of(environmentId);
     const targeted: FlagsStream[] = [];
@@ -124,7 +124,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
     }
   }
 
-  /** Writes the event, if there is one, and notes that the reader has the values of the view. */
+  /** Writes the event, unless it is null. The reader then has the values of the view. */
   function send(stream: FlagsStream, view: EnvironmentView, event: Buffer | null): void {
     stream.sentView = view;
     stream.hasMissed = false;

@@ -73,7 +73,7 @@ export function endStream(stream: Stream, cause: CloseCause, lastWords?: string)
   else stream.response.destroy();
 }
 
-/** Heartbeats take turns. Each turn writes to a part of the streams, so that no heartbeat writes to all at once. */
+/** Number of turns of a heartbeat. Each turn writes to a part of the streams, because writing to all of them takes long. */
 export const heartbeatTurns = 60;
 
 /** All open streams of an edge. */

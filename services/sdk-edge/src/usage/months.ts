@@ -25,7 +25,7 @@ export function monthOf(instantMs: number): Month {
 /** What callers are told about their month (draft-ietf-httpapi-ratelimit-headers). */
 export type MonthStanding = { limit: number; used: number; month: Month; nowMs: number };
 
-/** What answers within the limit say of it. */
+/** Returns the month's members of the rate limit fields. */
 export function monthMember(standing: MonthStanding): LimitMember {
   const remaining = Math.max(0, standing.limit - standing.used);
   return {

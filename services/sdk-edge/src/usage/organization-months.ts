@@ -33,7 +33,7 @@ export type OrganizationMonths = {
   limitChanged(organizationId: string): void;
   /** Fresh requests are being sent. */
   take(): void;
-  /** What answers say of the month; undefined without a limit. */
+  /** Returns the month's members of the rate limit fields; undefined without a limit. */
   member(one: OrganizationMonth, nowMs: number): LimitMember | undefined;
   refusal(one: OrganizationMonth, nowMs: number): Refusal;
 };

@@ -23,6 +23,6 @@ export type Usage = {
   answeredAll(key: DirectoryKey, nowMs: number): void;
   /** One flag was evaluated by itself. */
   answeredOne(key: DirectoryKey, flagId: string, nowMs: number): void;
-  /** What answers say of the month; undefined without a limit. The same object as long as it says the same. */
+  /** Returns the month's members of the rate limit fields, the same object for the same texts; undefined without a limit. */
   member(key: DirectoryKey, nowMs: number): LimitMember | undefined;
 };

@@ -160,7 +160,7 @@ async function publishEntry(
       timeout: acknowledgementTimeoutMs,
       retries: 0,
     });
-    // Should everything be read anew by now, this is forgotten with what was read before.
+    // After another full read, `read` is no longer in use.
     if (seq > (read.get(id)?.revision ?? 0)) read.set(id, { entry, revision: seq });
     return true;
   } catch (error) {
@@ -169,7 +169,7 @@ async function publishEntry(
   }
 }
 
-/** Follows what the bucket says. `published` returns another object whenever everything is read anew. */
+/** Follows the bucket. `published` returns another object after each new full read. */
 function followPublished({ connection, logger }: PublisherOptions, onCaughtUp: () => void) {
   let published: Published = new Map();
   const { isCurrent, stop } = followBucket({
