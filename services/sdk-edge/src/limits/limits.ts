@@ -54,8 +54,11 @@ export function createLimits(options: {
       for (const limit of limits) {
         const refusal = limit.check(key, nowMs);
         if (refusal === undefined) continue;
-        const others = limits.filter((other) => other !== limit);
-        return nameFurtherLimits(refusal, membersOf(others, key, nowMs));
+        const others = limits
+          .filter((other) => other !== limit)
+          .map((other) => other.member(key, nowMs))
+          .filter((member) => member !== undefined);
+        return nameFurtherLimits(refusal, others);
       }
       return undefined;
     },
@@ -64,32 +67,36 @@ export function createLimits(options: {
   };
 }
 
-function membersOf(limits: readonly Limit[], key: DirectoryKey, nowMs: number): LimitMember[] {
-  const members: LimitMember[] = [];
-  for (const limit of limits) {
-    const member = limit.member(key, nowMs);
-    if (member !== undefined) members.push(member);
-  }
-  return members;
-}
-
 /** Joins the members of all limits. The fields of a key are used again until one of its members changes. */
 function createFields(limits: readonly Limit[]): Limits["fields"] {
-  const kept = new WeakMap<DirectoryKey, LimitFields>();
+  const kept = new WeakMap<DirectoryKey, Kept>();
+
+  function isCurrent({ ofLimits }: Kept, key: DirectoryKey, nowMs: number): boolean {
+    for (let index = 0; index < limits.length; index += 1)
+      if (limits[index]?.member(key, nowMs) !== ofLimits[index]) return false;
+    return true;
+  }
+
   return (key, nowMs) => {
-    const members = membersOf(limits, key, nowMs);
-    if (members.length === 0) return noLimitFields;
     const known = kept.get(key);
-    if (known !== undefined && haveSameItems(known.members, members)) return known;
-    const { policy, limit } = joined(members);
-    const fields = { members, headers: ["RateLimit-Policy", policy, "RateLimit", limit] };
-    kept.set(key, fields);
+    if (known !== undefined && isCurrent(known, key, nowMs)) return known.fields;
+    const ofLimits = limits.map((limit) => limit.member(key, nowMs));
+    const fields = fieldsOf(ofLimits.filter((member) => member !== undefined));
+    kept.set(key, { ofLimits, fields });
     return fields;
   };
 }
 
-function haveSameItems(some: readonly unknown[], others: readonly unknown[]): boolean {
-  return some.length === others.length && some.every((one, index) => one === others[index]);
+type Kept = {
+  /** The member of each limit; undefined for a limit without one. */
+  ofLimits: readonly (LimitMember | undefined)[];
+  fields: LimitFields;
+};
+
+function fieldsOf(members: readonly LimitMember[]): LimitFields {
+  if (members.length === 0) return noLimitFields;
+  const { policy, limit } = joined(members);
+  return { members, headers: ["RateLimit-Policy", policy, "RateLimit", limit] };
 }
 
 function joined(members: readonly LimitMember[]): LimitMember {
