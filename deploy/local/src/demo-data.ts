@@ -10,7 +10,11 @@ export type Answer<T> = { status: number; body: T };
 /** The operator's routes, called as any operator would. */
 export type OperatorApi = {
   get<T>(path: string): Promise<Answer<T>>;
-  /** Answers what was created; anything but success ends the start. */
+  /**
+   * Returns the created resource.
+   *
+   * @throws StartError for an answer other than 201
+   */
   create<T>(path: string, body: unknown): Promise<T>;
 };
 

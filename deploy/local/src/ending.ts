@@ -51,10 +51,7 @@ export function endWithReaper(ending: Ending, reaper: Reaper): void {
   void reaper.exited.then((status) => ending.settle({ kind: "unguarded", status }));
 }
 
-/**
- * What was started, to be stopped in the reverse order. Something that finishes starting while the
- * stop is already under way is stopped at once, so nothing slips through.
- */
+/** Stops the parts of a run in the reverse order of their start. A part that is added during the stop is stopped at once. */
 export type Releasers = {
   add(release: () => Promise<unknown>): Promise<void>;
   /** Runs all, also when one fails, and answers the failures. */

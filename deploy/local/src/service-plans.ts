@@ -43,7 +43,7 @@ export function planServices(options: {
     "usage-metering": {},
     "webhook-dispatcher": {
       WEBHOOK_SECRET_KEYS: `local:${inBase64(credentials.webhook_secret_key)}`,
-      // Who tries things out has the receiver on the same machine.
+      // In development, the receiver of webhooks is usually on the same machine.
       WEBHOOK_ALLOW_PRIVATE_TARGETS: String(settings.mode !== "production"),
     },
   };

@@ -75,7 +75,7 @@ export async function startServiceProcess(
   context.reaper.guard(child.pid, { stopSignal: "SIGTERM" });
   const { pid, logFile, exited, stop } = child;
   const failed = Promise.withResolvers<never>();
-  // After it has listened, whoever looks after the process hears of its end.
+  // After the process has listened, its supervisor handles its end.
   failed.promise.catch(() => {});
   const fail = (message: string) => failed.reject(new StartError(message));
   void exited.then((status) => fail(describeDeath(name, status, logFile)));

@@ -146,7 +146,7 @@ class Supervisor<P extends Process> implements Supervised<P> {
       await this.#run.steps.run(`restarting ${this.name}`, async (note) => {
         if (mustPrepare) await this.#part.prepare?.();
         this.#process = await this.#part.start(this.#process, note);
-        // Whoever reads that the process was restarted finds its new id.
+        // `demo.json` contains the new process id before the restart is announced.
         this.#onRestarted();
         return { done: `${this.name} restarted`, value: undefined };
       });

@@ -2,9 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
 /**
- * Finds circles of imports between the folders of a source tree; imports of types count. A file that is directly
- * in the tree counts as a folder of its own, because it may compose all folders and be imported by some, as
- * `main.ts` and `config.ts` are.
+ * Finds circles of imports between the folders of a source tree; imports of types count. Each file directly
+ * in the tree counts as a folder, because `main.ts` imports all folders, and some folders import `config.ts`.
  */
 export type Circle = {
   folders: readonly string[];

@@ -18,6 +18,8 @@ let database: TestDatabase;
 let proxy: NatsProxy;
 /** When a client sends this text, the connection to it is lost before the server's answer arrives. */
 let lostAfter: string | undefined;
+/** Whether the server receives a misspelt `begin`. */
+let isBeginMisspelt = false;
 let sql: Sql;
 let observer: ReturnType<typeof connectAsSuperuser>;
 
@@ -26,7 +28,10 @@ beforeAll(async () => {
   observer = connectAsSuperuser(database.adminUrl, "management");
   const address = new URL(database.runtimeUrls.management);
   proxy = await startNatsProxy(address.href, (client, server) => {
-    client.on("data", (data) => {
+    client.on("data", (sent) => {
+      const misspelt = () =>
+        Buffer.from(sent.toString("latin1").replace("begin", "begim"), "latin1");
+      const data = isBeginMisspelt ? misspelt() : sent;
       if (lostAfter !== undefined && data.includes(lostAfter)) {
         server.unpipe(client);
         server.once("data", () => client.destroy()).resume();
@@ -93,6 +98,17 @@ describe("a transaction", () => {
       await tx`select 1`;
     });
     await expect(later).rejects.toMatchObject({ code: "23505" });
+  });
+
+  it("sends no statement after a BEGIN that failed", async () => {
+    isBeginMisspelt = true;
+    const failing = sql.begin(async (tx) => {
+      await tx`select 1`;
+      await insert(tx, "without a transaction").catch(() => undefined);
+    });
+    await expect(failing).rejects.toMatchObject({ code: "42601" });
+    isBeginMisspelt = false;
+    expect(await isStored("without a transaction")).toBe(false);
   });
 
   it("rejects when the work ignored that a statement has an undefined parameter", async () => {
