@@ -1,36 +1,97 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 
-/** Sends what `curl` would for the few options that the pages use, and prints the answer's body. */
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    silent: { type: "boolean", short: "s" },
-    fail: { type: "boolean", short: "f" },
-    request: { type: "string", short: "X" },
-    header: { type: "string", short: "H", multiple: true },
-    data: { type: "string", short: "d" },
-    retry: { type: "string", default: "0" },
-    "retry-delay": { type: "string", default: "1" },
-  },
-});
-const [url] = positionals;
-if (url === undefined || positionals.length > 1) throw new Error("one address");
+/**
+ * A stand-in for `curl` with the few options that the pages use. It is a server in this process, because starting a
+ * Node.js process for each request takes longer than the request.
+ */
+export type Curl = {
+  /** The definition of a function for bash, which connects to the server. */
+  shellFunction: string;
+  close(): void;
+};
 
-const headers = (values.header ?? []).map((header): [string, string] => {
-  const colon = header.indexOf(":");
-  return [header.slice(0, colon), header.slice(colon + 1).trim()];
-});
-const body = values.data === undefined ? {} : { body: values.data };
-const method = values.request ?? (values.data === undefined ? "GET" : "POST");
+/** A request consists of the number of arguments and the arguments, each with a NUL character behind it. */
+const end = "\0";
+
+export async function startCurl(): Promise<Curl> {
+  const server = createServer((socket) => {
+    // A shell that ends early closes its connection. It reports the failure itself.
+    socket.on("error", () => undefined);
+    void answer(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { shellFunction: shellFunction(port), close: () => server.close() };
+}
+
+/** The first line of an answer is the exit code. */
+function shellFunction(port: number): string {
+  return `curl() {
+    local code
+    exec 9<>/dev/tcp/127.0.0.1/${port}
+    printf '%s\\0' "$#" "$@" >&9
+    IFS= read -r code <&9
+    if [ "$code" = 0 ]; then cat <&9; else cat <&9 >&2; fi
+    exec 9>&-
+    return "$code"
+  }`;
+}
+
+async function answer(socket: Socket): Promise<void> {
+  const { code, text } = await send(await readArguments(socket)).catch((error: Error) => ({
+    code: 2,
+    text: `curl: ${error.message}\n`,
+  }));
+  socket.end(`${code}\n${text}`);
+}
+
+async function readArguments(socket: Socket): Promise<string[]> {
+  socket.setEncoding("utf8");
+  let received = "";
+  for await (const text of socket.iterator({ destroyOnReturn: false })) {
+    received += text;
+    const [count, ...args] = received.split(end);
+    if (args.length > Number(count)) return args.slice(0, -1);
+  }
+  throw new Error("the connection closed before all arguments were received");
+}
 
 /** The statuses after which `curl --retry` sends a request again. */
 const transient = new Set([408, 429, 500, 502, 503, 504]);
-const send = () => fetch(url, { method, headers, ...body });
-let answer = await send();
-for (let left = Number(values.retry); left > 0 && transient.has(answer.status); left -= 1) {
-  await delay(Number(values["retry-delay"]) * 1000);
-  answer = await send();
+
+async function send(args: string[]): Promise<{ code: number; text: string }> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      silent: { type: "boolean", short: "s" },
+      fail: { type: "boolean", short: "f" },
+      request: { type: "string", short: "X" },
+      header: { type: "string", short: "H", multiple: true },
+      data: { type: "string", short: "d" },
+      retry: { type: "string", default: "0" },
+      "retry-delay": { type: "string", default: "1" },
+    },
+  });
+  const [url] = positionals;
+  if (url === undefined || positionals.length > 1) throw new Error("expected one address");
+
+  const headers = (values.header ?? []).map((header): [string, string] => {
+    const colon = header.indexOf(":");
+    return [header.slice(0, colon), header.slice(colon + 1).trim()];
+  });
+  const body = values.data === undefined ? {} : { body: values.data };
+  const method = values.request ?? (values.data === undefined ? "GET" : "POST");
+  const request = () => fetch(url, { method, headers, ...body });
+  let response = await request();
+  for (let left = Number(values.retry); left > 0 && transient.has(response.status); left -= 1) {
+    await delay(Number(values["retry-delay"]) * 1000);
+    response = await request();
+  }
+  if (values.fail && !response.ok) return { code: 22, text: "" };
+  return { code: 0, text: await response.text() };
 }
-if (values.fail && !answer.ok) process.exitCode = 22;
-else process.stdout.write(await answer.text());

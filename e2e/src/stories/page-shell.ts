@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { operatorToken, type Tenant } from "../system/tenancy.ts";
+import { startCurl } from "./curl.ts";
 
 /**
  * Runs the commands of a page as a reader would, one block after another in one terminal: variables
@@ -38,8 +38,6 @@ export function demoOf(tenant: Tenant, gatewayUrl: string): Demo {
   };
 }
 
-const standIn = fileURLToPath(new URL("curl.ts", import.meta.url));
-
 export function openPageShell(demo: Demo): PageShell {
   const home = mkdtempSync(join(tmpdir(), "halyard-page-home-"));
   writeFileSync(join(home, "demo.json"), JSON.stringify(demo));
@@ -58,19 +56,23 @@ export function openPageShellOn(home: string): PageShell {
   const directory = mkdtempSync(join(tmpdir(), "halyard-page-"));
   const state = join(directory, "state.sh");
   symlinkSync(home, join(directory, ".halyard"));
+  const curl = startCurl();
 
   return {
     async run(commands) {
       const script = [
         "set -eua",
         existsSync(state) ? `. '${state}'` : "",
-        `curl() { '${process.execPath}' '${standIn}' "$@"; }`,
+        (await curl).shellFunction,
         commands,
         `{ export -p; declare -f; } > '${state}'`,
       ].join("\n");
       const { stdout } = await promisify(execFile)("bash", ["-c", script], { cwd: directory });
       return stdout;
     },
-    close: () => rmSync(directory, { recursive: true, force: true }),
+    close() {
+      void curl.then(({ close }) => close());
+      rmSync(directory, { recursive: true, force: true });
+    },
   };
 }
