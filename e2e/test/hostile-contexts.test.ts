@@ -11,6 +11,7 @@ import { exchangeBytes, headerBytes, type RawRequest } from "../src/traffic/raw-
  * or evaluated as the contract says; the process lives, answers everybody else meanwhile, and does not
  * grow.
  */
+/** The delay that a hostile request may cause. */
 const quickMs = 250;
 const mostGrowthBytes = 200 * 1024 * 1024;
 const bodyLimitBytes = 64 * 1024;

@@ -1,9 +1,9 @@
 import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
 
 /**
- * How long a hostile request takes, and an ordinary one beside it. On a machine with other work
- * anything may be late once; what stalls a process does so every time. So both are sent again when
- * they took long, and of each the quickest answer counts.
+ * How much longer a hostile request, and an ordinary request beside it, take than an ordinary request alone. Other
+ * work on the machine delays all three. A request that stalls a process is slow at every try, so both are sent again
+ * when they took long, and the smallest delays count.
  */
 export type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
 
@@ -20,8 +20,9 @@ export async function disturb(
     const [answered, beside] = await Promise.all([timed(url, hostile), timed(url, ordinary)]);
     if (beside.answer.status !== 200)
       throw new Error(`an ordinary request was answered ${beside.answer.status}`);
-    hostileMs = Math.min(hostileMs, answered.tookMs);
-    ordinaryMs = Math.min(ordinaryMs, beside.tookMs);
+    const alone = await timed(url, ordinary);
+    hostileMs = Math.min(hostileMs, answered.tookMs - alone.tookMs);
+    ordinaryMs = Math.min(ordinaryMs, beside.tookMs - alone.tookMs);
     if (Math.max(hostileMs, ordinaryMs) < boundMs || tries === mostTries)
       return { answer: answered.answer, hostileMs, ordinaryMs };
   }
