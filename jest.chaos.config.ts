@@ -9,10 +9,13 @@ const chaos: Config = {
   ...config,
   testMatch: [
     "<rootDir>/e2e/chaos/*.test.ts",
-    "<rootDir>/e2e/test/{bad-input,forged-keys,older-backup,read-your-writes}.test.ts",
+    "<rootDir>/e2e/test/{bad-input,forged-keys,read-your-writes,rolling-restart}.test.ts",
     "<rootDir>/bench/test/quick.test.ts",
-    "<rootDir>/libs/evaluation/test/fold-case.test.ts",
+    "<rootDir>/deploy/local/test/{restart-on-change,users-and-closed-directories}.test.ts",
+    "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,shared-work}.test.ts",
+    "<rootDir>/libs/local-backends/test/users-and-closed-directories.test.ts",
     "<rootDir>/services/scheduler/test/replace-race.test.ts",
+    "<rootDir>/services/sdk-edge/test/slots/every-order.test.ts",
   ],
 };
 

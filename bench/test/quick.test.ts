@@ -27,8 +27,8 @@ const curves = ["growth-edge-flags", "growth-flag-list", "growth-webhooks"];
 
 const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
 
-/** An edge alone, and a curve of a service with PostgreSQL. `npm run chaos` runs the others too. */
-const representatives = ["flags", "growth-flag-list"];
+/** `npm run chaos` runs the others too. */
+const representatives = ["flags"];
 
 /** What other libraries are compared with is installed by who measures; checks do without. */
 const runnable = allBenchmarks.filter(

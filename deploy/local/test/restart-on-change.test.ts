@@ -16,6 +16,9 @@ function touch(path: string): void {
   utimesSync(join(PROJECT_DIR, path), now, now);
 }
 
+/** `npm run chaos` changes the migrations of every service, `npm test` those of one. */
+const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
+
 describe("given that sources are watched", () => {
   let halyard: Halyard;
   let before: Demo;
@@ -61,9 +64,10 @@ describe("given that sources are watched", () => {
         nothing: /^\{"plan":"pro"/,
       },
     ];
-    for (const { service, migration } of changed)
+    const touched = isThorough ? changed : changed.slice(0, 1);
+    for (const { service, migration } of touched)
       touch(`services/${service}/migrations/${migration}`);
-    for (const { service, path, nothing } of changed) {
+    for (const { service, path, nothing } of touched) {
       await eventually(`the restart of the ${service}`, () =>
         halyard.output().includes(`✓ ${service} restarted`),
       );

@@ -1,3 +1,4 @@
+import { isThorough } from "@halyard/testing";
 import {
   awaitEdgesAgree,
   awaitRest,
@@ -32,7 +33,7 @@ export type Chapter = {
   faults(): Promise<string[]>;
 };
 
-const defaultSteps = 120;
+const defaultSteps = isThorough ? 120 : 60;
 const flippedFlags = 6;
 const defaultPauseMs = 15;
 

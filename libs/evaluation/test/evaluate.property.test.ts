@@ -13,6 +13,7 @@ import {
 } from "../src/index.ts";
 import { contexts, flags, ids, meetings, namesOfId } from "./random-flags.ts";
 import { bucket, evaluateByTheTables } from "./reference-evaluator.ts";
+import { runs } from "./thorough.ts";
 
 /** The same cases every time: a failure is a fault and never chance. */
 const seed = 20270131;
@@ -25,7 +26,7 @@ describe("given any flag and anybody who asks", () => {
           evaluateByTheTables(flag, attributes),
         );
       }),
-      { seed, numRuns: 3_000 },
+      { seed, numRuns: runs(3_000) },
     );
   });
 
@@ -38,7 +39,7 @@ describe("given any flag and anybody who asks", () => {
         expect(compiled.map((flag) => flag.evaluate(context))).toEqual(first);
         expect(several.map((flag) => evaluateByTheTables(flag, attributes))).toEqual(first);
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: runs(500) },
     );
   });
 
@@ -61,7 +62,7 @@ describe("given any flag and anybody who asks", () => {
           }
         },
       ),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: runs(2_000) },
     );
   });
 
@@ -74,7 +75,7 @@ describe("given any flag and anybody who asks", () => {
         expect(evaluate(emptyContext)).toBe(constant);
         expect(evaluateByTheTables(flag, attributes)).toEqual(constant);
       }),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: runs(2_000) },
     );
   });
 
@@ -100,7 +101,7 @@ describe("given any flag and anybody who asks", () => {
           expect("inside_percentage" in last).toBe(outcome.reason === "split");
         }
       }),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: runs(2_000) },
     );
   });
 
@@ -114,7 +115,7 @@ describe("given any flag and anybody who asks", () => {
         );
         if (problem === undefined) expect(invalid).toBe(false);
       }),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: runs(2_000) },
     );
   });
 });
@@ -135,7 +136,7 @@ describe("given one condition and one value of the attribute that it asks about"
           evaluateByTheTables(flag, attributes),
         );
       }),
-      { seed, numRuns: 12_000 },
+      { seed, numRuns: runs(12_000) },
     );
   });
 });
@@ -158,7 +159,7 @@ describe("given a percentage that is raised", () => {
           .map((step) => compile(rollout(key, step)).evaluate(context).value);
         expect(inside).toEqual(inside.toSorted((a, b) => Number(a) - Number(b)));
       }),
-      { seed, numRuns: 1_000 },
+      { seed, numRuns: runs(1_000) },
     );
   });
 
@@ -172,7 +173,7 @@ describe("given a percentage that is raised", () => {
         expect(compile(rollout(key, whole)).evaluate(context).value).toBe(false);
         expect(compile(rollout(key, whole + 1)).evaluate(context).value).toBe(true);
       }),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: runs(2_000) },
     );
   });
 });

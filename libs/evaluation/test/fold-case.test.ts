@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { foldCase } from "../src/fold-case.ts";
+import { isThorough } from "./thorough.ts";
 
 /** `npm run chaos` compares all blocks of characters without case with all others, `npm test` each 16th block. */
-const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
 const fewBlocks = 16;
 
 const lastPoint = 0x10ffff;

@@ -10,6 +10,7 @@ import {
   operatorNames,
 } from "../src/index.ts";
 import { condition, flagForWhom, flagWithRules, given } from "./flags.ts";
+import { runs } from "./thorough.ts";
 
 const seed = 20270131;
 const anything = fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true });
@@ -66,7 +67,7 @@ describe("given data that no flag should ever have", () => {
         expect(explain(flag, context)).toMatchObject(outcome);
         expect(compile(flag).evaluate(emptyContext).variation).toMatch(/^on|off$/);
       }),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: runs(2_000) },
     );
   });
 

@@ -9,6 +9,7 @@ import { textNumber } from "../src/text-number.ts";
 import { TextSet } from "../src/text-set.ts";
 import { bestCpuMs } from "./cpu-time.ts";
 import { condition, flagForWhom, given } from "./flags.ts";
+import { runs } from "./thorough.ts";
 
 const seed = 20270131;
 
@@ -64,7 +65,7 @@ describe("given lists of texts", () => {
         for (const each of texts) expect(set.has(numbered(each))).toBe(true);
         expect(set.has(numbered(other))).toBe(texts.includes(other));
       }),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: runs(2_000) },
     );
   });
 
@@ -153,7 +154,7 @@ describe("given a long text to look for", () => {
         const text = before + (cut ? wanted.slice(0, -1) : wanted) + after;
         expect(finderOf(wanted)(text)).toBe(text.includes(wanted));
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: runs(500) },
     );
   });
 });
@@ -204,7 +205,7 @@ describe("given the size that a pattern is estimated to have", () => {
         // Two more for the beginning and the match.
         expect(instructions).toBeLessThanOrEqual(2 * estimateSize(text) + 2);
       }),
-      { seed, numRuns: 1_000 },
+      { seed, numRuns: runs(1_000) },
     );
   });
 });

@@ -1,3 +1,4 @@
+import { isThorough } from "@halyard/testing";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { createWorld, type World } from "./simulation.ts";
@@ -26,6 +27,7 @@ const outages = [
 ] as const;
 type What = (typeof ordinary | typeof limits | typeof outages)[number];
 
+const manyStories = isThorough ? 100 : 25;
 const edges = 4;
 const limit = 6;
 /** The longest suspension after which the other edges certainly still count an edge. */
@@ -99,7 +101,7 @@ async function forAll(
     fc.asyncProperty(fc.integer(), stories(whats), (seed, story) =>
       check(createWorld({ edges, limit, seed }), story),
     ),
-    { numRuns: 100, endOnFailure: true },
+    { numRuns: manyStories, endOnFailure: true },
   );
 }
 

@@ -4,7 +4,6 @@ import {
   call,
   type EventStream,
   eventually,
-  isThorough,
   openEventStream,
   type RestartablePostgres,
   readEpoch,
@@ -41,9 +40,7 @@ import { type CreatedFlag, createFlags } from "../src/traffic/changes.ts";
 /** A database that is restored from an older backup while NATS and the edges keep what came after it. */
 const sdkRequests = 12;
 
-const servicesDuringIt = isThorough ? ["keep running", "are stopped for it"] : ["keep running"];
-
-describe.each(servicesDuringIt)(
+describe.each(["keep running", "are stopped for it"])(
   "given a restore from an older backup while the services %s and NATS and the edges go on",
   (services) => {
     let system: System;
