@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { DemoCredentials } from "../src/credentials.ts";
@@ -14,7 +14,7 @@ import {
   processesOf,
 } from "./launcher.ts";
 import { printedCurlRequests } from "./printed-curl.ts";
-import { isRunning } from "./process-tree.ts";
+import { childrenOf, isRunning } from "./process-tree.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 /**
@@ -90,8 +90,11 @@ let first: Demo;
 describe("given a new home", () => {
   const home = usedHome;
 
-  it("starts every part as a process and says so in a whole demo.json", async () => {
-    const halyard = launchHalyard({ home });
+  it("starts every part as a process, says so in a whole demo.json, and ends when npm alone is told to stop", async () => {
+    const halyard = launchHalyard({
+      home,
+      command: { program: "npm", args: ["start", "--silent"] },
+    });
     const demo = await halyard.ready();
     first = demo;
 
@@ -134,11 +137,19 @@ describe("given a new home", () => {
     const unsuccessful = await readExamples(demo);
     expect(unsuccessful).toEqual([]);
 
-    const processes = processesOf(halyard);
+    const [npm = 0, launcher = 0] = processesOf(halyard);
+    const processes = [npm, launcher, ...childrenOf(launcher)];
+    expect(processes.length).toBeGreaterThan(Object.keys(demo.services).length + 2);
     expect(await halyard.end("SIGTERM")).toBe(0);
     expect(processes.filter(isRunning)).toEqual([]);
     expect(await isListening(demo.base_url)).toBe(false);
     expect(existsSync(join(home, "demo.json"))).toBe(false);
+  });
+
+  it("reaches the launcher with its signals, since no shell stands between", () => {
+    const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
+    expect(manifest.scripts.start).toMatch(/^exec node /);
+    expect(manifest.scripts.dev).toMatch(/^exec node /);
   });
 });
 
@@ -285,43 +296,15 @@ describe("given that the end comes while things are still being started", () => 
   });
 });
 
-describe("given npm start in production mode", () => {
-  it("makes no demo data, and ends with exit code 0 when npm alone is told to stop", async () => {
-    const halyard = launchHalyard({
-      home: newHome(),
-      command: { program: "npm", args: ["start", "--silent"] },
-      variables: { HALYARD_MODE: "production" },
-    });
-    const demo = await halyard.ready();
-
-    expect(Object.keys(demo)).toEqual(["base_url", "operator_token", "services"]);
-    await eventually("the page to go on with", () =>
-      halyard.output().includes(join(PROJECT_DIR, "docs/production.md")),
-    );
-    const response = await fetch(`${demo.base_url}/api/v1/organizations`, {
-      headers: { authorization: `Bearer ${demo.operator_token}` },
-    });
-    expect(await response.json()).toEqual({ organizations: [] });
-
-    expect(await halyard.end("SIGTERM")).toBe(0);
-    const pids = Object.values(demo.services).map((service) => service.pid);
-    expect(pids.filter(isRunning)).toEqual([]);
-    expect(await isListening(demo.base_url)).toBe(false);
-  });
-
-  it("reaches the launcher with its signals, since no shell stands between", () => {
-    const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
-    expect(manifest.scripts.start).toMatch(/^exec node /);
-    expect(manifest.scripts.dev).toMatch(/^exec node /);
-  });
-});
-
 describe("given npm start in production mode over a home with demo keys", () => {
   let halyard: Halyard;
 
-  it("refuses to start, and starts after it has removed the keys", async () => {
+  it("refuses to start, and starts without demo data after it has removed the keys", async () => {
     const home = copyOfUsedHome();
-    const { demo } = JSON.parse(readFileSync(join(home, "credentials.json"), "utf8"));
+    const credentials = join(home, "credentials.json");
+    const { demo, ...others } = JSON.parse(readFileSync(credentials, "utf8"));
+    // A start that makes demo data would make them again.
+    writeFileSync(credentials, JSON.stringify(others));
     const variables = { NODE_ENV: "production" };
     const refused = launchHalyard({ home, variables });
     expect(await refused.exited).toBe(1);
@@ -331,7 +314,16 @@ describe("given npm start in production mode over a home with demo keys", () => 
       ...{ home, variables, args: ["--remove-demo-keys"] },
       untilFileEnds: true,
     });
-    const { base_url } = await halyard.ready();
+    const started = await halyard.ready();
+    expect(Object.keys(started)).toEqual(["base_url", "operator_token", "services"]);
+    await eventually("the page to go on with", () =>
+      halyard.output().includes(join(PROJECT_DIR, "docs/production.md")),
+    );
+    const { base_url, operator_token } = started;
+    const listed = await fetch(`${base_url}/api/v1/organizations`, {
+      headers: { authorization: `Bearer ${operator_token}` },
+    });
+    expect(await listed.json()).toMatchObject({ organizations: [{ id: demo.organization_id }] });
     const headers = { authorization: `Bearer ${demo.server_key}` };
     await eventually("the key is revoked", async () => {
       const { status } = await fetch(`${base_url}/api/v1/flags`, { headers });
