@@ -1,19 +1,17 @@
 import { type ServiceProcess, startServiceProcess } from "@halyard/testing";
 import { OpenFeature } from "@openfeature/web-sdk";
 import { EventSource } from "eventsource";
+import type { ClientSystem } from "./client-system.ts";
 import { awaitReady, type System, startSystem } from "./system.ts";
 import { createTenant, must, type Tenant } from "./tenancy.ts";
 
-/** A system for OpenFeature clients: behind a gateway, with flags of every kind. */
-export type OpenFeatureSystem = {
-  system: System;
-  gateway: ServiceProcess;
+/** A tenant of OpenFeature clients with flags of every kind. */
+export type OpenFeatureTenant = ClientSystem & {
   tenant: Tenant;
   /** Changes a flag, and answers when that is done. */
   change(flagKey: string, fields: object): Promise<void>;
   /** Another edge, told what the system's own are told and more. */
   startEdge(settings: Record<string, string>): Promise<ServiceProcess>;
-  close(): Promise<void>;
 };
 
 const streamTokenSecret = "what the tokens of the tests are signed with";
@@ -27,16 +25,20 @@ const flags = [
   { key: "germany", enabled: true, targeting_rules: [{ conditions: [inGermany] }] },
 ];
 
-export async function startOpenFeatureSystem(options: {
-  edges: number;
-}): Promise<OpenFeatureSystem> {
-  const edgeSettings = { STREAM_TOKEN_SECRET: streamTokenSecret, LOG_LEVEL: "trace" };
-  const system = await startSystem({
+const edgeSettings = { STREAM_TOKEN_SECRET: streamTokenSecret, LOG_LEVEL: "trace" };
+
+export function startOpenFeatureSystem(): Promise<System> {
+  return startSystem({
     managements: 1,
-    edges: options.edges,
+    edges: 2,
     settings: () => ({ "sdk-edge": edgeSettings, gateway: { LOG_LEVEL: "trace" } }),
   });
-  const gateway = await system.startGateway();
+}
+
+export async function createOpenFeatureTenant({
+  system,
+  gateway,
+}: ClientSystem): Promise<OpenFeatureTenant> {
   const tenant = await createTenant(gateway.url, { name: "OpenFeature" });
   const ids = new Map<string, string>();
   const manage = (method: string, path: string, body: unknown) =>
@@ -45,7 +47,6 @@ export async function startOpenFeatureSystem(options: {
     const created = await manage("POST", "", { name: flag.key, ...flag });
     ids.set(flag.key, created.id);
   }
-  const more: ServiceProcess[] = [];
   return {
     system,
     gateway,
@@ -57,13 +58,9 @@ export async function startOpenFeatureSystem(options: {
         ...edgeSettings,
         ...settings,
       });
-      more.push(edge);
+      system.endsWithSystem(edge.kill);
       await awaitReady({ name: "another edge", process: edge });
       return edge;
-    },
-    async close() {
-      await Promise.all(more.map((edge) => edge.kill()));
-      await system.close();
     },
   };
 }

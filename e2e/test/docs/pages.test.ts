@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { type PageSystem, startPageSystem } from "../../src/stories/page-system.ts";
 import { describeProduction } from "./deployment-page.ts";
+import { describeOpenFeature } from "./openfeature-page.ts";
 import { describeTargeting } from "./targeting-page.ts";
 import { describeTime } from "./time-pages.ts";
 import { describeUsage } from "./usage-page.ts";
@@ -15,6 +16,7 @@ beforeAll(async () => {
 afterAll(() => pages?.close());
 
 describe("the pages about production and deployment", () => describeProduction(given));
+describe("the page about OpenFeature", () => describeOpenFeature(given));
 describe("the page about targeting", () => describeTargeting(given));
 describe("the pages about schedules and the history", () => describeTime(given));
 describe("the page about usage", () => describeUsage(given));

@@ -5,10 +5,10 @@ import {
   openEventStream,
   type ServiceProcess,
 } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
-import { type CreatedFlag, createFlags } from "../src/traffic/changes.ts";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../../src/traffic/changes.ts";
 
 /** Changes that somebody schedules, and the way back, as they look through the gateway. */
 const soonMs = 3_000;
@@ -16,20 +16,17 @@ const soonMs = 3_000;
 /** Time enough to take it back before it comes, on a busy machine too. */
 const inTimeMs = 7_000;
 
-describe("given two managements, two schedulers and an edge behind a gateway", () => {
-  let system: System;
+export function describeTime(given: () => ClientSystem): void {
   let gateway: ServiceProcess;
   let tenant: Tenant;
   const streams: EventStream[] = [];
 
   beforeAll(async () => {
-    system = await startSystem({ managements: 2, schedulers: 2, edges: 1 });
-    gateway = await system.startGateway();
+    ({ gateway } = given());
     tenant = await createTenant(gateway.url, { name: "Time" });
   });
-  afterAll(async () => {
+  afterAll(() => {
     for (const stream of streams) stream.close();
-    await system?.close();
   });
 
   const api = (path: string) => `${gateway.url}/api/v1/${path}`;
@@ -154,4 +151,4 @@ describe("given two managements, two schedulers and an edge behind a gateway", (
       return body.flags["rolled-back"] === false;
     });
   });
-});
+}

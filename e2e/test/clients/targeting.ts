@@ -5,9 +5,10 @@ import {
   type ServiceProcess,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Edge, type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
-import { onThisMachine } from "../src/traffic/promised-time.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import type { Edge, System } from "../../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import { onThisMachine } from "../../src/traffic/promised-time.ts";
 import {
   asContext,
   askEvaluate,
@@ -16,7 +17,7 @@ import {
   type Said,
   type User,
   ways,
-} from "../src/traffic/users.ts";
+} from "../../src/traffic/users.ts";
 
 /** What the contract promises: a moment later, within one second at the latest. */
 const promisedMs = 1_000;
@@ -24,18 +25,16 @@ const atOnce = 16;
 
 const germans = { attribute: "country", operator: "equals", value: "DE" };
 
-describe("given a management and two edges behind a gateway", () => {
+export function describeTargeting(given: () => ClientSystem): void {
   let system: System;
   let gateway: ServiceProcess;
   const streams: EventStream[] = [];
 
-  beforeAll(async () => {
-    system = await startSystem({ managements: 1, edges: 2 });
-    gateway = await system.startGateway();
+  beforeAll(() => {
+    ({ system, gateway } = given());
   });
-  afterAll(async () => {
+  afterAll(() => {
     for (const stream of streams) stream.close();
-    await system?.close();
   });
 
   const addresses = () => [gateway.url, ...system.edges.map(({ url }) => url)];
@@ -638,4 +637,4 @@ describe("given a management and two edges behind a gateway", () => {
       });
     });
   });
-});
+}

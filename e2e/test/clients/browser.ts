@@ -3,10 +3,11 @@ import { createServer, type Server } from "node:http";
 import { eventually, type ServiceProcess } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { type Browser, hasChromium, startChromium } from "../src/system/chromium.ts";
-import { type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
-import { createFlags } from "../src/traffic/changes.ts";
+import { type Browser, hasChromium, startChromium } from "../../src/system/chromium.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import type { System } from "../../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import { createFlags } from "../../src/traffic/changes.ts";
 
 /**
  * A web page of another origin in a real browser, because only a browser knows what it lets a page
@@ -19,7 +20,12 @@ if (!chromiumIsThere)
       "Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 makes this a failure.\n\n",
   );
 
-(chromiumIsThere ? describe : describe.skip)("given a page of another origin", () => {
+export function describeBrowser(given: () => ClientSystem): void {
+  const describePage = chromiumIsThere ? describe : describe.skip;
+  describePage("given a page of another origin", () => describePageOfAnotherOrigin(given));
+}
+
+function describePageOfAnotherOrigin(given: () => ClientSystem): void {
   let system: System;
   let gateway: ServiceProcess;
   let site: Server;
@@ -29,11 +35,8 @@ if (!chromiumIsThere)
   let flagId: string;
 
   beforeAll(async () => {
-    [system, browser] = await Promise.all([
-      startSystem({ managements: 1, edges: 1 }),
-      startChromium(),
-    ]);
-    gateway = await system.startGateway();
+    ({ system, gateway } = given());
+    browser = await startChromium();
     tenant = await createTenant(gateway.url, { name: "Pages" });
     const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
     flagId = flag?.id as string;
@@ -49,7 +52,6 @@ if (!chromiumIsThere)
   afterAll(async () => {
     await browser?.close();
     site?.close();
-    await system?.close();
   });
 
   const flagsUrl = (base: string) => `${base}/api/v1/sdk/flags`;
@@ -184,4 +186,4 @@ if (!chromiumIsThere)
     );
     expect(outcome).toBe("TypeError");
   });
-});
+}

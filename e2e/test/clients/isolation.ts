@@ -1,19 +1,20 @@
 import { type Receiver, type ServiceProcess, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { databaseContent } from "../src/checks/database-content.ts";
+import { databaseContent } from "../../src/checks/database-content.ts";
 import {
   enableAt,
   type FilledTenant,
   fillTenant,
   idsOf,
   pathOf,
-} from "../src/stories/filled-tenant.ts";
-import { type System, startSystem } from "../src/system/system.ts";
-import { createProject, createTenant, must, operatorToken } from "../src/system/tenancy.ts";
-import { exampleOf } from "../src/traffic/bad-bodies.ts";
-import { type Operation, operations } from "../src/traffic/openapi.ts";
-import { type RawRequest, sendRaw } from "../src/traffic/raw-request.ts";
+} from "../../src/stories/filled-tenant.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import type { System } from "../../src/system/system.ts";
+import { createProject, createTenant, must, operatorToken } from "../../src/system/tenancy.ts";
+import { exampleOf } from "../../src/traffic/bad-bodies.ts";
+import { type Operation, operations } from "../../src/traffic/openapi.ts";
+import { type RawRequest, sendRaw } from "../../src/traffic/raw-request.ts";
 
 /**
  * Isolation of tenants and environments over all routes. The table consists of every operation of the public
@@ -52,7 +53,7 @@ function subsetsOf<T>(items: readonly T[]): T[][] {
   return [[first], ...others, ...others.map((other) => [first, ...other])];
 }
 
-describe("given two organizations, and two projects in one of them", () => {
+export function describeIsolation(given: () => ClientSystem): void {
   let system: System;
   let gateway: ServiceProcess;
   let receiver: Receiver;
@@ -62,14 +63,7 @@ describe("given two organizations, and two projects in one of them", () => {
 
   beforeAll(async () => {
     receiver = await startReceiver();
-    system = await startSystem({
-      managements: 1,
-      schedulers: 1,
-      dispatchers: 1,
-      meterings: 1,
-      edges: 1,
-    });
-    gateway = await system.startGateway();
+    ({ system, gateway } = given());
     const addresses = { gateway: gateway.url, receiver: receiver.url };
     const own = await createTenant(gateway.url, { name: "Mine" });
     mine = await fillTenant(own, addresses, "my-flag");
@@ -79,10 +73,7 @@ describe("given two organizations, and two projects in one of them", () => {
     const other = await createTenant(gateway.url, { name: "Theirs" });
     theirs = await fillTenant(other, addresses, "their-flag");
   });
-  afterAll(async () => {
-    await system?.close();
-    await receiver?.close();
-  });
+  afterAll(() => receiver?.close());
 
   /** The callers of an operation, by name. The operator is one where the operation accepts it. */
   function callersOf({ accepts }: Operation): [string, string][] {
@@ -286,4 +277,4 @@ describe("given two organizations, and two projects in one of them", () => {
       });
     });
   });
-});
+}

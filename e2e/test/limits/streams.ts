@@ -1,36 +1,28 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { beginUsageStory } from "../src/stories/usage-story.ts";
-import { type Edge, type System, startSystem } from "../src/system/system.ts";
-import { must, plansText } from "../src/system/tenancy.ts";
-import { byStatus, followStreams, type TenantStreams } from "../src/traffic/tenant-streams.ts";
+import { beforeAll, expect, it } from "@jest/globals";
+import { beginUsageStory } from "../../src/stories/usage-story.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import type { Edge, System } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
+import { byStatus, followStreams, type TenantStreams } from "../../src/traffic/tenant-streams.ts";
 
 /** The plan's number of open streams is exact over all edges while NATS is available. */
 const slots = 25;
 const fewerSlots = 10;
 const atEachEdge = 100;
-const plans = plansText({
+export const streamPlans = {
   some: { sse_connections: slots },
   fewer: { sse_connections: fewerSlots },
   two: { sse_connections: 2 },
-});
+};
 
-describe("given four edges and a plan of 25 streams", () => {
+export function describeStreamLimits(given: () => ClientSystem): void {
   let system: System;
-  beforeAll(async () => {
-    system = await startSystem({
-      managements: 1,
-      meterings: 1,
-      edges: 4,
-      settings: () => ({
-        management: { PLANS: plans },
-        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
-      }),
-    });
+  beforeAll(() => {
+    ({ system } = given());
   });
-  afterAll(() => system?.close());
 
   /** Both kinds, at all edges, all at the same moment. */
   const storm = (streams: TenantStreams) =>
@@ -158,4 +150,4 @@ describe("given four edges and a plan of 25 streams", () => {
     const [metering] = system.meterings;
     return (await must(`${metering?.url}/api/v1/usage`, { key })).sse_connections.used;
   }
-});
+}

@@ -5,7 +5,8 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { type Browser, hasChromium, startChromium } from "../../src/system/chromium.ts";
-import { type OpenFeatureSystem, startOpenFeatureSystem } from "../../src/system/openfeature.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import { createOpenFeatureTenant, type OpenFeatureTenant } from "../../src/system/openfeature.ts";
 
 /**
  * The official web provider where it belongs: in a real browser, on a page of another origin, with the
@@ -60,15 +61,20 @@ if (!chromiumIsThere)
       "alone. Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 makes this a failure.\n\n",
   );
 
-(chromiumIsThere ? describe : describe.skip)("given a web page with OpenFeature's provider", () => {
-  let running: OpenFeatureSystem;
+export function describeBrowserProvider(given: () => ClientSystem): void {
+  const describePage = chromiumIsThere ? describe : describe.skip;
+  describePage("given a web page with OpenFeature's provider", () => describeWebPage(given));
+}
+
+function describeWebPage(given: () => ClientSystem): void {
+  let running: OpenFeatureTenant;
   let browser: Browser;
   let site: Server;
   let page: Page;
   const answered: { path: string; status: number }[] = [];
 
   beforeAll(async () => {
-    [running, browser] = await Promise.all([startOpenFeatureSystem({ edges: 2 }), startChromium()]);
+    [running, browser] = await Promise.all([createOpenFeatureTenant(given()), startChromium()]);
     site = createServer((request, response) => {
       const file = modules[request.url?.slice(1, -".js".length) ?? ""];
       const type = file === undefined ? "text/html" : "text/javascript";
@@ -88,7 +94,6 @@ if (!chromiumIsThere)
   afterAll(async () => {
     await browser?.close();
     site?.close();
-    await running?.close();
   });
 
   const start = (key: string, context: object) =>
@@ -152,4 +157,4 @@ if (!chromiumIsThere)
     );
     expect(status).toBe("FATAL");
   });
-});
+}

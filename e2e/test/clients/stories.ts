@@ -8,33 +8,32 @@ import {
   startReceiver,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createWebhook } from "../src/stories/webhook-story.ts";
-import { type Edge, type System, startSystem } from "../src/system/system.ts";
+import { createWebhook } from "../../src/stories/webhook-story.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import type { Edge, System } from "../../src/system/system.ts";
 import {
   createProject,
   createTenant,
   must,
   operatorToken,
   type Tenant,
-} from "../src/system/tenancy.ts";
-import { type CreatedFlag, createFlags } from "../src/traffic/changes.ts";
-import { onThisMachine } from "../src/traffic/promised-time.ts";
+} from "../../src/system/tenancy.ts";
+import { type CreatedFlag, createFlags } from "../../src/traffic/changes.ts";
+import { onThisMachine } from "../../src/traffic/promised-time.ts";
 
 /** What the contract promises: a moment later, within one second at the latest. */
 const promisedMs = 1_000;
 
-describe("given two managements and two edges, a dispatcher and a scheduler behind a gateway", () => {
+export function describeStories(given: () => ClientSystem): void {
   let system: System;
   let gateway: ServiceProcess;
   const streams: EventStream[] = [];
 
-  beforeAll(async () => {
-    system = await startSystem({ managements: 2, edges: 2, dispatchers: 1, schedulers: 1 });
-    gateway = await system.startGateway();
+  beforeAll(() => {
+    ({ system, gateway } = given());
   });
-  afterAll(async () => {
+  afterAll(() => {
     for (const stream of streams) stream.close();
-    await system?.close();
   });
 
   const api = (path: string) => `${gateway.url}/api/v1/${path}`;
@@ -384,4 +383,4 @@ describe("given two managements and two edges, a dispatcher and a scheduler behi
       await edge.start();
     });
   });
-});
+}

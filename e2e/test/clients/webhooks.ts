@@ -8,15 +8,15 @@ import {
   type ServiceProcess,
   startReceiver,
 } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, expect, it } from "@jest/globals";
 import { Webhook as StandardWebhook } from "standardwebhooks";
-import { faultsOfSignatures } from "../src/checks/webhook-agreement.ts";
-import { createWebhook } from "../src/stories/webhook-story.ts";
-import { type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { faultsOfSignatures } from "../../src/checks/webhook-agreement.ts";
+import { createWebhook } from "../../src/stories/webhook-story.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import type { System } from "../../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 
 /** All that one can do with webhooks, as a customer does it: through the gateway, step by step. */
-const nobody = "http://127.0.0.1:1";
 const everything = [
   "flag.created",
   "flag.updated",
@@ -27,7 +27,7 @@ const everything = [
 const firstSecret = "the first secret";
 const secondSecret = `whsec_${Buffer.from("the second secret, for the standard").toString("base64")}`;
 
-describe("given a webhook that hears of everything, used through the gateway", () => {
+export function describeWebhooks(given: () => ClientSystem): void {
   let system: System;
   let gateway: ServiceProcess;
   let receiver: Receiver;
@@ -35,15 +35,9 @@ describe("given a webhook that hears of everything, used through the gateway", (
   let webhook: string;
 
   beforeAll(async () => {
-    system = await startSystem({
-      managements: 1,
-      dispatchers: 1,
-      edges: 0,
-      settings: () => ({ gateway: { UPSTREAM_SDK_EDGE_URL: nobody } }),
-    });
+    ({ system, gateway } = given());
     receiver = await startReceiver();
     system.endsWithSystem(receiver.close);
-    gateway = await system.startGateway();
     tenant = await createTenant(gateway.url, { name: "Webhooks" });
     const id = await createWebhook(gateway.url, tenant, {
       name: "Everything",
@@ -53,7 +47,6 @@ describe("given a webhook that hears of everything, used through the gateway", (
     });
     webhook = `${gateway.url}/api/v1/projects/${tenant.projectId}/webhooks/${id}`;
   });
-  afterAll(() => system?.close());
 
   const ask = (url: string, method = "GET", body?: object) =>
     must(url, { method, key: tenant.serverKey, ...(body && { body }) });
@@ -245,7 +238,7 @@ describe("given a webhook that hears of everything, used through the gateway", (
       return rows.length === 1;
     });
   }
-});
+}
 
 const plainSignature = ({ raw }: ReceivedRequest, secret: string) =>
   `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`;

@@ -1,11 +1,12 @@
 import { call, eventually, openEventStream, type ServiceProcess } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitCounted, counted } from "../src/checks/usage-agreement.ts";
-import { beginUsageStory } from "../src/stories/usage-story.ts";
-import { killOne, startReadyMetering } from "../src/system/replicas.ts";
-import { type Edge, type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, operatorToken, plansText } from "../src/system/tenancy.ts";
-import { onThisMachine } from "../src/traffic/promised-time.ts";
+import { beforeAll, expect, it } from "@jest/globals";
+import { awaitCounted, counted } from "../../src/checks/usage-agreement.ts";
+import { beginUsageStory } from "../../src/stories/usage-story.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import { killOne, startReadyMetering } from "../../src/system/replicas.ts";
+import type { Edge, System } from "../../src/system/system.ts";
+import { createTenant, must, operatorToken } from "../../src/system/tenancy.ts";
+import { onThisMachine } from "../../src/traffic/promised-time.ts";
 
 /** What was used, and what a plan allows, as a customer sees it. */
 const limit = 300;
@@ -15,27 +16,17 @@ const inARow = 100;
 const overshootMs = 2_000;
 /** The contract's: so soon every edge goes by another plan, up or down. */
 const planHeardWithinMs = 1_000;
-const plans = plansText({
+export const usagePlans = {
   small: { requests_per_month: limit },
   larger: { requests_per_month: 1_000_000 },
-});
+};
 
-describe("given three edges, a metering, and a plan of a few requests", () => {
+export function describeUsageLimits(given: () => ClientSystem): void {
   let system: System;
   let gateway: ServiceProcess;
-  beforeAll(async () => {
-    system = await startSystem({
-      managements: 1,
-      meterings: 1,
-      edges: 3,
-      settings: () => ({
-        management: { PLANS: plans },
-        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
-      }),
-    });
-    gateway = await system.startGateway();
+  beforeAll(() => {
+    ({ system, gateway } = given());
   });
-  afterAll(() => system?.close());
 
   const flagsAt = (edge: Edge, key: string) => call(`${edge.url}/api/v1/sdk/flags`, { key });
   const statusesAt = async (key: string) =>
@@ -189,7 +180,7 @@ describe("given three edges, a metering, and a plan of a few requests", () => {
     await startReadyMetering(system);
     await everywhere(429, key);
   });
-});
+}
 
 const isRecent = (instant: string | null) =>
   instant !== null && Math.abs(Date.parse(instant) - Date.now()) < 60_000;

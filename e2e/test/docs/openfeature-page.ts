@@ -4,37 +4,21 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { outcomes } from "@halyard/evaluation";
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { followPage } from "../../src/stories/follow-page.ts";
 import { blocksOf, commandsOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
-import { type Demo, demoOf, openPageShell, type PageShell } from "../../src/stories/page-shell.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
-import { createTenant, must } from "../../src/system/tenancy.ts";
+import { type Demo, demoOf, type PageShell } from "../../src/stories/page-shell.ts";
+import type { PageSystem } from "../../src/stories/page-system.ts";
+import type { System } from "../../src/system/system.ts";
+import { must } from "../../src/system/tenancy.ts";
 
 /** The programs of docs/openfeature.md, run as they stand, print what the page says. */
 const page = readFileSync(new URL("../../../docs/openfeature.md", import.meta.url), "utf8");
 const blocks = blocksOf(page);
 const packages = fileURLToPath(new URL("../..", import.meta.url));
 
-let system: System;
 let demo: Demo;
-let shell: PageShell;
 const programs: ChildProcess[] = [];
-beforeAll(async () => {
-  system = await startSystem({
-    managements: 1,
-    edges: 1,
-    settings: () => ({ "sdk-edge": { STREAM_TOKEN_SECRET: "what signs the tokens of the page" } }),
-  });
-  const { url } = await system.startGateway();
-  demo = demoOf(await createTenant(url, { name: "OpenFeature" }), url);
-  shell = openPageShell(demo);
-});
-afterAll(async () => {
-  for (const program of programs) program.kill();
-  shell?.close();
-  await system?.close();
-});
 
 const textOf = (kind: string) => blocks.find((block) => block.kind === kind)?.text ?? "";
 
@@ -77,38 +61,51 @@ function start(program: string): { printed: () => string; end: () => Promise<unk
   };
 }
 
-async function awaitOpenStreams(count: number): Promise<void> {
+async function awaitOpenStreams({ edges }: System, count: number): Promise<void> {
   await eventually(async () => {
-    const metrics = await fetch(`${system.edges[0]?.process.metricsUrl}/metrics`);
+    const metrics = await fetch(`${edges[0]?.process.metricsUrl}/metrics`);
     return new RegExp(`^halyard_edge_streams(?:\\{[^\\n]*\\})? ${count}$`, "m").test(
       await metrics.text(),
     );
   });
 }
 
-describe("given docs/openfeature.md", () => {
-  it.each(["first", "second"])("works when it is followed for the %s time", async () => {
-    await shell.run(requestsOf("A flag to ask for"));
-
-    const server = start(textOf("js server"));
-    const lines = printsOf("js server").split("\n").length;
-    await eventually(() => server.printed().split("\n").length >= lines);
-    expect(server.printed()).toBe(printsOf("js server"));
-
-    // The program for web pages, with what it needs outside of browsers.
-    const [first = "", second = ""] = printsOf("js web").split("\n");
-    const web = start(`${textOf("js node")}${textOf("js web")}`);
-    await eventually(() => web.printed() !== "");
-    expect(web.printed()).toBe(`${first}\n`);
-    await awaitOpenStreams(1);
-    await shell.run(requestsOf("In a web page"));
-    await eventually(() => web.printed().includes(second));
-    expect(web.printed()).toBe(printsOf("js web"));
-    await web.end();
-    await awaitOpenStreams(0);
+export function describeOpenFeature(given: () => PageSystem): void {
+  let shell: PageShell;
+  beforeAll(async () => {
+    const tenant = await given().createTenant("OpenFeature");
+    demo = demoOf(tenant, given().gatewayUrl);
+    shell = given().openShell(tenant);
+  });
+  afterAll(() => {
+    for (const program of programs) program.kill();
   });
 
-  it("creates the flag for its programs in other languages, and shows that flag's values", async () => {
+  it.each(["first", "second"])(
+    "docs/openfeature.md works when it is followed for the %s time",
+    async () => {
+      await shell.run(requestsOf("A flag to ask for"));
+
+      const server = start(textOf("js server"));
+      const lines = printsOf("js server").split("\n").length;
+      await eventually(() => server.printed().split("\n").length >= lines);
+      expect(server.printed()).toBe(printsOf("js server"));
+
+      // The program for web pages, with what it needs outside of browsers.
+      const [first = "", second = ""] = printsOf("js web").split("\n");
+      const web = start(`${textOf("js node")}${textOf("js web")}`);
+      await eventually(() => web.printed() !== "");
+      expect(web.printed()).toBe(`${first}\n`);
+      await awaitOpenStreams(given().system, 1);
+      await shell.run(requestsOf("In a web page"));
+      await eventually(() => web.printed().includes(second));
+      expect(web.printed()).toBe(printsOf("js web"));
+      await web.end();
+      await awaitOpenStreams(given().system, 0);
+    },
+  );
+
+  it("docs/openfeature.md creates the flag for its programs in other languages, and shows that flag's values", async () => {
     expect(await followPage(shell, sectionOf(page, "Go, Python, Java and Rust"))).toBe(1);
 
     const evaluate = async (targetingKey: string) => {
@@ -131,9 +128,9 @@ describe("given docs/openfeature.md", () => {
     for (const kind of ["python", "java", "rust"]) expect(valuesOf(kind)).toEqual(valuesOf("go"));
   });
 
-  it("lists every reason that there is", () => {
+  it("docs/openfeature.md lists every reason that there is", () => {
     const listed = tableOf(page, "`reason`").map(([reason]) => reason?.replaceAll("`", ""));
     const reasons = Object.values(outcomes).map(({ reason }) => reason.toUpperCase());
     expect(listed.toSorted()).toEqual([...new Set(reasons)].sort());
   });
-});
+}

@@ -1,28 +1,50 @@
+import { readFileSync } from "node:fs";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import "../src/system/patience.ts";
 import { filesWritten } from "../src/checks/left-behind.ts";
 import { createMarks, findTraces, needlesFor, type Place } from "../src/checks/traces.ts";
+import { followPage } from "../src/stories/follow-page.ts";
+import { openPageShellOn, type PageShell } from "../src/stories/page-shell.ts";
 import { type Launched, launch } from "../src/system/launched.ts";
 import { must } from "../src/system/tenancy.ts";
 import { markedRequests } from "../src/traffic/marked-requests.ts";
 import { sendRaw } from "../src/traffic/raw-request.ts";
 
-/**
- * The same as for single processes, for everything as one starts it at home: PostgreSQL, NATS and all
- * services with their logs keep all that they keep below one directory.
- */
+/** Everything as `npm start` starts it, with a home of its own. */
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 const flagKey = "checkout";
 const marks = createMarks();
 const planted = createMarks().next();
 
-describe("given a home in which everything has run, and requests with marked users", () => {
-  let launched: Launched;
+let launched: Launched;
+let shell: PageShell;
+beforeAll(async () => {
+  launched = await launch({ LOG_LEVEL: "trace" });
+  shell = openPageShellOn(launched.home);
+});
+afterAll(async () => {
+  shell?.close();
+  await launched?.remove();
+});
+
+it("the README works after the printed lines when it is followed, also for the second time", async () => {
+  const printed = launched.output().match(/^ {2}curl .*$/gm) ?? [];
+  expect(printed).toHaveLength(2);
+  for (const line of printed) await shell.run(line);
+
+  const [, steps = ""] = readme.split("\n## Your first flag\n");
+  expect(await followPage(shell, steps)).toBeGreaterThan(5);
+
+  expect(launched.output().match(/management ended by SIGKILL/g)).toHaveLength(2);
+});
+
+/** The same as for single processes: all that PostgreSQL, NATS, the services and their logs keep is in the home. */
+describe("given requests with marked users, and the end of all processes", () => {
   let files: Place[];
   const complaints: string[] = [];
 
   beforeAll(async () => {
-    launched = await launch({ LOG_LEVEL: "trace" });
     const { base_url: url, client_key: client, server_key: server } = launched.demo;
     const conditions = [{ attribute: "email", operator: "equals", value: planted }];
     await must(`${url}/api/v1/flags`, {
@@ -46,7 +68,6 @@ describe("given a home in which everything has run, and requests with marked use
     expect(await launched.stop()).toBe(0);
     files = [...filesWritten([launched.home], 0)];
   });
-  afterAll(() => launched?.remove());
 
   it("has answered every request as it was meant to", () => {
     expect(complaints).toEqual([]);

@@ -1,0 +1,35 @@
+import type { ServiceProcess } from "@halyard/testing";
+import { afterAll, beforeAll, describe } from "@jest/globals";
+import { type System, startSystem } from "../src/system/system.ts";
+import { describeBrowser } from "./clients/browser.ts";
+import { describeIsolation } from "./clients/isolation.ts";
+import { describeStories } from "./clients/stories.ts";
+import { describeTargeting } from "./clients/targeting.ts";
+import { describeTime } from "./clients/time.ts";
+import { describeWebhooks } from "./clients/webhooks.ts";
+
+/** What clients do with one running system, each with a tenant of its own. */
+describe("given processes of every service behind a gateway", () => {
+  let system: System;
+  let gateway: ServiceProcess;
+  const given = () => ({ system, gateway });
+  beforeAll(async () => {
+    system = await startSystem({
+      managements: 2,
+      schedulers: 2,
+      dispatchers: 1,
+      meterings: 1,
+      edges: 2,
+    });
+    gateway = await system.startGateway();
+  });
+  afterAll(() => system?.close());
+
+  // The first, because it compares what is stored before and after its requests.
+  describe("two organizations, and two projects in one of them", () => describeIsolation(given));
+  describe("a flag and its clients", () => describeStories(given));
+  describe("targeting", () => describeTargeting(given));
+  describe("schedules and rollbacks", () => describeTime(given));
+  describe("a webhook that hears of everything", () => describeWebhooks(given));
+  describe("a browser", () => describeBrowser(given));
+});

@@ -1,0 +1,23 @@
+import type { ServiceProcess } from "@halyard/testing";
+import { afterAll, beforeAll, describe } from "@jest/globals";
+import { startOpenFeatureSystem } from "../../src/system/openfeature.ts";
+import type { System } from "../../src/system/system.ts";
+import { describeBrowserProvider } from "./browser-provider.ts";
+import { describeComingBack } from "./coming-back.ts";
+import { describeServerProvider } from "./server-provider.ts";
+import { describeWebProvider } from "./web-provider.ts";
+
+/** The official providers with one running system, each with a tenant of its own. */
+let system: System;
+let gateway: ServiceProcess;
+const given = () => ({ system, gateway });
+beforeAll(async () => {
+  system = await startOpenFeatureSystem();
+  gateway = await system.startGateway();
+});
+afterAll(() => system?.close());
+
+describe("the provider for servers", () => describeServerProvider(given));
+describe("the provider for browsers", () => describeWebProvider(given));
+describe("the provider for browsers on pages that come back", () => describeComingBack(given));
+describe("the provider for browsers in a browser", () => describeBrowserProvider(given));
