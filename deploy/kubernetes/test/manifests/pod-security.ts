@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { IContainer } from "kubernetes-models/v1";
-import { ofKind, overlays, render, workloadsOf } from "./rendered-overlay.ts";
+import { ofKind, overlays, render, workloadsOf } from "../rendered-overlay.ts";
 
 /** Parts of the pod template that every workload has, beyond what the restricted profile requires. */
 function problemsOf(container: IContainer): string[] {

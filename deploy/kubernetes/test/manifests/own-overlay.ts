@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { IHorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2";
-import { environmentOf } from "./environment.ts";
+import { environmentOf } from "../environment.ts";
 import {
   build,
   folder,
@@ -11,8 +11,8 @@ import {
   ofKind,
   type RenderedObject,
   workloadsOf,
-} from "./rendered-overlay.ts";
-import { schemaProblems } from "./schema-problems.ts";
+} from "../rendered-overlay.ts";
+import { schemaProblems } from "../schema-problems.ts";
 
 describe("the overlay in the README", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-overlay-"));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { natsUsers } from "@halyard/contracts";
 import { makeCertificates, natsServerBinary } from "@halyard/testing";
 import { expect, test } from "@jest/globals";
-import { ofKind, overlays, render } from "./rendered-overlay.ts";
+import { ofKind, overlays, render } from "../rendered-overlay.ts";
 
 /** The environment of a NATS pod. */
 const environment = Object.fromEntries(

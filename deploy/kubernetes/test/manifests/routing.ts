@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import type { IHTTPRoute } from "@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1";
-import { routeTable } from "../../gateway/src/route-table.ts";
-import { environmentOf } from "./environment.ts";
-import { ofKind, overlays, render, workloadsOf } from "./rendered-overlay.ts";
+import { routeTable } from "../../../gateway/src/route-table.ts";
+import { environmentOf } from "../environment.ts";
+import { ofKind, overlays, render, workloadsOf } from "../rendered-overlay.ts";
 
 describe.each(overlays)("the %s overlay", (overlay) => {
   const objects = render(overlay);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { IDeployment } from "kubernetes-models/apps/v1";
-import { ofKind, overlays, render, workloadsOf } from "./rendered-overlay.ts";
+import { ofKind, overlays, render, workloadsOf } from "../rendered-overlay.ts";
 
 /** A service exits within this time after SIGTERM. */
 const drainSeconds = 20;

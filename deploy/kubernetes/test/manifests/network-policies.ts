@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { allowedArrows, type Party } from "./allowed-arrows.ts";
-import { type Overlay, overlays, render } from "./rendered-overlay.ts";
+import { allowedArrows, type Party } from "../allowed-arrows.ts";
+import { type Overlay, overlays, render } from "../rendered-overlay.ts";
 
 const pod = (name: string, namespace: string, labels: Record<string, string>): Party => ({
   name,

@@ -1,7 +1,7 @@
 import { documentVariables, readEnvironment, urlOf, variable } from "@halyard/service";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { environmentOf, type Variable } from "./environment.ts";
+import { environmentOf, type Variable } from "../environment.ts";
 import {
   generateSecrets,
   ofKind,
@@ -9,7 +9,7 @@ import {
   type RenderedObject,
   render,
   workloadsOf,
-} from "./rendered-overlay.ts";
+} from "../rendered-overlay.ts";
 
 const configs: Readonly<Record<string, string>> = {
   management: "services/management",
@@ -32,7 +32,7 @@ const migrationSchema = z.object({
 
 async function schemaOf(workload: string): Promise<z.ZodObject> {
   if (workload.startsWith("migrate-")) return migrationSchema;
-  const { configSchema } = await import(`../../../${configs[workload]}/src/config.ts`);
+  const { configSchema } = await import(`../../../../${configs[workload]}/src/config.ts`);
   return configSchema as z.ZodObject;
 }
 

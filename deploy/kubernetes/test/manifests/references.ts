@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { environmentOf } from "./environment.ts";
+import { environmentOf } from "../environment.ts";
 import {
   generateSecrets,
   ofKind,
@@ -7,7 +7,7 @@ import {
   type RenderedObject,
   render,
   workloadsOf,
-} from "./rendered-overlay.ts";
+} from "../rendered-overlay.ts";
 
 type Labels = Readonly<Record<string, string>>;
 type Certificate = { secretName: string; dnsNames?: string[] };

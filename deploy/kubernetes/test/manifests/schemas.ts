@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { generateSecrets, overlays, type RenderedObject, render } from "./rendered-overlay.ts";
-import { schemaProblems } from "./schema-problems.ts";
+import { generateSecrets, overlays, type RenderedObject, render } from "../rendered-overlay.ts";
+import { schemaProblems } from "../schema-problems.ts";
 
 async function problemsOf(objects: readonly RenderedObject[]): Promise<string[]> {
   const all = objects.map(async (object) =>
