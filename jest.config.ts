@@ -22,8 +22,8 @@ const config: Config = {
   globalTeardown: "<rootDir>/libs/testing/src/global-teardown.ts",
   testSequencer: "<rootDir>/jest.sequencer.ts",
   testTimeout: 60_000,
-  // Most files wait for their processes for half of their time, so three of them keep two cores busy.
-  maxWorkers: externalNats ? 1 : 3,
+  // Most files wait for their processes for half of their time, so four of them keep two cores busy.
+  maxWorkers: externalNats ? 1 : 4,
 };
 
 export default config;
