@@ -8,7 +8,7 @@ import { describeTargeting } from "./clients/targeting.ts";
 import { describeTime } from "./clients/time.ts";
 import { describeWebhooks } from "./clients/webhooks.ts";
 
-/** What clients do with one running system, each with a tenant of its own. */
+/** Clients of one running system. Each module has its own tenants. */
 describe("given processes of every service behind a gateway", () => {
   let system: System;
   let gateway: ServiceProcess;
@@ -30,6 +30,6 @@ describe("given processes of every service behind a gateway", () => {
   describe("a flag and its clients", () => describeStories(given));
   describe("targeting", () => describeTargeting(given));
   describe("schedules and rollbacks", () => describeTime(given));
-  describe("a webhook that hears of everything", () => describeWebhooks(given));
+  describe("a webhook for all events", () => describeWebhooks(given));
   describe("a browser", () => describeBrowser(given));
 });

@@ -11,7 +11,7 @@ import { must } from "../src/system/tenancy.ts";
 import { markedRequests } from "../src/traffic/marked-requests.ts";
 import { sendRaw } from "../src/traffic/raw-request.ts";
 
-/** Everything as `npm start` starts it, with a home of its own. */
+/** The whole of Halyard as `npm start` starts it, on a new home. */
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 const flagKey = "checkout";
 const marks = createMarks();

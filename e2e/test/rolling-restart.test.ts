@@ -126,7 +126,7 @@ describe("given two processes of each service under load, and two gateways", () 
   );
 });
 
-/** Webhooks and schedules that go on while the services are replaced. */
+/** Begins stories of webhooks and schedules, which last until all services are replaced. */
 async function beginOtherStories(system: System) {
   const webhooks = await beginWebhookStory(system, { name: "Rolling webhooks", flags: 4 });
   const schedules = await beginScheduleStory(system, {

@@ -90,7 +90,7 @@ let first: Demo;
 describe("given a new home", () => {
   const home = usedHome;
 
-  it("starts every part as a process, says so in a whole demo.json, and ends when npm alone is told to stop", async () => {
+  it("starts every part as a process, lists them in a complete demo.json, and stops when npm alone gets SIGTERM", async () => {
     const halyard = launchHalyard({
       home,
       command: { program: "npm", args: ["start", "--silent"] },

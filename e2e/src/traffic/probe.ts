@@ -1,9 +1,9 @@
 import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
 
 /**
- * How much longer a hostile request, and an ordinary request beside it, take than an ordinary request alone. Other
- * work on the machine delays all three. A request that stalls a process is slow at every try, so both are sent again
- * when they took long, and the smallest delays count.
+ * The delay of a hostile request, and of an ordinary request beside it, over an ordinary request alone. Other work on
+ * the machine delays all three. A request that stalls a process is slow at every attempt, so both are repeated when they
+ * took long, and the smallest delays count.
  */
 export type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
 

@@ -7,7 +7,7 @@ import { describeComingBack } from "./coming-back.ts";
 import { describeServerProvider } from "./server-provider.ts";
 import { describeWebProvider } from "./web-provider.ts";
 
-/** The official providers with one running system, each with a tenant of its own. */
+/** The official OpenFeature providers, on one running system. Each module has its own tenant. */
 let system: System;
 let gateway: ServiceProcess;
 const given = () => ({ system, gateway });
@@ -19,5 +19,6 @@ afterAll(() => system?.close());
 
 describe("the provider for servers", () => describeServerProvider(given));
 describe("the provider for browsers", () => describeWebProvider(given));
-describe("the provider for browsers on pages that come back", () => describeComingBack(given));
+describe("the provider for browsers on pages that are opened again", () =>
+  describeComingBack(given));
 describe("the provider for browsers in a browser", () => describeBrowserProvider(given));
