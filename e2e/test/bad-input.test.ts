@@ -4,6 +4,7 @@ import {
   isThorough,
   type Receiver,
   type ServiceProcess,
+  someOf,
   startReceiver,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -56,6 +57,8 @@ type Expectation = { what: string; asked: RawRequest; codes: readonly string[] }
 const all = operations().filter(({ path }) => !path.startsWith("/ofrep/"));
 const withBody = all.filter((operation) => operation.body !== undefined);
 const withIds = all.filter((operation) => operation.pathParameters.length > 0);
+/** `npm test` sends half of the kinds of keys, ids and bodies that every route rejects in the same way. */
+const fewKinds = 8;
 /** Smallest number of generated bodies that fit, and that do not fit, of each operation. */
 const fewBodies = isThorough ? 9 : 4;
 const isSdk = (operation: Operation) => operation.path.startsWith("/api/v1/sdk/");
@@ -214,7 +217,7 @@ describe("given requests that are wrong", () => {
     await expectNothingDone(() =>
       complaints(
         all.flatMap((operation) =>
-          headers.map(([what, keyHeaders]) => {
+          someOf(headers, fewKinds).map(([what, keyHeaders]) => {
             const { authorization: _, ...others } = right(operation).headers;
             const asked = { ...right(operation), headers: { ...others, ...keyHeaders } };
             return { what, asked, codes: ["AUTH_001"] };
@@ -287,7 +290,7 @@ describe("given requests that are wrong", () => {
       complaints(
         withIds.flatMap((operation) =>
           operation.pathParameters.flatMap((name) =>
-            malformed.map((id) => ({
+            someOf(malformed, fewKinds).map((id) => ({
               what: `${name} is ${id.slice(0, 20)}`,
               asked: {
                 ...right(operation),
@@ -324,7 +327,7 @@ describe("given requests that are wrong", () => {
     await expectNothingDone(() =>
       complaints(
         withBody.flatMap((operation) =>
-          bodies.map(([what, body]) => ({
+          someOf(bodies, fewKinds).map(([what, body]) => ({
             what,
             asked: { ...right(operation), body },
             codes: ["VALIDATION_001"],
