@@ -2,6 +2,7 @@ import type { ServiceProcess } from "@halyard/testing";
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { type System, startSystem } from "../src/system/system.ts";
 import { describeBrowser } from "./clients/browser.ts";
+import { describeHostileContexts } from "./clients/hostile-contexts.ts";
 import { describeIsolation } from "./clients/isolation.ts";
 import { describeStories } from "./clients/stories.ts";
 import { describeTargeting } from "./clients/targeting.ts";
@@ -27,6 +28,8 @@ describe("given processes of every service behind a gateway", () => {
 
   // The first, because it compares what is stored before and after its requests.
   describe("two organizations, and two projects in one of them", () => describeIsolation(given));
+  // The second, because nothing has gone wrong yet that its edge would log.
+  describe("flags whose rules ask for what is hostile", () => describeHostileContexts(given));
   describe("a flag and its clients", () => describeStories(given));
   describe("targeting", () => describeTargeting(given));
   describe("schedules and rollbacks", () => describeTime(given));

@@ -1,10 +1,11 @@
 import { bucketOf } from "@halyard/evaluation";
 import { call, eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Edge, type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
-import { disturb } from "../src/traffic/probe.ts";
-import { exchangeBytes, headerBytes, type RawRequest } from "../src/traffic/raw-request.ts";
+import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { ClientSystem } from "../../src/system/client-system.ts";
+import type { Edge, System } from "../../src/system/system.ts";
+import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import { disturb } from "../../src/traffic/probe.ts";
+import { exchangeBytes, headerBytes, type RawRequest } from "../../src/traffic/raw-request.ts";
 
 /**
  * Contexts as nobody should send them, against an edge that is a process of its own: each is refused,
@@ -59,7 +60,7 @@ const hostilePatterns = [
 
 type Condition = { attribute: string; operator: string; value: unknown };
 
-describe("given an edge, and flags whose rules ask for what is hostile", () => {
+export function describeHostileContexts(given: () => ClientSystem): void {
   let system: System;
   let edge: Edge;
   let tenant: Tenant;
@@ -67,7 +68,7 @@ describe("given an edge, and flags whose rules ask for what is hostile", () => {
   const flagOfName = (index: number) => `odd-${String(index).padStart(2, "0")}`;
 
   beforeAll(async () => {
-    system = await startSystem({ managements: 1, edges: 1 });
+    ({ system } = given());
     [edge] = system.edges as [Edge];
     tenant = await createTenant(managementUrl(), { name: "Hostile" });
     for (const [index, attribute] of oddNames.entries())
@@ -90,7 +91,6 @@ describe("given an edge, and flags whose rules ask for what is hostile", () => {
     await flagsFor({ method: "POST", body: JSON.stringify({ text: "a" }) });
     residentBytes = await resident();
   });
-  afterAll(() => system?.close());
   afterEach(async () => {
     expect((await call(`${edge.process.metricsUrl}/healthz`)).status).toBe(200);
     expect(edge.process.log()).not.toMatch(/"level":"(error|fatal)"/);
@@ -520,4 +520,4 @@ describe("given an edge, and flags whose rules ask for what is hostile", () => {
       );
     expect(await onFor('{"list":"last"}')).toEqual(["has-last"]);
   });
-});
+}

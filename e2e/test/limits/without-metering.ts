@@ -1,23 +1,17 @@
 import { eventually, openEventStream } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, expect, it } from "@jest/globals";
 import { faultsOfUsage } from "../../src/checks/usage-agreement.ts";
 import { beginUsageStory } from "../../src/stories/usage-story.ts";
+import type { ClientSystem } from "../../src/system/client-system.ts";
 import { startReadyMetering } from "../../src/system/replicas.ts";
-import { type Edge, type System, startSystem } from "../../src/system/system.ts";
+import type { Edge, System } from "../../src/system/system.ts";
 import { must } from "../../src/system/tenancy.ts";
 
-describe("given a system in which usage-metering was never started", () => {
+export function describeWithoutMetering(given: () => ClientSystem): void {
   let system: System;
-  beforeAll(async () => {
-    system = await startSystem({
-      managements: 1,
-      edges: 2,
-      settings: () => ({
-        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
-      }),
-    });
+  beforeAll(() => {
+    ({ system } = given());
   });
-  afterAll(() => system?.close());
 
   it("answers as ever, keeps to the plan's streams, and is counted once it comes", async () => {
     const story = await beginUsageStory(system, { name: "Nobody counts", plan: "free" });
@@ -54,4 +48,4 @@ describe("given a system in which usage-metering was never started", () => {
   });
 
   const isStream = (endpoint: string | undefined) => endpoint?.endsWith("stream") ?? false;
-});
+}
