@@ -22,7 +22,7 @@ export async function migrate(options: {
       direction: "up",
       singleTransaction: false,
       advisoryLockMode: "wait",
-      // What was applied is answered, and what fails is thrown.
+      // The caller receives the names of the files, or the error.
       log: () => undefined,
       verbose: false,
     }),
