@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { pause } from "@halyard/timing";
 import {
   AckPolicy,
   type Consumer,
@@ -12,9 +11,9 @@ import {
 } from "@nats-io/jetstream";
 import { type NatsConnection, nanos } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import { repeatAttempts } from "./attempts.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
-import { failureName } from "./failures.ts";
 import { createMessagesInWork } from "./messages-in-work.ts";
 import { processMessage, type QueueMessage, type Verdict } from "./process-message.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
@@ -78,7 +77,6 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   let asking: ConsumerMessages | undefined;
   let isRunning = false;
   let streamCreatedAt = "";
-  let lastReason: string | undefined;
 
   const watch = watchConnection(connection);
   const stopListening = watch.onLoss(() => {
@@ -93,29 +91,18 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     process: (message) => processMessage({ ...processing, streamCreatedAt }, message),
   });
 
-  async function run(): Promise<void> {
+  /** Consumes until something is out of the ordinary, and returns what it was. */
+  async function consumeOnce(): Promise<string> {
     const manager = await managing;
-    while (!stopping.signal.aborted && !connection.isClosed()) {
-      const reason = await consumeOnce(manager).catch(failureName);
-      isRunning = false;
-      if (stopping.signal.aborted) return;
-      if (reason !== lastReason) logger.warn({ reason }, "consuming the queue was interrupted");
-      lastReason = reason;
-      await pause(retryDelayMs, stopping.signal);
-      // What is asked of a broker that is away gets lost, and its time-out would outlast the outage.
-      await watch.connected(stopping.signal);
-    }
-  }
-
-  /** Consumes until something is out of the ordinary; answers what it was. */
-  async function consumeOnce(manager: JetStreamManager): Promise<string> {
+    // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
+    if (!(await watch.connected(stopping.signal))) return "not connected to NATS";
     // The consumer comes first: it ends with its stream, so no message can belong to an earlier stream.
     const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
     const { created } = await manager.streams.info(stream);
     if (created !== streamCreatedAt) inWork.forgetAll();
     streamCreatedAt = created;
     isRunning = watch.isConnected();
-    lastReason = undefined;
+    attempts.works();
     logger.info("consuming the queue");
     for (;;) {
       await inWork.slotIsFree();
@@ -126,13 +113,21 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     }
   }
 
-  const running = run();
+  const attempts = repeatAttempts({
+    ...{ connection, logger, signal: stopping.signal },
+    attempt: () =>
+      consumeOnce().finally(() => {
+        isRunning = false;
+      }),
+    delayMs: () => retryDelayMs,
+    interrupted: "consuming the queue was interrupted",
+  });
   return {
     isRunning: () => isRunning,
     async stop() {
       stopping.abort();
       inWork.callOff();
-      await Promise.race([running, farewell()]);
+      await Promise.race([attempts.ended, farewell()]);
       await inWork.finish();
       // The broker has to have heard what was said before the connection is closed. If it is lost just
       // now, the messages come again by themselves.

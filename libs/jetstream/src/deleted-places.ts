@@ -1,6 +1,7 @@
-import type { EntryAddress, SnapshotEntry } from "@halyard/contracts";
+import type { SnapshotEntry } from "@halyard/contracts";
 import type { Logger } from "pino";
 import type { SnapshotPart } from "./follow-snapshot.ts";
+import { Tombstones } from "./tombstones.ts";
 
 /**
  * Removes the rows that a service stores about deleted projects, environments or organizations. It learns of deletions
@@ -18,26 +19,9 @@ export type DeletedPlaces = SnapshotPart & { stop(): Promise<void> };
 
 type PlaceKind = "organization" | "project" | "environment";
 
-/** The time from the leader's first write until a found tombstone counts. The leader rebuilds a snapshot within seconds. */
-const foundDelayMs = 30_000;
 const lookEveryMs = 1_000;
 
-/**
- * A request that was authenticated before the deletion may write after the first removal. This is longer than any
- * request takes.
- */
-const repeatAfterMs = 60_000;
-
-type Pending = { dueMs: number; isRepeated: boolean };
-
-type Tombstones = {
-  pending: Map<string, Pending>;
-  found: Set<string>;
-  /** The revision that a later write must exceed. It is read after the newest found tombstone. */
-  foundAt: number | "reading" | undefined;
-};
-
-export function removeOfDeletedPlaces(options: {
+type RemovalOptions = {
   kind: PlaceKind;
   /** Returns the revision of the snapshot; undefined if the follower is not current or the snapshot is being rebuilt. */
   settledRevision: () => Promise<number | undefined>;
@@ -46,52 +30,28 @@ export function removeOfDeletedPlaces(options: {
   isOutage: (error: unknown) => boolean;
   monotonicMs: () => number;
   logger: Logger;
-}): DeletedPlaces {
+};
+
+export function removeOfDeletedPlaces(options: RemovalOptions): DeletedPlaces {
   const { kind, settledRevision, remove, isOutage, monotonicMs, logger } = options;
-  let tombstones = noTombstones();
+  let tombstones = new Tombstones();
   let isStopping = false;
   let working: Promise<void> | undefined;
   const timer = setInterval(begin, lookEveryMs).unref();
 
-  const deletedId = ({ address, value }: SnapshotEntry) =>
-    "deleted" in value ? placeId(address, kind) : undefined;
-
   async function removeDue(): Promise<void> {
     const present = tombstones;
-    const { pending, found } = present;
-    const due = [...pending].filter(([, { dueMs }]) => dueMs <= monotonicMs());
-    if (due.length === 0 && found.size === 0) return;
-    present.foundAt ??= "reading";
+    const due = present.due(monotonicMs());
+    if (due.length === 0 && !present.hasFound()) return;
+    present.readingRevision();
     const revision = await settledRevision();
     // A whole read has replaced the tombstones meanwhile.
     if (revision === undefined || present !== tombstones) return;
-    confirmFound(present, revision);
+    present.confirmFound(revision, monotonicMs());
     if (due.length === 0) return;
-    await remove(
-      due.map(([id]) => id),
-      () => !isStopping && present === tombstones,
-    );
-    for (const [id, removed] of due) {
-      // Another tombstone has replaced it meanwhile.
-      if (pending.get(id) !== removed) continue;
-      if (removed.isRepeated) pending.delete(id);
-      else pending.set(id, { dueMs: monotonicMs() + repeatAfterMs, isRepeated: true });
-    }
-  }
-
-  /** Makes found tombstones pending once the leader has written to the snapshot after they were found. */
-  function confirmFound(present: Tombstones, revision: number): void {
-    if (present.foundAt === "reading") present.foundAt = revision;
-    // Without a value, another tombstone was found while the revision was read.
-    if (present.foundAt === undefined || revision <= present.foundAt) return;
-    const dueMs = monotonicMs() + foundDelayMs;
-    for (const id of present.found) present.pending.set(id, { dueMs, isRepeated: false });
-    present.found.clear();
-  }
-
-  /** Postpones every removal until the leader has compared this database with the snapshot. */
-  function countAsFound(): void {
-    for (const id of tombstones.pending.keys()) addFound(tombstones, id);
+    const ids = due.map(({ id }) => id);
+    await remove(ids, () => !isStopping && present === tombstones);
+    present.removed(due, monotonicMs());
   }
 
   function begin(): void {
@@ -99,7 +59,7 @@ export function removeOfDeletedPlaces(options: {
     working ??= removeDue()
       .catch((err: unknown) => {
         if (!isOutage(err)) throw err;
-        countAsFound();
+        tombstones.countAsFound();
         logger.warn({ err, kind }, "rows of deleted places are not removed yet");
       })
       .finally(() => {
@@ -109,22 +69,21 @@ export function removeOfDeletedPlaces(options: {
 
   return {
     apply(entry) {
-      const id = deletedId(entry);
+      const id = deletedPlace(entry, kind);
       if (id === undefined) return;
-      tombstones.found.delete(id);
-      tombstones.pending.set(id, { dueMs: monotonicMs(), isRepeated: false });
+      tombstones.addArrived(id, monotonicMs());
       begin();
     },
     resume(entry) {
-      const id = deletedId(entry);
-      if (id !== undefined) addFound(tombstones, id);
+      const id = deletedPlace(entry, kind);
+      if (id !== undefined) tombstones.addFound(id);
     },
     beginReplacing() {
-      const next = noTombstones();
+      const next = new Tombstones();
       return {
         take(entry) {
-          const id = deletedId(entry);
-          if (id !== undefined) addFound(next, id);
+          const id = deletedPlace(entry, kind);
+          if (id !== undefined) next.addFound(id);
         },
         finish() {
           tombstones = next;
@@ -139,18 +98,9 @@ export function removeOfDeletedPlaces(options: {
   };
 }
 
-function noTombstones(): Tombstones {
-  return { pending: new Map(), found: new Set(), foundAt: undefined };
-}
-
-function addFound(to: Tombstones, id: string): void {
-  to.pending.delete(id);
-  to.found.add(id);
-  to.foundAt = undefined;
-}
-
-function placeId(address: EntryAddress, kind: PlaceKind): string | undefined {
-  if (address.kind !== kind) return undefined;
+/** Returns the id of the place if the entry is its deletion. */
+function deletedPlace({ address, value }: SnapshotEntry, kind: PlaceKind): string | undefined {
+  if (!("deleted" in value) || address.kind !== kind) return undefined;
   if (address.kind === "project") return address.projectId;
   if (address.kind === "environment") return address.environmentId;
   return address.organizationId;

@@ -6,7 +6,6 @@ import {
   parseEntry,
   type SnapshotEntry,
   type SnapshotRevision,
-  snapshotBatchEntries,
   snapshotBucket,
   type Tombstone,
 } from "@halyard/contracts";
@@ -15,9 +14,15 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { apiTimeoutMs } from "./connect.ts";
 import { findComplete } from "./find-complete.ts";
-import { type FollowedStream, followStream, type StreamIdentity } from "./follow-stream.ts";
+import {
+  type FollowedStream,
+  followStream,
+  type StreamIdentity,
+  type StreamReader,
+} from "./follow-stream.ts";
 import { parseJson } from "./parse-json.ts";
-import type { StreamMessage } from "./read-stream.ts";
+import type { StreamMessage } from "./push-message.ts";
+import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
 import { streamPosition } from "./streams.ts";
 
 /** State that a service reads from the snapshot. Versions decide: entries may repeat or come late. */
@@ -99,38 +104,6 @@ export function followSnapshot(options: {
   const readGenuine = createGenuineReader(options);
   let { held } = options;
 
-  function begin(found: StreamIdentity & { lastSequence: number }) {
-    const { identity: epoch, firstSequence = 1, lastSequence } = found;
-    const nowMs = Date.now();
-    const from = held && resumePoint(held, { epoch, lastSequence, nowMs });
-    let revision = from === undefined ? 0 : (held?.revision ?? 0);
-    /** Takes the entries up to the present; undefined afterwards. */
-    let read: SnapshotRead | undefined =
-      from === undefined ? follower.beginRead() : beginResumedRead(follower);
-    const confirmed = (currentAtMs: number) => {
-      held = { epoch, revision, currentAtMs };
-    };
-    return {
-      ...(from !== undefined && { from }),
-      take(message: StreamMessage) {
-        revision = Math.max(revision, message.sequence);
-        const entry = message.sequence < firstSequence ? undefined : decode(message, follower);
-        if (entry !== undefined && read !== undefined) read.take(entry);
-        else if (entry !== undefined) follower.apply(entry);
-        if (read === undefined) follower.reached?.({ epoch, revision });
-      },
-      caughtUp() {
-        read?.finish(epoch);
-        read = undefined;
-        confirmed(nowMs);
-        follower.reached?.({ epoch, revision });
-        follower.current?.(epoch);
-        ready.resolve();
-      },
-      confirmed,
-    };
-  }
-
   const source = {
     stream: snapshotBucket.streamName,
     filter: filter === everythingFilter ? undefined : snapshotBucket.subjectPrefix + filter,
@@ -138,7 +111,14 @@ export function followSnapshot(options: {
       const complete = await readGenuine(manager);
       return complete && { identity: complete.epoch, firstSequence: complete.from };
     },
-    begin,
+    begin: (found: StreamIdentity & { lastSequence: number }) =>
+      beginReading({
+        ...{ found, held, follower },
+        onCurrent(state) {
+          held = state;
+          ready.resolve();
+        },
+      }),
   };
   const followed = followStream({ connection, logger, source });
   async function settledRevision(): Promise<number | undefined> {
@@ -158,6 +138,42 @@ export function followSnapshot(options: {
     ready: ready.promise,
     settledRevision,
     isSettled: async () => (await settledRevision()) !== undefined,
+  };
+}
+
+/** Begins a full read, or a read of the entries after the held state. `onCurrent` receives each current state. */
+function beginReading(options: {
+  found: StreamIdentity & { lastSequence: number };
+  held: HeldSnapshot | undefined;
+  follower: SnapshotFollower;
+  onCurrent: (state: HeldSnapshot) => void;
+}): StreamReader {
+  const { found, held, follower, onCurrent } = options;
+  const { identity: epoch, firstSequence = 1, lastSequence } = found;
+  const nowMs = Date.now();
+  const from = held && resumePoint(held, { epoch, lastSequence, nowMs });
+  let revision = from === undefined ? 0 : (held?.revision ?? 0);
+  /** Takes the entries up to the present; undefined afterwards. */
+  let read: SnapshotRead | undefined =
+    from === undefined ? follower.beginRead() : beginResumedRead(follower);
+  const confirmed = (currentAtMs: number) => onCurrent({ epoch, revision, currentAtMs });
+  return {
+    ...(from !== undefined && { from }),
+    take(message) {
+      revision = Math.max(revision, message.sequence);
+      const entry = message.sequence < firstSequence ? undefined : decode(message, follower);
+      if (entry !== undefined && read !== undefined) read.take(entry);
+      else if (entry !== undefined) follower.apply(entry);
+      if (read === undefined) follower.reached?.({ epoch, revision });
+    },
+    caughtUp() {
+      read?.finish(epoch);
+      read = undefined;
+      confirmed(nowMs);
+      follower.reached?.({ epoch, revision });
+      follower.current?.(epoch);
+    },
+    confirmed,
   };
 }
 
@@ -217,39 +233,4 @@ function isForgedDeletion(key: string, entry: SnapshotEntry, follower: SnapshotF
   return (
     "deleted" in value && entry.address.kind !== "key" && !follower.isGenuineDeletion(key, value)
   );
-}
-
-/** A reader's state of the snapshot. */
-export type HeldSnapshot = {
-  epoch: string;
-  /** The state contains every entry up to this sequence of the stream. */
-  revision: number;
-  /** The time (Unix time in milliseconds) at which the state was last known to be current. */
-  currentAtMs: number;
-};
-
-/**
- * Maximum time since the state was current. The bucket keeps tombstones for a week, so that no deletion can
- * have come and gone within a day. The rest of the week is for clocks that differ.
- */
-export const longestGapMs = 24 * 60 * 60 * 1_000;
-
-/**
- * Returns the sequence from which to read what a reader with this state lacks; undefined for a full
- * read. docs/decisions/0046-followers-resume.md contains the reasons.
- *
- * The reading repeats the last batch before the revision. A broker that loses its newest messages in a crash
- * may assign their sequences to other entries. If it loses more than one batch, the relay detects that and
- * writes the snapshot under a new epoch.
- */
-export function resumePoint(
-  held: HeldSnapshot,
-  found: { epoch: string; lastSequence: number; nowMs: number },
-): number | undefined {
-  const { epoch, revision, currentAtMs } = held;
-  const isSafe =
-    epoch === found.epoch &&
-    revision <= found.lastSequence &&
-    Math.abs(found.nowMs - currentAtMs) < longestGapMs;
-  return isSafe ? Math.max(1, revision + 1 - snapshotBatchEntries) : undefined;
 }

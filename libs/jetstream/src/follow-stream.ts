@@ -1,12 +1,15 @@
-import { pause } from "@halyard/timing";
+import { backoffMs, pause } from "@halyard/timing";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import { repeatAttempts } from "./attempts.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { type ConnectionWatch, watchConnection } from "./connection-watch.ts";
 import { failureName } from "./failures.ts";
-import { readStream, type StreamMessage } from "./read-stream.ts";
+import type { StreamMessage } from "./push-message.ts";
+import { readStream } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";
+import { startWatchdog } from "./watchdog.ts";
 
 /**
  * Follows a stream of newest values: reads all of them, then each change. Any irregularity ends the
@@ -21,96 +24,84 @@ export type FollowedStream = {
   stop(): Promise<void>;
 };
 
-const firstRetryDelayMs = 250;
 /** Reading is expensive for the broker, so readings that fail are repeated less and less often. */
-const longestRetryDelayMs = 5_000;
+const backoff = { firstMs: 250, mostMs: 5_000, jitter: 0.5 };
 /** Longer than the longest delay and the time-outs of all requests of one attempt together. */
 const defaultStalledAfterMs = 20_000;
-/** Checks of the watchdog in that time. */
-const checksUntilStalled = 10;
 
-export function followStream(options: {
+type FollowOptions = {
   connection: NatsConnection;
   source: FollowSource;
   logger: Logger;
   /** Time without progress after which the watchdog restarts the follower. */
   stalledAfterMs?: number;
-}): FollowedStream {
+};
+
+export function followStream(options: FollowOptions): FollowedStream {
   const { connection, source } = options;
   const { stream } = source;
   const logger = options.logger.child({ stream });
   const watch = watchConnection(connection);
   const stopping = new AbortController();
+  const managing = jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
   let attempt = new AbortController();
   let current: AbortSignal | undefined;
   let restarts = 0;
-  let idleChecks = 0;
   /** Readings that ended before they were current, without interruption. */
   let failedReadings = 0;
-  let lastReason: string | undefined;
   const isCurrent = () => current === attempt.signal && !current.aborted;
 
-  async function run(): Promise<void> {
-    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    while (!stopping.signal.aborted && !connection.isClosed()) {
-      attempt = new AbortController();
-      const { signal } = attempt;
-      const following = followOnce({
-        ...{ connection, manager, watch, source, signal, logger },
-        onReading: () => {
-          failedReadings += 1;
-        },
-        onMessage: () => {
-          idleChecks = 0;
-        },
-        onCurrent: () => {
-          failedReadings = 0;
-          current = signal;
-          lastReason = undefined;
-        },
-      });
-      const reason = await Promise.race([reasonOf(signal), following.catch(failureName)]);
-      attempt.abort(reason);
-      if (stopping.signal.aborted) return;
-      if (reason !== lastReason) logger.warn({ reason }, "following the stream was interrupted");
-      lastReason = reason;
-      await pause(retryDelayMs(failedReadings, Math.random()), stopping.signal);
-    }
+  async function follow(): Promise<string> {
+    const manager = await managing;
+    attempt = new AbortController();
+    const { signal } = attempt;
+    const following = followOnce({
+      ...{ connection, manager, watch, source, signal, logger },
+      onReading: () => {
+        failedReadings += 1;
+      },
+      onMessage: watchdog.progress,
+      onCurrent: () => {
+        failedReadings = 0;
+        current = signal;
+        attempts.works();
+      },
+    });
+    const reason = await Promise.race([reasonOf(signal), following.catch(failureName)]);
+    attempt.abort(reason);
+    return reason;
   }
 
-  /** Counts checks instead of time, because time also passes while the process is suspended. */
-  function restartIfStalled(): void {
-    idleChecks = isCurrent() || !watch.isConnected() ? 0 : idleChecks + 1;
-    if (idleChecks < checksUntilStalled) return;
-    idleChecks = 0;
-    restarts += 1;
-    logger.error({ lastReason, restarts }, "not current while NATS is connected; restarting");
-    attempt.abort("the watchdog found no progress");
-  }
-
-  const { stalledAfterMs = defaultStalledAfterMs } = options;
-  const watchdog = setInterval(restartIfStalled, stalledAfterMs / checksUntilStalled).unref();
+  const watchdog = startWatchdog({
+    stalledAfterMs: options.stalledAfterMs ?? defaultStalledAfterMs,
+    isExpected: () => !isCurrent() && watch.isConnected(),
+    onStalled() {
+      restarts += 1;
+      const lastReason = attempts.lastReason();
+      logger.error({ lastReason, restarts }, "not current while NATS is connected; restarting");
+      attempt.abort("the watchdog found no progress");
+    },
+  });
   const stopListening = watch.onLoss(() => attempt.abort("the connection to NATS was lost"));
   const state = { stream, isCurrent, restarts: () => restarts };
   watch.followers.add(state);
-  const running = run();
+  const attempts = repeatAttempts({
+    ...{ connection, logger, signal: stopping.signal },
+    attempt: follow,
+    delayMs: () => backoffMs(backoff, failedReadings + 1),
+    interrupted: "following the stream was interrupted",
+  });
   return {
     isCurrent,
     async stop() {
       stopping.abort();
       attempt.abort("stopped");
-      await running;
-      clearInterval(watchdog);
+      await attempts.ended;
+      watchdog.stop();
       stopListening();
       watch.followers.delete(state);
     },
   };
-}
-
-/** Returns a delay that doubles with each failed reading. `random` (0 to 1) spreads followers over half of it. */
-export function retryDelayMs(failedReadings: number, random: number): number {
-  const delayMs = Math.min(firstRetryDelayMs * 2 ** failedReadings, longestRetryDelayMs);
-  return delayMs * (0.5 + random / 2);
 }
 
 /** Resolves with the reason when the signal is aborted. */

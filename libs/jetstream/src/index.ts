@@ -19,5 +19,6 @@ export * from "./publish-last-seen.ts";
 export * from "./queue-metrics.ts";
 export * from "./read-stream.ts";
 export * from "./read-tail.ts";
+export * from "./resume-point.ts";
 export * from "./streams.ts";
 export { type Backlog, findBacklog } from "./work-queue.ts";

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from "node:events";
 import { pause } from "@halyard/timing";
 import type { JsMsg } from "@nats-io/jetstream";
 
@@ -12,9 +13,9 @@ import type { JsMsg } from "@nats-io/jetstream";
  */
 export type MessageInWork = {
   /** As it was delivered last. */
-  delivery: JsMsg;
+  readonly delivery: JsMsg;
   /** Aborted when the message is not to be waited for any longer. */
-  calledOff: AbortSignal;
+  readonly calledOff: AbortSignal;
 };
 
 /** Outcome of a message: it leaves the queue, another replica gets it, or it is delivered again later. */
@@ -39,65 +40,47 @@ export type MessagesInWork = {
   finish(): Promise<void>;
 };
 
-type Slot = MessageInWork & { controller: AbortController; isForgotten: boolean };
-
 /** What is in work when it is to stop gets this long. */
 const patienceMs = 4_000;
 
-export function createMessagesInWork(options: {
+type WorkOptions = {
   concurrency: number;
   workingEveryMs: number;
   canSpeak(): boolean;
   process(message: MessageInWork): Promise<Settlement>;
-}): MessagesInWork {
+};
+
+export function createMessagesInWork(options: WorkOptions): MessagesInWork {
   const slots = new Map<string, Slot>();
-  let slotFreed = Promise.withResolvers<void>();
+  const changes = new EventEmitter();
   let phase: "working" | "called off" | "finishing" = "working";
   let leftOver: Slot[] = [];
 
   const working = setInterval(() => {
-    for (const slot of slots.values()) say(slot, "working");
+    for (const slot of slots.values()) slot.reportWorking();
   }, options.workingEveryMs);
 
-  function say(slot: Slot, what: "working" | "ack" | "nak"): void {
-    if (!slot.isForgotten && options.canSpeak()) slot.delivery[what]();
-  }
-
-  function postpone(slot: Slot): void {
-    if (!slot.isForgotten && options.canSpeak()) slot.delivery.nak(laterMs);
-  }
-
   async function work(key: string, slot: Slot): Promise<void> {
-    const settlement = await options.process(slot);
-    if (settlement === "remove") say(slot, "ack");
-    else if (settlement === "later") postpone(slot);
-    else giveBack(slot);
+    settle(slot, await options.process(slot));
     slots.delete(key);
-    tellSlotFreed();
+    changes.emit("slot freed");
   }
 
-  function giveBack(slot: Slot): void {
-    if (phase === "finishing") say(slot, "nak");
-    else if (!slot.isForgotten) leftOver.push(slot);
-  }
-
-  function tellSlotFreed(): void {
-    slotFreed.resolve();
-    slotFreed = Promise.withResolvers();
+  function settle(slot: Slot, settlement: Settlement): void {
+    // A message that is given back while this process requests messages would return to it.
+    if (settlement === "give back" && phase !== "finishing") leftOver.push(slot);
+    else slot.settle(settlement);
   }
 
   async function allSettled(): Promise<void> {
-    while (slots.size > 0) await slotFreed.promise;
-  }
-
-  function callOffAll(): void {
-    for (const { controller } of slots.values()) controller.abort();
+    while (slots.size > 0) await once(changes, "slot freed");
   }
 
   return {
     freeSlots: () => options.concurrency - slots.size,
     slotIsFree: async () => {
-      while (slots.size >= options.concurrency && phase === "working") await slotFreed.promise;
+      while (slots.size >= options.concurrency && phase === "working")
+        await once(changes, "slot freed");
     },
     take(delivery) {
       const key = `${delivery.seq} ${delivery.timestampNanos}`;
@@ -106,37 +89,75 @@ export function createMessagesInWork(options: {
         known.delivery = delivery;
         return;
       }
-      const controller = new AbortController();
-      const slot = { delivery, controller, calledOff: controller.signal, isForgotten: false };
-      if (phase !== "working") {
-        giveBack(slot);
-        return;
-      }
-      slots.set(key, slot);
-      void work(key, slot);
+      const slot = new Slot(delivery, options.canSpeak);
+      if (phase === "working") {
+        slots.set(key, slot);
+        void work(key, slot);
+      } else settle(slot, "give back");
     },
     forgetAll() {
-      for (const slot of slots.values()) slot.isForgotten = true;
-      callOffAll();
+      for (const slot of slots.values()) slot.forget();
     },
     callOff() {
       phase = "called off";
-      callOffAll();
-      tellSlotFreed();
+      for (const slot of slots.values()) slot.callOff();
+      changes.emit("slot freed");
     },
     async finish() {
       phase = "finishing";
-      for (const slot of leftOver) say(slot, "nak");
+      for (const slot of leftOver) slot.settle("give back");
       leftOver = [];
       const isOver = new AbortController();
       await Promise.race([allSettled(), pause(patienceMs, isOver.signal)]);
       isOver.abort();
       clearInterval(working);
       for (const slot of slots.values()) {
-        say(slot, "nak");
+        slot.settle("give back");
         // It may still come to its end, but it is another's now.
-        slot.isForgotten = true;
+        slot.forget();
       }
     },
   };
+}
+
+/** One message in work, and what this process may tell the broker about it. */
+class Slot implements MessageInWork {
+  delivery: JsMsg;
+  readonly #canSpeak: () => boolean;
+  readonly #controller = new AbortController();
+  #isForgotten = false;
+
+  constructor(delivery: JsMsg, canSpeak: () => boolean) {
+    this.delivery = delivery;
+    this.#canSpeak = canSpeak;
+  }
+
+  get calledOff(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The work ends before its next attempt. */
+  callOff(): void {
+    this.#controller.abort();
+  }
+
+  /** Calls the work off, and tells the broker nothing more about the message. */
+  forget(): void {
+    this.#isForgotten = true;
+    this.callOff();
+  }
+
+  reportWorking(): void {
+    if (this.#maySpeak()) this.delivery.working();
+  }
+
+  settle(settlement: Settlement): void {
+    if (!this.#maySpeak()) return;
+    if (settlement === "remove") this.delivery.ack();
+    else this.delivery.nak(settlement === "later" ? laterMs : undefined);
+  }
+
+  #maySpeak(): boolean {
+    return !this.#isForgotten && this.#canSpeak();
+  }
 }

@@ -6,9 +6,23 @@ import {
   type JetStreamManager,
   jetstreamManager,
 } from "@nats-io/jetstream";
-import { createInbox, type Msg, type NatsConnection, nanos, nuid } from "@nats-io/transport-node";
-import { progressOfAll, progressOfSome } from "./catch-up.ts";
-import { failureName, knownText } from "./failures.ts";
+import {
+  createInbox,
+  type Msg,
+  type NatsConnection,
+  nanos,
+  nuid,
+  type Subscription,
+} from "@nats-io/transport-node";
+import { type Progress, progressOfAll, progressOfSome } from "./catch-up.ts";
+import { failureName } from "./failures.ts";
+import {
+  type Delivery,
+  type Heartbeat,
+  parsePushMessage,
+  type StreamMessage,
+} from "./push-message.ts";
+import { startWatchdog, type Watchdog } from "./watchdog.ts";
 
 /**
  * Reads a stream from a sequence on and continues with new messages: an ephemeral push consumer of our own,
@@ -20,13 +34,6 @@ import { failureName, knownText } from "./failures.ts";
  * key, and creating such a consumer does not require the broker to look at every subject, which
  * `last_per_subject` does while it blocks all writes.
  */
-export type StreamMessage = {
-  subject: string;
-  sequence: number;
-  payload: Uint8Array;
-  messageId: string | undefined;
-};
-
 export type Reading = {
   /** Resolves when everything that the stream held at the start has been delivered. */
   caughtUp: Promise<void>;
@@ -35,9 +42,9 @@ export type Reading = {
   stop(reason: string): void;
 };
 
-/** Interval of the broker's heartbeats. Twice as long without a message ends the reading. */
+/** Interval of the broker's heartbeats. Two that are missing end the reading. */
 const heartbeatMs = 1_000;
-const silenceMs = 2 * heartbeatMs + 500;
+const silenceMs = 3 * heartbeatMs;
 /** The broker deletes a consumer without a subscriber after this time. */
 const consumerLifetimeMs = 30_000;
 /**
@@ -66,97 +73,102 @@ type ReadOptions = {
 };
 
 export async function readStream(options: ReadOptions): Promise<Reading> {
-  const { connection, manager, stream, filter } = options;
-  const caughtUp = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<string>();
-  const inbox = createInbox(inboxPrefixIn(connection));
-  const name = `halyard_${nuid.next()}`;
-  let isCaughtUp = false;
-  let hasEnded = false;
-  let expectedDelivery = 1;
-  let lastHeard = performance.now();
-  let watchdog: NodeJS.Timeout | undefined;
-  const progress = (filter === undefined ? progressOfAll : progressOfSome)({
-    ...options,
-    consumer: name,
-    received: () => expectedDelivery - 1,
-    onCaughtUp() {
-      isCaughtUp = true;
-      caughtUp.resolve();
-    },
-    onFailure: end,
-  });
+  const reading = new PushReading(options);
+  await reading.start();
+  return reading;
+}
 
-  const subscription = connection.subscribe(inbox, {
-    callback: (error, message) => {
-      if (error !== null) {
-        end(failureName(error));
-        return;
-      }
-      lastHeard = performance.now();
-      if (message.headers !== undefined && message.headers.code !== 0) {
-        onStatus(message);
-        return;
-      }
-      const { sequence, delivery, pending } = positionIn(message);
-      if (delivery !== expectedDelivery) {
-        end("a message was missed");
-        return;
-      }
-      expectedDelivery += 1;
-      options.onMessage({
-        subject: message.subject,
-        sequence,
-        payload: message.data,
-        messageId: message.headers?.get("Nats-Msg-Id") || undefined,
-      });
-      if (!isCaughtUp) progress.delivered({ sequence, pending });
-    },
-  });
+class PushReading implements Reading {
+  readonly #options: ReadOptions;
+  readonly #name = `halyard_${nuid.next()}`;
+  readonly #inbox: string;
+  readonly #subscription: Subscription;
+  readonly #caughtUp = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<string>();
+  /** Undefined when the reading has caught up. */
+  #progress: Progress | undefined;
+  #received = 0;
+  #watchdog: Watchdog | undefined;
+  #hasEnded = false;
 
-  function onStatus(message: Msg): void {
-    const headers = message.headers;
-    const stalled = headers?.get("Nats-Consumer-Stalled");
-    if (stalled) connection.publish(stalled);
-    if (headers?.code !== 100) {
-      end(knownText(headers?.description ?? "") ?? `the broker sent status ${headers?.code}`);
-    } else if (message.reply) {
-      // Flow control: the broker continues when it is confirmed that everything so far has arrived.
-      message.respond();
-    } else {
-      const delivered = Number(headers.get("Nats-Last-Consumer") || "0");
-      if (delivered !== expectedDelivery - 1) end("a message was missed");
-      // The last messages of a stream may have been removed. Then only a heartbeat shows that none follows.
-      else if (!isCaughtUp) progress.idle(Number(headers.get("Nats-Last-Stream") || "0"));
+  constructor(options: ReadOptions) {
+    this.#options = options;
+    this.#progress = (options.filter === undefined ? progressOfAll : progressOfSome)({
+      ...options,
+      consumer: this.#name,
+      received: () => this.#received,
+      onCaughtUp: () => {
+        this.#progress = undefined;
+        this.#caughtUp.resolve();
+      },
+      onFailure: (reason) => this.stop(reason),
+    });
+    this.#inbox = createInbox(inboxPrefixIn(options.connection));
+    this.#subscription = options.connection.subscribe(this.#inbox, {
+      callback: (error, message) =>
+        error === null ? this.#receive(message) : this.stop(failureName(error)),
+    });
+  }
+
+  get caughtUp(): Promise<void> {
+    return this.#caughtUp.promise;
+  }
+
+  get ended(): Promise<string> {
+    return this.#ended.promise;
+  }
+
+  async start(): Promise<void> {
+    const identity = { name: this.#name, deliver_subject: this.#inbox };
+    try {
+      this.#progress?.created(await addConsumer(this.#options, identity));
+    } catch (error) {
+      this.stop("the consumer could not be created");
+      throw error;
     }
+    if (this.#hasEnded) return;
+    this.#watchdog = startWatchdog({
+      stalledAfterMs: silenceMs,
+      onStalled: () => this.stop("no heartbeat from the broker"),
+    });
   }
 
-  function end(reason: string): void {
-    if (hasEnded) return;
-    hasEnded = true;
-    clearInterval(watchdog);
-    subscription.unsubscribe();
+  #receive(message: Msg): void {
+    this.#watchdog?.progress();
+    const parsed = parsePushMessage(message);
+    if (parsed.kind === "failure") this.stop(parsed.reason);
+    else if (parsed.kind === "flow control") message.respond();
+    else if (parsed.kind === "heartbeat") this.#receiveHeartbeat(parsed);
+    else this.#deliver(parsed);
+  }
+
+  #receiveHeartbeat({ delivered, lastSequence, stalled }: Heartbeat): void {
+    if (stalled !== undefined) this.#options.connection.publish(stalled);
+    if (delivered !== this.#received) this.stop("a message was missed");
+    // The last messages of a stream may have been removed. Then only a heartbeat shows that none follows.
+    else this.#progress?.idle(lastSequence);
+  }
+
+  #deliver({ message, delivery, pending }: Delivery): void {
+    if (delivery !== this.#received + 1) {
+      this.stop("a message was missed");
+      return;
+    }
+    this.#received = delivery;
+    this.#options.onMessage(message);
+    this.#progress?.delivered({ sequence: message.sequence, pending });
+  }
+
+  stop(reason: string): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#watchdog?.stop();
+    this.#subscription.unsubscribe();
     // Also after a time-out, because the broker may still create the consumer.
-    void manager.consumers.delete(stream, name).catch(() => undefined);
-    ended.resolve(reason);
+    const { manager, stream } = this.#options;
+    void manager.consumers.delete(stream, this.#name).catch(() => undefined);
+    this.#ended.resolve(reason);
   }
-
-  try {
-    progress.created(await addConsumer(options, { name, deliver_subject: inbox }));
-  } catch (error) {
-    end("the consumer could not be created");
-    throw error;
-  }
-  lastHeard = performance.now();
-  if (!hasEnded)
-    watchdog = setInterval(() => {
-      if (performance.now() - lastHeard > silenceMs) end("no heartbeat from the broker");
-    }, heartbeatMs);
-  return {
-    caughtUp: caughtUp.promise,
-    ended: ended.promise,
-    stop: end,
-  };
 }
 
 async function addConsumer(
@@ -181,19 +193,4 @@ async function addConsumer(
     timeout: creationTimeoutMs,
   });
   return patient.consumers.add(stream, config);
-}
-
-/**
- * A delivery's reply subject contains its position: `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream
- * sequence>.<consumer sequence>.<time>.<pending>`, in newer servers with domain and account before the
- * stream and a further token at the end.
- */
-function positionIn(message: Msg): { sequence: number; delivery: number; pending: number } {
-  const tokens = (message.reply ?? "").split(".");
-  const first = tokens.length > 9 ? 7 : 5;
-  return {
-    sequence: Number(tokens[first]),
-    delivery: Number(tokens[first + 1]),
-    pending: Number(tokens[first + 3]),
-  };
 }

@@ -1,6 +1,7 @@
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { readStream, type StreamMessage } from "./read-stream.ts";
+import type { StreamMessage } from "./push-message.ts";
+import { readStream } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";
 
 /** A stream's messages could not be read to their end. The message is one of a few constant texts. */

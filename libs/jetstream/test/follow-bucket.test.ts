@@ -1,12 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { quotaBucket } from "@halyard/contracts";
-import {
-  connectNats,
-  ensureQuota,
-  type FollowedStream,
-  followBucket,
-  retryDelayMs,
-} from "@halyard/jetstream";
+import { connectNats, ensureQuota, type FollowedStream, followBucket } from "@halyard/jetstream";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -119,21 +113,6 @@ describe("given a broker that creates a consumer after the time-out", () => {
     await eventually(isCurrent);
     const consumers = await manager.consumers.list(quotaBucket.streamName).next();
     expect(consumers).toHaveLength(1);
-  });
-});
-
-describe("the delay before the next attempt", () => {
-  it("doubles with each failed reading up to a maximum, and is spread over half of it", () => {
-    const delays = [0, 1, 2, 10].map((failed) => [
-      retryDelayMs(failed, 0),
-      retryDelayMs(failed, 1),
-    ]);
-    expect(delays).toEqual([
-      [125, 250],
-      [250, 500],
-      [500, 1_000],
-      [2_500, 5_000],
-    ]);
   });
 });
 

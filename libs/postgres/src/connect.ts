@@ -2,11 +2,12 @@ import { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
-import { isOutage } from "./failures.ts";
+import { isConnectionOver } from "./failures.ts";
 import { type Listening, listen } from "./listen.ts";
+import { Pool } from "./pool.ts";
 import { createStatements, type Statements } from "./statements.ts";
 import { splitAddress } from "./tls.ts";
-import { connectClient, run, type Transaction, transaction } from "./transaction.ts";
+import { run, type Transaction, transaction } from "./transaction.ts";
 
 /**
  * A pool of connections to PostgreSQL. Timestamps are JavaScript dates, 64-bit integers are numbers: none of ours
@@ -18,7 +19,7 @@ export type Sql = Statements & {
   /** Receives notifications until the signal is aborted. */
   listen(listening: Listening): Promise<void>;
   readonly maxConnections: number;
-  /** Waits for running statements, for a bounded time. */
+  /** Rejects statements that wait for a connection, and waits for running ones, for a bounded time. */
   end(): Promise<void>;
 };
 
@@ -67,22 +68,12 @@ export function connectPostgres(given: ConnectOptions): Sql {
     options: `${options} -c TimeZone=UTC`,
     types: { getTypeParser },
   };
-  const pool = new pg.Pool({
-    ...settings,
-    Client: BoundedClient,
-    max: maxConnections,
-    idleTimeoutMillis: 0,
-  } as pg.PoolConfig);
-  // Otherwise the loss of a connection would end the process. The statements on it reject.
-  pool.on("error", (err) => logger.debug({ err }, "an idle connection to PostgreSQL was lost"));
-  pool.on("connect", (client) => {
-    client.on("error", () => undefined);
-    client.on("notice", ({ code }) => logger.debug({ code }, "PostgreSQL notice"));
-  });
-  let closed: Promise<void> | undefined;
+  // The types lack that the pool takes a class of clients with other settings.
+  const poolSettings = { ...settings, Client: BoundedClient, max: maxConnections } as pg.PoolConfig;
+  const pool = new Pool(poolSettings, logger);
   const statements = createStatements(async (form) => {
     const statement = form();
-    const client = await connectClient(pool);
+    const client = await pool.connect();
     let failure: unknown;
     try {
       return await run(client, statement);
@@ -90,7 +81,7 @@ export function connectPostgres(given: ConnectOptions): Sql {
       failure = error;
       throw error;
     } finally {
-      client.release(isOutage(failure));
+      client.release(isConnectionOver(failure));
     }
   });
   return Object.assign(statements, {
@@ -98,8 +89,7 @@ export function connectPostgres(given: ConnectOptions): Sql {
     listen: (listening: Listening) => listen(() => new BoundedClient(settings), listening, logger),
     maxConnections,
     async end() {
-      closed ??= pool.end();
-      await withinPatience(closed);
+      await withinPatience(pool.close());
       for (const socket of sockets) socket.destroy();
     },
   });

@@ -5,12 +5,15 @@ import pg from "pg";
  * trouble, resources, shutdown, and transactions that were broken off for another's sake.
  */
 const outageClasses = ["08", "40", "53", "57"];
-/** A server that takes no writes for now, as during a failover; and one that ended our idle session. */
-const outageStates = new Set(["25006", "25P03"]);
+/** A server that takes no writes for now, as during a failover; and one that ended our session after a time-out. */
+const outageStates = new Set(["25006", "25P03", "25P04"]);
+const queryCanceled = "57014";
 const connectionLost = "CONNECTION_LOST";
+const poolClosed = "POOL_CLOSED";
 /** Codes of a connection that was lost or could not be opened. */
 const connectionCodes = new Set([
   connectionLost,
+  poolClosed,
   "ECONNABORTED",
   "ECONNREFUSED",
   "ECONNRESET",
@@ -24,17 +27,61 @@ const connectionCodes = new Set([
   "EAI_AGAIN",
 ]);
 
-/** Whether PostgreSQL is away or refuses for now, so that the same may succeed later. */
+/** Returns whether PostgreSQL is unavailable or rejects a statement for now, so that the same may succeed later. */
 export function isOutage(error: unknown): boolean {
-  if (typeof error !== "object" || error === null) return false;
-  if (!("code" in error) || typeof error.code !== "string") return false;
-  const { code } = error;
-  if (connectionCodes.has(code) || outageStates.has(code)) return true;
-  return isSqlState(code) && outageClasses.includes(code.slice(0, 2));
+  const code = codeOf(error);
+  if (code === undefined) return false;
+  return (
+    connectionCodes.has(code) ||
+    outageStates.has(code) ||
+    isOfClass(code, outageClasses) ||
+    isStalePlan(error)
+  );
 }
 
-function isSqlState(code: string): boolean {
-  return /^[0-9A-Z]{5}$/.test(code);
+/**
+ * Returns whether the connection cannot be used after this error. After a deadlock or a statement time-out it can, when
+ * the transaction was rolled back. One to a server that takes no writes is replaced, because a failover may have made
+ * another server the primary.
+ */
+export function isConnectionOver(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === undefined || code === queryCanceled) return false;
+  return isOutage(error) && !isOfClass(code, ["40", "53"]);
+}
+
+/**
+ * Returns whether the result columns of a prepared statement have changed, as after a migration. The statement had no
+ * effect. The client does not prepare it again on the same connection, so the connection is discarded. Only the caller
+ * can repeat the statement, because the transaction around it is aborted. The error counts as an outage: clients
+ * receive 503 and retry, and queues keep their message.
+ */
+function isStalePlan(error: unknown): boolean {
+  return (
+    error instanceof pg.DatabaseError &&
+    error.code === "0A000" &&
+    error.routine === "RevalidateCachedQuery"
+  );
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null) return undefined;
+  return "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+function isOfClass(code: string, classes: readonly string[]): boolean {
+  return /^[0-9A-Z]{5}$/.test(code) && classes.includes(code.slice(0, 2));
+}
+
+/** The pool was closed before the statement got a connection. */
+export class PoolClosedError extends Error {
+  override name = "PoolClosedError";
+  readonly hasSafeMessage = true;
+  readonly code = poolClosed;
+
+  constructor() {
+    super("The pool of connections to PostgreSQL is closed.");
+  }
 }
 
 /** An error of the client library without a code. Each of these is about the connection. */

@@ -28,6 +28,9 @@ export async function listen(
     const client = createClient();
     client.on("error", () => undefined);
     client.on("notification", ({ channel, payload }) => channels[channel]?.(payload ?? ""));
+    // A silent server would hold up a shutdown for as long as the time-outs of the connection.
+    const destroy = () => client.connection.stream.destroy();
+    signal.addEventListener("abort", destroy, { once: true });
     let heartbeat: NodeJS.Timeout | undefined;
     try {
       await client.connect();
@@ -44,6 +47,7 @@ export async function listen(
       if (!signal.aborted) logger.warn({ err }, "not listening to PostgreSQL; trying again");
     }
     clearInterval(heartbeat);
+    signal.removeEventListener("abort", destroy);
     void client.end();
     await delay(retryAfterMs, undefined, { signal }).catch(() => undefined);
   }

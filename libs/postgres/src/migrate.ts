@@ -1,5 +1,5 @@
 import { runner } from "node-pg-migrate";
-import { clientSettings } from "./connect.ts";
+import { withClient } from "./with-client.ts";
 
 /**
  * Brings a service's schema up to date with the numbered SQL files in a folder. Each file runs in a
@@ -11,18 +11,21 @@ export async function migrate(options: {
   schema: string;
   directory: string;
 }): Promise<readonly string[]> {
-  const applied = await runner({
-    databaseUrl: clientSettings(options.ownerUrl),
-    dir: options.directory,
-    schema: options.schema,
-    migrationsSchema: options.schema,
-    migrationsTable: "migrations",
-    direction: "up",
-    singleTransaction: false,
-    advisoryLockMode: "wait",
-    // What was applied is answered, and what fails is thrown.
-    log: () => undefined,
-    verbose: false,
-  });
+  // Given an address, the library would not wait for the end of its connection, and would crash if that was lost.
+  const applied = await withClient(options.ownerUrl, (dbClient) =>
+    runner({
+      dbClient,
+      dir: options.directory,
+      schema: options.schema,
+      migrationsSchema: options.schema,
+      migrationsTable: "migrations",
+      direction: "up",
+      singleTransaction: false,
+      advisoryLockMode: "wait",
+      // The caller receives the names of the files, or the error.
+      log: () => undefined,
+      verbose: false,
+    }),
+  );
   return applied.map((migration) => migration.name);
 }

@@ -1,6 +1,6 @@
 import pg from "pg";
-import { clientSettings } from "./connect.ts";
 import { scramVerifier } from "./scram-verifier.ts";
+import { withClient } from "./with-client.ts";
 
 /**
  * Prepares a database for a service: one schema, owned by a role that migrates, and a runtime role
@@ -57,22 +57,14 @@ export function urlFor(adminUrl: string, database: string, role: string, passwor
   return url.href;
 }
 
-async function inDatabase(
+function inDatabase(
   adminUrl: string,
   database: string | undefined,
   work: (client: pg.Client) => Promise<void>,
 ): Promise<void> {
   const url = new URL(adminUrl);
   if (database !== undefined) url.pathname = `/${database}`;
-  const client = new pg.Client(clientSettings(url.href));
-  // A lost connection rejects the statement.
-  client.on("error", () => undefined);
-  await client.connect();
-  try {
-    await work(client);
-  } finally {
-    await client.end();
-  }
+  return withClient(url.href, work);
 }
 
 /** The statement takes no parameters, so PostgreSQL itself quotes the verifier of the password. */

@@ -95,5 +95,14 @@ function textOf(part: Pick<Fragment, "strings" | "values">, values: Value[]): st
 
 function parameter(value: unknown): Value {
   if (value === undefined) throw new TypeError("A parameter of a statement is undefined.");
-  return value instanceof Date ? value.toISOString() : (value as Value);
+  if (value instanceof Date) return value.toISOString();
+  // The client would convert it when it sends the statement, behind which a COMMIT may already be on its way.
+  if (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !ArrayBuffer.isView(value)
+  )
+    throw new TypeError("A parameter of a statement is an object: convert it with `json`.");
+  return value as Value;
 }

@@ -1,5 +1,6 @@
 import type pg from "pg";
-import { failureOf, isOutage } from "./failures.ts";
+import { failureOf, isConnectionOver } from "./failures.ts";
+import type { Pool } from "./pool.ts";
 import { createStatements, type Rows, type Statement, type Statements } from "./statements.ts";
 
 /** Statements of a transaction. Each is sent immediately, before the answers to earlier ones. */
@@ -12,10 +13,10 @@ export type Transaction = Statements & { readonly isTransaction: true };
  * unknown.
  */
 export async function transaction<Result>(
-  pool: pg.Pool,
+  pool: Pool,
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
-  const client = await connectClient(pool);
+  const client = await pool.connect();
   let isOver = false;
   let firstFailure: unknown;
   let lastSettled = Promise.resolve();
@@ -52,20 +53,12 @@ export async function transaction<Result>(
   } catch (error) {
     isOver = true;
     isBroken = await query(client, { text: "rollback" }).then(
-      () => isOutage(firstFailure),
+      () => isConnectionOver(firstFailure),
       () => true,
     );
     throw error;
   } finally {
     client.release(isBroken);
-  }
-}
-
-export async function connectClient(pool: pg.Pool): Promise<pg.PoolClient> {
-  try {
-    return await pool.connect();
-  } catch (error) {
-    throw failureOf(error);
   }
 }
 

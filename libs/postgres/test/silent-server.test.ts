@@ -2,10 +2,11 @@ import type { Socket } from "node:net";
 import {
   createTestDatabase,
   eventually,
+  type NatsProxy,
   startNatsProxy,
   type TestDatabase,
 } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
@@ -17,21 +18,28 @@ const longestSilenceMs = 500;
 let database: TestDatabase;
 let sql: Sql;
 let isSilent = false;
-let closeProxy: () => Promise<void>;
+/** The proxy falls silent when a client sends this text. */
+let silentFrom: string | undefined;
+/** Data that clients have sent while the proxy was silent. */
+let dropped = "";
+let proxy: NatsProxy;
+let url: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   const address = new URL(database.runtimeUrls.management);
   const forward = (client: Socket, server: Socket) => {
     client.on("data", (data) => {
-      if (!isSilent) server.write(data);
+      if (silentFrom !== undefined && data.includes(silentFrom)) isSilent = true;
+      if (isSilent) dropped += data.toString("latin1");
+      else server.write(data);
     });
   };
-  const proxy = await startNatsProxy(address.href, forward);
-  closeProxy = proxy.close;
+  proxy = await startNatsProxy(address.href, forward);
   address.port = new URL(proxy.url).port;
+  url = address.href;
   sql = connectPostgres({
-    url: address.href,
+    url,
     name: "silent",
     maxConnections,
     logger: pino({ level: "silent" }),
@@ -39,7 +47,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await closeProxy?.();
+  await proxy?.close();
   await sql?.end();
   await database?.drop();
 });
@@ -71,6 +79,52 @@ describe("a connection to a server that has fallen silent", () => {
     const untilLater = performance.now() + 2 * longestSilenceMs;
     await eventually(() => performance.now() > untilLater);
     expect(await backend()).toBe(before);
+  });
+});
+
+describe("a listener on a server that has fallen silent", () => {
+  const options = { maxConnections: 1, logger: pino({ level: "silent" }) };
+  let listener: Sql;
+  let control: Sql;
+  let listening: Promise<string>;
+  let stopping: AbortController;
+  beforeEach(() => {
+    listener = connectPostgres({ ...options, url, name: "listener" });
+    control = connectPostgres({ ...options, url, name: "control" });
+  });
+  afterEach(async () => {
+    silentFrom = undefined;
+    isSilent = false;
+    proxy.closeConnections();
+    await Promise.all([listener.end(), control.end()]);
+  });
+
+  function startListening(): void {
+    stopping = new AbortController();
+    const channels = { silent_test: () => undefined };
+    listening = listener
+      .listen({ channels, onListening: () => undefined, signal: stopping.signal })
+      .then(() => "stopped");
+  }
+
+  it("stops without delay during its connection attempt", async () => {
+    isSilent = true;
+    // The time-out of this connection began before that of the listener.
+    const timedOut = failure(control`select 1`);
+    startListening();
+    await eventually(() => dropped.includes("listener"));
+    stopping.abort();
+    expect(await Promise.race([listening, timedOut])).toBe("stopped");
+  });
+
+  it("stops without delay during its first statement", async () => {
+    silentFrom = "listen ";
+    startListening();
+    await eventually(() => isSilent);
+    // A connection is given up earlier than a statement.
+    const timedOut = failure(control`select 1`);
+    stopping.abort();
+    expect(await Promise.race([listening, timedOut])).toBe("stopped");
   });
 });
 

@@ -121,6 +121,28 @@ describe("a transaction", () => {
     expect(await isStored("incomplete")).toBe(false);
   });
 
+  it.each([
+    ["is undefined", undefined],
+    [
+      "cannot be converted",
+      {
+        toPostgres() {
+          throw new Error("as intended");
+        },
+      },
+    ],
+  ])(
+    "does not commit after an unawaited statement with a parameter that %s",
+    async (_why, value) => {
+      const unsent = sql.begin(async (tx) => {
+        await insert(tx, "unsent");
+        void insert(tx, value as unknown as string).catch(() => undefined);
+      });
+      await expect(unsent).rejects.toThrow(TypeError);
+      expect(await isStored("unsent")).toBe(false);
+    },
+  );
+
   it("rolls back when its work rejects, and its connection is used again", async () => {
     const before = await backend();
     const failing = sql.begin(async (tx) => {

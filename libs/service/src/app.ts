@@ -126,17 +126,8 @@ export function createApp(options: AppOptions): App {
   });
   acceptJsonBodies(app);
   answerOddRequests(app.server, requestIds);
-  const recording = {
-    durations: requestDurations(options.metrics),
-    requestLog,
-  };
+  const recording = { durations: requestDurations(options.metrics), requestLog };
   recordRequests(app, recording);
-  function beginAnswer(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
-    if (rejectMalformed(request, reply)) return;
-    setCommonHeaders(request, reply);
-    next();
-  }
-
   app.addHook("onRoute", (route) => {
     if (route.config?.hijacked === true) return;
     const present = route.onRequest ?? [];
@@ -155,4 +146,11 @@ export function createApp(options: AppOptions): App {
     done();
   });
   return app;
+}
+
+/** Rejects malformed requests, and sets the headers of every other answer. */
+function beginAnswer(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+  if (rejectMalformed(request, reply)) return;
+  setCommonHeaders(request, reply);
+  next();
 }

@@ -15,11 +15,11 @@ import {
   keepStreams,
   type NatsServers,
   trackProblem,
-  watchConnection,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
@@ -55,7 +55,7 @@ export type BrokerSide = {
   stop: () => Promise<void>;
 };
 
-export function startBrokerSide(options: {
+type BrokerSideOptions = {
   nats: NatsServers;
   replicas: number;
   flagEventsMaxBytes?: number;
@@ -73,80 +73,90 @@ export function startBrokerSide(options: {
   newId: () => string;
   metrics: Registry;
   logger: Logger;
-}): BrokerSide {
-  const { sql, logger, directory } = options;
-  let running: Running | undefined;
-  const { publications, edges, effects } = composeEffects({
-    ...options,
-    isConnected: () => running?.edges.isConnected() ?? false,
-  });
-  const hintLeader = createLeaderHint(sql, logger);
-  const wakeRelay = () => (running?.relay.isLeading() ? running.relay.wake() : hintLeader());
+};
+
+export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
+  let workers: Workers | undefined;
+  const isConnected = () => workers?.edges.isConnected() ?? false;
+  const composed = composeEffects({ ...options, isConnected });
+  const hintLeader = createLeaderHint(options.sql, options.logger);
+  const wakeRelay = () => (workers?.relay.isLeading() ? workers.relay.wake() : hintLeader());
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "management", onProblem });
-  let isConnected = () => false;
   const working = onceConnected(connecting, async (connection) => {
-    isConnected = watchConnection(connection).isConnected;
-    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    const broker = { ...options, connection, client: jetstream(connection), manager };
-    const followedEdges = followEdges({ connection, edges, onLoss: effects.interrupt, logger });
-    const relay = startRelay({
-      ...{ ...options, publications, broker, newEpoch: uuidv4 },
-      lease: createLease({
-        ...{ sql, name: "relay", holder: options.holder },
-        monotonicMs: () => performance.now(),
-      }),
-      metrics: createRelayMetrics(options.metrics),
-    });
-    const keys = followDirectory({ connection, keys: directory, logger });
-    const metrics = createQueueMetrics(options.metrics);
-    const dueChanges = consumeDueChanges({ ...options, broker, wakeRelay, metrics });
-    running = { relay, keys, dueChanges, edges: followedEdges };
-    const others = [
-      consumeLastSeen({ ...broker, metrics }),
-      consumeAudit({ ...broker, metrics }),
-      tellLastUsed({ ...broker, monotonicMs: () => performance.now() }),
-      keepStreams(broker),
-      startCleanUp({ sql, broker, isLeading: relay.isLeading }),
-    ];
-    const ending = new AbortController();
-    const listening = listenForHints(sql, {
-      onWritten: relay.wake,
-      onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
-      signal: ending.signal,
-    });
-    return [
-      async () => followedEdges.stop(),
-      async () => {
-        ending.abort();
-        await listening;
-      },
-      ...[relay.stop, keys.stop],
-      // The relay still carries what these write.
-      async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
-    ];
+    workers = await startWorkers({ ...options, ...composed, wakeRelay, connection });
+    return workers.releases;
   });
   return {
     wakeRelay,
-    directoryIsCurrent: () => running?.keys.isCurrent() ?? false,
-    effects,
+    directoryIsCurrent: () => workers?.keys.isCurrent() ?? false,
+    effects: composed.effects,
     details: () => ({
       nats: isConnected() ? "connected" : "away",
       nats_problem: problem(),
-      relay: running?.relay.isLeading() ? "leading" : "following",
-      due_changes: running?.dueChanges.isRunning() ? "consumed" : "left",
+      relay: workers?.relay.isLeading() ? "leading" : "following",
+      due_changes: workers?.dueChanges.isRunning() ? "consumed" : "left",
     }),
     stop: working.stop,
   };
 }
 
-/** The parts of the broker side that others ask, once NATS is connected. */
-type Running = {
+/** The background workers. They start with the first connection to NATS and outlast its interruptions. */
+type Workers = {
   relay: Relay;
   keys: FollowedSnapshot;
   dueChanges: Consumption;
   edges: FollowedEdges;
+  /** Stop the workers, called from the last to the first. */
+  releases: readonly (() => Promise<void>)[];
 };
+
+async function startWorkers(
+  options: BrokerSideOptions &
+    ReturnType<typeof composeEffects> & { connection: NatsConnection; wakeRelay: () => void },
+): Promise<Workers> {
+  const { connection, sql, logger, publications, effects } = options;
+  const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+  const broker = { ...options, client: jetstream(connection), manager };
+  const edges = followEdges({
+    ...{ connection, logger },
+    edges: options.edges,
+    onLoss: effects.interrupt,
+  });
+  const monotonicMs = () => performance.now();
+  const relay = startRelay({
+    ...{ ...options, broker, newEpoch: uuidv4 },
+    lease: createLease({ sql, name: "relay", holder: options.holder, monotonicMs }),
+    metrics: createRelayMetrics(options.metrics),
+  });
+  const keys = followDirectory({ connection, keys: options.directory, logger });
+  const metrics = createQueueMetrics(options.metrics);
+  const dueChanges = consumeDueChanges({ ...options, broker, metrics });
+  const others = [
+    consumeLastSeen({ ...broker, metrics }),
+    consumeAudit({ ...broker, metrics }),
+    tellLastUsed({ ...broker, monotonicMs }),
+    keepStreams(broker),
+    startCleanUp({ sql, broker, isLeading: relay.isLeading }),
+  ];
+  const ending = new AbortController();
+  const listening = listenForHints(sql, {
+    onWritten: relay.wake,
+    onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
+    signal: ending.signal,
+  });
+  const releases = [
+    async () => edges.stop(),
+    async () => {
+      ending.abort();
+      await listening;
+    },
+    ...[relay.stop, keys.stop],
+    // The relay still carries what these write.
+    async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
+  ];
+  return { relay, keys, dueChanges, edges, releases };
+}
 
 function composeEffects(options: {
   directory: KeyDirectory;

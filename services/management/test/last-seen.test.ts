@@ -1,6 +1,6 @@
 import { setAsideStream, type UsageLastSeen, usageStream } from "@halyard/contracts";
 import { publishLastSeen } from "@halyard/jetstream";
-import { eventually } from "@halyard/testing";
+import { connectAsSuperuser, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -188,6 +188,58 @@ describe("given a key", () => {
       expect(Date.parse(used)).toBeGreaterThanOrEqual(begunMs);
     },
   );
+});
+
+describe("given a key that is removed while its use is recorded", () => {
+  let admin: ReturnType<typeof connectAsSuperuser>;
+  beforeAll(() => {
+    admin = connectAsSuperuser(management.adminUrl, "management");
+  });
+  afterAll(() => admin.end());
+
+  const someoneWaits = async () => {
+    const waiting = await admin`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  };
+
+  it("records the use without an error", async () => {
+    const id = keyIdIn(project.clientKey);
+    const retries = async () => {
+      const metric = await management.metrics.getSingleMetric("halyard_queue_retries_total")?.get();
+      return metric?.values ?? [];
+    };
+    const before = await retries();
+    let recording: Promise<void> | undefined;
+    let isRecorded = false;
+    await admin.begin(async (removal) => {
+      await removal`delete from api_keys where id = ${id}`;
+      recording = told({ keys: [{ key_id: id, used_at: new Date().toISOString() }] }).then(() => {
+        isRecorded = true;
+      });
+      await eventually(async () => isRecorded || (await someoneWaits()));
+    });
+    await recording;
+    expect(await retries()).toEqual(before);
+  });
+
+  it("removes the key without an error", async () => {
+    const { environmentId } = project;
+    await admin`update environments set deleted_at = now() where id = ${environmentId}`;
+    let removing: Promise<unknown> | undefined;
+    let isRemoved = false;
+    await admin.begin(async (recording) => {
+      await recording`
+        insert into keys_last_seen values (${keyIdIn(project.clientKey)}, now())`;
+      removing = admin`select from remove_keys_of_deleted(${environmentId}, 100)`.then(() => {
+        isRemoved = true;
+      });
+      await eventually(async () => isRemoved || (await someoneWaits()));
+    });
+    await removing;
+    expect(await admin`select from api_keys where environment_id = ${environmentId}`).toEqual([]);
+  });
 });
 
 describe("given messages that are not what they should be", () => {

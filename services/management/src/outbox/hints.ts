@@ -10,26 +10,27 @@ const writtenChannel = "outbox_written";
 const publishedChannel = "outbox_published";
 
 /**
- * Tells the leader, if that is another process. Hints are sent outside the transactions, because a
- * notification inside makes all commits queue for one lock, and one at a time: a hint that is on its
- * way serves for everything committed before it is sent.
+ * Returns a function that notifies the leader. Notifications are sent outside the transactions, because one inside
+ * makes all commits queue for one lock. One at a time is sent; it serves everything committed before.
  */
 export function createLeaderHint(sql: Sql, logger: Logger): () => void {
-  let state: "idle" | "sending" | "again" = "idle";
+  let isDue = false;
+  let isSending = false;
 
   async function send(): Promise<void> {
-    do {
-      state = "sending";
-      await sql`select pg_notify(${writtenChannel}, '')`.catch((error: unknown) => {
-        logger.warn({ err: error }, "the relay's leader was not told; it looks by itself");
+    isSending = true;
+    while (isDue) {
+      isDue = false;
+      await sql`select pg_notify(${writtenChannel}, '')`.catch((err: unknown) => {
+        logger.warn({ err }, "the relay's leader could not be notified; it looks by itself");
       });
-    } while ((state as string) === "again");
-    state = "idle";
+    }
+    isSending = false;
   }
 
   return () => {
-    if (state === "idle") void send();
-    else state = "again";
+    isDue = true;
+    if (!isSending) void send();
   };
 }
 

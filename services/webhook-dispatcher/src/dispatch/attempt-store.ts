@@ -52,8 +52,8 @@ export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Record
 }
 
 /**
- * What most attempts come to, in one statement instead of a transaction of several: recording is most of
- * what a delivery costs. False when the claim was lost; then nothing was written.
+ * Records a successful attempt in one statement instead of a transaction of several, because recording is most of the
+ * cost of a delivery. Returns false and writes nothing if the claim was lost or if old attempts must be deleted.
  */
 async function recordDelivered(
   sql: Sql,
@@ -72,16 +72,8 @@ async function recordDelivered(
         claimed_by = null,
         claimed_until = null
       where id = ${delivery.id} and status = 'delivering' and claimed_by = ${delivery.claim}
-      returning id, attempts_made
-    ), forgotten as (
-      delete from attempts
-      where id = any(array(
-        select id from attempts
-        where delivery_id = ${delivery.id}
-          and exists (select from moved where attempts_made > ${attemptsKept})
-        order by id desc
-        offset ${attemptsKept - 1}
-      ))
+        and attempts_made < ${attemptsKept}
+      returning id
     ), lane as (
       update lanes set slow = ${slow}
       where webhook_id = ${delivery.webhook.id} and slow <> ${slow} and exists (select from moved)

@@ -1,0 +1,72 @@
+import type { Msg } from "@nats-io/transport-node";
+import { knownText } from "./failures.ts";
+
+/** A message of a stream. */
+export type StreamMessage = {
+  subject: string;
+  sequence: number;
+  payload: Uint8Array;
+  messageId: string | undefined;
+};
+
+/** Content of a message that the broker sends to a push consumer. */
+export type PushMessage =
+  | Delivery
+  | Heartbeat
+  /** The broker continues when this is answered, after everything before it was processed. */
+  | { kind: "flow control" }
+  | { kind: "failure"; reason: string };
+
+export type Delivery = {
+  kind: "delivery";
+  message: StreamMessage;
+  /** Number of this delivery, from 1. */
+  delivery: number;
+  /** Number of messages that follow, as the broker counts them. */
+  pending: number;
+};
+
+export type Heartbeat = {
+  kind: "heartbeat";
+  /** Number of deliveries so far. */
+  delivered: number;
+  lastSequence: number;
+  /** Subject for the answer to a flow control message that was lost. */
+  stalled: string | undefined;
+};
+
+const statusIdle = 100;
+
+export function parsePushMessage(message: Msg): PushMessage {
+  const { headers } = message;
+  if (headers === undefined || headers.code === 0) return parseDelivery(message);
+  if (headers.code !== statusIdle) {
+    const reason = knownText(headers.description) ?? `the broker sent status ${headers.code}`;
+    return { kind: "failure", reason };
+  }
+  if (message.reply) return { kind: "flow control" };
+  return {
+    kind: "heartbeat",
+    delivered: Number(headers.get("Nats-Last-Consumer") || "0"),
+    lastSequence: Number(headers.get("Nats-Last-Stream") || "0"),
+    stalled: headers.get("Nats-Consumer-Stalled") || undefined,
+  };
+}
+
+/**
+ * A delivery's reply subject contains its position: `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream
+ * sequence>.<consumer sequence>.<time>.<pending>`, in newer servers with domain and account before the
+ * stream and a further token at the end.
+ */
+function parseDelivery({ subject, data: payload, headers, reply = "" }: Msg): Delivery {
+  const tokens = reply.split(".");
+  const first = tokens.length > 9 ? 7 : 5;
+  const sequence = Number(tokens[first]);
+  const messageId = headers?.get("Nats-Msg-Id") || undefined;
+  return {
+    kind: "delivery",
+    message: { subject, sequence, payload, messageId },
+    delivery: Number(tokens[first + 1]),
+    pending: Number(tokens[first + 3]),
+  };
+}

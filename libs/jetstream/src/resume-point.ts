@@ -1,0 +1,36 @@
+import { snapshotBatchEntries } from "@halyard/contracts";
+
+/** A reader's state of the snapshot. */
+export type HeldSnapshot = {
+  epoch: string;
+  /** The state contains every entry up to this sequence of the stream. */
+  revision: number;
+  /** The time (Unix time in milliseconds) at which the state was last known to be current. */
+  currentAtMs: number;
+};
+
+/**
+ * Maximum time since the state was current. The bucket keeps tombstones for a week, so that no deletion can
+ * have come and gone within a day. The rest of the week is for clocks that differ.
+ */
+export const longestGapMs = 24 * 60 * 60 * 1_000;
+
+/**
+ * Returns the first sequence of a read that completes this state; undefined for a full read.
+ * docs/decisions/0046-followers-resume.md contains the reasons.
+ *
+ * The reading repeats the last batch before the revision. A broker that loses its newest messages in a crash
+ * may assign their sequences to other entries. If it loses more than one batch, the relay detects that and
+ * writes the snapshot under a new epoch.
+ */
+export function resumePoint(
+  held: HeldSnapshot,
+  found: { epoch: string; lastSequence: number; nowMs: number },
+): number | undefined {
+  const { epoch, revision, currentAtMs } = held;
+  const isSafe =
+    epoch === found.epoch &&
+    revision <= found.lastSequence &&
+    Math.abs(found.nowMs - currentAtMs) < longestGapMs;
+  return isSafe ? Math.max(1, revision + 1 - snapshotBatchEntries) : undefined;
+}
