@@ -4,9 +4,9 @@ import { type FollowedSnapshot, followSnapshot, type SnapshotFollower } from "@h
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
-import { buildSnapshot } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
+import { buildSnapshot } from "./take-entries.ts";
 
 /**
  * Feeds the holder from NATS for as long as the process lives. An edge with a cache on disk reads only what has

@@ -1,9 +1,15 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
 import { longestGapMs, type SnapshotRead } from "@halyard/jetstream";
 import type { Pace } from "./pace.ts";
-import { type Changed, changedBetween, isNothing, reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
+import {
+  type Changed,
+  changedBetween,
+  isNothing,
+  type TakenEntry,
+  takeEntries,
+} from "./take-entries.ts";
 
 /**
  * The one place where the present snapshot changes. It is fed by `followNats`, or once from the cache on disk, and
@@ -74,7 +80,7 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   function takeWaiting(entries: readonly SnapshotEntry[]): void {
     const { snapshot } = held;
     if (snapshot === undefined) return;
-    const { changed, taken } = reduce(snapshot, entries);
+    const { changed, taken } = takeEntries(snapshot, entries);
     if (!isNothing(changed)) onChange({ snapshot, changed, taken, whole: false });
     markApplied();
   }

@@ -16,8 +16,8 @@ import {
   type ConfigurationTags,
   createConfigurationTags,
 } from "../../src/ofrep/configuration-tags.ts";
-import { buildSnapshot, reduce } from "../../src/snapshot/reduce.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
+import { buildSnapshot, takeEntries } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 /** An environment whose answers follow each change. */
@@ -45,7 +45,7 @@ function follow(entries: SnapshotEntry[]): Followed {
 const none = new Set<string>();
 
 function take({ snapshot, views, tags }: Followed, ...entries: SnapshotEntry[]): EnvironmentView {
-  const change = { snapshot, ...reduce(snapshot, entries), whole: false };
+  const change = { snapshot, ...takeEntries(snapshot, entries), whole: false };
   views.update(change);
   tags.follow(change);
   return views.of(env);

@@ -3,7 +3,7 @@ import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { deriveView } from "../../src/environment/environment-view.ts";
 import { flagChanges, valuesChangeFor } from "../../src/environment/view-change.ts";
-import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 describe("given the flags of an environment", () => {
