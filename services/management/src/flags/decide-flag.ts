@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
-import { deletionToPublish, entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
+import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
 import {
   type Decision,
   type Flag,
@@ -247,15 +247,15 @@ export function decideDelete(
     messages: [
       eventToPublish(event),
       ...current.states.map(({ environmentId }) =>
-        deletionToPublish(
-          {
+        entryToPublish({
+          address: {
             kind: "flag",
             organizationId: flag.organizationId,
             environmentId,
             flagId: flag.id,
           },
-          deletion,
-        ),
+          value: deletion,
+        }),
       ),
     ],
   };
