@@ -4,12 +4,24 @@ import type { Pace } from "./pace.ts";
 import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
 import {
-  type Changed,
+  type ChangedIds,
   changedBetween,
   isNothing,
   type TakenEntry,
   takeEntries,
 } from "./take-entries.ts";
+
+export const snapshotSources = ["none", "cache", "nats"] as const;
+export type SnapshotSource = (typeof snapshotSources)[number];
+
+export type SnapshotChange = {
+  snapshot: Snapshot;
+  changed: ChangedIds;
+  /** True when everything was taken anew, false when the entries in `taken` changed it. */
+  whole: boolean;
+  /** Empty after a full read, whose entries may be of changes long past. */
+  taken: readonly TakenEntry[];
+};
 
 /**
  * The one place where the present snapshot changes. It is fed by `followNats`, or once from the cache on disk, and
@@ -20,18 +32,6 @@ import {
  * new bodies and events. Between two turns the snapshot stands still: what one reader saw, the next one sees, or
  * something newer.
  */
-export const snapshotSources = ["none", "cache", "nats"] as const;
-export type SnapshotSource = (typeof snapshotSources)[number];
-
-export type SnapshotChange = {
-  snapshot: Snapshot;
-  changed: Changed;
-  /** True when everything was taken anew, false when the entries in `taken` changed it. */
-  whole: boolean;
-  /** Empty after a full read, whose entries may be of changes long past. */
-  taken: readonly TakenEntry[];
-};
-
 export type SnapshotHolder = {
   readonly snapshot: Snapshot | undefined;
   readonly source: SnapshotSource;

@@ -29,7 +29,7 @@ export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undef
 export function takeEntries(
   snapshot: Snapshot,
   entries: Iterable<SnapshotEntry>,
-): { changed: Changed; taken: readonly TakenEntry[] } {
+): { changed: ChangedIds; taken: readonly TakenEntry[] } {
   const environments = new Set<string>();
   const keys = new Set<string>();
   const organizations = new Set<string>();
@@ -112,18 +112,18 @@ function shareWithin(environment: EnvironmentFlags, flag: FlagEntry): void {
 const noRules: FlagEntry["targeting_rules"] = [];
 
 /** The ids of what differs between two states of a snapshot. Empty when they are equal. */
-export type Changed = {
+export type ChangedIds = {
   environments: ReadonlySet<string>;
   keys: ReadonlySet<string>;
   organizations: ReadonlySet<string>;
 };
 
-export function isNothing(changed: Changed): boolean {
+export function isNothing(changed: ChangedIds): boolean {
   return changed.environments.size + changed.keys.size + changed.organizations.size === 0;
 }
 
 /** Compares two snapshots. Entries are compared by identity: those that both share have not changed. */
-export function changedBetween(before: Snapshot | undefined, after: Snapshot): Changed {
+export function changedBetween(before: Snapshot | undefined, after: Snapshot): ChangedIds {
   return {
     environments: new Set([
       ...differingIds(before?.environments, after.environments, haveSameFlags),

@@ -4,13 +4,13 @@ import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
+import { changedFlags } from "../../src/environment/delta.ts";
 import { deriveView, type EnvironmentView } from "../../src/environment/environment-view.ts";
 import {
   createEnvironmentViews,
   type EnvironmentViews,
 } from "../../src/environment/environment-views.ts";
 import { longestSegment } from "../../src/environment/segments.ts";
-import { flagChanges } from "../../src/environment/view-change.ts";
 import { bulkWriterOf } from "../../src/ofrep/bulk-writer.ts";
 import {
   type ConfigurationTags,
@@ -144,7 +144,7 @@ describe("given any sequence of changes", () => {
         const before = followed.views.of(env);
         for (const turn of sequence) take(followed, ...turn.map(entryOf));
         const after = followed.views.of(env);
-        const found = flagChanges(before, after).map((one) => [one.key, one.before, one.after]);
+        const found = changedFlags(before, after).map((one) => [one.key, one.before, one.after]);
         expect(found.sort()).toEqual(differencesOf(before, after).sort());
       }),
     );
