@@ -1,6 +1,7 @@
 import {
   categoryOf,
   expectedValues,
+  hasPattern,
   longestPattern,
   numberPattern,
   type OperatorCategory,
@@ -32,7 +33,7 @@ function valuesByOperator(): object[] {
   const number = { type: "number" };
   const boolean = { type: "boolean" };
   const operatorsOf = (category: OperatorCategory) =>
-    operatorNames.filter((name) => categoryOf(name) === category && name !== "matches_regex");
+    operatorNames.filter((name) => categoryOf(name) === category && !hasPattern(name));
   const byCategory: Record<OperatorCategory, object[]> = {
     string: [text, number, boolean],
     list: [text, { type: "array" }],
@@ -48,7 +49,7 @@ function valuesByOperator(): object[] {
       ),
     ),
     valueFor(
-      ["matches_regex"],
+      operatorNames.filter(hasPattern),
       [{ ...text, maxLength: longestPattern }, number, boolean],
       `a regular expression in RE2 syntax of at most ${longestPattern} characters`,
     ),

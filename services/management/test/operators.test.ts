@@ -21,13 +21,11 @@ const ask = (key: string | undefined, headers: Record<string, string> = {}) =>
   management.call("/api/v1/operators", { headers, ...(key === undefined ? {} : { key }) });
 
 describe("given the list of operators", () => {
-  it("has all eighteen, each with what people need to know", async () => {
+  it("has all of the catalogue, each with what people need to know", async () => {
     const { status, body } = await ask(project.serverKey);
     expect(status).toBe(200);
     expect(body).toEqual({ operators });
-    expect(body.operators).toHaveLength(18);
-    const names = body.operators.map(({ name }: { name: string }) => name);
-    expect(new Set(names)).toEqual(new Set(operatorNames));
+    expect(body.operators.map(({ name }: { name: string }) => name)).toEqual(operatorNames);
     for (const operator of body.operators)
       expect(Object.keys(operator).sort()).toEqual(["category", "description", "example", "name"]);
   });
