@@ -9,13 +9,16 @@ import {
   semverPattern,
 } from "@halyard/evaluation";
 import { z } from "zod";
+import { isWritten } from "./not-yet-written.ts";
 import { Condition, TargetingRule } from "./rules.ts";
 
 /**
  * Rules as requests write them: each condition has a value that its operator compares with. Answers and messages use
  * `TargetingRules`, because rules that an earlier release stored can be read.
  */
-export const ConditionInput = Condition.meta({ allOf: valuesByOperator() });
+export const ConditionInput = Condition.meta({
+  allOf: [...valuesByOperator(), ...operatorNames.filter((name) => !isWritten(name)).map(rejected)],
+});
 
 export const TargetingRuleInput = TargetingRule.extend({
   conditions: z.array(ConditionInput).max(50),
@@ -54,6 +57,11 @@ function valuesByOperator(): object[] {
       `a regular expression in RE2 syntax of at most ${longestPattern} characters`,
     ),
   ];
+}
+
+function rejected(operator: string): object {
+  const description = "must be an operator of GET /api/v1/operators";
+  return { properties: { operator: { not: { const: operator }, description } } };
 }
 
 function valueFor(operators: readonly string[], anyOf: object[], expected: string): object {

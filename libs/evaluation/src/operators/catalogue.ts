@@ -1,6 +1,7 @@
 /**
  * The operators. To add one: describe it here, in the category whose values it compares with, and implement it in the
- * file of that category (`compileComparison` selects it). Then add cases to `conformance`.
+ * file of that category (`compileComparison` selects it). Then add cases to `conformance`, and the name to
+ * `notYetWritten` in `libs/contracts` while a supported release does not read it.
  */
 const catalogue = {
   equals: {
