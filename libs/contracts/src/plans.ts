@@ -13,7 +13,7 @@ export const raisedByPlan =
   "The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.";
 
 /** The plans that a Halyard offers when nothing else is configured. */
-export const defaultPlans: Readonly<Record<string, PlanLimits>> = {
+export const defaultPlans: Readonly<Record<string, Required<PlanLimits>>> = {
   free: { requests_per_month: 500_000, sse_connections: 1, projects: 3 },
   starter: { requests_per_month: 1_000_000, sse_connections: 25, projects: 5 },
   pro: { requests_per_month: 3_000_000, sse_connections: 100, projects: 10 },

@@ -1,6 +1,7 @@
 import {
   categoryOf,
   expectedValues,
+  hasPattern,
   longestPattern,
   numberPattern,
   type OperatorCategory,
@@ -8,13 +9,16 @@ import {
   semverPattern,
 } from "@halyard/evaluation";
 import { z } from "zod";
+import { isWritten } from "./not-yet-written.ts";
 import { Condition, TargetingRule } from "./rules.ts";
 
 /**
  * Rules as requests write them: each condition has a value that its operator compares with. Answers and messages use
  * `TargetingRules`, because rules that an earlier release stored can be read.
  */
-export const ConditionInput = Condition.meta({ allOf: valuesByOperator() });
+export const ConditionInput = Condition.meta({
+  allOf: [...valuesByOperator(), ...operatorNames.filter((name) => !isWritten(name)).map(rejected)],
+});
 
 export const TargetingRuleInput = TargetingRule.extend({
   conditions: z.array(ConditionInput).max(50),
@@ -32,7 +36,7 @@ function valuesByOperator(): object[] {
   const number = { type: "number" };
   const boolean = { type: "boolean" };
   const operatorsOf = (category: OperatorCategory) =>
-    operatorNames.filter((name) => categoryOf(name) === category && name !== "matches_regex");
+    operatorNames.filter((name) => categoryOf(name) === category && !hasPattern(name));
   const byCategory: Record<OperatorCategory, object[]> = {
     string: [text, number, boolean],
     list: [text, { type: "array" }],
@@ -48,11 +52,16 @@ function valuesByOperator(): object[] {
       ),
     ),
     valueFor(
-      ["matches_regex"],
+      operatorNames.filter(hasPattern),
       [{ ...text, maxLength: longestPattern }, number, boolean],
       `a regular expression in RE2 syntax of at most ${longestPattern} characters`,
     ),
   ];
+}
+
+function rejected(operator: string): object {
+  const description = "must be an operator of GET /api/v1/operators";
+  return { properties: { operator: { not: { const: operator }, description } } };
 }
 
 function valueFor(operators: readonly string[], anyOf: object[], expected: string): object {

@@ -1,7 +1,7 @@
 import { findRulesProblem, operatorNames } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { ConditionInput, compileCheck, TargetingRulesInput } from "../src/index.ts";
+import { ConditionInput, compileCheck, isWritten, TargetingRulesInput } from "../src/index.ts";
 
 /** The schema of conditions in requests, which the OpenAPI document shows, beside the check of the evaluator. */
 const scalars = [
@@ -32,11 +32,20 @@ function expectAgreement(conditions: readonly Condition[]): void {
 }
 
 const withEveryOperator = (values: readonly Condition["value"][]) =>
-  operatorNames.flatMap((operator) =>
-    values.map((value) => ({ attribute: "plan", operator, value })),
-  );
+  operatorNames
+    .filter(isWritten)
+    .flatMap((operator) => values.map((value) => ({ attribute: "plan", operator, value })));
 
 describe("given the schema of conditions in requests", () => {
+  it("takes the operators of the catalogue that are written", () => {
+    // A text, a list, a number and a version.
+    const value = "1";
+    const taken = operatorNames.filter(
+      (operator) => isConditionInput({ attribute: "plan", operator, value }).ok,
+    );
+    expect(taken).toEqual(operatorNames.filter(isWritten));
+  });
+
   it("has the evaluator's verdict on every operator with every kind of value", () => {
     expectAgreement(withEveryOperator([...scalars, ...lists]));
   });

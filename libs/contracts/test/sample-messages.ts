@@ -13,7 +13,7 @@ export function sampleMessages(schema: JsonSchema): unknown[] {
   });
 }
 
-/** Enough that each value of the largest enum, 18 operators, occurs often. */
+/** Enough that each value of the largest enum, that of the operators, occurs often. */
 const samplesOfEach = 100;
 /** Beyond the depth of every schema; the generator writes null below its limit. */
 const maxDepth = 20;

@@ -1,6 +1,6 @@
 import { isScalar } from "./attributes.ts";
 import type { Condition, TargetingRule } from "./flag-state.ts";
-import { categoryOf, expectedValues, operatorNames } from "./operators/catalogue.ts";
+import { categoryOf, expectedValues, hasPattern, operatorNames } from "./operators/catalogue.ts";
 import { readList } from "./operators/list.ts";
 import { largestTogether } from "./regex/bounds.ts";
 import { compileRegex, countUncompiled } from "./regex/compile-regex.ts";
@@ -45,7 +45,7 @@ function checkCondition({ operator, value }: Condition, left: number): Checked {
     case "semver":
       return expect(isScalar(value) && versionOf(value) !== undefined, expectedValues.semver);
     case "string":
-      if (isScalar(value) && operator === "matches_regex") return checkRegex(textOf(value), left);
+      if (isScalar(value) && hasPattern(operator)) return checkRegex(textOf(value), left);
       return expect(isScalar(value), expectedValues.string);
     case undefined:
       return { at: "operator", problem: `one of ${operatorNames.join(", ")}` };

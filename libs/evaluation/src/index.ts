@@ -13,6 +13,7 @@ export { numberPattern } from "./number-text.ts";
 export {
   categoryOf,
   expectedValues,
+  hasPattern,
   type OperatorCategory,
   type OperatorName,
   operatorCategories,

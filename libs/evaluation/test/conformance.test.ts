@@ -172,6 +172,12 @@ describe("the conformance suite", () => {
     expect(titles).toEqual(expect.arrayContaining([...operatorNames]));
   });
 
+  it("names the operators of the catalogue in its schema", () => {
+    expect(readJson("schema.json")).toMatchObject({
+      $defs: { operatorName: { enum: [...operatorNames] } },
+    });
+  });
+
   it(`has at least ${fewestCases} cases`, () => {
     const total = files.reduce((sum, { content }) => sum + casesOf(content).length, 0);
     expect(total).toBeGreaterThanOrEqual(fewestCases);

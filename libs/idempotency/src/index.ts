@@ -1,3 +1,2 @@
 export * from "./answer-once.ts";
 export * from "./forget-answers.ts";
-export * from "./unless-refused.ts";

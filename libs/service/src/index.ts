@@ -28,7 +28,13 @@ export { isWellEncoded } from "./query-values.ts";
 export { announcesBody, readJsonBody } from "./read-json-body.ts";
 export { releaseAll } from "./release.ts";
 export { pathAndQueryOf } from "./request-target.ts";
-export { type RequestFacts, type RouteInput, type RouteOptions, registerRoute } from "./route.ts";
+export {
+  type Awaitable,
+  type RequestFacts,
+  type RouteInput,
+  type RouteOptions,
+  registerRoute,
+} from "./route.ts";
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
 export {
   burstVariable,

@@ -30,7 +30,7 @@ export type RouteInput<P extends z.ZodObject, Q extends z.ZodObject, B extends z
   request: RequestFacts;
 };
 
-type Either<T> = T | Promise<T>;
+export type Awaitable<T> = T | Promise<T>;
 
 export type RouteOptions<
   P extends z.ZodObject,
@@ -39,8 +39,8 @@ export type RouteOptions<
   Principal extends object,
 > = {
   /** Says who is asking, before the body is read. */
-  authenticate: (request: RequestFacts) => Either<Principal | Refusal>;
-  handle: (input: RouteInput<P, Q, B>, principal: Principal) => Either<Answer | Refusal>;
+  authenticate: (request: RequestFacts) => Awaitable<Principal | Refusal>;
+  handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Refusal>;
 };
 
 /** What `onRequest` found out for the handler. */

@@ -6,7 +6,7 @@ const longestName = 50;
 const PlansByName = z.record(z.string().min(1).max(longestName), PlanLimits);
 type PlansByName = z.output<typeof PlansByName>;
 
-const limits = "requests_per_month, sse_connections and projects";
+const limits = new Intl.ListFormat("en-GB").format(Object.keys(PlanLimits.shape));
 
 export const plansExpectation = `JSON that gives each plan ${limits}`;
 

@@ -5,17 +5,18 @@ import type { EdgeMetrics } from "./metrics.ts";
 import type { Ofrep } from "./ofrep/ofrep.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
-import type { SnapshotChange } from "./snapshot/snapshot-holder.ts";
+import type { SnapshotChange, SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import type { StreamHub } from "./streams/stream-hub.ts";
 import type { StreamUpkeep } from "./streams/stream-upkeep.ts";
 import type { Usage } from "./usage/usage.ts";
 
 /**
- * Returns the function that applies a change of the snapshot to everything that follows it, within one turn of the
- * event loop. The order matters: a key that has ended gets no values of this change, and a client that receives an
+ * Applies each change of the holder's snapshot to everything that follows it, within one turn of the event loop. The
+ * order matters: a key that has ended gets no values of this change, and a client that receives an
  * event gets the new values from its next request.
  */
-export function createApplyChange(parts: {
+export function applyChanges(parts: {
+  holder: Pick<SnapshotHolder, "onChange">;
   directory: KeyDirectory;
   views: EnvironmentViews;
   hub: StreamHub;
@@ -28,9 +29,9 @@ export function createApplyChange(parts: {
   now: () => number;
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
-}): (change: SnapshotChange) => void {
+}): void {
   const { directory, views, hub, upkeep, ofrep, cache, usage, metrics, pace, monotonicMs } = parts;
-  return function applyChange(change) {
+  parts.holder.onChange(function applyChange(change) {
     const { changed } = change;
     cache?.follow(change);
     usage?.limitsChanged(changed.organizations);
@@ -46,7 +47,7 @@ export function createApplyChange(parts: {
     for (const committedAtMs of oldestCommits(change.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
     ofrep.follow(change);
-  };
+  });
 }
 
 function hasDeletedEnvironment({ snapshot, changed }: SnapshotChange): boolean {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EventName, StateInEvent } from "../events.ts";
+import { EventName, FlagEvent, StateInEvent } from "../events.ts";
 import { Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -131,7 +131,7 @@ export const WebhookPayload = z.object({
   /** `flag_state.updated` only. */
   state: StateInEvent.optional(),
   /** `flag.updated` only. */
-  changes: z.record(z.string(), z.object({ from: z.string(), to: z.string() })).optional(),
+  changes: FlagEvent.shape.changes,
 });
 export type WebhookPayload = z.infer<typeof WebhookPayload>;
 

@@ -1,6 +1,7 @@
 /**
  * The operators. To add one: describe it here, in the category whose values it compares with, and implement it in the
- * file of that category (`compileComparison` selects it). Then add cases to `conformance`.
+ * file of that category (`compileComparison` selects it). Then add cases to `conformance`, and the name to
+ * `notYetWritten` in `libs/contracts` while a supported release does not read it.
  */
 const catalogue = {
   equals: {
@@ -40,6 +41,7 @@ const catalogue = {
     description:
       "This regular expression (RE2 syntax) matches somewhere in the attribute. Case matters unless it begins with (?i); ^ and $ tie it to beginning and end.",
     example: "email matches_regex ^[a-z]+@example\\.(com|org)$",
+    valueIsPattern: true,
   },
   in: {
     category: "list",
@@ -100,7 +102,7 @@ const catalogue = {
     description: "The attribute is this version or an earlier one.",
     example: "app_version semver_lte 2.9",
   },
-} as const satisfies Record<string, Omit<Operator, "name">>;
+} as const satisfies Record<string, CatalogueEntry>;
 
 export type OperatorName = keyof typeof catalogue;
 
@@ -120,23 +122,31 @@ export type Operator = {
   readonly example: string;
 };
 
-/** The operators of a category together. */
+type CatalogueEntry = Omit<Operator, "name"> & {
+  /** The value is a regular expression: its syntax and size are checked, and evaluating it is costly. */
+  readonly valueIsPattern?: true;
+};
+
+/** All operators. Those of a category are adjacent. */
 export const operatorNames = Object.keys(catalogue) as readonly OperatorName[];
 
-export const operators: readonly Operator[] = operatorNames.map((name) => ({
-  name,
-  ...catalogue[name],
-}));
+export const operators: readonly Operator[] = operatorNames.map((name) => {
+  const { category, description, example } = catalogue[name];
+  return { name, category, description, example };
+});
 
-const categories: ReadonlyMap<unknown, OperatorCategory> = new Map(
-  operators.map(({ name, category }) => [name, category]),
-);
+const entries: ReadonlyMap<unknown, CatalogueEntry> = new Map(Object.entries(catalogue));
 
 /** Returns the category of an operator. Stored data can contain any value in its place. */
 export function categoryOf(operator: OperatorName): OperatorCategory;
 export function categoryOf(operator: unknown): OperatorCategory | undefined;
 export function categoryOf(operator: unknown): OperatorCategory | undefined {
-  return categories.get(operator);
+  return entries.get(operator)?.category;
+}
+
+/** Returns whether the value of an operator is a regular expression. */
+export function hasPattern(operator: unknown): boolean {
+  return entries.get(operator)?.valueIsPattern === true;
 }
 
 /** Values that the operators of each category compare with, for error messages and the OpenAPI document. */

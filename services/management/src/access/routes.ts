@@ -3,6 +3,7 @@ import { createAnswerOnce } from "@halyard/idempotency";
 import {
   type Answer,
   type App,
+  type Awaitable,
   isRefusal,
   type Refusal,
   type RouteInput,
@@ -33,10 +34,8 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
   check?: (input: Input) => Checked | Refusal;
   /** The use case, in the transaction. */
   run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Refusal>;
-  answer: (done: Done, write: Write) => Either<Answer>;
+  answer: (done: Done, write: Write) => Awaitable<Answer>;
 };
-
-type Either<T> = T | Promise<T>;
 
 export type Routes = ReturnType<typeof createRoutes>;
 
@@ -64,7 +63,7 @@ export function createRoutes(
     A extends BearerAccess,
   >(
     contract: RouteContract<P, Q, B, A>,
-    handle: (input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) => Either<Answer | Refusal>,
+    handle: (input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) => Awaitable<Answer | Refusal>,
   ): void {
     registerRoute(app, contract, { authenticate: authenticationFor(contract.access), handle });
   }

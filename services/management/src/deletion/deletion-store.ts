@@ -1,7 +1,7 @@
 import { type Deletion, entryKey, parseEntryKey, type SnapshotEntry } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { StatePlace } from "../history/history-store.ts";
-import { deletionToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
+import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /**
  * The functions of the database that delete. The runtime role cannot see what is deleted, and has no right to delete
@@ -19,10 +19,7 @@ export async function markDeleted(
 ): Promise<OutboxMessage[]> {
   const marked = await tx<{ entryKey: string; version: number }[]>`
     select entry_key as "entryKey", next_version as version from mark_deleted(${subject}, ${now})`;
-  return marked.map((place) => {
-    const { address, value } = placeTombstone({ ...place, deletedAt: now });
-    return deletionToPublish(address, value);
-  });
+  return marked.map((place) => entryToPublish(placeTombstone({ ...place, deletedAt: now })));
 }
 
 /** Days for which every rebuilt snapshot contains a tombstone. Other tombstones are kept for seven. */

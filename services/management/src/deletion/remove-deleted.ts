@@ -2,7 +2,7 @@ import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import { endHistory } from "../history/history-store.ts";
 import { type Batches, startBatches } from "../outbox/batches.ts";
-import { deletionToPublish } from "../outbox/outbox-message.ts";
+import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import {
   claimDeletedEnvironment,
@@ -55,7 +55,10 @@ async function removeOfEnvironment(
   const keys = await removeKeys(write.tx, environment, removedAtOnce);
   write.publish(
     keys.map(({ keyId, version }) =>
-      deletionToPublish({ kind: "key", organizationId, keyId }, tombstone(version)),
+      entryToPublish({
+        address: { kind: "key", organizationId, keyId },
+        value: tombstone(version),
+      }),
     ),
   );
   if (keys.length === removedAtOnce) return;
@@ -71,10 +74,10 @@ async function removeOfEnvironment(
     );
     write.publish(
       states.map(({ flagId, version }) =>
-        deletionToPublish(
-          { kind: "flag", organizationId, environmentId, flagId },
-          tombstone(version),
-        ),
+        entryToPublish({
+          address: { kind: "flag", organizationId, environmentId, flagId },
+          value: tombstone(version),
+        }),
       ),
     );
   }

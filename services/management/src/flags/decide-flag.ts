@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
+import type { CreateFlag, FlagEvent, PublishedEvent, UpdateFlag } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
-import { deletionToPublish, entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
+import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
 import {
   type Decision,
   type Flag,
@@ -195,8 +195,8 @@ function differing<T extends object>(
   return Object.fromEntries(entries) as Partial<T>;
 }
 
-function eventNames(settings: Settings, state: StateSettings): EventName[] {
-  const names: EventName[] = [];
+function eventNames(settings: Settings, state: StateSettings): PublishedEvent[] {
+  const names: PublishedEvent[] = [];
   if (Object.keys(settings).length > 0) names.push("flag.updated");
   if (state.enabled !== undefined) names.push("flag.toggled");
   if (state.rolloutPercentage !== undefined || state.targetingRules !== undefined)
@@ -247,15 +247,15 @@ export function decideDelete(
     messages: [
       eventToPublish(event),
       ...current.states.map(({ environmentId }) =>
-        deletionToPublish(
-          {
+        entryToPublish({
+          address: {
             kind: "flag",
             organizationId: flag.organizationId,
             environmentId,
             flagId: flag.id,
           },
-          deletion,
-        ),
+          value: deletion,
+        }),
       ),
     ],
   };

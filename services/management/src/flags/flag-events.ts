@@ -1,8 +1,8 @@
 import {
   type EntryOf,
-  type EventName,
   type FlagEvent,
   inSchemaOrder,
+  type PublishedEvent,
   type StateInEvent,
   type TargetingRule,
 } from "@halyard/contracts";
@@ -12,7 +12,7 @@ import type { Flag, FlagEnvironment, FlagState, HistoryEntry } from "./flag.ts";
 
 /** The domain event of a change, with all that a consumer needs to know. */
 export function flagEvent(
-  event: EventName,
+  event: PublishedEvent,
   about: {
     flag: Flag;
     environment: FlagEnvironment;

@@ -119,7 +119,7 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
 /** The operators that conditions can use, which any key may read. It is the same for everybody. */
 export function registerOperatorCatalogue(routes: Routes): void {
   const answerTo = fixedAnswer(
-    { operators },
+    { operators: operators.filter(({ name }) => contract.isWritten(name)) },
     { ...contract.cacheHeadersOf(contract.listOperators) },
   );
   routes.read(contract.listOperators, ({ request }) => answerTo(request.headers["if-none-match"]));

@@ -4,7 +4,7 @@ import { isRefusal, type Refusal, refuse } from "@halyard/service";
 import type { z } from "zod";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
-import { deletionToPublish, entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
+import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 import { type Key, type KeyPlace, keyEntry } from "./key.ts";
 
 /** The result of issuing, rotating or revoking, decided before anything is written. */
@@ -153,10 +153,10 @@ function expiring(key: Key, overlapSeconds: number, { now }: ChangeContext): Key
 /** The key's entry in the snapshot; one that is revoked leaves a deletion in its place. */
 function keyMessage(key: Key, { now }: ChangeContext): OutboxMessage {
   if (key.revokedAt === null) return entryToPublish(keyEntry({ ...key, committedAt: now }));
-  return deletionToPublish(
-    { kind: "key", organizationId: key.organizationId, keyId: key.id },
-    { deleted: true, version: key.version, committed_at: now.toISOString() },
-  );
+  return entryToPublish({
+    address: { kind: "key", organizationId: key.organizationId, keyId: key.id },
+    value: { deleted: true, version: key.version, committed_at: now.toISOString() },
+  });
 }
 
 function keyAudit(

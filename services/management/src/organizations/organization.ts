@@ -58,8 +58,12 @@ export function organizationEntry(
   };
 }
 
-/** Of a plan that was away already when limits were first recorded. */
-const nothing: PlanLimits = { requests_per_month: 0, sse_connections: 0, projects: 0 };
+/** Limits of a plan that was not configured any more when limits were first recorded. */
+const nothing: Record<keyof PlanLimits, number> = {
+  requests_per_month: 0,
+  sse_connections: 0,
+  projects: 0,
+};
 
 /**
  * What an organization may use: what its plan says. When the plan is not configured any more, whoever

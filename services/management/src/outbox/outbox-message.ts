@@ -1,10 +1,4 @@
-import {
-  type EntryAddress,
-  entryKey,
-  type FlagEvent,
-  type SnapshotEntry,
-  type Tombstone,
-} from "@halyard/contracts";
+import { entryKey, type FlagEvent, type SnapshotEntry } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 
 /** Something to publish: a domain event for the log, or the new value of an entry of the snapshot. */
@@ -22,10 +16,6 @@ export type OutboxRow = {
 
 export function eventToPublish(event: FlagEvent): OutboxMessage {
   return { stream: "events", event };
-}
-
-export function deletionToPublish(address: EntryAddress, value: Tombstone): OutboxMessage {
-  return { stream: "snapshot", address, value };
 }
 
 export function entryToPublish(entry: SnapshotEntry): OutboxMessage {

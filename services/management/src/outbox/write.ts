@@ -1,6 +1,5 @@
-import type { Sql, Transaction } from "@halyard/postgres";
-import type { Refusal } from "@halyard/service";
-import { isRefusal } from "@halyard/service";
+import { type Sql, type Transaction, unlessRefused } from "@halyard/postgres";
+import { isRefusal, type Refusal } from "@halyard/service";
 import type { Effects, ExpectedEffect } from "./effects.ts";
 import { appendMessages, type OutboxMessage } from "./outbox-message.ts";
 
@@ -40,28 +39,25 @@ export function createWriter(options: {
     const messages: OutboxMessage[] = [];
     let pending: ExpectedEffect | undefined;
     try {
-      const result = await sql.begin(async (tx) => {
+      const result = await unlessRefused(sql, async (tx) => {
         const done = await work({
           tx,
           publish: (more) => void messages.push(...more),
           finish: handled,
         });
-        if (isRefusal(done)) throw new RolledBack(done);
-        if (messages.length > 0)
+        if (!isRefusal(done) && messages.length > 0)
           handled(
             appendMessages(tx, messages, newId).then((rowIds) => {
               // The commit is sent, but not answered.
               pending = effects?.expect(rowIds);
             }),
           );
-        return { done };
+        return done;
       });
+      if (isRefusal(result)) return result;
       if (messages.length > 0) options.wakeRelay();
       await pending?.wait(messages);
-      return result.done;
-    } catch (error) {
-      if (error instanceof RolledBack) return error.refusal;
-      throw error;
+      return result;
     } finally {
       pending?.forget();
     }
@@ -74,15 +70,4 @@ export function createWriter(options: {
  */
 function handled(statements: Promise<unknown>): void {
   statements.catch(() => undefined);
-}
-
-/** Carries a refusal out of a transaction that is to be rolled back. */
-class RolledBack extends Error {
-  override name = "RolledBack";
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal) {
-    super("rolled back");
-    this.refusal = refusal;
-  }
 }

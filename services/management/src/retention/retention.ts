@@ -3,7 +3,7 @@ import { isRefusal } from "@halyard/service";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
-import { deletionToPublish } from "../outbox/outbox-message.ts";
+import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Writer } from "../outbox/write.ts";
 
 /**
@@ -138,10 +138,10 @@ async function removeKeys(writer: Writer, keptDays: number, now: () => Date): Pr
       removed
         .filter(({ wasRevoked }) => !wasRevoked)
         .map(({ keyId, organizationId, nextVersion }) =>
-          deletionToPublish(
-            { kind: "key", organizationId, keyId },
-            { deleted: true, version: nextVersion, committed_at },
-          ),
+          entryToPublish({
+            address: { kind: "key", organizationId, keyId },
+            value: { deleted: true, version: nextVersion, committed_at },
+          }),
         ),
     );
     return { keys: removed.length };

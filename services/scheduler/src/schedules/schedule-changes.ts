@@ -1,7 +1,6 @@
 import { writeAudit } from "@halyard/audit-outbox";
 import type { SetSchedule } from "@halyard/contracts";
-import { unlessRefused } from "@halyard/idempotency";
-import type { Sql, Transaction } from "@halyard/postgres";
+import { type Sql, type Transaction, unlessRefused } from "@halyard/postgres";
 import { type Answer, isRefusal, type Refusal, refuse } from "@halyard/service";
 import { backoffMs, pause } from "@halyard/timing";
 import {

@@ -1,9 +1,10 @@
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import { type EnvironmentFlags, isDeleted } from "../snapshot/snapshot.ts";
+import type { TakenEntry } from "../snapshot/take-entries.ts";
 import { FlagKeys } from "./flag-keys.ts";
 import { type FlagValues, valuesWriterOf } from "./flag-values.ts";
 import type { PreparedFlag } from "./prepared-flag.ts";
-import { changeFlags, type EntryChange, findFlag, orderFlags, type Segments } from "./segments.ts";
+import { changeFlags, findFlag, orderFlags, type Segments } from "./segments.ts";
 
 /**
  * The answers of one state of an environment. It never changes. A change makes another view, which shares
@@ -46,9 +47,9 @@ function* existingFlags(environment: EnvironmentFlags | undefined) {
   for (const flag of environment.flags.values()) if (!isDeleted(flag)) yield flag;
 }
 
-/** The view after some flags have changed. */
-export function changeView(view: EnvironmentView, changes: Iterable<EntryChange>): EnvironmentView {
-  return createView(changeFlags(view.segments, changes), view.keys);
+/** The view after entries of its flags were taken. */
+export function changeView(view: EnvironmentView, taken: Iterable<TakenEntry>): EnvironmentView {
+  return createView(changeFlags(view.segments, taken), view.keys);
 }
 
 function createView(segments: Segments, previousKeys: FlagKeys | undefined): EnvironmentView {

@@ -1,7 +1,8 @@
-import { isDeleted, type Snapshot } from "../snapshot/snapshot.ts";
+import { isEntryOf } from "@halyard/contracts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
 import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
+import type { TakenEntry } from "../snapshot/take-entries.ts";
 import { changeView, deriveView, type EnvironmentView } from "./environment-view.ts";
-import type { EntryChange } from "./segments.ts";
 
 /**
  * The present view of every environment, kept in step with the snapshot. A view is derived when it is
@@ -31,15 +32,15 @@ export function createEnvironmentViews(): EnvironmentViews {
 
     update({ snapshot, changed, whole, taken }) {
       environments = snapshot.environments;
-      const changes = whole ? undefined : changesOf(taken);
+      const flags = whole ? undefined : flagsByEnvironment(taken);
       const updated: string[] = [];
       for (const environmentId of changed.environments) {
         const view = views.get(environmentId);
         if (view === undefined) continue;
         const next =
-          changes === undefined || !environments.has(environmentId)
+          flags === undefined || !environments.has(environmentId)
             ? deriveView(environments.get(environmentId), view)
-            : changeView(view, changes.get(environmentId) ?? []);
+            : changeView(view, flags.get(environmentId) ?? []);
         views.set(environmentId, next);
         updated.push(environmentId);
       }
@@ -48,20 +49,7 @@ export function createEnvironmentViews(): EnvironmentViews {
   };
 }
 
-/** The changes of flags by environment. */
-function changesOf(taken: SnapshotChange["taken"]): ReadonlyMap<string, EntryChange[]> {
-  const changes = new Map<string, EntryChange[]>();
-  for (const { address, before, value } of taken) {
-    if (address.kind !== "flag") continue;
-    const change = { before: existing(before), after: existing(value) };
-    const known = changes.get(address.environmentId);
-    if (known === undefined) changes.set(address.environmentId, [change]);
-    else known.push(change);
-  }
-  return changes;
-}
-
-/** An entry at the address of a flag, if the flag exists. */
-function existing(entry: SnapshotChange["taken"][number]["before"]): EntryChange["after"] {
-  return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry;
+function flagsByEnvironment(taken: readonly TakenEntry[]): ReadonlyMap<string, TakenEntry[]> {
+  const flags = taken.filter((entry) => isEntryOf("flag", entry));
+  return Map.groupBy(flags, ({ address }) => address.environmentId);
 }

@@ -1,5 +1,11 @@
 import type { FlagEntry } from "@halyard/contracts";
-import { type CompiledFlag, compile, emptyContext, numberOfOutcome } from "@halyard/evaluation";
+import {
+  type CompiledFlag,
+  compile,
+  emptyContext,
+  hasPattern,
+  numberOfOutcome,
+} from "@halyard/evaluation";
 
 /** A flag that is ready to be evaluated. It is prepared once for each version of its entry. */
 export type PreparedFlag = {
@@ -27,7 +33,6 @@ export function prepareFlag(entry: FlagEntry): PreparedFlag {
 function weightOf({ targeting_rules }: FlagEntry): number {
   let weight = 0;
   for (const { conditions } of targeting_rules)
-    for (const { operator } of conditions)
-      weight += operator === "matches_regex" ? expressionWeight : 1;
+    for (const { operator } of conditions) weight += hasPattern(operator) ? expressionWeight : 1;
   return weight;
 }

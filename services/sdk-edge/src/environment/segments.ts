@@ -1,5 +1,7 @@
 import type { FlagEntry } from "@halyard/contracts";
 import { compileAll, type EvaluateAll } from "@halyard/evaluation";
+import { isDeleted } from "../snapshot/snapshot.ts";
+import type { TakenEntry } from "../snapshot/take-entries.ts";
 import { SegmentKeys } from "./flag-keys.ts";
 import { type PreparedFlag, prepareFlag } from "./prepared-flag.ts";
 
@@ -67,9 +69,6 @@ export class Segment {
   }
 }
 
-/** A change of one flag's entry; undefined where the flag does not exist. */
-export type EntryChange = { before: FlagEntry | undefined; after: FlagEntry | undefined };
-
 /**
  * Applies changes to the flags of a segment, in their order. A flag that is replaced costs the same whatever the
  * others are, because looking at every flag of a segment in a large heap costs far more (bench `growth-edge-flags`).
@@ -134,8 +133,8 @@ export function orderFlags(entries: Iterable<FlagEntry>, previous: Segments = []
   return segmentsOf(flags.sort((one, other) => compareEntries(one.entry, other.entry)));
 }
 
-/** Applies changes in their order. Segments without a change are the same objects as before. */
-export function changeFlags(segments: Segments, changes: Iterable<EntryChange>): Segments {
+/** Applies entries of flags in their order. Segments without a change are the same objects as before. */
+export function changeFlags(segments: Segments, taken: Iterable<TakenEntry>): Segments {
   const drafts = new Map<number, SegmentDraft>();
   function draftFor({ key }: FlagEntry): SegmentDraft {
     const index = segmentIndexOf(segments, key);
@@ -147,7 +146,9 @@ export function changeFlags(segments: Segments, changes: Iterable<EntryChange>):
     return draft;
   }
 
-  for (const { before, after } of changes) {
+  for (const entry of taken) {
+    const before = existing(entry.before);
+    const after = existing(entry.value);
     if (before !== undefined && before.key !== after?.key) draftFor(before).remove(before);
     if (after !== undefined) draftFor(after).put(after);
   }
@@ -158,6 +159,11 @@ export function changeFlags(segments: Segments, changes: Iterable<EntryChange>):
     else append(changed, draft);
   });
   return changed.length === 0 ? segmentsOf([]) : changed;
+}
+
+/** An entry at the address of a flag, if the flag exists. */
+function existing(entry: TakenEntry["before"]): FlagEntry | undefined {
+  return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry;
 }
 
 /** The flag with a key. */

@@ -4,9 +4,9 @@ import { type FollowedSnapshot, followSnapshot, type SnapshotFollower } from "@h
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
-import { buildSnapshot } from "./reduce.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
+import { buildSnapshot } from "./take-entries.ts";
 
 /**
  * Feeds the holder from NATS for as long as the process lives. An edge with a cache on disk reads only what has
@@ -45,7 +45,7 @@ export function followNats(options: FollowOptions): FollowedNats {
   let reports: AppliedReports | undefined;
   let stopped = false;
   /** The content of the cache, until the snapshot is current for the first time. */
-  let caching = cache?.read();
+  let cacheRead = cache?.read();
 
   const confirming = setInterval(() => {
     if (followed?.isCurrent() === true) holder.confirmCurrent();
@@ -54,9 +54,9 @@ export function followNats(options: FollowOptions): FollowedNats {
   const fallback = planFallback(() => {
     if (holder.snapshot !== undefined) return;
     logger.warn({ cache: cache !== undefined }, "NATS has not brought the snapshot yet");
-    void caching?.then((cached) => {
-      if (cached === undefined) return;
-      const { epoch, entries, currentAtMs } = cached;
+    void cacheRead?.then((content) => {
+      if (content === undefined) return;
+      const { epoch, entries, currentAtMs } = content;
       holder.restore({ snapshot: buildSnapshot(epoch, entries), currentAtMs });
     });
   });
@@ -72,17 +72,17 @@ export function followNats(options: FollowOptions): FollowedNats {
       isCurrent: () => followed?.isCurrent() ?? false,
     });
     await reports.announced;
-    let cached = await caching;
+    let cacheContent = await cacheRead;
     if (stopped) return;
     followed = followSnapshot({
       connection,
       filter: everythingFilter,
       logger,
-      held: cached?.held,
+      held: cacheContent?.held,
       follower: {
-        ...genuineEntries(options, () => cached?.entries ?? []),
+        ...genuineEntries(options, () => cacheContent?.entries ?? []),
         current() {
-          caching = cached = undefined;
+          cacheRead = cacheContent = undefined;
         },
         reached: holder.reached,
         rejected: (key, problem) => {
@@ -123,10 +123,10 @@ function planFallback(fallBack: () => void) {
   };
 }
 
-/** Passes the genuine entries on to the holder. `cached`: what was held before the first entry. */
+/** Passes the genuine entries on to the holder. `entriesOfCache` returns what was held before the first entry. */
 function genuineEntries(
   { holder, keys }: Pick<FollowOptions, "holder" | "keys">,
-  cached: () => readonly SnapshotEntry[],
+  entriesOfCache: () => readonly SnapshotEntry[],
 ) {
   function apply(entry: SnapshotEntry): void {
     if (keys.accepts(entry)) holder.apply(entry);
@@ -140,7 +140,7 @@ function genuineEntries(
     },
     resume(epoch, entries) {
       if (holder.source === "nats") entries.forEach(apply);
-      else holder.replace(epoch, cached().concat(entries));
+      else holder.replace(epoch, entriesOfCache().concat(entries));
     },
     isGenuineComplete: keys.isGenuineComplete,
     isGenuineDeletion: keys.isGenuineDeletion,

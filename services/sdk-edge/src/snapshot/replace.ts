@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { SnapshotEntry } from "@halyard/contracts";
-import { type Changed, changedBetween, put, reduce } from "./reduce.ts";
 import { emptySnapshot, entriesOf, entryAt, type Snapshot } from "./snapshot.ts";
+import { type ChangedIds, changedBetween, put, takeEntries } from "./take-entries.ts";
 
 /**
  * A full read that is under way. The held snapshot stays as it is until the read is finished. An entry that
@@ -14,7 +14,7 @@ export type FullRead = {
   finish(
     held: Snapshot | undefined,
     facts: { epoch: string; followedUntilNow: boolean },
-  ): { snapshot: Snapshot; changed: Changed };
+  ): { snapshot: Snapshot; changed: ChangedIds };
 };
 
 export function beginFullRead(held: Snapshot | undefined): FullRead {
@@ -47,9 +47,10 @@ export function replaceSnapshot(
   held: Snapshot | undefined,
   read: Snapshot,
   { followedUntilNow }: { followedUntilNow: boolean },
-): { snapshot: Snapshot; changed: Changed } {
+): { snapshot: Snapshot; changed: ChangedIds } {
   if (held?.epoch === read.epoch) {
-    if (followedUntilNow) return { snapshot: held, changed: reduce(held, entriesOf(read)).changed };
+    if (followedUntilNow)
+      return { snapshot: held, changed: takeEntries(held, entriesOf(read)).changed };
     for (const entry of entriesOf(held)) if (entryAt(read, entry.address)) put(read, entry);
   }
   return { snapshot: read, changed: changedBetween(held, read) };

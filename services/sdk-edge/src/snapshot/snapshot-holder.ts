@@ -1,9 +1,27 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
 import { longestGapMs, type SnapshotRead } from "@halyard/jetstream";
 import type { Pace } from "./pace.ts";
-import { type Changed, changedBetween, isNothing, reduce, type TakenEntry } from "./reduce.ts";
 import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
+import {
+  type ChangedIds,
+  changedBetween,
+  isNothing,
+  type TakenEntry,
+  takeEntries,
+} from "./take-entries.ts";
+
+export const snapshotSources = ["none", "cache", "nats"] as const;
+export type SnapshotSource = (typeof snapshotSources)[number];
+
+export type SnapshotChange = {
+  snapshot: Snapshot;
+  changed: ChangedIds;
+  /** True when everything was taken anew, false when the entries in `taken` changed it. */
+  whole: boolean;
+  /** Empty after a full read, whose entries may be of changes long past. */
+  taken: readonly TakenEntry[];
+};
 
 /**
  * The one place where the present snapshot changes. It is fed by `followNats`, or once from the cache on disk, and
@@ -14,18 +32,6 @@ import type { Snapshot } from "./snapshot.ts";
  * new bodies and events. Between two turns the snapshot stands still: what one reader saw, the next one sees, or
  * something newer.
  */
-export const snapshotSources = ["none", "cache", "nats"] as const;
-export type SnapshotSource = (typeof snapshotSources)[number];
-
-export type SnapshotChange = {
-  snapshot: Snapshot;
-  changed: Changed;
-  /** True when everything was taken anew, false when the entries in `taken` changed it. */
-  whole: boolean;
-  /** Empty after a full read, whose entries may be of changes long past. */
-  taken: readonly TakenEntry[];
-};
-
 export type SnapshotHolder = {
   readonly snapshot: Snapshot | undefined;
   readonly source: SnapshotSource;
@@ -74,7 +80,7 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   function takeWaiting(entries: readonly SnapshotEntry[]): void {
     const { snapshot } = held;
     if (snapshot === undefined) return;
-    const { changed, taken } = reduce(snapshot, entries);
+    const { changed, taken } = takeEntries(snapshot, entries);
     if (!isNothing(changed)) onChange({ snapshot, changed, taken, whole: false });
     markApplied();
   }

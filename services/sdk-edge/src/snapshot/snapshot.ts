@@ -11,7 +11,7 @@ import { NewestWins } from "./newest-wins.ts";
 /**
  * Everything that an edge knows. It changes in place, and only within one turn of the event loop, so a
  * reader that does not wait in between sees one consistent state. An entry itself never changes after it
- * was taken: another version is another object. Only `reduce` and `replaceSnapshot` make changes.
+ * was taken: another version is another object. Only `takeEntries` and `replaceSnapshot` make changes.
  *
  * Entries are kept in the words of the contract. They are the language that all services share, and
  * the cache on disk is written from them and checked by their own schemas.

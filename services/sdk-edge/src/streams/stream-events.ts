@@ -1,6 +1,6 @@
 import { asciiJson } from "../environment/ascii-json.ts";
+import type { Delta } from "../environment/delta.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
-import type { ValuesChange } from "../environment/view-change.ts";
 
 /**
  * Server-sent events, as the bytes that go out. An event is made once and handed to every stream that
@@ -48,8 +48,8 @@ export function fullEvent(values: FlagValues): Buffer {
   return event;
 }
 
-/** The event for those who know the values of before: only what is different, under the tag of now. */
-export function changeEvent(etag: string, { changed, removed }: ValuesChange): string {
+/** The delta event: changed values and the current ETag. */
+export function deltaEvent(etag: string, { changed, removed }: Delta): string {
   const values = changed.map(([key, value]) => `${asciiJson(key)}:${value}`).join(",");
   return flagsText(etag, withRemoved(`{"flags":{${values}}}`, removed));
 }

@@ -1,16 +1,11 @@
 import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
+import { type ChangedFlag, changedFlags, deltaFor, deltaInSteps } from "../environment/delta.ts";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import type { EnvironmentViews } from "../environment/environment-views.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 import { tagInSteps, valuesInSteps } from "../environment/outcomes-in-steps.ts";
-import {
-  type FlagChange,
-  flagChanges,
-  valuesChangeFor,
-  valuesChangeInSteps,
-} from "../environment/view-change.ts";
 import { createFairVisits, type Steps } from "./fair-visits.ts";
 import {
   createStreamGroups,
@@ -20,13 +15,7 @@ import {
   type StreamCounts,
   sinkOf,
 } from "./stream.ts";
-import {
-  catchUpEvent,
-  changeEvent,
-  fullEvent,
-  heartbeatEvent,
-  retryLine,
-} from "./stream-events.ts";
+import { catchUpEvent, deltaEvent, fullEvent, heartbeatEvent, retryLine } from "./stream-events.ts";
 
 /**
  * The open streams of values. `announce` is called after the new values have replaced the old ones, so a reader
@@ -84,7 +73,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
   const { openStreams, views, counts, now, monotonicMs } = options;
   const groups = createStreamGroups<FlagsStream>();
   const visits = createFairVisits<FlagsStream>({ visit, monotonicMs });
-  const changeBetween = createViewChanges();
+  const differenceBetween = createViewDifferences();
 
   /** Sends to streams without a context immediately. Queues the others for a visit. */
   function sendOrQueue(environmentId: string, streams: Iterable<FlagsStream>): void {
@@ -93,7 +82,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
     for (const stream of streams)
       if (stream.context !== emptyContext) targeted.push(stream);
       else if (isReadyOrFallsBehind(stream, view))
-        send(stream, view, eventForNobody(stream, view, changeBetween(stream.sentView, view)));
+        send(stream, view, eventForNobody(stream, view, differenceBetween(stream.sentView, view)));
     const [first] = targeted;
     if (first !== undefined) visits.add(first.organizationId, environmentId, targeted);
   }
@@ -101,10 +90,10 @@ export function createStreamHub(options: HubOptions): StreamHub {
   function* visit(stream: FlagsStream): Steps {
     const view = views.of(stream.environmentId);
     if (!isReadyOrFallsBehind(stream, view)) return;
-    const change = changeBetween(stream.sentView, view);
+    const difference = differenceBetween(stream.sentView, view);
     const event = takesLong(stream, view)
-      ? yield* eventInSteps(stream, view, change)
-      : eventFor(stream, view, change);
+      ? yield* eventInSteps(stream, view, difference)
+      : eventFor(stream, view, difference);
     // Heartbeats may have filled the room of a reader meanwhile.
     if (isReadyOrFallsBehind(stream, view)) send(stream, view, event);
   }
@@ -175,71 +164,71 @@ function beginStream(
   };
 }
 
-/** The change from one view to another, with the events that streams have in common. */
-type ViewChange = {
+/** The flags that differ between two views, with the events that streams have in common. */
+type ViewDifference = {
   /** Held weakly: the view of a slow reader would otherwise keep all later ones, each by the one before. */
   to: WeakRef<EnvironmentView>;
-  flags: readonly FlagChange[];
+  flags: readonly ChangedFlag[];
   byText: Map<string, Buffer>;
   /** For streams without a context. null: nothing differs for them; undefined: not made yet. */
   forNobody: Buffer | null | undefined;
 };
 
-/** A change is kept while a stream exists that has not been sent it. */
-function createViewChanges() {
-  const changes = new WeakMap<EnvironmentView, ViewChange>();
-  return (from: EnvironmentView, to: EnvironmentView): ViewChange => {
-    let change = changes.get(from);
-    if (change?.to.deref() !== to) {
-      const flags = flagChanges(from, to);
-      change = { to: new WeakRef(to), flags, byText: new Map(), forNobody: undefined };
-      changes.set(from, change);
+/** A difference is kept while a stream exists that has not been sent it. */
+function createViewDifferences() {
+  const differences = new WeakMap<EnvironmentView, ViewDifference>();
+  return (from: EnvironmentView, to: EnvironmentView): ViewDifference => {
+    let difference = differences.get(from);
+    if (difference?.to.deref() !== to) {
+      const flags = changedFlags(from, to);
+      difference = { to: new WeakRef(to), flags, byText: new Map(), forNobody: undefined };
+      differences.set(from, difference);
     }
-    return change;
+    return difference;
   };
 }
 
 /**
- * Returns what a change means for a stream: the values that differ under the present tag or, after the reader
- * was behind, all values. null: nothing has changed for it. Only changed flags are evaluated to find that
- * out; all flags, for the tag, only if one of the values differs.
+ * Returns the event for a stream: the values that differ, under the present tag, or, after the reader was behind, all
+ * values. null: no value differs for it. Only changed flags are evaluated to find that out; all flags, for the tag,
+ * only if one of the values differs.
  */
 function eventFor(
   { context, hasMissed }: FlagsStream,
   view: EnvironmentView,
-  change: ViewChange,
+  difference: ViewDifference,
 ): Buffer | null {
-  const values = valuesChangeFor(context, change.flags);
-  if (values === undefined) return null;
-  if (hasMissed) return catchUpEvent(view.valuesFor(context), values.removed);
-  return sharedEvent(change, changeEvent(view.tagFor(context), values));
+  const delta = deltaFor(context, difference.flags);
+  if (delta === undefined) return null;
+  if (hasMissed) return catchUpEvent(view.valuesFor(context), delta.removed);
+  return sharedEvent(difference, deltaEvent(view.tagFor(context), delta));
 }
 
 /** Streams without a context get the same event for the same change. */
 function eventForNobody(
   stream: FlagsStream,
   view: EnvironmentView,
-  change: ViewChange,
+  difference: ViewDifference,
 ): Buffer | null {
-  if (stream.hasMissed) return eventFor(stream, view, change);
-  if (change.forNobody === undefined) change.forNobody = eventFor(stream, view, change);
-  return change.forNobody;
+  if (stream.hasMissed) return eventFor(stream, view, difference);
+  if (difference.forNobody === undefined) difference.forNobody = eventFor(stream, view, difference);
+  return difference.forNobody;
 }
 
 /** The same as `eventFor`, one condition after the other. */
 function* eventInSteps(
   { context, hasMissed }: FlagsStream,
   view: EnvironmentView,
-  change: ViewChange,
+  difference: ViewDifference,
 ): Generator<undefined, Buffer | null> {
-  const values = yield* valuesChangeInSteps(context, change.flags);
-  if (values === undefined) return null;
-  if (hasMissed) return catchUpEvent(yield* valuesInSteps(view, context), values.removed);
-  return sharedEvent(change, changeEvent(yield* tagInSteps(view, context), values));
+  const delta = yield* deltaInSteps(context, difference.flags);
+  if (delta === undefined) return null;
+  if (hasMissed) return catchUpEvent(yield* valuesInSteps(view, context), delta.removed);
+  return sharedEvent(difference, deltaEvent(yield* tagInSteps(view, context), delta));
 }
 
 /** Streams with the same text share its bytes. */
-function sharedEvent({ byText }: ViewChange, text: string): Buffer {
+function sharedEvent({ byText }: ViewDifference, text: string): Buffer {
   const event = byText.get(text) ?? Buffer.from(text);
   byText.set(text, event);
   return event;

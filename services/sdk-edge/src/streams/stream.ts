@@ -43,6 +43,7 @@ export function sinkOf({ response }: Stream): Writable {
 /** Whether the stream can be given another event. */
 export function hasRoom({ behind, response }: Stream): boolean {
   if (behind !== undefined || response.writableEnded) return false;
+  // Events are written to the socket. This length includes its unsent bytes.
   return response.writableLength <= maxUnsentBytes;
 }
 

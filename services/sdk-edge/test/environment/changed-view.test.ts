@@ -4,20 +4,20 @@ import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
+import { changedFlags } from "../../src/environment/delta.ts";
 import { deriveView, type EnvironmentView } from "../../src/environment/environment-view.ts";
 import {
   createEnvironmentViews,
   type EnvironmentViews,
 } from "../../src/environment/environment-views.ts";
 import { longestSegment } from "../../src/environment/segments.ts";
-import { flagChanges } from "../../src/environment/view-change.ts";
 import { bulkWriterOf } from "../../src/ofrep/bulk-writer.ts";
 import {
   type ConfigurationTags,
   createConfigurationTags,
 } from "../../src/ofrep/configuration-tags.ts";
-import { buildSnapshot, reduce } from "../../src/snapshot/reduce.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
+import { buildSnapshot, takeEntries } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 /** An environment whose answers follow each change. */
@@ -45,7 +45,7 @@ function follow(entries: SnapshotEntry[]): Followed {
 const none = new Set<string>();
 
 function take({ snapshot, views, tags }: Followed, ...entries: SnapshotEntry[]): EnvironmentView {
-  const change = { snapshot, ...reduce(snapshot, entries), whole: false };
+  const change = { snapshot, ...takeEntries(snapshot, entries), whole: false };
   views.update(change);
   tags.follow(change);
   return views.of(env);
@@ -144,7 +144,7 @@ describe("given any sequence of changes", () => {
         const before = followed.views.of(env);
         for (const turn of sequence) take(followed, ...turn.map(entryOf));
         const after = followed.views.of(env);
-        const found = flagChanges(before, after).map((one) => [one.key, one.before, one.after]);
+        const found = changedFlags(before, after).map((one) => [one.key, one.before, one.after]);
         expect(found.sort()).toEqual(differencesOf(before, after).sort());
       }),
     );

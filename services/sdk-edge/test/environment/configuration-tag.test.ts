@@ -5,7 +5,7 @@ import {
   mayBeNews,
   parseConfigurationTag,
 } from "../../src/environment/configuration-tag.ts";
-import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
 import { at, deletedFlag, flagEntry, id } from "../builders.ts";
 
 const one = flagEntry({ flag_id: id("flag", 1), version: 3 });

@@ -1,9 +1,9 @@
 import type { FlagEntry, SnapshotEntry, TargetingRule } from "@halyard/contracts";
 import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
+import { changedFlags, deltaFor } from "../../src/environment/delta.ts";
 import { deriveView } from "../../src/environment/environment-view.ts";
-import { flagChanges, valuesChangeFor } from "../../src/environment/view-change.ts";
-import { buildSnapshot } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 describe("given the flags of an environment", () => {
@@ -136,7 +136,7 @@ describe("given two views", () => {
   const after = viewOf(same, flag(2, "flips", false), flag(4, "comes", false));
 
   it("tells what changed and what is no more", () => {
-    expect(valuesChangeFor(emptyContext, flagChanges(before, after))).toEqual({
+    expect(deltaFor(emptyContext, changedFlags(before, after))).toEqual({
       changed: [
         ["comes", false],
         ["flips", false],
@@ -146,12 +146,12 @@ describe("given two views", () => {
   });
 
   it("tells nothing of a view and itself, or of a change that is none for who asks", () => {
-    expect(flagChanges(after, after)).toEqual([]);
+    expect(changedFlags(after, after)).toEqual([]);
     const half = viewOf(flag(1, "half", true, { rollout_percentage: 50 }));
     const whole = viewOf(flag(1, "half", true));
-    const changes = flagChanges(half, whole);
-    expect(valuesChangeFor(someoneWith(half, true), changes)).toBeUndefined();
-    expect(valuesChangeFor(someoneWith(half, false), changes)).toMatchObject({
+    const changes = changedFlags(half, whole);
+    expect(deltaFor(someoneWith(half, true), changes)).toBeUndefined();
+    expect(deltaFor(someoneWith(half, false), changes)).toMatchObject({
       changed: [["half", true]],
     });
   });

@@ -16,8 +16,8 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Logger, pino } from "pino";
 import { readCacheFile, writeCacheFile } from "../../src/snapshot/cache-file.ts";
 import { createDiskCache } from "../../src/snapshot/disk-cache.ts";
-import { buildSnapshot } from "../../src/snapshot/reduce.ts";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
+import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
 import { apiKey, deletedFlag, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
 
 const currentAtMs = Date.parse("2027-01-31T09:00:00.000Z");

@@ -1,8 +1,8 @@
 import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import { buildSnapshot, isNothing } from "../../src/snapshot/reduce.ts";
 import { beginFullRead } from "../../src/snapshot/replace.ts";
 import { isDeleted, type Snapshot } from "../../src/snapshot/snapshot.ts";
+import { buildSnapshot, isNothing } from "../../src/snapshot/take-entries.ts";
 import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
 
 const epoch = id("epoch", 1);

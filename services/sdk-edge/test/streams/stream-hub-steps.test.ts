@@ -5,7 +5,7 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import { createContext } from "@halyard/evaluation";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
-import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot, changedBetween } from "../../src/snapshot/take-entries.ts";
 import { visitSliceMs } from "../../src/streams/fair-visits.ts";
 import { createOpenStreams, createStreamCounts, maxUnsentBytes } from "../../src/streams/stream.ts";
 import { createStreamHub, type StreamHub } from "../../src/streams/stream-hub.ts";

@@ -5,7 +5,7 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
-import { buildSnapshot, changedBetween } from "../../src/snapshot/reduce.ts";
+import { buildSnapshot, changedBetween } from "../../src/snapshot/take-entries.ts";
 import { createOpenStreams, createStreamCounts } from "../../src/streams/stream.ts";
 import { createStreamHub } from "../../src/streams/stream-hub.ts";
 import { flagEntry, id } from "../builders.ts";

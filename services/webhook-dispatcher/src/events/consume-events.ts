@@ -1,9 +1,4 @@
-import {
-  checkFlagEvent,
-  type FlagEvent,
-  flagEventsStream,
-  type WebhookPayload,
-} from "@halyard/contracts";
+import { checkFlagEvent, type FlagEvent, flagEventsStream } from "@halyard/contracts";
 import {
   type Consumption,
   consumeQueue,
@@ -17,6 +12,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { pokeLanes } from "../deliveries/delivery-store.ts";
+import { payloadOf } from "../sending/payload.ts";
 
 /**
  * Reads the log of events and makes deliveries of them. The log keeps what was read; acknowledging an
@@ -59,20 +55,6 @@ async function takeEvent(
   if (!checked.ok) return { setAside: checked.problem };
   if ((await recordEvent(sql, checked.value, newId)) > 0) onDeliveries();
   return "done";
-}
-
-/** What customers' systems are told of an event; the fields in the order of their documentation. */
-export function payloadOf(event: FlagEvent): WebhookPayload {
-  const { flag, environment, triggered_by: actor, state, changes } = event;
-  return {
-    event: event.event,
-    timestamp: event.timestamp,
-    flag: { id: flag.id, key: flag.key, name: flag.name, enabled: state.enabled },
-    environment: { id: environment.id, name: environment.name },
-    triggered_by: { id: actor.id, email: actor.email },
-    ...(event.event === "flag_state.updated" ? { state } : {}),
-    ...(event.event === "flag.updated" && changes !== undefined ? { changes } : {}),
-  };
 }
 
 /**

@@ -7,8 +7,8 @@ import {
 } from "@halyard/api-keys";
 import type { CreateWebhook } from "@halyard/contracts";
 import * as contract from "@halyard/contracts";
-import { type AnswerOnce, unlessRefused } from "@halyard/idempotency";
-import type { Sql } from "@halyard/postgres";
+import type { AnswerOnce } from "@halyard/idempotency";
+import { type Sql, unlessRefused } from "@halyard/postgres";
 import {
   type App,
   answer,

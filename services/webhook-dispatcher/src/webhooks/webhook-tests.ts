@@ -3,6 +3,7 @@ import { type Refusal, refuse, UnavailableError } from "@halyard/service";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/outgoing.ts";
+import { payloadOf, type ShownEvent } from "../sending/payload.ts";
 import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import type { Webhook } from "./webhook.ts";
 import { signingSecrets } from "./webhook-secrets.ts";
@@ -87,23 +88,27 @@ export function createWebhookTests(options: {
 const nothing = "00000000-0000-0000-0000-000000000000";
 
 /**
- * What a test sends: an event of a kind that the webhook listens to, in its very shape, of a flag that
- * does not exist. Who asked for the test is told by id; the address is one that nobody has (RFC 2606).
+ * Returns the payload of an event that the webhook subscribes to, about a flag that does not exist. It contains the id
+ * of the user that requested the test, and a reserved e-mail address (RFC 2606).
  */
 export function testPayload(
   events: readonly EventName[],
-  occasion: { userId: string; at: Date },
+  { userId, at }: { userId: string; at: Date },
 ): WebhookPayload {
-  const event = events[0] ?? "flag.toggled";
-  return {
-    event,
-    timestamp: occasion.at.toISOString(),
-    flag: { id: nothing, key: "webhook-test", name: "Webhook test", enabled: true },
+  const event: Required<ShownEvent> = {
+    event: events[0] ?? "flag.toggled",
+    timestamp: at.toISOString(),
+    flag: {
+      id: nothing,
+      key: "webhook-test",
+      name: "Webhook test",
+      description: "",
+      type: "release",
+    },
     environment: { id: nothing, name: "webhook-test" },
-    triggered_by: { id: occasion.userId, email: "webhook-test@example.com" },
-    ...(event === "flag_state.updated" && {
-      state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
-    }),
-    ...(event === "flag.updated" && { changes: { name: { from: "Before", to: "Webhook test" } } }),
+    state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
+    changes: { name: { from: "Before", to: "Webhook test" } },
+    triggered_by: { id: userId, email: "webhook-test@example.com" },
   };
+  return payloadOf(event);
 }

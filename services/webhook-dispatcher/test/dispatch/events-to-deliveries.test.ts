@@ -2,7 +2,8 @@ import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
 import { v7 as uuidv7 } from "uuid";
-import { payloadOf, recordEvent } from "../../src/events/consume-events.ts";
+import { recordEvent } from "../../src/events/consume-events.ts";
+import { payloadOf } from "../../src/sending/payload.ts";
 import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
 
 /** What becomes of an event: who is told of it, and how often. */

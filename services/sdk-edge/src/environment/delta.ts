@@ -2,18 +2,18 @@ import { type CompiledFlag, type EvaluationContext, evaluateInSteps } from "@hal
 import type { EnvironmentView } from "./environment-view.ts";
 import type { PreparedFlag } from "./prepared-flag.ts";
 
-/** A flag that is not what it was. Absent on one side: it came, or it is no more. */
-export type FlagChange = {
+/** A flag that differs between two views. Undefined on the side that does not have it. */
+export type ChangedFlag = {
   key: string;
   before: CompiledFlag | undefined;
   after: CompiledFlag | undefined;
 };
 
-/** What somebody who knows the values of before must hear to know those of now. */
-export type ValuesChange = {
+/** The difference between the values of two views for one context. */
+export type Delta = {
   /** The values that are new or different, by flag key. */
   changed: readonly (readonly [key: string, value: boolean])[];
-  /** The keys of flags that are no more. */
+  /** The keys of flags that were deleted. */
   removed: readonly string[];
 };
 
@@ -21,21 +21,21 @@ export type ValuesChange = {
  * The flags in which two views differ, in the order of the keys, the removed ones last. Only the segments
  * that the views do not share are compared.
  */
-export function flagChanges(before: EnvironmentView, after: EnvironmentView): FlagChange[] {
+export function changedFlags(before: EnvironmentView, after: EnvironmentView): ChangedFlag[] {
   const [removed, added] = withoutSharedEnds(
     unsharedFlags(before, after),
     unsharedFlags(after, before),
   );
-  const changes: FlagChange[] = [];
+  const changed: ChangedFlag[] = [];
   const earlier = new Map(removed.map(({ compiled }) => [compiled.key, compiled]));
   for (const { compiled } of added) {
     const { key } = compiled;
     const known = earlier.get(key);
     earlier.delete(key);
-    if (known !== compiled) changes.push({ key, before: known, after: compiled });
+    if (known !== compiled) changed.push({ key, before: known, after: compiled });
   }
-  for (const [key, flag] of earlier) changes.push({ key, before: flag, after: undefined });
-  return changes;
+  for (const [key, flag] of earlier) changed.push({ key, before: flag, after: undefined });
+  return changed;
 }
 
 /** The flags of a view in the segments that the other view does not have. */
@@ -56,35 +56,35 @@ function withoutSharedEnds<T>(some: readonly T[], others: readonly T[]): [T[], T
   return [some.slice(begin, some.length - end), others.slice(begin, others.length - end)];
 }
 
-/** What these changes mean for somebody; undefined when all values are as they were. */
-export function valuesChangeFor(
+/** Returns the delta of a context; undefined if no value differs. */
+export function deltaFor(
   context: EvaluationContext,
-  changes: readonly FlagChange[],
-): ValuesChange | undefined {
-  return valuesChangeOf((flag) => flag.evaluate(context).value, changes);
+  flags: readonly ChangedFlag[],
+): Delta | undefined {
+  return deltaOf((flag) => flag.evaluate(context).value, flags);
 }
 
-/** The same, one condition after the other: for those who stop in between to serve others. */
-export function* valuesChangeInSteps(
+/** The same as `deltaFor`, one condition after the other, so that the caller can serve others in between. */
+export function* deltaInSteps(
   context: EvaluationContext,
-  changes: readonly FlagChange[],
-): Generator<undefined, ValuesChange | undefined> {
+  flags: readonly ChangedFlag[],
+): Generator<undefined, Delta | undefined> {
   const values = new Map<CompiledFlag, boolean>();
-  for (const { before, after } of changes) {
+  for (const { before, after } of flags) {
     if (after === undefined) continue;
     for (const flag of before === undefined ? [after] : [after, before])
       values.set(flag, (yield* evaluateInSteps(flag, context)).value);
   }
-  return valuesChangeOf((flag) => values.get(flag) === true, changes);
+  return deltaOf((flag) => values.get(flag) === true, flags);
 }
 
-function valuesChangeOf(
+function deltaOf(
   valueFor: (flag: CompiledFlag) => boolean,
-  changes: readonly FlagChange[],
-): ValuesChange | undefined {
+  flags: readonly ChangedFlag[],
+): Delta | undefined {
   const changed: [string, boolean][] = [];
   const removed: string[] = [];
-  for (const { key, before, after } of changes) {
+  for (const { key, before, after } of flags) {
     if (after === undefined) {
       removed.push(key);
       continue;

@@ -20,18 +20,16 @@ import {
 /** An entry that replaced an older one, or nothing. */
 export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undefined };
 
-export type Reduction = {
-  changed: Changed;
-  /** The entries that were newer than the held ones, in the order of arrival. */
-  taken: readonly TakenEntry[];
-};
-
 /**
- * Puts entries into a snapshot and returns the changes. Versions decide, not arrival: an entry that comes
- * late or twice changes nothing, an older version of a deleted flag does not restore it, and the same
- * entries in any order end in the same snapshot. The cost depends on the entries alone.
+ * Puts entries into a snapshot, which changes in place. Returns the ids of the changes, and the entries that replaced an
+ * older version, in the order of arrival. Versions decide, not arrival: an entry that comes late or twice changes
+ * nothing, an older version of a deleted flag does not restore it, and the same entries in any order end in the same
+ * snapshot. The cost depends on the entries alone.
  */
-export function reduce(snapshot: Snapshot, entries: Iterable<SnapshotEntry>): Reduction {
+export function takeEntries(
+  snapshot: Snapshot,
+  entries: Iterable<SnapshotEntry>,
+): { changed: ChangedIds; taken: readonly TakenEntry[] } {
   const environments = new Set<string>();
   const keys = new Set<string>();
   const organizations = new Set<string>();
@@ -114,18 +112,18 @@ function shareWithin(environment: EnvironmentFlags, flag: FlagEntry): void {
 const noRules: FlagEntry["targeting_rules"] = [];
 
 /** The ids of what differs between two states of a snapshot. Empty when they are equal. */
-export type Changed = {
+export type ChangedIds = {
   environments: ReadonlySet<string>;
   keys: ReadonlySet<string>;
   organizations: ReadonlySet<string>;
 };
 
-export function isNothing(changed: Changed): boolean {
+export function isNothing(changed: ChangedIds): boolean {
   return changed.environments.size + changed.keys.size + changed.organizations.size === 0;
 }
 
 /** Compares two snapshots. Entries are compared by identity: those that both share have not changed. */
-export function changedBetween(before: Snapshot | undefined, after: Snapshot): Changed {
+export function changedBetween(before: Snapshot | undefined, after: Snapshot): ChangedIds {
   return {
     environments: new Set([
       ...differingIds(before?.environments, after.environments, haveSameFlags),

@@ -1,6 +1,6 @@
 import { EventName, WebhookPayload } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import { payloadOf } from "../../src/events/consume-events.ts";
+import { payloadOf } from "../../src/sending/payload.ts";
 import { makeEvent } from "../dispatch/dispatch-fixture.ts";
 
 describe("what customers' systems are told", () => {

@@ -1,21 +1,18 @@
-import type { Sql, Transaction } from "@halyard/postgres";
 import { isRefusal, type Refusal } from "@halyard/service";
+import type { Sql } from "./connect.ts";
+import type { Transaction } from "./transaction.ts";
 
-/**
- * Does something in a transaction, all of which is taken back when it ends in a refusal; so nothing is
- * remembered of what was refused.
- */
+/** Runs the work in a transaction. A refusal rolls it back, so that nothing is stored of a rejected request. */
 export async function unlessRefused<T extends object>(
   sql: Sql,
   work: (tx: Transaction) => Promise<T | Refusal>,
 ): Promise<T | Refusal> {
   try {
-    const { done } = await sql.begin(async (tx) => {
+    return await sql.begin(async (tx) => {
       const result = await work(tx);
       if (isRefusal(result)) throw new RolledBack(result);
-      return { done: result };
+      return result;
     });
-    return done as T;
   } catch (error) {
     if (error instanceof RolledBack) return error.refusal;
     throw error;

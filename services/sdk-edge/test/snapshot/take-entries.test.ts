@@ -1,10 +1,10 @@
 import type { SnapshotEntry } from "@halyard/contracts";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { buildSnapshot, isNothing, reduce } from "../../src/snapshot/reduce.ts";
 import { replaceSnapshot } from "../../src/snapshot/replace.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { entriesOf } from "../../src/snapshot/snapshot.ts";
+import { buildSnapshot, isNothing, takeEntries } from "../../src/snapshot/take-entries.ts";
 import {
   apiKey,
   deletedEnvironment,
@@ -35,20 +35,20 @@ describe("given a snapshot that holds a flag", () => {
     { case: "another flag", entry: flagEntry({ flag_id: id("flag", 2) }), changes: true },
     { case: "the name of its project", entry: projectEntry(), changes: false },
   ])("takes $case only if it is news", ({ entry, changes }) => {
-    const { changed, taken } = reduce(held, [entry]);
+    const { changed, taken } = takeEntries(held, [entry]);
     expect(changed.environments).toEqual(new Set(changes ? [id("env")] : []));
     expect(taken.map(({ address, value }) => ({ address, value }))).toEqual(changes ? [entry] : []);
   });
 
   it("returns what each taken entry replaced", () => {
-    const { taken } = reduce(held, [on, deleted]);
+    const { taken } = takeEntries(held, [on, deleted]);
     expect(taken.map(({ before }) => before)).toEqual([off.value, on.value]);
   });
 
   it("changes its maps in place, so that a change costs the same in a large snapshot", () => {
     const { environments, keys } = held;
     const flags = environments.get(id("env"))?.flags;
-    reduce(held, [on, apiKey().entry]);
+    takeEntries(held, [on, apiKey().entry]);
     expect(held.environments).toBe(environments);
     expect(held.environments.get(id("env"))?.flags).toBe(flags);
     expect(held.keys).toBe(keys);
@@ -62,11 +62,11 @@ describe("given a snapshot that remembers a deletion", () => {
   });
 
   it("does not bring the flag back for older news", () => {
-    expect(isNothing(reduce(held, [on, off]).changed)).toBe(true);
+    expect(isNothing(takeEntries(held, [on, off]).changed)).toBe(true);
   });
 
   it("takes a newer state all the same", () => {
-    const { changed } = reduce(held, [flagEntry({ version: 6 })]);
+    const { changed } = takeEntries(held, [flagEntry({ version: 6 })]);
     expect(changed.environments).toContain(id("env"));
   });
 
@@ -76,7 +76,7 @@ describe("given a snapshot that remembers a deletion", () => {
       flag_id: id("flag", 2),
       committed_at: inEightDays.toISOString(),
     });
-    reduce(held, [later]);
+    takeEntries(held, [later]);
     expect([...(held.environments.get(id("env"))?.flags.keys() ?? [])]).toEqual([id("flag", 2)]);
   });
 });
@@ -84,7 +84,7 @@ describe("given a snapshot that remembers a deletion", () => {
 describe("given entries of every kind", () => {
   it("says of each what changed", () => {
     const key = apiKey();
-    const { changed } = reduce(buildSnapshot(epoch, []), [key.entry, organizationEntry(), on]);
+    const { changed } = takeEntries(buildSnapshot(epoch, []), [key.entry, organizationEntry(), on]);
     expect(changed).toEqual({
       environments: new Set([id("env")]),
       keys: new Set([key.keyId]),
@@ -95,7 +95,7 @@ describe("given entries of every kind", () => {
   it("does not bring a revoked key back", () => {
     const key = apiKey();
     const snapshot = buildSnapshot(epoch, [revokedKey(key.keyId)]);
-    reduce(snapshot, [key.entry]);
+    takeEntries(snapshot, [key.entry]);
     expect(snapshot.keys.get(key.keyId)).toMatchObject({ deleted: true });
   });
 });
@@ -104,11 +104,11 @@ describe("given a snapshot that holds the flags of an environment", () => {
   it("drops them with the environment, and leaves out what arrives later", () => {
     const elsewhere = flagEntry({ environment_id: id("env", 2) });
     const snapshot = buildSnapshot(epoch, [off, elsewhere]);
-    const { changed } = reduce(snapshot, [deletedEnvironment()]);
+    const { changed } = takeEntries(snapshot, [deletedEnvironment()]);
     expect(changed.environments).toEqual(new Set([id("env")]));
     expect([...snapshot.environments.keys()]).toEqual([id("env", 2)]);
     const late = [on, deleted, flagEntry({ flag_id: id("flag", 2) })];
-    expect(isNothing(reduce(snapshot, late).changed)).toBe(true);
+    expect(isNothing(takeEntries(snapshot, late).changed)).toBe(true);
     expect([...snapshot.environments.keys()]).toEqual([id("env", 2)]);
   });
 
@@ -168,7 +168,7 @@ describe("given the same entries in any order", () => {
       fc.property(withDeletions, withDeletions, (entries, repeated) => {
         const all = [...entries, ...repeated, ...entries];
         const oneByOne = buildSnapshot(epoch, []);
-        for (const entry of all) reduce(oneByOne, [entry]);
+        for (const entry of all) takeEntries(oneByOne, [entry]);
         expect(byId(oneByOne)).toEqual(byId(buildSnapshot(epoch, [...repeated, ...entries])));
       }),
     );
@@ -180,7 +180,7 @@ describe("given the same entries in any order", () => {
         const snapshot = buildSnapshot(epoch, []);
         for (const entry of entries) {
           const before = byId(snapshot);
-          reduce(snapshot, [entry]);
+          takeEntries(snapshot, [entry]);
           for (const [environmentId, flags] of Object.entries(before.environments))
             for (const [flagId, { version }] of Object.entries(flags))
               expect(

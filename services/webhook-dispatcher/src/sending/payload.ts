@@ -1,0 +1,34 @@
+import type { EventName, FlagEvent, WebhookPayload } from "@halyard/contracts";
+
+/** The part of an event that payloads show. */
+export type ShownEvent = Omit<
+  FlagEvent,
+  "id" | "version" | "organization_id" | "project_id" | "state_before" | "cause"
+>;
+
+/** The body of a delivery. The members are in the order of their documentation. */
+export function payloadOf(event: ShownEvent): WebhookPayload {
+  const { flag, environment, triggered_by: actor, state } = event;
+  return {
+    event: event.event,
+    timestamp: event.timestamp,
+    flag: { id: flag.id, key: flag.key, name: flag.name, enabled: state.enabled },
+    environment: { id: environment.id, name: environment.name },
+    triggered_by: { id: actor.id, email: actor.email },
+    ...ownMembers[event.event](event),
+  };
+}
+
+type OwnMembers = Omit<
+  WebhookPayload,
+  "event" | "timestamp" | "flag" | "environment" | "triggered_by"
+>;
+
+/** The members that only payloads of some events have. */
+const ownMembers: { readonly [event in EventName]: (event: ShownEvent) => OwnMembers } = {
+  "flag.created": () => ({}),
+  "flag.updated": ({ changes }) => (changes === undefined ? {} : { changes }),
+  "flag.deleted": () => ({}),
+  "flag.toggled": () => ({}),
+  "flag_state.updated": ({ state }) => ({ state }),
+};
