@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   // The applications of the tutorial still run if the test failed before its last step.
-  await shell?.run("kill ${ANNA:-} ${BRUNO:-} 2> /dev/null || true");
+  await shell?.run('kill "$ANNA" "$BRUNO"').catch(() => undefined);
   shell?.close();
   await launched?.remove();
 });
