@@ -236,7 +236,7 @@ export const longestGapMs = 24 * 60 * 60 * 1_000;
 
 /**
  * Returns the sequence from which to read what a reader with this state lacks; undefined for a full
- * read. docs/decisions/0046-followers-resume.md contains the reasons.
+ * read (docs/decisions/0069-snapshot-in-jetstream-kv.md).
  *
  * The reading repeats the last batch before the revision. A broker that loses its newest messages in a crash
  * may assign their sequences to other entries. If it loses more than one batch, the relay detects that and

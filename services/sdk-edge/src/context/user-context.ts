@@ -19,7 +19,7 @@ export type ContextSources = {
 
 /**
  * Who asks, merged attribute by attribute from all ways to say it: the body, then the headers, then the
- * query. Everything that is sent has to be right, also what another way overrules. The very
+ * query. If a source discarded the later ones as a whole, a body without an id would discard `X-User-ID` of a proxy. Everything that is sent has to be right, also what another way overrules. The very
  * `emptyContext` when nothing was said.
  */
 export function readUserContext(sources: ContextSources): EvaluationContext | Refusal {
