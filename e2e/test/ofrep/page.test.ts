@@ -88,7 +88,7 @@ async function awaitOpenStreams(count: number): Promise<void> {
 
 describe("given docs/openfeature.md", () => {
   it.each(["first", "second"])("works when it is followed for the %s time", async () => {
-    await shell.run(requestsOf("A flag to ask for"));
+    await shell.run(requestsOf("Create a flag"));
 
     const server = start(textOf("js server"));
     const lines = printsOf("js server").split("\n").length;
@@ -101,7 +101,7 @@ describe("given docs/openfeature.md", () => {
     await eventually(() => web.printed() !== "");
     expect(web.printed()).toBe(`${first}\n`);
     await awaitOpenStreams(1);
-    await shell.run(requestsOf("In a web page"));
+    await shell.run(requestsOf("Web page"));
     await eventually(() => web.printed().includes(second));
     expect(web.printed()).toBe(printsOf("js web"));
     await web.end();
