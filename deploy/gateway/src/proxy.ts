@@ -13,9 +13,11 @@ import type { Slot } from "./slots.ts";
 import { UpstreamSilent } from "./upstream-silent.ts";
 
 /**
- * Forwards requests and answers as streams that are never parsed. Each event of an edge is forwarded in the same turn
- * of the event loop. A request waits for a slot of its service first; a body of up to 64 KiB arrives before that, so
- * that a slow client holds no slot.
+ * Forwards requests and answers as streams that are never parsed. It uses `node:http` directly: the defaults of proxy
+ * libraries for time limits, retries and headers contradict the rules below, and may change with each version.
+ *
+ * Each event of an edge is forwarded in the same turn of the event loop. A request waits for a slot of its service
+ * first; a body of up to 64 KiB arrives before that, so that a slow client holds no slot.
  *
  * No write is sent twice. When the connection fails after a write was sent, neither the client nor the gateway can tell
  * whether it was applied; only the client's `Idempotency-Key` or `If-Match` makes a repetition safe. A read without a

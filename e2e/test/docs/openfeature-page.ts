@@ -84,7 +84,7 @@ export function describeOpenFeature(given: () => PageSystem): void {
   it.each(["first", "second"])(
     "docs/openfeature.md works when it is followed for the %s time",
     async () => {
-      await shell.run(requestsOf("A flag to ask for"));
+      await shell.run(requestsOf("Create a flag"));
 
       const server = start(textOf("js server"));
       const lines = printsOf("js server").split("\n").length;
@@ -97,7 +97,7 @@ export function describeOpenFeature(given: () => PageSystem): void {
       await eventually(() => web.printed() !== "");
       expect(web.printed()).toBe(`${first}\n`);
       await awaitOpenStreams(given().system, 1);
-      await shell.run(requestsOf("In a web page"));
+      await shell.run(requestsOf("Web page"));
       await eventually(() => web.printed().includes(second));
       expect(web.printed()).toBe(printsOf("js web"));
       await web.end();

@@ -1,6 +1,4 @@
-/**
- * Instants: any ISO 8601 date-time with `Z` or an offset comes in, milliseconds and `Z` go out.
- */
+/** ISO 8601 in the extended calendar format, with `Z` or an offset. Programs read the rarer forms differently. */
 const shape =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)$/;
 

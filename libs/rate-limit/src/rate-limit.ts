@@ -5,6 +5,9 @@
  * the burst reaches is refused and moves nothing. So nothing is counted in windows, at whose edges twice
  * as much would pass.
  *
+ * It is synchronous and in memory, because an edge checks it for each request. The limit therefore holds for each
+ * process; a limit for all processes would cost a round trip per request.
+ *
  * When there are many instants, those of whoever has not asked for the longest time are dropped; as a
  * rule they have passed long ago, and say the same as none.
  */

@@ -15,7 +15,10 @@ export const Id = z.string().meta({ format: "uuid" });
 /** An instant that we answer: UTC, milliseconds, `Z`. */
 export const InstantOut = z.string().meta({ format: "date-time" });
 
-/** An instant that we take, in the one form of ISO 8601 that all write (decision 0025). */
+/**
+ * An instant in a request. Only the extended calendar format of ISO 8601 is accepted: programs read its rarer forms
+ * differently, and a rejected time is better than a change at another time.
+ */
 export const InstantIn = z.string().meta({
   format: "date-time",
   description:

@@ -1,7 +1,7 @@
 /**
  * RE2 searches in linear time, but "linear" is characters times instructions, and the instructions are
  * in the writer's hand: `(a?){1000}` is short. These bounds keep one search below about five
- * milliseconds and what one flag can cost within reason; docs/decisions/0013 has the measurements.
+ * milliseconds and what one flag can cost within reason; docs/decisions/0074 has the reasons.
  */
 
 /** UTF-16 code units of a pattern. */

@@ -18,9 +18,9 @@ export type ContextSources = {
 };
 
 /**
- * Who asks, merged attribute by attribute from all ways to say it: the body, then the headers, then the
- * query. Everything that is sent has to be right, also what another way overrules. The very
- * `emptyContext` when nothing was said.
+ * Returns the context of a request: the attributes of the body, the headers and the query, in this order of precedence.
+ * Sources are merged by attribute, so that a proxy can add one to those of its client. Every source has to be valid,
+ * also where another one overrides it. Returns `emptyContext` itself if nothing is given.
  */
 export function readUserContext(sources: ContextSources): EvaluationContext | Refusal {
   const fromBody = sources.body === undefined ? undefined : readBodyAttributes(sources.body);
