@@ -296,7 +296,7 @@ describe("given npm start in production mode", () => {
 
     expect(Object.keys(demo)).toEqual(["base_url", "operator_token", "services"]);
     await eventually("the page to go on with", () =>
-      halyard.output().includes(join(PROJECT_DIR, "docs/production.md")),
+      halyard.output().includes(join(PROJECT_DIR, "docs/deployment.md")),
     );
     const response = await fetch(`${demo.base_url}/api/v1/organizations`, {
       headers: { authorization: `Bearer ${demo.operator_token}` },

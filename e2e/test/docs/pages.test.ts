@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => pages?.close());
 
-describe("the pages about production and deployment", () => describeProduction(given));
+describe("the page about deployment", () => describeProduction(given));
 describe("the page about targeting", () => describeTargeting(given));
 describe("the pages about schedules and the history", () => describeTime(given));
 describe("the page about usage", () => describeUsage(given));
