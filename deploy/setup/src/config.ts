@@ -30,8 +30,7 @@ function passwordVariable(role: string) {
 
 export const configSchema = z.object({
   POSTGRES_ADMIN_URL: variable(urlOf("postgres:", "postgresql:"), {
-    description:
-      "PostgreSQL server, with a role that may create roles and databases.",
+    description: "PostgreSQL server, with a role that may create roles and databases.",
     expects: "an address such as postgres://postgres:secret@host:5432/postgres",
     secret: true,
   }),

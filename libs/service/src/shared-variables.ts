@@ -39,7 +39,8 @@ export function urlOf(...schemes: string[]) {
 }
 
 export const modeVariable = variable(z.enum(modes).default("production"), {
-  description: "In `production`, unsafe settings are rejected. `development` is for a local machine.",
+  description:
+    "In `production`, unsafe settings are rejected. `development` is for a local machine.",
   expects: "development or production",
 });
 
@@ -88,11 +89,9 @@ export const natsVariables = {
     expects: "the path of a file with the seed of a user",
   }),
   NATS_TLS_CA_FILE: variable(z.string().optional(), {
-    description:
-      "CA certificate of the NATS servers. If set, connections require TLS.",
+    description: "CA certificate of the NATS servers. If set, connections require TLS.",
     expects: "the path of a file in PEM",
-    documentedDefault:
-      "not set: TLS if the server offers it, with the system's CAs",
+    documentedDefault: "not set: TLS if the server offers it, with the system's CAs",
   }),
   NATS_TLS_CERT_FILE: variable(z.string().optional(), {
     description: "Client certificate, for NATS servers that verify clients.",
