@@ -16,7 +16,7 @@ export const changesBenchmark: Benchmark = {
   method:
     "32 clients send `PATCH /api/v1/flags/:id` for 1,000 flags to one management process; PostgreSQL uses `fsync`. A response is sent when every live edge has applied the change. " +
     "`one client` sends one change at a time. Simulated edges follow the snapshot and report like an edge, in one process. " +
-    "The baseline updates one row per transaction, with 32 connections. All processes share two cores.",
+    "The baseline updates one row per transaction, by 32 writers. All processes share two cores.",
   run,
   profile,
 };

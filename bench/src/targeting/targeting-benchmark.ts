@@ -23,7 +23,7 @@ export const targetingBenchmark: Benchmark = {
   summary: "all flags for a new user in every request, vs. a bare node:http server",
   method:
     "Every request has a new user with five attributes, so that no response can be cached. A third of the flags each are constant, rules with two conditions and 50 % rollouts. " +
-    "64 connections, one edge process on one core. The baseline is a `node:http` server that always returns the response of the first user. " +
+    "64 connections, one edge process on one core. The baseline is a `node:http` server that always returns the response of the first user; for a single OFREP flag it also parses the request body. " +
     "Before measuring, the benchmark compares the values of 60 users with `libs/evaluation`.",
   run,
   profile,
