@@ -217,7 +217,7 @@ export const operatorTokenDigestVariable = variable(
     description:
       "SHA-256 of `OPERATOR_TOKEN`. If set, requests with the operator token get 403 instead of 401.",
     expects: "64 hexadecimal digits",
-    // Whoever has it can test guesses of the token offline.
+    // The digest allows offline guesses of the token.
     secret: true,
   },
 );
@@ -270,7 +270,7 @@ export const keyRateVariables = {
   KEY_REQUESTS_BURST: burstVariable,
 };
 
-/** How often a key may ask, from its two variables. */
+/** Returns the rate limit of API keys from its two variables. */
 export function keyRate(config: { KEY_REQUESTS_PER_SECOND: number; KEY_REQUESTS_BURST: number }): {
   requestsPerSecond: number;
   burst: number;
@@ -288,7 +288,7 @@ export const sharedVariables = {
   TRUSTED_PROXIES: trustedProxiesVariable,
 };
 
-/** What of a configuration says where to listen. */
+/** The settings of the listening address. */
 export type ListenConfig = {
   HALYARD_MODE: Mode;
   HOST?: string | undefined;
