@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** What was asked for on the command line. */
+/** Command line arguments. */
 export type Arguments = {
   help: boolean;
   quick: boolean;
@@ -22,7 +22,7 @@ export function readArguments(given: readonly string[]): Arguments {
   });
   if (values.quick && values.save)
     throw new Error(
-      "--quick only shows that the benchmarks work; its figures are not worth saving",
+      "--quick figures mean nothing and are not worth saving; remove --quick or --save",
     );
   return { ...values, names: positionals };
 }

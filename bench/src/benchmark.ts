@@ -2,21 +2,23 @@ import type { Cores } from "./processes/cores.ts";
 import type { Figure } from "./reporting/figure.ts";
 
 /**
- * A benchmark measures one thing, beside a baseline in the same run. What it starts it gives to
- * `afterwards`, which ends it when the benchmark is over, the last one first.
+ * A benchmark compares one measurement with a baseline in the same run. It registers everything that it starts
+ * with `afterwards`, which stops it after the benchmark, in reverse order.
  */
 export type Benchmark = {
   name: string;
-  /** Another name, which selects all benchmarks of a group. */
+  /** Name that selects all benchmarks of a group. */
   group?: string;
-  /** What it measures, in one line. */
+  /** One line for `--help` and the list of results. */
   summary: string;
+  /** Markdown for the page with the results: what is measured and what the baseline is. */
+  method: string;
   /**
-   * Whether what is measured gets a core for itself, and everything else another. Not where several
-   * servers are measured together, which then share all cores.
+   * Runs the measured process on one core and everything else on another. False if several servers are
+   * measured together; they share all cores.
    */
   pinned: boolean;
-  /** Whether it compares with other libraries or servers, which are installed on first use. */
+  /** Compares with other libraries or servers, which are installed on first use. */
   withPeers?: boolean;
   /**
    * Maximum of a ratio, as a factor of the saved one; a larger ratio fails the run. Undefined: ratios
@@ -24,26 +26,26 @@ export type Benchmark = {
    */
   ratioTolerance?: number;
   run(bench: Bench): Promise<Outcome>;
-  /** Says in which functions the time goes, where that is worth knowing. */
+  /** Returns the functions that use the most CPU time, as Markdown. */
   profile?(bench: Bench): Promise<string>;
 };
 
 export type Bench = {
-  /** Tiny and short: to see that a benchmark works, not to measure. */
+  /** Small and short, to test that a benchmark works. Its figures mean nothing. */
   quick: boolean;
-  /** The core of what is measured and the core of what asks; undefined where nothing can be pinned. */
+  /** The core of the measured process and the core of the load. Undefined: nothing is pinned. */
   cores: Cores | undefined;
   afterwards(release: () => Promise<unknown>): void;
-  /** A line about what is going on. */
+  /** Prints a line about the progress. */
   say(text: string): void;
 };
 
 export type Outcome = {
   figures: readonly Figure[];
-  /** What a reader of the figures must know. */
+  /** Facts that a reader of the figures needs. */
   notes: readonly string[];
-  /** What is shown as it was printed, such as how PostgreSQL carries out a statement. */
+  /** Preformatted text, such as query plans. */
   listings?: readonly { title: string; text: string }[];
-  /** Versions of the servers and libraries of others that took part, by name. */
+  /** Versions of third-party servers and libraries, by name. */
   servers: Readonly<Record<string, string>>;
 };

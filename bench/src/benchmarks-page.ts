@@ -1,44 +1,109 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { allBenchmarks } from "./all-benchmarks.ts";
+import type { Benchmark } from "./benchmark.ts";
+import { headlineCells, headlines } from "./headlines.ts";
 import { machineLine } from "./machine.ts";
-import { benchmarksPage } from "./project-root.ts";
+import { benchmarksPage, resultsDir } from "./project-root.ts";
 import { describeOutcome } from "./reporting/describe-outcome.ts";
 import { type Result, readProfiles, readResults, type SavedProfile } from "./results.ts";
 
 /**
- * The page about the benchmarks is written by hand, except for the figures: between two marks stands
- * what was saved, so that the page cannot say anything else than what was measured.
+ * The pages with figures. docs/benchmarks.md is written by hand, except for the table between two marks. The
+ * pages in bench/results are generated as a whole from the saved results.
  */
-const measured = (benchmark: string) => `<!-- measured: ${benchmark} -->`;
-const profiled = (benchmark: string) => `<!-- profile: ${benchmark} -->`;
-const end = "<!-- end of measured -->";
+const begin = "<!-- headlines -->";
+const end = "<!-- end of headlines -->";
 
-export function updateBenchmarksPage(): void {
-  writeFileSync(benchmarksPage, renderedPage());
+export type Page = { path: string; text: string };
+
+export function updatePages(): void {
+  for (const { path, text } of renderedPages()) writeFileSync(path, text);
 }
 
-/** The page as it ought to be: with the figures that are saved. */
-export function renderedPage(): string {
-  let page = readFileSync(benchmarksPage, "utf8");
-  for (const [benchmark, result] of readResults())
-    page = filled(page, measured(benchmark), [origin(result), "", describeOutcome(result)]);
-  for (const [benchmark, saved] of readProfiles())
-    page = filled(page, profiled(benchmark), [origin(saved), "", saved.profile]);
-  return page;
+/** All pages with the figures that are saved. */
+export function renderedPages(): readonly Page[] {
+  const results = readResults();
+  const profiles = readProfiles();
+  const measured = allBenchmarks.flatMap((benchmark) => {
+    const result = results.get(benchmark.name);
+    return result === undefined ? [] : [{ benchmark, result }];
+  });
+  return [
+    { path: benchmarksPage, text: withHeadlines(readFileSync(benchmarksPage, "utf8"), results) },
+    { path: join(resultsDir, "README.md"), text: listOf(measured) },
+    ...measured.map(({ benchmark, result }) => ({
+      path: join(resultsDir, `${benchmark.name}.md`),
+      text: resultPage(benchmark, result, profiles.get(benchmark.name)),
+    })),
+  ];
 }
 
-/** Not every profile is worth a place on the page. */
-export function hasPlaceForProfile(benchmark: string): boolean {
-  return readFileSync(benchmarksPage, "utf8").includes(profiled(benchmark));
+/** Paths of all pages in bench/results, also of those that are no longer generated. */
+export function presentPages(): readonly string[] {
+  return readdirSync(resultsDir)
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join(resultsDir, name));
 }
 
-function filled(page: string, begin: string, lines: readonly string[]): string {
+function withHeadlines(page: string, results: ReadonlyMap<string, Result>): string {
   const start = page.indexOf(begin);
   const stop = page.indexOf(end, start);
-  if (start < 0 || stop < 0) throw new Error(`docs/benchmarks.md has no place for ${begin}`);
-  return [page.slice(0, start), begin, "\n", lines.join("\n"), "\n", page.slice(stop)].join("");
+  if (start < 0 || stop < 0) throw new Error(`docs/benchmarks.md does not contain ${begin}`);
+  const heads = ["Question", "Halyard", "Baseline", "Ratio", "Details"];
+  const rows = headlines.map((headline) => row(headlineCells(headline, results)));
+  const table = [row(heads), "|---|---|---|---|---|", ...rows].join("\n");
+  return [page.slice(0, start), begin, "\n", table, "\n", page.slice(stop)].join("");
 }
 
-function origin({ measuredAt, command, machine }: Result | SavedProfile): string {
-  const moment = measuredAt.slice(0, 16).replace("T", " ");
-  return `Measured ${moment} UTC with \`${command}\` on ${machineLine(machine)}.`;
+type Measured = { benchmark: Benchmark; result: Result };
+
+function listOf(measured: readonly Measured[]): string {
+  const rows = measured.map(({ benchmark: { name, summary }, result }) =>
+    row([`[${name}](${name}.md)`, summary, dateOf(result)]),
+  );
+  return [
+    "# Benchmark results",
+    "",
+    "All figures of all benchmarks. [Benchmarks](../../docs/benchmarks.md) has the most important ones, and describes how to read them and how to repeat them. `npm run bench -- --save` writes these pages.",
+    "",
+    row(["Benchmark", "Measures", "Date"]),
+    "|---|---|---|",
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+function resultPage(
+  { name, summary, method }: Benchmark,
+  result: Result,
+  saved: SavedProfile | undefined,
+): string {
+  const profile =
+    saved === undefined ? [] : ["## CPU profile", "", origin(saved), "", saved.profile, ""];
+  return [
+    `# \`${name}\``,
+    "",
+    `Measures ${summary}.`,
+    "",
+    method,
+    "",
+    "## Results",
+    "",
+    origin(result),
+    "",
+    describeOutcome(result),
+    "",
+    ...profile,
+  ].join("\n");
+}
+
+const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+
+const dateOf = ({ measuredAt }: Result | SavedProfile) => measuredAt.slice(0, 10);
+
+function origin(saved: Result | SavedProfile): string {
+  const time = saved.measuredAt.slice(11, 16);
+  const { command, machine } = saved;
+  return `Measured ${dateOf(saved)} ${time} UTC with \`${command}\` on ${machineLine(machine)}.`;
 }

@@ -1,6 +1,5 @@
 /**
- * Milliseconds of the system's monotonic clock, which is the same one in all processes of a machine;
- * so a moment in one process can be taken from a moment in another.
+ * Returns the system's monotonic time in milliseconds. All processes of a machine share this clock.
  */
 export function nowMs(): number {
   const [seconds, nanoseconds] = process.hrtime();

@@ -1,7 +1,7 @@
 import { cpus, loadavg, release, totalmem, type } from "node:os";
 import type { Cores } from "./processes/cores.ts";
 
-/** Where something was measured. */
+/** The machine of a measurement. */
 export type Machine = {
   cpu: string;
   cores: number;
@@ -9,11 +9,11 @@ export type Machine = {
   system: string;
   node: string;
   pinning: string;
-  /** Processes that wanted a core in the minute before; above zero, something else was at work. */
+  /** Load average of the minute before. Above zero, other processes were running. */
   loadBefore: number;
 };
 
-/** Once, because from then on the benchmarks themselves are the load. */
+/** Read once, before the benchmarks add to it. */
 const loadBefore = Math.round((loadavg()[0] ?? 0) * 100) / 100;
 
 export function describeMachine(cores: Cores | undefined): Machine {
@@ -26,8 +26,8 @@ export function describeMachine(cores: Cores | undefined): Machine {
     node: process.version,
     pinning:
       cores === undefined
-        ? "nothing pinned, all share all cores"
-        : `what is measured on core ${cores.server}, all else on core ${cores.load}`,
+        ? "nothing pinned"
+        : `the measured process on core ${cores.server}, everything else on core ${cores.load}`,
     loadBefore,
   };
 }

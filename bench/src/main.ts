@@ -1,12 +1,12 @@
 import { allBenchmarks } from "./all-benchmarks.ts";
 import { type Arguments, readArguments } from "./arguments.ts";
 import type { Bench, Benchmark, Outcome } from "./benchmark.ts";
-import { hasPlaceForProfile, updateBenchmarksPage } from "./benchmarks-page.ts";
+import { updatePages } from "./benchmarks-page.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { installPeers } from "./peers/peers-package.ts";
 import { findCores } from "./processes/cores.ts";
 import { describeOutcome, describeQuickOutcome } from "./reporting/describe-outcome.ts";
-import { readResults, saveProfile, saveResult } from "./results.ts";
+import { readProfiles, readResults, saveProfile, saveResult } from "./results.ts";
 import { withBench } from "./with-bench.ts";
 import { worseRatios } from "./worse-ratios.ts";
 
@@ -18,7 +18,9 @@ else await runAll(chosen(options), options);
 async function runAll(benchmarks: readonly Benchmark[], { quick, save, profile }: Arguments) {
   const available = findCores();
   if (available === undefined)
-    console.log("There is no taskset, or only one core: servers and load disturb one another.");
+    console.log(
+      "Nothing is pinned: taskset is missing, or there is only one core. Servers and load affect each other.",
+    );
   if (benchmarks.some(({ withPeers }) => withPeers)) await installPeers();
   for (const benchmark of benchmarks) {
     const cores = benchmark.pinned ? available : undefined;
@@ -42,7 +44,7 @@ async function runAll(benchmarks: readonly Benchmark[], { quick, save, profile }
       if (save) saveResult({ ...origin, ...outcome });
       else if (!quick) failOnWorseRatios(benchmark, outcome);
     }
-    if (save) updateBenchmarksPage();
+    if (save) updatePages();
   }
 }
 
@@ -56,24 +58,27 @@ function failOnWorseRatios({ name, ratioTolerance }: Benchmark, outcome: Outcome
   console.error(`To accept the ratios of a new run: npm run bench -- --save ${name}`);
 }
 
-/** Without the figures that this system cannot tell, such as CPU time where there is no /proc. */
+/** Removes figures that this system does not provide, such as CPU time without /proc. */
 function onlyKnown(outcome: Outcome): Outcome {
   return { ...outcome, figures: outcome.figures.filter(({ measured }) => !Number.isNaN(measured)) };
 }
 
 async function profileOf(benchmark: Benchmark, bench: Bench): Promise<string> {
-  return (await benchmark.profile?.(bench)) ?? "There is no profile of this one.";
+  return (await benchmark.profile?.(bench)) ?? "This benchmark has no profile.";
 }
 
 function chosen({ names, profile, save }: Arguments): readonly Benchmark[] {
   const known = new Set(allBenchmarks.flatMap(({ name, group }) => [name, group]));
   const unknown = names.filter((name) => !known.has(name));
   if (unknown.length > 0)
-    throw new Error(`There is no benchmark ${unknown.join(", ")}; --help lists them.`);
+    throw new Error(`Unknown benchmark ${unknown.join(", ")}; --help lists them.`);
   const named = names.length === 0 ? allBenchmarks : allBenchmarks.filter(isNamed);
   if (!profile) return named;
   const profiled = named.filter((benchmark) => benchmark.profile !== undefined);
-  return save ? profiled.filter(({ name }) => hasPlaceForProfile(name)) : profiled;
+  // Without names, only profiles that were saved before are replaced.
+  if (!save || names.length > 0) return profiled;
+  const saved = readProfiles();
+  return profiled.filter(({ name }) => saved.has(name));
 
   function isNamed({ name, group = name }: Benchmark): boolean {
     return names.includes(name) || names.includes(group);
@@ -87,21 +92,21 @@ function help(): string {
     .map(({ name }) => name)
     .join(", ");
   return [
-    "npm run bench -- [options] [benchmark…]     without names: all of them",
+    "npm run bench -- [options] [benchmark…]     without names: all benchmarks",
     "",
     ...allBenchmarks.map(
       ({ name, summary, withPeers }) =>
         `  ${name.padEnd(width)}  ${summary}${withPeers ? " *" : ""}`,
     ),
     "",
-    "  * compares with what bench/peers names, which `npm ci` installs there on first use (200 MB)",
+    "  * compares with the packages in bench/peers, which are installed on first use (200 MB)",
     "",
-    "  growth names all benchmarks whose names begin with growth-; they fail when a ratio is worse than",
-    "  the saved one",
+    "  growth selects all benchmarks whose names begin with growth-. They fail if a ratio is more than 1.5",
+    "  times the saved one.",
     "",
-    "  --save     keeps the figures in bench/results and docs/benchmarks.md; with --profile, profiles",
-    `  --profile  says in which functions the time goes, where a benchmark can (${profiled})`,
-    "  --quick    tiny and short: only shows that the benchmarks work",
-    "  --help     this text",
+    "  --save     saves the figures (with --profile: the profiles) to bench/results and docs/benchmarks.md",
+    `  --profile  prints the functions that use the most CPU time (${profiled})`,
+    "  --quick    small and short, to test that the benchmarks work",
+    "  --help     prints this text",
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where the project lies, and what the benchmarks need of it. */
+/** Paths of the project that the benchmarks use. */
 export const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
 export const cacheDir = join(projectRoot, ".cache");
 export const resultsDir = join(projectRoot, "bench/results");

@@ -4,7 +4,7 @@ import type { Outcome } from "./benchmark.ts";
 import type { Machine } from "./machine.ts";
 import { profilesDir, resultsDir } from "./project-root.ts";
 
-/** A benchmark's figures as they were measured, with all that it takes to measure them again. */
+/** The figures of a benchmark, with the command and the machine that produced them. */
 export type Result = Outcome & {
   benchmark: string;
   measuredAt: string;
@@ -12,9 +12,9 @@ export type Result = Outcome & {
   machine: Machine;
 };
 
-/** In which functions a benchmark's time went, with all that it takes to look again. */
+/** A CPU profile of a benchmark, with the command and the machine that produced it. */
 export type SavedProfile = Pick<Result, "benchmark" | "measuredAt" | "command" | "machine"> & {
-  /** Markdown, as it was printed. */
+  /** Markdown. */
   profile: string;
 };
 
@@ -26,7 +26,7 @@ export function saveProfile(profile: SavedProfile): void {
   save(profilesDir, profile);
 }
 
-/** All that were saved, by name. */
+/** Saved results by benchmark. */
 export function readResults(): ReadonlyMap<string, Result> {
   return readAll<Result>(resultsDir);
 }

@@ -5,8 +5,8 @@ type Sides = Record<string, () => Promise<Sample>>;
 type Medians<S extends Sides> = { [Side in keyof S]: Awaited<ReturnType<S[Side]>> };
 
 /**
- * Measures several sides in turn, A B A B, and gives the median of each. A machine that slows down or
- * is disturbed for a while does so to all sides, where measuring one after the other would blame one.
+ * Measures several sides in turn, A B A B, and returns the median of each. A machine that becomes slower for
+ * a while then affects all sides equally.
  */
 export async function alternate<S extends Sides>(rounds: number, sides: S): Promise<Medians<S>> {
   const taken = Object.entries(sides).map(([name, measure]) => ({

@@ -1,4 +1,4 @@
-/** The value below which a share of the values lies; `share` 0.5 is the median. */
+/** Returns a quantile; `share` 0.5 is the median. */
 export function quantile(values: ArrayLike<number>, share: number): number {
   if (values.length === 0) return Number.NaN;
   const sorted = Float64Array.from(values).sort();

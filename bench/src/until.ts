@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 const lookEveryMs = 10;
 const usualPatienceMs = 60_000;
 
-/** Waits until the question is answered with yes. It may fail in the meantime. */
+/** Waits until a condition returns true. Errors count as false until the timeout. */
 export async function until(
   what: string,
   question: () => Promise<boolean>,
@@ -19,5 +19,5 @@ export async function until(
     }
     await delay(lookEveryMs);
   }
-  throw new Error(`Not within ${patienceMs / 1_000} s: ${what}`, { cause: lastError });
+  throw new Error(`Timed out after ${patienceMs / 1_000} s: ${what}`, { cause: lastError });
 }

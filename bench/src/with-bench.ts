@@ -2,8 +2,8 @@ import type { Bench } from "./benchmark.ts";
 import { keepToCore } from "./processes/cores.ts";
 
 /**
- * Gives a benchmark what it needs and ends all that it has started, however it goes. When this very
- * process is killed, the channels to its children close and the reaper ends the servers.
+ * Runs a benchmark and stops everything that it started, also after an error. If this process is killed, its
+ * children exit because their channels close, and the reaper stops the servers.
  */
 export async function withBench<T>(
   settings: Pick<Bench, "quick" | "cores">,

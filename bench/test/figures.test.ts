@@ -11,16 +11,16 @@ describe("given a figure with a goal", () => {
   const speed: Figure = { what: "speed", unit: "/s", measured: 790, baseline: 1_000 };
 
   it.each([
-    ["a ratio below the least is not met", { ...speed, goal: ratio(0.8) }, false],
-    ["a ratio at the least is met", { ...speed, measured: 800, goal: ratio(0.8) }, true],
+    ["a ratio below the minimum is not met", { ...speed, goal: ratio(0.8) }, false],
+    ["a ratio at the minimum is met", { ...speed, measured: 800, goal: ratio(0.8) }, true],
     ["a ratio without a baseline is not met", { ...without(speed), goal: ratio(0.8) }, false],
-    ["a value below its bound is met", { ...speed, goal: below(800) }, true],
-    ["a value at its bound is not met", { ...speed, goal: below(790) }, false],
+    ["a value below its limit is met", { ...speed, goal: below(800) }, true],
+    ["a value at its limit is not met", { ...speed, goal: below(790) }, false],
   ] as const)("%s", (_name, figure, met) => {
     expect(isMet(figure)).toBe(met);
   });
 
-  it("the table says so plainly", () => {
+  it("the table shows it", () => {
     const lines = figureTable([{ ...speed, goal: ratio(0.8) }]).split("\n");
     expect(lines[2]?.split("|").map((cell) => cell.trim())).toEqual([
       "",
@@ -47,8 +47,8 @@ describe("given a figure with a goal", () => {
   }
 });
 
-describe("given a load generator that stays awake", () => {
-  it("does not take the time for its own in which it did not have the core", async () => {
+describe("given a load generator without sleep", () => {
+  it("does not count time in which it did not run", async () => {
     const sleepMs = 30;
     const never = new Int32Array(new SharedArrayBuffer(4));
     let turns = 0;
@@ -63,13 +63,13 @@ describe("given a load generator that stays awake", () => {
     await slept.promise;
     awake.stop();
     const { user, system } = process.cpuUsage(begun);
-    // It has no more than this process has used, in which there is nothing of the time that it slept.
+    // The idle CPU time cannot exceed the CPU time of this process, which excludes sleeping.
     expect(awake.idleCpuMs()).toBeLessThanOrEqual((user + system) / 1e3);
   });
 });
 
 describe("given several rounds", () => {
-  it("sides are measured in turn and the median of each counts", async () => {
+  it("measures the sides in turn and returns the median of each", async () => {
     const order: string[] = [];
     const measured = await alternate(3, {
       one: async () => ({ value: [9, 1, 5][order.push("one") % 3] as number }),
@@ -82,7 +82,7 @@ describe("given several rounds", () => {
 });
 
 describe("given values", () => {
-  it("the 99th percentile of a hundred is the second largest", () => {
+  it("the 99th percentile of a hundred values is the second largest", () => {
     const values = Array.from({ length: 100 }, (_, index) => 100 - index);
     expect(quantile(values, 0.99)).toBe(99);
     expect(quantile(values, 0.5)).toBe(50);
@@ -91,7 +91,7 @@ describe("given values", () => {
 });
 
 describe("given a CPU profile", () => {
-  it("only the time between two moments counts, and no idle time", () => {
+  it("counts self time between two times, without idle time", () => {
     const node = (id: number, functionName: string) => ({
       id,
       callFrame: { functionName, url: "node:net", lineNumber: 9 },
@@ -111,7 +111,7 @@ describe("given a CPU profile", () => {
     ["respond services/sdk-edge/src/sdk/front.ts:24", "services/sdk-edge/src/sdk"],
     ["start services/sdk-edge/src/app.ts:24", "services/sdk-edge/src"],
     ["hash node:internal/crypto/hash:294", "node:crypto"],
-    ["Socket._writeGeneric node:net:1231", "node:http and what it stands on"],
+    ["Socket._writeGeneric node:net:1231", "Node.js modules"],
     ["writeLatin1String", "writing to the socket"],
     ["(garbage collector)", "(garbage collector)"],
     ["(anonymous) prom-client/lib/histogram.js:232", "other packages"],

@@ -10,19 +10,19 @@ import { peersAreInstalled } from "../src/peers/peers-package.ts";
 const main = join(import.meta.dirname, "../src/main.ts");
 const patienceMs = 120_000;
 
-/** Where the benchmarks keep what they throw away; PostgreSQL's own user must get in. */
+/** Temporary directory of the benchmarks. The user of PostgreSQL needs access. */
 const throwawayDir = mkdtempSync(join(tmpdir(), "halyard-quick-"));
 chmodSync(throwawayDir, 0o755);
 afterAll(() => rmSync(throwawayDir, { recursive: true }));
 
-/** As `npm run bench` starts them, but tiny. */
+/** Runs benchmarks like `npm run bench`. */
 async function runBench(...args: string[]): Promise<string> {
   const options = { timeout: patienceMs, env: { ...process.env, TMPDIR: throwawayDir } };
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], options);
   return stdout;
 }
 
-/** The curves of growth share their steps, so that these cover them, in a fraction of the time. */
+/** Growth benchmarks share their code; these cover it in a fraction of the time. */
 const curves = ["growth-edge-flags", "growth-flag-list", "growth-webhooks"];
 
 const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
@@ -30,7 +30,7 @@ const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
 /** `npm run chaos` runs the others too. */
 const representatives = ["flags"];
 
-/** What other libraries are compared with is installed by who measures; checks do without. */
+/** Comparisons need packages that tests do not install. */
 const runnable = allBenchmarks.filter(
   ({ name, withPeers }) =>
     (isThorough || representatives.includes(name)) &&
@@ -38,7 +38,7 @@ const runnable = allBenchmarks.filter(
     (!name.startsWith("growth-") || curves.includes(name)),
 );
 
-/** What some of them show besides, and what else would say that something is wrong. */
+/** Additional text in the output of some benchmarks. */
 const shownBesides: Readonly<Record<string, string>> = {
   schedules: "Index Scan using scheduled_changes_due on scheduled_changes",
   webhooks: "Index Scan using deliveries_due on deliveries",
@@ -46,11 +46,11 @@ const shownBesides: Readonly<Record<string, string>> = {
 
 describe("given a benchmark", () => {
   it.each(runnable.map(({ name }) => name))(
-    "%s runs from end to end and prints its figures",
+    "%s runs and prints its figures",
     async (name) => {
       const output = await runBench("--quick", name);
       expect(output).toContain(`${name}: `);
-      expect(output).toMatch(/^\| What +\| +Measured/m);
+      expect(output).toMatch(/^\| Figure +\| +Measured/m);
       expect(output).toContain("These figures mean nothing");
       expect(output).not.toMatch(/\bMet\b/);
       expect(output).toContain(shownBesides[name] ?? "");
@@ -59,7 +59,7 @@ describe("given a benchmark", () => {
   );
 
   it(
-    "its profile names the functions of ours that answer",
+    "its profile contains functions of the edge",
     async () => {
       const output = await runBench("--quick", "--profile", "flags");
       expect(output).toContain("services/sdk-edge/src/http/");
@@ -67,7 +67,7 @@ describe("given a benchmark", () => {
     patienceMs,
   );
 
-  it("nothing of it is left behind", () => {
+  it("leaves no temporary files", () => {
     const left = readdirSync(throwawayDir).filter((name) => name.startsWith("halyard-"));
     expect(left).toEqual([]);
   });
@@ -79,11 +79,11 @@ describe("given the command line", () => {
     for (const { summary } of allBenchmarks) expect(output).toContain(summary);
   });
 
-  it("an unknown name is refused with what to do", async () => {
+  it("rejects an unknown name with a hint", async () => {
     await expect(runBench("flaggs")).rejects.toThrow("--help lists them");
   });
 
-  it("quick figures are not saved", async () => {
+  it("rejects --quick with --save", async () => {
     await expect(runBench("--quick", "--save", "flags")).rejects.toThrow("not worth saving");
   });
 });

@@ -6,25 +6,25 @@ import { numberedRequest, requestBytes } from "../src/http/request-bytes.ts";
 import { countries, plans, targetedFlags } from "../src/targeting/targeted-flags.ts";
 import { userOf } from "../src/targeting/users.ts";
 
-describe("given a request with a place for a number", () => {
+describe("given a request with a placeholder for a number", () => {
   const body = JSON.stringify({ user_id: `user-${numberMark}` });
   const plan = { method: "POST", path: "/flags", headers: { Accept: "*/*" }, body };
 
-  it("its bytes carry one number after the other", () => {
+  it("its bytes contain consecutive numbers", () => {
     const request = numberedRequest(requestBytes(plan, "localhost"));
     expect(request(7).toString()).toContain('{"user_id":"user-00000007"}');
     expect(request(12_345_678).toString()).toContain('{"user_id":"user-12345678"}');
     expect(request(90).toString()).toContain('{"user_id":"user-00000090"}');
   });
 
-  it("a plan with one number is the same request", () => {
+  it("a plan with a number is the same request", () => {
     const bytes = requestBytes(numbered(plan, 42), "localhost").toString();
     expect(bytes).toBe(numberedRequest(requestBytes(plan, "localhost"))(42).toString());
   });
 });
 
 describe("given the flags and users of the benchmarks", () => {
-  it("each rule is met by half of the users", () => {
+  it("half of the users match each rule", () => {
     const users = Array.from({ length: countries.length * plans.length }, (_, at) => userOf(at));
     for (const flag of targetedFlags(100, ["rules"])) {
       if (flag.kind !== "rules") throw new Error("no rules");
@@ -35,7 +35,7 @@ describe("given the flags and users of the benchmarks", () => {
     }
   });
 
-  it("there are as many of each kind", () => {
+  it("each kind has the same number of flags", () => {
     const kinds = targetedFlags(99).map(({ kind }) => kind);
     for (const kind of ["constant", "rules", "rollout"])
       expect(kinds.filter((each) => each === kind)).toHaveLength(33);
@@ -46,17 +46,17 @@ describe("given the values of several libraries", () => {
   const half = ["1", "0", "1", "0"];
   const otherHalf = ["0", "1", "0", "1"];
 
-  it("one that has another value of a rule is named", () => {
+  it("names a library with a different value of a rule", () => {
     expect(() => assertAgreement(valuesWith(otherHalf), ["rules"])).toThrow(
       "unleash-client: checkout-flow-variant-0 (rules) has another value for user 0",
     );
   });
 
-  it("one whose rollout takes in others is not", () => {
+  it("accepts a rollout with other users", () => {
     expect(() => assertAgreement(valuesWith(otherHalf), ["rollout"])).not.toThrow();
   });
 
-  it("one whose rollout takes in too many is named", () => {
+  it("names a library whose rollout has too many users", () => {
     expect(() => assertAgreement(valuesWith(["1", "1", "1", "0"]), ["rollout"])).toThrow(
       "unleash-client: checkout-flow-variant-0 (rollout) is on for 75 %",
     );

@@ -2,12 +2,11 @@ import { connectPostgres } from "@halyard/postgres";
 import { pino } from "pino";
 import type { Postgres } from "../system/backends.ts";
 
-/** As many as management opens. */
+/** The number of connections that management opens. */
 const maxConnections = 20;
 
 /**
- * How many changes a second PostgreSQL and the client library take when a change is one row updated
- * in one statement, and nothing else: what no service that keeps its changes here can exceed.
+ * Measures single-row updates per second. No service that stores its changes in PostgreSQL can be faster.
  */
 export async function measureBareUpdates(options: {
   postgres: Postgres;

@@ -12,14 +12,18 @@ import { type EdgeSet, startEdges } from "./following-edges.ts";
 export const changesBenchmark: Benchmark = {
   name: "changes",
   pinned: false,
-  summary: `changes a second that one management process takes from ${clients} clients, and the time of one change, with and without edges`,
+  summary: "throughput and latency of flag changes, with and without edges",
+  method:
+    "32 clients send `PATCH /api/v1/flags/:id` for 1,000 flags to one management process; PostgreSQL uses `fsync`. A response is sent when every live edge has applied the change. " +
+    "`one client` sends one change at a time. Simulated edges follow the snapshot and report like an edge, in one process. " +
+    "The baseline updates one row per transaction, by 32 writers. All processes share two cores.",
   run,
   profile,
 };
 
 const manyEdges = 50;
 const quickManyEdges = 5;
-/** Fewer events than this share of the answers would mean that changes changed nothing. */
+/** Minimum ratio of events to responses. Fewer events mean that some requests changed nothing. */
 const leastEventShare = 0.95;
 
 type Counts = Awaited<ReturnType<typeof openCommitCounts>>;
@@ -33,7 +37,7 @@ async function run(bench: Bench): Promise<Outcome> {
   bench.say("warming up");
   await measure(system, { counts, measureMs });
   const many = bench.quick ? quickManyEdges : manyEdges;
-  bench.say(`with no edge, 1, 2 and ${many} simulated ones, and bare updates, in turn`);
+  bench.say(`no edge, 1, 2 and ${many} simulated edges, and bare updates, in turn`);
   const followed = (edges: EdgeSet) => () =>
     measureFollowed(bench, system, { counts, measureMs, edges });
   const { alone, one, two, fifty, bare } = await alternate(rounds, {
@@ -61,15 +65,19 @@ async function run(bench: Bench): Promise<Outcome> {
   return {
     figures: [
       {
-        what: "no edge following, beside bare one-row updates",
+        what: "no edge: changes per second vs. bare one-row updates",
         unit,
         measured: alone.perSecond,
         baseline: bare.perSecond,
       },
-      { what: "1 edge following", unit, measured: one.perSecond },
-      { what: "2 edges following", unit, measured: two.perSecond },
-      { what: `${many} simulated edges following`, unit, measured: fifty.perSecond },
-      { what: "no edge, commits not awaiting the disk", unit, measured: careless.perSecond },
+      { what: "1 edge: changes per second", unit, measured: one.perSecond },
+      { what: "2 edges: changes per second", unit, measured: two.perSecond },
+      { what: `${many} simulated edges: changes per second`, unit, measured: fifty.perSecond },
+      {
+        what: "no edge, commits do not wait for the disk: changes per second",
+        unit,
+        measured: careless.perSecond,
+      },
       { what: "no edge: median latency", unit: "ms", measured: alone.medianLatencyMs },
       { what: "no edge: p99 latency", unit: "ms", measured: alone.p99LatencyMs },
       ...figuresOfOneClient({
@@ -84,14 +92,14 @@ async function run(bench: Bench): Promise<Outcome> {
       `No edge: ${describe(alone)}. ${describeDisk(alone)}`,
       `2 edges: ${describe(two)}.`,
       `${many} simulated edges: ${describe(fifty)}.`,
-      `Answers before the write was in effect: ${one.incomplete + two.incomplete + fifty.incomplete}.`,
-      `Commits not awaiting the disk: ${describe(careless)}.`,
+      `Responses before the change was in effect: ${one.incomplete + two.incomplete + fifty.incomplete}.`,
+      `Commits that do not wait for the disk: ${describe(careless)}.`,
     ],
     servers: { PostgreSQL: postgres.version, NATS: nats.version },
   };
 }
 
-/** The load of all clients, and then of a single one, while a number of edges follows. */
+/** Measures all clients, then a single one, while edges follow. */
 async function measureFollowed(
   bench: Bench,
   system: ChangingSystem,
@@ -122,13 +130,13 @@ function figuresOfOneClient(sides: Readonly<Record<string, Followed>>): Figure[]
   ]);
 }
 
-/** Load average before the benchmark; the benchmark itself adds to later values. */
+/** Load average before the benchmark, which adds to later values. */
 const loadBefore = loadavg()[0] ?? 0;
 
 function describeBusyMachine(): string[] {
   if (loadBefore < availableParallelism()) return [];
   return [
-    "The machine was busy with other work all the time, so times are several times those of an idle one. Compare only figures of this run.",
+    "The machine was busy with other work, so times are several times those of an idle machine. Compare only figures of this run.",
   ];
 }
 
@@ -146,7 +154,7 @@ async function measure(
   const result = await system.change({ measureMs, alsoWatch: edges });
   const after = await counts.read();
   if (after.events - before.events < leastEventShare * result.answers)
-    throw new Error("some of the changes changed nothing");
+    throw new Error("some requests changed nothing");
   const { elapsedMs } = result;
   const [management = 0, database = 0, broker = 0, ...others] = result.cpuMs.map(
     (cpuMs) => cpuMs / elapsedMs,
@@ -169,8 +177,8 @@ async function measure(
 
 function describeDisk({ syncMs, commitsPerSync }: Sample): string {
   return (
-    `A wait for the disk took ${syncMs.toFixed(2)} ms and served ${commitsPerSync.toFixed(1)} ` +
-    "commits (a change is one commit, and each batch of the relay one more)."
+    `A WAL sync took ${syncMs.toFixed(2)} ms for ${commitsPerSync.toFixed(1)} ` +
+    "commits (a change is one commit, and each batch of the relay another one)."
   );
 }
 
@@ -181,7 +189,7 @@ function describe(sample: Sample): string {
   return (
     `CPU in percent of one core: management ${percent(management)}, ` +
     `PostgreSQL ${percent(database)}, NATS ${percent(broker)}, edges ${percent(edges)}, ` +
-    `clients ${percent(generator)}, processes that have nothing to do with it ` +
+    `clients ${percent(generator)}, unrelated processes ` +
     `${percent(others)}; of ${availableParallelism()} cores. ${boundBy(sample)}`
   );
 }
@@ -189,12 +197,12 @@ function describe(sample: Sample): string {
 const busy = 0.9;
 
 function boundBy({ management, machine }: Sample): string {
-  if (management > busy) return "Bound by management's one thread";
-  if (machine > busy * availableParallelism()) return "Bound by the machine's cores, all busy";
-  return "Bound by waiting: no processor was busy all the time";
+  if (management > busy) return "Limited by management's thread.";
+  if (machine > busy * availableParallelism()) return "Limited by the cores of the machine.";
+  return "Limited by waiting: no core was busy all the time.";
 }
 
-/** Where management's time of a change goes. */
+/** Returns management's CPU profile per change. */
 async function profile(bench: Bench): Promise<string> {
   const profiling = profilingInto(bench);
   const system = await startChangingSystem(bench, profiling.nodeOptions);
@@ -203,7 +211,7 @@ async function profile(bench: Bench): Promise<string> {
   await system.management.child.stop();
   const { pid } = system.management.child;
   return [
-    "management's self time a change",
+    "self time of management per change",
     describeProfile({ profile: profiling.read(pid), run }),
   ].join("\n\n");
 }

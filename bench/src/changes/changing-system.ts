@@ -5,21 +5,20 @@ import { type Service, startManagement } from "../system/services.ts";
 import { createTenant, type Tenant } from "../system/tenant.ts";
 import { toggles } from "../system/toggles.ts";
 
-/** Management over a project with many flags, and clients that flip one flag after the other. */
+/** Management with a project of many flags, and clients that toggle one flag after the other. */
 export type ChangingSystem = {
   nats: Nats;
   postgres: Postgres;
   management: Service;
   tenant: Tenant;
-  /** `connections` is the number of clients, each with one write in flight. */
   change(options: {
     measureMs: number;
     connections?: number;
     alsoWatch?: readonly number[];
   }): Promise<LoadResult>;
-  /** The sum of one of management's metrics over its labels. */
+  /** Returns the sum of a metric of management over its labels. */
   readMetric(name: string): Promise<number>;
-  /** Another process in management's place. */
+  /** Replaces the management process. */
   restartManagement(): Promise<void>;
 };
 

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import type { Bench } from "../benchmark.ts";
 import type { Postgres } from "../system/backends.ts";
 
-/** What PostgreSQL says about itself: commits, how often it waited for the disk and how long. */
+/** Counters of PostgreSQL: commits, WAL syncs and the time of the syncs. */
 export type CommitCounts = { commits: number; syncs: number; syncMs: number; events: number };
 
 export async function openCommitCounts(
@@ -23,7 +23,7 @@ export async function openCommitCounts(
                (select count(*) from management.outbox where stream = 'events')::float8 as events`;
       return row;
     },
-    /** For sessions that begin afterwards. */
+    /** Applies to new sessions. */
     async awaitDisk(wait) {
       const role = sql("management_runtime");
       if (wait) await sql`alter role ${role} reset synchronous_commit`;

@@ -5,12 +5,12 @@ import { awaitReady, startEdge } from "../system/services.ts";
 import { until } from "../until.ts";
 import type { ChangingSystem } from "./changing-system.ts";
 
-/** Edges that a write waits for: processes of the product, or many simulated ones in one process. */
+/** Edges that writes wait for: real processes, or many simulated edges in one process. */
 export type EdgeSet = { processes: number } | { simulated: number };
 
 export type FollowingEdges = { pids: readonly number[]; stop(): Promise<void> };
 
-/** Returns when management waits for exactly these edges. */
+/** Resolves when management waits for exactly these edges. */
 export async function startEdges(
   bench: Bench,
   system: ChangingSystem,

@@ -6,8 +6,8 @@ import { reportApplied } from "../../../services/sdk-edge/src/snapshot/report-ap
 import { answerParent } from "../processes/answer-parent.ts";
 
 /**
- * Edges that follow the snapshot and report it like an edge, over a connection each. They keep no entries
- * and serve nothing, so that many of them fit into one process.
+ * Simulated edges that follow the snapshot and send reports, each over its own connection. They store no
+ * entries and serve no requests, so that many of them fit into one process.
  */
 export type SimulatedEdgesQuestion = { natsUrl: string; start: number } | { stop: true };
 

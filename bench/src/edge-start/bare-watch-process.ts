@@ -2,7 +2,7 @@ import { snapshotBucket } from "@halyard/contracts";
 import { Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
 
-/** The least that a process can do to have all entries: a watch of the bucket, which forgets them. */
+/** The baseline: watches the bucket until it has seen every entry, and stores none. */
 const connection = await connect({ servers: process.env.NATS_URL ?? "" });
 const bucket = await new Kvm(connection).open(snapshotBucket.bucket);
 const watch = await bucket.watch();

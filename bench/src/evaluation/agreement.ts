@@ -1,12 +1,12 @@
 import { type FlagKind, targetedFlags } from "../targeting/targeted-flags.ts";
 import { type LibraryName, libraryNames } from "./measured-library.ts";
 
-/** Half of all users, give or take, are to get a flag with rules or a rollout of 50 %. */
+/** Expected share of users for flags with rules or a 50 % rollout. */
 const plausible = { least: 0.4, most: 0.6 };
 
 /**
- * Makes sure that the libraries were told the same: each has the values that ours has, except where
- * each has its own hash, and there about as many users are in. `values` holds a row of digits a user.
+ * Verifies that all libraries return the same values. Rollouts may differ by user, because each library has
+ * its own hash, but must include about as many users. `values` has a row of digits for each user.
  */
 export function assertAgreement(
   values: Readonly<Record<LibraryName, readonly string[]>>,

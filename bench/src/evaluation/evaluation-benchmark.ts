@@ -19,12 +19,19 @@ export const evaluationBenchmark: Benchmark = {
   name: "evaluation",
   pinned: true,
   withPeers: true,
-  summary: "flags evaluated a second in one process, beside three other libraries",
+  summary: "flag evaluation in one process, vs. three JavaScript libraries",
+  method:
+    "`libs/evaluation` and the evaluators of `unleash-client`, `@openfeature/flagd-core` and `@growthbook/growthbook` evaluate the same 100 flags for the same 2,003 users. " +
+    "Each library runs in its own process on the same core, without network, metrics and logging. The baseline is the fastest of the three.\n\n" +
+    "Rules have two conditions, and rollouts are 50 %; `mixed` has a third of each kind. " +
+    "`100 flags per user` evaluates all flags with one context, as a server does; preparing the context is included for Halyard only. " +
+    "`a new user for each flag` prepares a context for every evaluation. This is the worst case for Halyard, whose contexts are optimized for many flags. " +
+    "Before measuring, the benchmark verifies that all libraries return the same values.",
   run,
 };
 
 const flags = 100;
-/** A prime, so that every flag meets every user. */
+/** A prime, so that every flag is evaluated for every user. */
 const users = 2_003;
 const goal = 8;
 
@@ -34,12 +41,12 @@ const cases: readonly Case[] = [
   { name: "constant", flagKinds: ["constant"], goal: false },
   { name: "rules", flagKinds: ["rules"], goal: true },
   { name: "rollout", flagKinds: ["rollout"], goal: true },
-  { name: "a third each", flagKinds, goal: false },
+  { name: "mixed", flagKinds, goal: false },
 ];
 
 const ways: readonly { way: Way; name: string }[] = [
-  { way: "all", name: `${flags} flags a user` },
-  { way: "one", name: "a new user each" },
+  { way: "all", name: `${flags} flags per user` },
+  { way: "one", name: "a new user for each flag" },
 ];
 
 type PerLibrary<T> = Record<LibraryName, T>;
@@ -55,7 +62,7 @@ async function run(bench: Bench): Promise<Outcome> {
       const nanoseconds = await measureSpeed(bench, libraries, way);
       const what = `${each.name}, ${name}`;
       figures.push(speedFigure(what, nanoseconds, way === "all" && each.goal));
-      notes.push(`${what}: nanoseconds an evaluation: ${listed(nanoseconds)}.`);
+      notes.push(`${what}: nanoseconds per evaluation: ${listed(nanoseconds)}.`);
     }
     await perLibrary((name) => libraries[name].stop());
   }
@@ -84,7 +91,7 @@ async function measureSpeed(bench: Bench, libraries: PerLibrary<MeasuredLibrary>
   return perLibrary(async (name) => medians[name].nanoseconds);
 }
 
-/** So much young generation that nothing is collected while allocations are counted. */
+/** A young generation that is large enough to avoid collections while allocations are counted. */
 const withoutCollections = [
   "--expose-gc",
   "--min-semi-space-size=512",
@@ -105,7 +112,7 @@ async function measureAllocation(bench: Bench) {
         samples.push(await libraries[library].allocation(way));
       return median(samples);
     });
-    const what = `${mix.name}, ${name}: bytes allocated an evaluation`;
+    const what = `${mix.name}, ${name}: bytes allocated per evaluation`;
     const baseline = Math.min(...peerNames.map((peer) => bytes[peer]));
     figures.push({ what, unit: "B", measured: bytes.halyard, baseline });
     notes.push(`${what}: ${listed(bytes)}.`);
@@ -114,12 +121,12 @@ async function measureAllocation(bench: Bench) {
   return { figures, notes };
 }
 
-/** Ours beside the fastest of the others. */
+/** Compares Halyard with the fastest other library. */
 function speedFigure(what: string, nanoseconds: PerLibrary<number>, withGoal: boolean): Figure {
   const millions = (each: number) => 1e3 / each;
   const fastest = Math.min(...peerNames.map((name) => nanoseconds[name]));
   return {
-    what: `${what}: evaluations a second`,
+    what: `${what}: evaluations per second`,
     unit: "M/s",
     measured: millions(nanoseconds.halyard),
     baseline: millions(fastest),
@@ -131,7 +138,7 @@ function listed(values: PerLibrary<number>): string {
   return libraryNames.map((name) => `${name} ${number(values[name])}`).join(", ");
 }
 
-/** One after the other, since they share a core. */
+/** Runs sequentially, because the libraries share a core. */
 async function perLibrary<T>(each: (name: LibraryName) => Promise<T>): Promise<PerLibrary<T>> {
   const entries: [LibraryName, T][] = [];
   for (const name of libraryNames) entries.push([name, await each(name)]);

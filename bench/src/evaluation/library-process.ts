@@ -8,7 +8,7 @@ import type { Library, LoadLibrary } from "./libraries/library.ts";
 import { loadUnleash } from "./libraries/unleash.ts";
 import type { LibraryName, LibraryQuestion } from "./measured-library.ts";
 
-/** One library in a process of its own, so that no other's code or garbage is in its way. */
+/** Runs one library in its own process, so that libraries do not affect each other. */
 const loaders: Record<LibraryName, LoadLibrary> = {
   halyard: loadHalyard,
   "unleash-client": loadUnleash,
@@ -16,15 +16,15 @@ const loaders: Record<LibraryName, LoadLibrary> = {
   "@growthbook/growthbook": loadGrowthBook,
 };
 
-/** Between two looks at the clock. */
+/** Evaluations between two reads of the clock. */
 const usersAtOnce = 200;
 
 let library: Library;
 let flags: number;
 let users: number;
-/** Where the run before has ended. */
+/** Position at the end of the previous run. */
 let next = 0;
-/** Counted and handed back, so that no evaluation is left out as unused. */
+/** Returned to the parent, so that V8 cannot remove evaluations as unused. */
 let on = 0;
 
 answerParent<LibraryQuestion>({
@@ -48,12 +48,12 @@ answerParent<LibraryQuestion>({
   },
 });
 
-/** Strings as they come out of a request's JSON, not the same ones that the rules hold. */
+/** Strings as in a request's JSON, not identical to the strings in the rules. */
 function asReceived(user: User): User {
   return JSON.parse(JSON.stringify(user)) as User;
 }
 
-/** Of each user, each flag's value as one digit. */
+/** One row for each user, with one digit for each flag's value. */
 function allValues(): string[] {
   return Array.from({ length: users }, (_, user) =>
     Array.from({ length: flags }, (_, flag) => (library.evaluateOne(user, flag) ? 1 : 0)).join(""),
@@ -61,8 +61,8 @@ function allValues(): string[] {
 }
 
 /**
- * CPU time an evaluation, of all of the process's threads, so that collecting garbage counts, whoever
- * does it, and what else the machine does in the meantime does not.
+ * Measures CPU time per evaluation, of all threads. This includes garbage collection and excludes other
+ * processes.
  */
 function speed(evaluate: () => void, durationMs: number) {
   const before = process.cpuUsage();
@@ -77,13 +77,13 @@ function speed(evaluate: () => void, durationMs: number) {
   return { nanoseconds: (usedMicroseconds * 1e3) / (rounds * flags), on };
 }
 
-/** All flags for the next user, told once. */
+/** Evaluates all flags for the next user. */
 function evaluateAll(): void {
   on += library.evaluateAll(next % users);
   next += 1;
 }
 
-/** As many evaluations, each for another user. */
+/** Evaluates as many flags, each for another user. */
 function evaluateOne(): void {
   for (let flag = 0; flag < flags; flag += 1) {
     if (library.evaluateOne(next % users, flag)) on += 1;
@@ -91,10 +91,12 @@ function evaluateOne(): void {
   }
 }
 
-/** Few enough that all they allocate fits into the young generation at once. */
+/** Few enough that all allocations fit into the young generation. */
 const allocatingUsers = 100;
 
-/** Bytes an evaluation. The process was started so that no garbage is collected in between. */
+/**
+ * Measures bytes per evaluation. The process is started so that no garbage is collected meanwhile.
+ */
 function allocation(evaluate: () => void): number {
   globalThis.gc?.();
   const before = process.memoryUsage().heapUsed;

@@ -13,7 +13,7 @@ export const libraryNames = ["halyard", ...peerNames] as const;
 
 export type LibraryName = (typeof libraryNames)[number];
 
-/** All flags for one user, told once; or for each single evaluation another user. */
+/** `all` evaluates all flags for each user; `one` uses another user for each evaluation. */
 export type Way = "all" | "one";
 
 export type LibraryQuestion =
@@ -28,12 +28,12 @@ export type LibraryQuestion =
   | { kind: "speed"; way: Way; durationMs: number }
   | { kind: "allocation"; way: Way };
 
-/** A library in its process, with flags and users. */
+/** A library process with loaded flags and users. */
 export type MeasuredLibrary = {
-  /** Of each user, each flag's value as one digit. */
+  /** One row for each user, with one digit for each flag's value. */
   values(): Promise<string[]>;
   speed(way: Way, durationMs: number): Promise<{ nanoseconds: number }>;
-  /** Bytes an evaluation. */
+  /** Bytes per evaluation. */
   allocation(way: Way): Promise<number>;
   stop(): Promise<void>;
 };
@@ -46,7 +46,7 @@ export async function startLibrary(
   const child: Child = await startChild(bench, {
     program: join(import.meta.dirname, "library-process.ts"),
     core: bench.cores?.server,
-    // Some of them check and log more without it.
+    // Some libraries validate and log more in development.
     environment: { NODE_ENV: "production" },
     nodeOptions,
   });

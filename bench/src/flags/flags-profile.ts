@@ -3,7 +3,7 @@ import { profilePolling } from "../profile/profile-polling.ts";
 import { profilingInto } from "../profile/profiling.ts";
 import { startPolledEdge } from "./polled-edge.ts";
 
-/** Where the time of an answer goes, beside where the bare server's goes. */
+/** Compares the edge's CPU profile with that of the bare server. */
 export async function profileFlags(bench: Bench): Promise<string> {
   const profiling = profilingInto(bench);
   const { edge, polls } = await startPolledEdge(bench, profiling.nodeOptions);

@@ -6,7 +6,7 @@ import { awaitReady, type Service, startEdge } from "../system/services.ts";
 import { snapshotContent } from "../system/snapshot-content.ts";
 import { writeSnapshot } from "../system/write-snapshot.ts";
 
-/** An edge that serves one environment, and the two requests that SDKs poll it with. */
+/** An edge with one environment, and the two requests with which SDKs poll it. */
 export type PolledEdge = {
   edge: Service;
   natsVersion: string;

@@ -10,13 +10,15 @@ import { startFilledManagement } from "./filled-management.ts";
 
 const created = "POST to 201";
 const complete = "POST to all flags on an edge";
-const slowest = "slowest PATCH of another organization meanwhile";
+const slowest = "slowest concurrent PATCH of another organization";
 const pauseMs = 50;
 const patienceMs = 60_000;
 
 export const addedEnvironmentCurve: Curve = {
   name: "added-environment",
-  summary: "addition of an environment to a project, by flags of the project",
+  summary: "creation of an environment, by flags of the project",
+  method:
+    "An environment and a client key are created, and an edge is polled until it returns all flags of the project. Meanwhile another organization toggles a flag, one request after the other.",
   of: "flags",
   sizes: [1_000, 20_000],
   quickSizes: [10, 50],
@@ -53,7 +55,8 @@ async function prepare(bench: Bench, flags: number): Promise<Side> {
         body: { kind: "client", name: "added", user_id: tenant.userId },
       });
       while ((await countFlags(edge.url, key)) < flags) {
-        if (nowMs() - beganMs > patienceMs) throw new Error("the environment stays incomplete");
+        if (nowMs() - beganMs > patienceMs)
+          throw new Error("the environment was not completed in time");
         await delay(pauseMs);
       }
       const completeMs = nowMs() - beganMs;
@@ -62,7 +65,7 @@ async function prepare(bench: Bench, flags: number): Promise<Side> {
   };
 }
 
-/** An edge that has not received the key yet has no flags for it. */
+/** Returns no flags if the edge has not received the key yet. */
 async function countFlags(edgeUrl: string, key: string): Promise<number> {
   const response = await fetch(`${edgeUrl}/api/v1/sdk/flags`, {
     headers: { authorization: `Bearer ${key}` },

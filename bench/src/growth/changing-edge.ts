@@ -9,12 +9,11 @@ import { writeSnapshot } from "../system/write-snapshot.ts";
 import { openFlagChanges } from "./flag-changes.ts";
 import { serviceCpuMs } from "./service-cpu.ts";
 
-/** An edge with one environment and open streams, whose flags change one at a time. */
 export type ChangingEdge = {
   nats: Nats;
   measure(): Promise<{
     cpuMsPerChange: number;
-    /** From the entry's publication to its event on the last stream. */
+    /** From the entry's publication to the event on the last stream. */
     medianLatencyMs: number;
   }>;
 };
@@ -22,7 +21,7 @@ export type ChangingEdge = {
 const warmUpChanges = 5;
 const changes = 200;
 const quickChanges = 3;
-/** Ends a measurement early where a change takes long. */
+/** Limits the time of a measurement with slow changes. */
 const measureMs = 4_000;
 
 export async function startChangingEdge(

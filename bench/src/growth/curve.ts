@@ -10,6 +10,7 @@ import type { Nats, Postgres } from "../system/backends.ts";
 export type Curve = {
   name: string;
   summary: string;
+  method: string;
   /** The unit of the sizes, such as "flags". */
   of: string;
   /** In ascending order. */
@@ -45,6 +46,7 @@ export function growthBenchmark(curve: Curve): Benchmark {
     name: `growth-${curve.name}`,
     group: "growth",
     summary: curve.summary,
+    method: curve.method,
     pinned: false,
     ratioTolerance,
     run: (bench) => run(bench, curve),
@@ -89,7 +91,7 @@ function figuresOf(
   const costAt = (size: number) => medians[size]?.[what] as number;
   const [smallest = 0, ...larger] = sizes;
   return larger.map((size) => ({
-    what: `${what}: ${described(size, curve)}, beside ${amount(smallest)}`,
+    what: `${what}: ${described(size, curve)} vs. ${amount(smallest)}`,
     unit,
     measured: costAt(size),
     baseline: costAt(smallest),

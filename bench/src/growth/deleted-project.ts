@@ -12,7 +12,7 @@ import { startFilledManagement } from "./filled-management.ts";
 const answered = "DELETE to 204";
 const stopped = "DELETE to 401 for its key on an edge";
 const removed = "DELETE to no flags and states in the database";
-const slowest = "slowest PATCH of another organization meanwhile";
+const slowest = "slowest concurrent PATCH of another organization";
 const flags = 950;
 const quickFlags = 5;
 const pauseMs = 20;
@@ -21,10 +21,12 @@ const patienceMs = 300_000;
 export const deletedProjectCurve: Curve = {
   name: "deleted-project",
   summary: `deletion of a project with ${flags} flags, by environments of the project`,
+  method:
+    "A project is deleted. Meanwhile another organization toggles a flag, one request after the other, until the database contains no flag of the deleted project.",
   of: "environments",
   sizes: [1, 50],
   quickSizes: [1, 3],
-  // A project is deleted once.
+  // A project can be deleted only once.
   rounds: 1,
   costs: [
     { what: answered, unit: "ms" },
@@ -39,7 +41,7 @@ async function prepare(bench: Bench, environments: number): Promise<Side> {
   const { nats, postgres, management, tenant } = await startFilledManagement(bench, {
     flags: 0,
     fill: async (sql, filled) => {
-      // The tenant has one environment.
+      // The tenant already has one environment.
       await insertEnvironments(sql, filled, environments - 1);
       await insertFlags(sql, filled, bench.quick ? quickFlags : flags);
     },
@@ -83,7 +85,7 @@ async function deleteProject(url: string, { organizationId, projectId }: Tenant)
     method: "DELETE",
     headers: { authorization: `Bearer ${operatorToken}` },
   });
-  if (answer.status !== 204) throw new Error(`DELETE answered ${answer.status}`);
+  if (answer.status !== 204) throw new Error(`DELETE returned ${answer.status}`);
 }
 
 async function isRemoved(sql: Sql, { projectId }: Tenant): Promise<boolean> {
@@ -95,7 +97,7 @@ async function isRemoved(sql: Sql, { projectId }: Tenant): Promise<boolean> {
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const beganMs = nowMs();
   while (!(await condition())) {
-    if (nowMs() - beganMs > patienceMs) throw new Error("the deletion is not completed");
+    if (nowMs() - beganMs > patienceMs) throw new Error("the deletion was not completed in time");
     await delay(pauseMs);
   }
 }

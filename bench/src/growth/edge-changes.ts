@@ -5,13 +5,15 @@ const cpu = "CPU of the edge per change";
 const cpuPerStream = "CPU of the edge per change and stream";
 const visible = "entry published to event on every stream, median";
 
-/** One stream for each process that reads them. */
+/** One stream for each reader process. */
 const fewStreams = 2;
 const fewFlags = 100;
 
 export const edgeFlagsCurve: Curve = {
   name: "edge-flags",
   summary: "cost of a change on an edge, by flags in the environment",
+  method:
+    "Entries of one environment are published one at a time, each after the previous event has arrived on the streams.",
   of: "flags",
   sizes: [1_000, 20_000, 100_000],
   quickSizes: [10, 50],
@@ -35,6 +37,8 @@ export const edgeFlagsCurve: Curve = {
 export const streamsCurve: Curve = {
   name: "streams",
   summary: "cost of a change per open stream on an edge, by open streams",
+  method:
+    "Entries of an environment with 100 flags are published one at a time, each after the previous event has arrived on all streams.",
   of: "streams",
   sizes: [100, 10_000],
   quickSizes: [4, 20],

@@ -4,7 +4,7 @@ import type { Bench } from "../benchmark.ts";
 import type { Postgres } from "../system/backends.ts";
 import type { Tenant } from "../system/tenant.ts";
 
-/** As a superuser, in management's schema. */
+/** Connects as a superuser to management's schema. */
 export function openManagementTables(bench: Bench, { adminUrl }: Postgres): Sql {
   const sql = postgres(adminUrl, {
     max: 1,

@@ -9,7 +9,7 @@ import { openManagementTables } from "./fill-tables.ts";
 export type FilledDatabase = { postgres: Postgres; tenant: Tenant };
 
 type Contents = {
-  /** Created by management's API. */
+  /** Created through management's API. */
   flags: number;
   fill(sql: Sql, tenant: Tenant): Promise<void>;
 };
@@ -27,7 +27,7 @@ export async function startFilledDatabase(
   return { postgres, tenant };
 }
 
-/** Management over an empty broker writes the whole snapshot, with the inserted rows. */
+/** With an empty NATS, management writes the whole snapshot, including the inserted rows. */
 export async function startFilledManagement(
   bench: Bench,
   contents: Contents,

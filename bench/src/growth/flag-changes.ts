@@ -8,8 +8,8 @@ import type { SnapshotContent } from "../system/snapshot-content.ts";
 const changingFlags = 100;
 
 /**
- * Publishes changes of flags to the snapshot bucket, in place of management. They are the last flags of the
- * bucket, so that a follower that reads the whole bucket finds them changed before it receives them.
+ * Publishes flag changes to the snapshot bucket instead of management. It changes the last flags of the
+ * bucket, so that a follower that reads the whole bucket receives the change before the entry.
  */
 export type FlagChanges = {
   /** Toggles the next flag. Resolves when the broker has acknowledged its entry. */
@@ -43,5 +43,5 @@ export async function openFlagChanges(
 
 type FlagEntry = { version: number; enabled: boolean; committed_at: string };
 
-/** A broker that creates a consumer over many subjects acknowledges nothing meanwhile. */
+/** NATS acknowledges nothing while it creates a consumer over many subjects. */
 const patienceMs = 30_000;

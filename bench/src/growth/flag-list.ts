@@ -11,12 +11,13 @@ import { serviceCpuMs } from "./service-cpu.ts";
 const time = "time per flag";
 const cpu = "CPU of management per flag";
 const peak = "peak resident memory of management";
-/** As many flags are listed at each size, over several lists. */
+/** Total number of listed flags at each size. */
 const listedFlags = 100_000;
 
 export const flagListCurve: Curve = {
   name: "flag-list",
   summary: "the list of a project's flags without paging, by flags",
+  method: "One client sends `GET /api/v1/flags` without `limit`.",
   of: "flags",
   sizes: [1_000, 100_000],
   quickSizes: [10, 50],
@@ -35,7 +36,7 @@ async function prepare(bench: Bench, flags: number): Promise<Side> {
   const start = () => startManagement(bench, { postgres, nats, core: undefined });
   const first = await start();
   const tenant = await createTenant(first.url, 0);
-  // They are not in the snapshot, which the list does not read.
+  // The list does not read the snapshot, which does not contain these flags.
   await insertFlags(openManagementTables(bench, postgres), tenant, flags);
   await first.child.stop();
   const lists = bench.quick ? 1 : listedFlags / flags;

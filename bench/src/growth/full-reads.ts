@@ -9,7 +9,7 @@ import type { Curve, Side } from "./curve.ts";
 import { openFlagChanges } from "./flag-changes.ts";
 import { manyEntries } from "./many-entries.ts";
 
-const longest = "longest publication meanwhile";
+const longest = "longest concurrent publication";
 const current = "start of all followers to current";
 const followers = 4;
 const pauseMs = 10;
@@ -17,6 +17,8 @@ const pauseMs = 10;
 export const fullReadsCurve: Curve = {
   name: "full-reads",
   summary: `publications while ${followers} followers read the whole snapshot, by entries`,
+  method:
+    "Four followers start at once and read everything. Meanwhile entries are published one at a time, for at most ten seconds. The longest publication is the longest delay of a write in the installation.",
   of: "entries",
   sizes: [10_000, 80_000],
   quickSizes: [20, 100],
@@ -62,5 +64,5 @@ async function prepare(bench: Bench, entries: number): Promise<Side> {
   };
 }
 
-/** Writes end after this time. */
+/** Maximum duration of the writes. */
 const patienceMs = 10_000;

@@ -21,16 +21,18 @@ const quickMeasureMs = 100;
 export const environmentsCurve = patchCurve({
   name: "environments",
   summary: "cost of a PATCH of a flag, by environments of the project",
+  method: "One client toggles 100 flags. One edge follows.",
   of: "environments",
   sizes: [1, 50],
   quickSizes: [1, 3],
-  // The tenant has one.
+  // The tenant already has one environment.
   fill: (sql, tenant, count) => insertEnvironments(sql, tenant, count - 1),
 });
 
 export const keysCurve = patchCurve({
   name: "keys",
   summary: "cost of a PATCH of a flag, by API keys of the environment",
+  method: "One client toggles 100 flags. One edge follows.",
   of: "keys",
   sizes: [10, 10_000],
   quickSizes: [3, 10],
@@ -40,13 +42,15 @@ export const keysCurve = patchCurve({
 export const recordsCurve = patchCurve({
   name: "records",
   summary: "cost of a PATCH of a flag, by rows of its project's history and as many audit entries",
+  method:
+    "One client toggles 100 flags. One edge follows. The rows are inserted into the tables of history and audit log, for the same flags.",
   of: "rows",
   sizes: [1_000, 1_000_000],
   quickSizes: [10, 100],
   fill: insertRecords,
 });
 
-type PatchCurve = Pick<Curve, "name" | "summary" | "of" | "sizes" | "quickSizes"> & {
+type PatchCurve = Pick<Curve, "name" | "summary" | "method" | "of" | "sizes" | "quickSizes"> & {
   fill(sql: Sql, tenant: Tenant, count: number): Promise<void>;
 };
 

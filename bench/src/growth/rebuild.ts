@@ -16,7 +16,9 @@ const patienceMs = 120_000;
 
 export const rebuildCurve: Curve = {
   name: "rebuild",
-  summary: "rebuild of the snapshot on an empty broker, per entry, by entries",
+  summary: "rebuild of the snapshot in an empty NATS, by entries",
+  method:
+    "Management starts with an empty NATS and writes the whole snapshot. The time begins when the process listens.",
   of: "entries",
   sizes: [10_000, 100_000],
   quickSizes: [20, 100],

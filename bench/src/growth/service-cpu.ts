@@ -3,8 +3,8 @@ import type { Service } from "../system/services.ts";
 const cpuSeconds = /^process_cpu_seconds_total(?:\{[^}]*\})? (\S+)/m;
 
 /**
- * CPU time of a service in milliseconds, from its own metric, because /proc counts in steps of 10 ms. Loading
- * the modules is not part of it.
+ * Returns the CPU time of a service in milliseconds, without the loading of modules. It uses the service's
+ * metric, because /proc has a resolution of 10 ms.
  */
 export async function serviceCpuMs({ metricsUrl }: Service): Promise<number> {
   const text = await (await fetch(`${metricsUrl}/metrics`)).text();

@@ -17,6 +17,8 @@ const lookEveryMs = 20;
 export const startUnderWritesCurve: Curve = {
   name: "start-under-writes",
   summary: "start of an edge while entries are published, by writes per second",
+  method:
+    "An edge starts while another process publishes changes of the last 100 flags of the snapshot.",
   of: "writes per second",
   sizes: [0, 50],
   quickSizes: [0, 50],

@@ -12,12 +12,13 @@ import { serviceCpuMs } from "./service-cpu.ts";
 const time = "PATCH sent to last delivery, per delivery";
 const cpu = "CPU of the dispatcher per delivery";
 const databaseCpu = "CPU of PostgreSQL per delivery";
-/** Of one measurement, over several changes. */
+/** Deliveries of one measurement, over several changes. */
 const deliveries = 500;
 
 export const webhooksCurve: Curve = {
   name: "webhooks",
   summary: "cost of each delivery of an event, by webhooks of the project",
+  method: "One flag is toggled; the next time after all deliveries of the event have arrived.",
   of: "webhooks",
   sizes: [10, 100],
   quickSizes: [2, 4],

@@ -3,18 +3,18 @@ import type { AddressInfo } from "node:net";
 import { answerParent } from "../processes/answer-parent.ts";
 
 /**
- * The least that a Node server can do to answer: node:http, the head handed over as one list, the
- * body as bytes that are ready. It looks at nothing of the request, except its body where `readsBody` is set. `Date`, `Connection` and
- * `Keep-Alive` Node adds by itself, as it does on the edge.
+ * The baseline of HTTP benchmarks: a `node:http` server that returns a fixed response. It ignores the
+ * request, except for the body if `readsBody` is set. Node adds `Date`, `Connection` and `Keep-Alive`, as on
+ * the edge.
  */
 export type BareAnswer = {
   status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   headers: string[];
   bodyBase64: string;
-  /** The server reads the body of each request and parses it as JSON. */
+  /** Reads the body of each request and parses it as JSON. */
   readsBody: boolean;
-  /** As a string, Node sends the body in one piece with the head; as bytes it sends the two together. */
+  /** Node writes a string body together with the head; it writes bytes as a second buffer. */
   bodyAs: "bytes" | "text";
   keepAliveTimeoutMs: number;
 };

@@ -8,28 +8,31 @@ import { captureAnswer } from "./capture-answer.ts";
 import { type Load, numbered, type RequestPlan } from "./load.ts";
 import { startBaseline } from "./start-baseline.ts";
 
-/** A server under load beside the least that `node:http` can do to give the same answer. */
+/** A server under load. */
 export type Target = { url: string; child: Child };
 
 export type Polling = {
   name: string;
   status: number;
-  /** Sent in turn; the bare server gives the answer to the first of them. */
+  /** Requests, sent in turn. The bare server returns the response to the first one. */
   plans: readonly RequestPlan[];
   goal?: Goal;
   memoryGoal?: Goal;
-  /** The bare server reads and parses the bodies of requests. */
+  /** The bare server reads and parses request bodies. */
   bareReadsBody?: boolean;
 };
 
 export const connections = 64;
-/** Beyond this share of its time the generator, not the server, may be what limits. */
+/** CPU share of the load generator above which it may limit the result. */
 const generatorLimit = 0.95;
 const rounds = 5;
 const warmUpMs = 1_500;
 const measuredMs = 2_000;
 
-/** The edge and the bare server in turn; the bare one in two forms, of which the faster counts. */
+/**
+ * Measures the edge and the bare server in turn. The bare server sends its body as bytes and as a string; the
+ * faster one counts.
+ */
 export async function besideBare(
   bench: Bench,
   { load, edge, polling }: { load: Load; edge: Target; polling: Polling },
@@ -63,7 +66,7 @@ export async function besideBare(
 
 export type Sample = Awaited<ReturnType<typeof sample>>;
 
-/** One run of the load generator against one server. */
+/** Runs the load generator against one server. */
 export async function sample(
   load: Load,
   order: { target: Target; polling: Polling; measureMs: number },
@@ -91,20 +94,20 @@ export async function sample(
   };
 }
 
-/** For an edge with 100 flags. */
+/** Goal for an edge with 100 flags. */
 export const memoryGoal: Goal = { of: "measured", below: 140 };
 
 function figuresOf({ name, goal, memoryGoal }: Polling, edge: Sample, bare: Sample): Figure[] {
   return [
     {
-      what: `${name}: requests a second`,
+      what: `${name}: requests per second`,
       unit: "/s",
       measured: edge.perSecond,
       baseline: bare.perSecond,
       ...(goal === undefined ? {} : { goal }),
     },
     {
-      what: `${name}: CPU a request`,
+      what: `${name}: CPU per request`,
       unit: "µs",
       measured: edge.cpuMicroseconds,
       baseline: bare.cpuMicroseconds,
@@ -130,13 +133,13 @@ type Samples = Record<"edge" | "bare" | "bareBytes" | "bareText", Sample>;
 function notesOf({ name }: Polling, { edge, bare, bareBytes, bareText }: Samples): string[] {
   const limited = Math.max(edge.generatorBusy, bare.generatorBusy) > generatorLimit;
   return [
-    `${name}: the bare server gave ${number(bareText.perSecond)} /s with its body as a string, ` +
-      `${number(bareBytes.perSecond)} /s with it as bytes; the faster one is the baseline.`,
-    `${name}: of its core the edge used ${percent(edge.serverBusy)}, the bare server ` +
-      `${percent(bare.serverBusy)}; the load generator of its own ${percent(edge.generatorBusy)} ` +
-      `and ${percent(bare.generatorBusy)}. Processes that have nothing to do with it used ` +
+    `${name}: bare server ${number(bareText.perSecond)} /s with a string body, ` +
+      `${number(bareBytes.perSecond)} /s with bytes; the faster one is the baseline.`,
+    `${name}: CPU of the edge ${percent(edge.serverBusy)}, of the bare server ` +
+      `${percent(bare.serverBusy)}, of the load generator ${percent(edge.generatorBusy)} ` +
+      `and ${percent(bare.generatorBusy)}, of unrelated processes ` +
       `${percent(Math.max(edge.othersBusy, bare.othersBusy))} of a core.` +
-      (limited ? " So it was a limit itself: compare the CPU a request." : ""),
+      (limited ? " The load generator was a limit: compare the CPU per request." : ""),
   ];
 }
 

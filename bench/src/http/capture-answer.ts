@@ -2,11 +2,11 @@ import type { RequestPlan } from "./load.ts";
 import { openRawConnection } from "./raw-connection.ts";
 import { requestBytes } from "./request-bytes.ts";
 
-/** An answer as it came over the wire, taken apart. */
+/** A parsed HTTP response. */
 export type CapturedAnswer = {
   status: number;
   statusText: string;
-  /** Names and values in turn, in the order in which they came. */
+  /** Alternating names and values, in the order of the response. */
   headers: readonly string[];
   body: Buffer;
 };
@@ -35,7 +35,7 @@ export function headerOf({ headers }: CapturedAnswer, name: string): string {
   return "";
 }
 
-/** The headers but those of some names, which are given in lower case. */
+/** Returns the headers without the given names, which are in lower case. */
 export function headersWithout({ headers }: CapturedAnswer, names: readonly string[]): string[] {
   const kept: string[] = [];
   for (let at = 0; at < headers.length; at += 2) {

@@ -7,10 +7,7 @@ import { openRawConnection, type RawConnection } from "./raw-connection.ts";
 import { numberedRequest, requestBytes } from "./request-bytes.ts";
 import { type Awake, stayAwake } from "./stay-awake.ts";
 
-/**
- * Which request is next; it goes on from run to run, so that no change is sent twice in a row and no
- * user asks twice.
- */
+/** Number of the next request. It continues from run to run, so that no request is repeated. */
 let next = 0;
 
 answerParent<LoadRun>({ greeting: {}, answer: run });

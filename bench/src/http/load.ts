@@ -2,40 +2,39 @@ import { join } from "node:path";
 import type { Bench } from "../benchmark.ts";
 import { type Child, startChild } from "../processes/child-process.ts";
 
-/** A load generator of its own process: so many connections, one request in flight on each. */
+/** A load generator in its own process, with one request in flight on each connection. */
 export type Load = { run(order: LoadOrder): Promise<LoadResult> };
 
 export type LoadOrder = {
   url: string;
   connections: number;
-  /** How long is measured, after a moment to get going. */
+  /** Duration of the measurement, after the warm-up. */
   measureMs: number;
-  /** Sent in turn, beginning where the run before has ended; see `numberMark`. */
+  /** Requests, sent in turn, beginning after the last one of the previous run. See `numberMark`. */
   requests: readonly RequestPlan[];
   expectedStatus: number;
-  /** The generator does not sleep between answers. Only where nobody else needs its core. */
+  /** The generator does not sleep while it waits. Use this only if it has a core to itself. */
   awake?: boolean;
-  /** Whose CPU time is read as measuring begins and as it ends. */
+  /** Processes whose CPU time is measured. */
   watch: readonly Watched[];
 };
 
-/** What the load generator's process is told. */
+/** Order for the load generator's process. */
 export type LoadRun = LoadOrder & {
-  /** Connections open and the server's code warms up before anything counts. */
+  /** Time in which connections open and the server warms up. */
   leadInMs: number;
 };
 
 const usualLeadInMs = 300;
-/** Enough for connections to open. */
+/** Time in which connections open. */
 const quickLeadInMs = 50;
 
 /**
- * Where this stands in a plan, a request carries a number, and no two requests of a load generator the
- * same one. So each comes from a user who has never asked before.
+ * A placeholder in a plan. Each request has another number in its place, so that each one is from a new user.
  */
 export const numberMark = "########";
 
-/** The plan with one number, for a single request. */
+/** Returns the plan with a number for its placeholder. */
 export function numbered(plan: RequestPlan, number: number): RequestPlan {
   const digits = String(number).padStart(numberMark.length, "0");
   return JSON.parse(JSON.stringify(plan).replaceAll(numberMark, digits)) as RequestPlan;
@@ -51,18 +50,18 @@ export type RequestPlan = {
 export type LoadResult = {
   answers: number;
   elapsedMs: number;
-  /** The two moments between which was measured, by the clock of `nowMs`. */
+  /** Start and end of the measurement, in the clock of `nowMs`. */
   fromMs: number;
   toMs: number;
   medianLatencyMs: number;
   p99LatencyMs: number;
-  /** How much of the time the generator itself was busy; near 1 it was what limited the figures. */
+  /** CPU share of the generator without idle turns. Near 1, it limits the result. */
   generatorBusy: number;
-  /** How much of a core the generator used, with staying awake. */
+  /** CPU share of the generator including idle turns. */
   generatorUsed: number;
-  /** How many cores were busy, with whatever, on average. */
+  /** Average number of busy cores of the machine. */
   machineBusy: number;
-  /** CPU time in the measured time, of each process that is watched. */
+  /** CPU time of each watched process during the measurement. */
   cpuMs: readonly number[];
 };
 
@@ -80,5 +79,5 @@ export async function startLoad(bench: Bench): Promise<Load> {
   };
 }
 
-/** A process, and with `tree` those below it. */
+/** A process; with `tree`, including its descendants. */
 export type Watched = { pid: number; tree?: boolean };

@@ -1,22 +1,21 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A keep-alive connection with one request in flight, as bare as it can be, so that the load
- * generator is not what is measured: it sends bytes that are ready and looks no further into an
- * answer than to know its status and where it ends.
+ * A minimal keep-alive connection with one request in flight, so that the load generator is not the
+ * bottleneck. It sends prepared bytes and parses only the status and the length of a response.
  */
 export type RawConnection = { send(request: Buffer): void; close(): void };
 
 const headEnd = Buffer.from("\r\n\r\n");
 const contentLength = /\r\ncontent-length: (\d+)\r\n/i;
-/** Larger than any answer here, so that most come in one piece. */
+/** Larger than any response, so that most arrive in one read. */
 const readBufferBytes = 64 * 1024;
 
 export function openRawConnection(
   address: { host: string; port: number },
   handlers: {
     onOpen: () => void;
-    /** The bytes are only there during the call. */
+    /** The bytes are valid only during the call. */
     onAnswer: (status: number, answer: Buffer) => void;
     onFailure: (error: Error) => void;
   },
@@ -59,7 +58,7 @@ export function openRawConnection(
   };
 }
 
-/** The status of an answer that is there to its end; undefined while there is more to come. */
+/** Returns the status of a complete response; undefined while it is incomplete. */
 function finishedStatus(answer: Buffer): number | undefined {
   const headLength = answer.indexOf(headEnd);
   if (headLength < 0) return undefined;

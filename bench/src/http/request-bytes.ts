@@ -1,6 +1,6 @@
 import { numberMark, type RequestPlan } from "./load.ts";
 
-/** A request as it goes over the wire. */
+/** Returns the bytes of a request. */
 export function requestBytes(plan: RequestPlan, host: string): Buffer {
   const headers = { Host: host, ...plan.headers };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -13,8 +13,8 @@ export function requestBytes(plan: RequestPlan, host: string): Buffer {
 const digitZero = "0".charCodeAt(0);
 
 /**
- * A request that can be sent again and again with another number each time. Its bytes are written into,
- * so every connection needs its own.
+ * A request that is sent repeatedly with different numbers. It overwrites its bytes, so each connection needs
+ * its own.
  */
 export function numberedRequest(bytes: Buffer): (number: number) => Buffer {
   const at = bytes.indexOf(numberMark);

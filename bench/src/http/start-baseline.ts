@@ -7,10 +7,10 @@ import type { RequestPlan } from "./load.ts";
 
 export type Baseline = { url: string; child: Child };
 
-/** Headers that Node adds by itself; the bare server gets them from the same hand. */
+/** Headers that Node adds by itself, also on the bare server. */
 const nodesOwn = ["date", "connection", "keep-alive"];
 
-/** Starts a bare server that gives the very answer that the edge gives, and makes sure that it does. */
+/** Starts a bare server that returns the edge's response, and verifies it. */
 export async function startBaseline(
   bench: Bench,
   edgeUrl: string,
@@ -41,12 +41,14 @@ export async function startBaseline(
   return { url, child };
 }
 
-/** A baseline that sent other bytes would make the comparison worthless. */
+/**
+ * Fails if the baseline sends other bytes than the edge, because the comparison would be meaningless.
+ */
 function assertSame(wanted: CapturedAnswer, given: CapturedAnswer): void {
   const text = ({ status, statusText, headers, body }: CapturedAnswer) =>
     [status, statusText, ...headers, body.toString("latin1")]
       .join("\n")
       .replace(/\nDate\n[^\n]*/i, "");
   if (text(wanted) !== text(given))
-    throw new Error(`the baseline answers differently:\n${text(wanted)}\n---\n${text(given)}`);
+    throw new Error(`the response of the baseline differs:\n${text(wanted)}\n---\n${text(given)}`);
 }

@@ -1,12 +1,8 @@
 /**
- * Keeps this process from sleeping while it waits for answers. Waking a sleeping process is work for
- * whoever sends it something: on one machine the server pays for it with every answer, and a slower
- * server more often, because then there is more time to fall asleep. Clients on other machines cost it
- * nothing of the kind, so both servers under comparison are spared it.
- *
- * `hasWorked` says whether anything was done since it was last asked; what was used in turns in which
- * nothing was done is what staying awake costs. That is CPU time, as what it is subtracted from: while
- * others have the core, time passes in which this process is neither awake nor asleep.
+ * Keeps this process awake while it waits for responses. On one machine, the sender pays for waking a
+ * sleeping process, and a slower server pays more often. Clients on other machines do not cause this cost.
+ * `hasWorked` returns whether there was work since the last call. The CPU time of turns without work is the
+ * cost of staying awake, and is subtracted from the generator's own.
  */
 export type Awake = { idleCpuMs(): number; stop(): void };
 

@@ -20,7 +20,12 @@ export const peersBenchmark: Benchmark = {
   name: "peers",
   pinned: true,
   withPeers: true,
-  summary: "flags for a new user in every request, beside unleash-server's frontend API",
+  summary: "all flags for a new user in every request, vs. unleash-server's frontend API",
+  method:
+    "The same flags in `unleash-server` and on an edge, with a new user in every request. " +
+    "unleash-server runs as documented for production (`NODE_ENV=production`, caches on, only errors logged) with its own PostgreSQL; rate limits, telemetry and version checks are off. " +
+    "Each server in turn has a core to itself. Unleash returns only flags that are on, with a variant for each. " +
+    "The benchmark verifies that both return the same values of all constant flags and rules.",
   run,
 };
 
@@ -51,7 +56,7 @@ async function run(bench: Bench): Promise<Outcome> {
   };
 }
 
-/** Measures all sides with so many flags, and ends what it started for it. */
+/** Measures all servers with a number of flags, and stops them. */
 async function beside(
   bench: Bench,
   { postgres, load, flags }: { postgres: Postgres; load: Load; flags: number },
@@ -67,7 +72,7 @@ async function beside(
   const halyardPlans = plansOf(contextHeader, key);
   const first = numbered(halyardPlans[0] as RequestPlan, 0);
   const bare = await startBaseline(bench, edge.url, first, { bodyAs: "text" });
-  bench.say(`${flags} flags: our edge, unleash-server and bare node:http in turn`);
+  bench.say(`${flags} flags: edge, unleash-server and bare node:http in turn`);
   const samples = await measure(bench, load, {
     halyard: { target: edge, plans: halyardPlans },
     unleash: { target: unleash, plans: plansOf(way, "") },
@@ -79,13 +84,13 @@ async function beside(
     samples,
     natsVersion,
     sizesNote:
-      `an answer of Unleash names the flags that are on, with a variant each, in ` +
-      `${number(answerBytes)} bytes on average; one of ours holds the values of all flags in ` +
+      `a response of Unleash has the flags that are on, with variants, in ` +
+      `${number(answerBytes)} bytes on average; a response of the edge has the values of all flags in ` +
       `${number(ourBytes)} bytes.`,
   };
 }
 
-/** The context in the query, as Unleash's own SDKs for browsers send it. */
+/** Sends the context in the query, as Unleash's browser SDKs do. */
 function frontendApi({ frontendToken }: Unleash): Way {
   return {
     name: "frontend API",
@@ -107,8 +112,8 @@ function frontendApi({ frontendToken }: Unleash): Way {
 const askedUsers = 60;
 
 /**
- * Makes sure that Unleash answers what ours does where it can: flags with a rollout have a hash of
- * their own there. Answers the mean size of an answer.
+ * Verifies that Unleash returns the same values, except for rollouts, which use another hash. Returns the
+ * mean size of a response.
  */
 async function assertAgreement(url: string, way: Way, targeted: readonly TargetedFlag[]) {
   const settled = targeted.filter(({ kind }) => kind !== "rollout");
@@ -120,7 +125,7 @@ async function assertAgreement(url: string, way: Way, targeted: readonly Targete
     const on = new Set(toggles.map(({ name }) => name));
     for (const flag of settled)
       if (on.has(flag.key) !== isOn(flag, asking))
-        throw new Error(`Unleash has another value of ${flag.key} for user ${user}`);
+        throw new Error(`Unleash has a different value of ${flag.key} for user ${user}`);
     bytes += body.length;
   }
   return bytes / askedUsers;
@@ -128,7 +133,7 @@ async function assertAgreement(url: string, way: Way, targeted: readonly Targete
 
 function isOn(flag: TargetedFlag, user: User): boolean {
   const read = readAttributes(user, "refuse");
-  if (!read.ok) throw new Error(`a user of the benchmark is refused: ${read.problem.expected}`);
+  if (!read.ok) throw new Error(`invalid user in the benchmark: ${read.problem.expected}`);
   return compile(flagState(flag)).evaluate(createContext(read.attributes)).value;
 }
 
@@ -155,7 +160,7 @@ function figuresOf({ halyard, unleash, bare }: Sides<Sample>, size: string): Fig
     { perSecond: measured }: Sample,
     { perSecond: baseline }: Sample,
   ) => ({
-    what: `${size}${what}: requests a second`,
+    what: `${size}${what}: requests per second`,
     unit: "/s",
     measured,
     baseline,
@@ -164,26 +169,26 @@ function figuresOf({ halyard, unleash, bare }: Sides<Sample>, size: string): Fig
     what: string,
     { cpuMicroseconds: measured }: Sample,
     { cpuMicroseconds: baseline }: Sample,
-  ) => ({ what: `${size}${what}: CPU a request`, unit: "µs", measured, baseline });
+  ) => ({ what: `${size}${what}: CPU per request`, unit: "µs", measured, baseline });
   return [
-    speed("our edge beside unleash-server", halyard, unleash),
-    speed("our edge beside node:http", halyard, bare),
-    speed("unleash-server beside node:http", unleash, bare),
-    cpu("our edge beside unleash-server", halyard, unleash),
-    cpu("our edge beside node:http", halyard, bare),
-    cpu("unleash-server beside node:http", unleash, bare),
+    speed("edge vs. unleash-server", halyard, unleash),
+    speed("edge vs. node:http", halyard, bare),
+    speed("unleash-server vs. node:http", unleash, bare),
+    cpu("edge vs. unleash-server", halyard, unleash),
+    cpu("edge vs. node:http", halyard, bare),
+    cpu("unleash-server vs. node:http", unleash, bare),
   ];
 }
 
 function notesOf({ halyard, unleash, bare }: Sides<Sample>): string[] {
   const named = [
-    { name: "our edge", side: halyard },
+    { name: "edge", side: halyard },
     { name: "unleash-server", side: unleash },
     { name: "node:http", side: bare },
   ];
   return named.map(
     ({ name, side }) =>
-      `${name} used ${percent(side.serverBusy)} of its core, the load generator meanwhile ` +
-      `${percent(side.generatorBusy)} of its own, everything else ${percent(side.othersBusy)}.`,
+      `${name} used ${percent(side.serverBusy)} of its core, the load generator ` +
+      `${percent(side.generatorBusy)} of the other core, and other processes ${percent(side.othersBusy)}.`,
   );
 }

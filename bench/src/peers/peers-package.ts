@@ -6,12 +6,13 @@ import { pathToFileURL } from "node:url";
 import { peersDir } from "../project-root.ts";
 
 /**
- * The libraries and the server that are compared with. They are a package of their own, `bench/peers`,
- * with a lock file of its own: `npm ci` in the project installs none of it, the first benchmark that
- * needs it does.
+ * Third-party libraries and servers for comparisons. They are a separate package, `bench/peers`, which the
+ * first benchmark that needs it installs.
  */
 const lockFile = join(peersDir, "package-lock.json");
-/** npm writes it last, so it is newer than the lock file when what is installed is what is locked. */
+/**
+ * npm writes this file last. It is newer than the lock file if the installed packages are up to date.
+ */
 const installedMark = join(peersDir, "node_modules/.package-lock.json");
 
 export type PeerName =
@@ -22,15 +23,15 @@ export type PeerName =
 
 export async function installPeers(): Promise<void> {
   if (peersAreInstalled()) return;
-  console.error("… installing what is compared with, in bench/peers; this is done once");
-  // Nothing of it needs its install scripts, so none of them runs.
+  console.error("… installing the packages in bench/peers (once)");
+  // No package needs install scripts.
   const npm = spawn("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: peersDir,
-    // Standard output is the report's alone.
+    // Standard output is reserved for the report.
     stdio: ["ignore", process.stderr, process.stderr],
   });
   const [code] = await once(npm, "exit");
-  if (code !== 0) throw new Error(`npm ci in bench/peers ended with ${code}`);
+  if (code !== 0) throw new Error(`npm ci in bench/peers failed with exit code ${code}`);
 }
 
 export function peerVersion(name: PeerName): string {
@@ -38,7 +39,7 @@ export function peerVersion(name: PeerName): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** Loads one of them; what it exports is declared by who uses it, since its types may not be there. */
+/** Imports a package. The caller declares its exports, because its types may not be installed. */
 export async function importPeer<Exports>(name: PeerName): Promise<Exports> {
   const inside = (await import(pathToFileURL(join(peersDir, "import-peer.js")).href)) as {
     importPeer(name: string): Promise<unknown>;

@@ -1,6 +1,6 @@
 import type { TargetedFlag } from "../targeting/targeted-flags.ts";
 
-/** A flag as Unleash's servers hand it to its clients. */
+/** Returns a flag as Unleash's servers send it to clients. */
 export type UnleashFeature = {
   name: string;
   type: "release";

@@ -3,9 +3,8 @@ import { answerParent } from "../processes/answer-parent.ts";
 import { importPeer } from "./peers-package.ts";
 
 /**
- * `unleash-server` as its documentation has it started for production, by its own `start`. What it
- * would ask of the internet is off, and so is the limit of requests a minute, which no load test would
- * get past. The rest comes by its own environment variables; see `unleash-server.ts`.
+ * Starts `unleash-server` as documented for production. Requests to the internet and the rate limit, which
+ * would stop a load test, are off. Environment variables contain the other settings; see `unleash-server.ts`.
  */
 const unlimited = Number.MAX_SAFE_INTEGER;
 const { start } = await importPeer<Exports>("unleash-server");

@@ -8,7 +8,7 @@ import type { TargetedFlag } from "../targeting/targeted-flags.ts";
 import { until } from "../until.ts";
 import { type UnleashFeature, unleashFeature, unleashStrategy } from "./unleash-feature.ts";
 
-/** An Unleash server of its own process with some flags, all of which its frontend API knows. */
+/** An Unleash server in its own process, whose frontend API returns the flags. */
 export type Unleash = { url: string; child: Child; frontendToken: string };
 
 const environment = "development";
@@ -22,7 +22,7 @@ export async function startUnleash(
   const child = await startChild(bench, {
     program: join(import.meta.dirname, "unleash-process.ts"),
     core: bench.cores?.server,
-    // What it uses of others is deprecated here and there, which is nothing to do with the figures.
+    // Its dependencies print deprecation warnings.
     nodeOptions: ["--no-deprecation"],
     environment: {
       NODE_ENV: "production",
@@ -67,7 +67,7 @@ async function createFlag(projectUrl: string, token: string, flag: TargetedFlag)
   if (feature.enabled) await post(`${environmentPath}/on`, {});
 }
 
-/** Its frontend API answers from a cache, which learns of changes with a delay. */
+/** Waits until the cache of the frontend API contains all flags. */
 async function awaitFlags(unleash: Unleash, flags: readonly TargetedFlag[]): Promise<void> {
   const constant = flags.filter((flag) => flag.kind === "constant" && flag.on).at(-1);
   const last = constant?.key ?? "";

@@ -1,4 +1,6 @@
-/** The other end of a `Child`: greets, answers each question, and goes with its parent. */
+/**
+ * The child's side of a `Child`: sends a greeting, responds to each request, and exits with its parent.
+ */
 export function answerParent<Question>(options: {
   greeting: object;
   answer: (question: Question) => Promise<object>;

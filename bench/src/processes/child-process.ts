@@ -5,13 +5,13 @@ import type { Bench } from "../benchmark.ts";
 import { cacheDir } from "../project-root.ts";
 
 /**
- * A process that a benchmark starts: a service, a baseline or a load generator. It is connected by a
- * channel, over which it says something at its start and then answers one question at a time. When
- * the benchmark ends, however it does, the channel closes, and the process goes.
+ * A process that a benchmark starts: a service, a baseline or a load generator. It sends a greeting over a
+ * channel, then responds to one request at a time. The process exits when the channel closes, also if the
+ * benchmark is killed.
  */
 export type Child = {
   pid: number;
-  /** What it said first. */
+  /** The greeting. */
   greeting: unknown;
   ask(question: object): Promise<unknown>;
   stop(): Promise<void>;
@@ -19,7 +19,7 @@ export type Child = {
 
 export type ChildOptions = {
   program: string;
-  /** The one core that it may use; all of them when undefined. */
+  /** The core to which it is pinned. Undefined: all cores. */
   core: string | undefined;
   environment?: Record<string, string>;
   nodeOptions?: readonly string[];
@@ -37,20 +37,20 @@ export async function startChild(bench: Bench, options: ChildOptions): Promise<C
   const child = spawn(command, args, {
     env: {
       PATH: process.env.PATH,
-      // Half of a start is loading modules, of which a quick run has nothing to learn.
+      // A quick run caches compiled modules, because their loading is half of a start.
       ...(bench.quick ? { NODE_COMPILE_CACHE: join(cacheDir, "node") } : {}),
       ...options.environment,
     },
-    // What services log is of no interest; what they die of is.
+    // Only standard error is shown.
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   const exited = once(child, "exit");
   let stopping = false;
   const died = exited.then(([code, signal]) => {
     if (stopping) return undefined;
-    throw new Error(`${options.program} ended by itself (${signal ?? code})`);
+    throw new Error(`${options.program} exited unexpectedly (${signal ?? code})`);
   });
-  // Whoever waits for an answer hears of it; when nobody does, the next question will.
+  // A pending or the next request reports the error.
   died.catch(() => undefined);
 
   async function stop(): Promise<void> {
@@ -78,7 +78,7 @@ async function answer(child: ChildProcess, died: Promise<undefined>): Promise<un
   try {
     const said = once(child, "message", { signal: waiting.signal });
     const message = await Promise.race([said, died]);
-    if (message === undefined) throw new Error("the process was stopped while it was asked");
+    if (message === undefined) throw new Error("the process was stopped during a request");
     return message[0];
   } finally {
     waiting.abort();

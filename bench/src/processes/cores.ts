@@ -3,10 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 
 const allAtStart = allowedCores();
 
-/** A core for what is measured and another for what puts it under load. */
+/** A core for the measured process and a core for the load. */
 export type Cores = { server: string; load: string };
 
-/** Two cores that this process may use; undefined without `taskset` (Linux) or a second core. */
+/**
+ * Returns two cores that this process may use; undefined without `taskset` (Linux) or a second core.
+ */
 export function findCores(): Cores | undefined {
   if (spawnSync("taskset", ["--version"]).status !== 0) return undefined;
   const [server] = allAtStart;
@@ -15,13 +17,13 @@ export function findCores(): Cores | undefined {
   return { server, load };
 }
 
-/** Keeps this process, and what it will start, to one core, or gives it all cores back. */
+/** Pins this process and its future children to one core, or removes the pinning. */
 export function keepToCore(core: string | undefined): void {
   const list = core ?? allAtStart.join(",");
   spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", list, String(process.pid)]);
 }
 
-/** The kernel writes the list as in `0-3,8`. */
+/** Parses a list of cores such as `0-3,8`. */
 function allowedCores(): string[] {
   if (!existsSync("/proc/self/status")) return [];
   const status = readFileSync("/proc/self/status", "utf8");

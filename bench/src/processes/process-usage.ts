@@ -1,20 +1,20 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
-/** What a process uses, as the Linux kernel tells it. Elsewhere nobody does, and all of it is NaN. */
+/** Resource usage of processes from `/proc`. All values are NaN on systems without it. */
 const told = existsSync("/proc/self/stat");
 
-/** The kernel counts in hundredths of a second, whatever its own clock is. */
+/** The kernel reports CPU time in ticks of 10 ms. */
 const tickMs = 10;
 
-/** CPU time that a process has used so far, of all its threads, in user and kernel mode. */
+/** Returns the CPU time of a process: all threads, user and kernel mode. */
 export function cpuMs(pid: number): number {
   if (!told) return Number.NaN;
   const { userTicks, systemTicks } = statOf(pid);
   return (userTicks + systemTicks) * tickMs;
 }
 
-/** The same of a process and the processes below it, also of those that have ended meanwhile. */
+/** Returns the CPU time of a process and its descendants, including exited ones. */
 export function cpuMsOfTree(pid: number): number {
   if (!told) return Number.NaN;
   const { endedChildrenTicks } = statOf(pid);
@@ -29,7 +29,7 @@ export function cpuMsOfTree(pid: number): number {
   );
 }
 
-/** CPU time that all processes of the machine have used so far, on all cores. */
+/** Returns the CPU time of all processes of the machine. */
 export function machineCpuMs(): number {
   return cpus().reduce(
     (sum, { times }) => sum + times.user + times.nice + times.sys + times.irq,
@@ -37,12 +37,12 @@ export function machineCpuMs(): number {
   );
 }
 
-/** Memory of a process that is in RAM now, in bytes. */
+/** Returns the resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
   return statusBytes(pid, "VmRSS");
 }
 
-/** The most that it ever was. */
+/** Returns the peak resident memory of a process in bytes. */
 export function peakResidentBytes(pid: number): number {
   return statusBytes(pid, "VmHWM");
 }
@@ -55,7 +55,7 @@ function statusBytes(pid: number, field: string): number {
 
 function statOf(pid: number) {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name, in brackets, may itself hold blanks and brackets; the fields behind it do not.
+  // The process name is in brackets and may contain spaces and brackets. The other fields follow it.
   const fields = stat
     .slice(stat.lastIndexOf(")") + 2)
     .split(" ")
@@ -72,7 +72,7 @@ function parentOf(pid: number): number | undefined {
   return survivors(() => statOf(pid).parent);
 }
 
-/** Processes end while one looks at them. */
+/** Returns undefined if the process has exited meanwhile. */
 function survivors<T>(look: () => T): T | undefined {
   try {
     return look();

@@ -2,7 +2,7 @@ import { number, table } from "../reporting/table.ts";
 import { type CpuProfile, selfTimes } from "./cpu-profile.ts";
 import { partOf } from "./part-of.ts";
 
-/** A profile and the work that was done while it was taken. */
+/** A profile and the work during it. */
 export type ProfiledRun = {
   profile: CpuProfile;
   run: { answers: number; fromMs: number; toMs: number };
@@ -10,12 +10,12 @@ export type ProfiledRun = {
 
 const shownFunctions = 20;
 
-/** Self time for each answer by function, ours beside the baseline's, the largest differences first. */
+/** Compares self time per response by function, largest differences first. */
 export function compareProfiles(ours: ProfiledRun, baseline: ProfiledRun): string {
   return compared("Function", perAnswer(ours), perAnswer(baseline));
 }
 
-/** The same summed up by what the functions belong to. */
+/** Compares self time per response by component. */
 export function compareParts(ours: ProfiledRun, baseline: ProfiledRun): string {
   return compared("Part", byPart(perAnswer(ours)), byPart(perAnswer(baseline)));
 }
@@ -42,7 +42,7 @@ function compared(what: string, own: Times, bare: Times): string {
   ]);
 }
 
-/** Self time for each answer by function, the largest first. */
+/** Lists self time per response by function, largest first. */
 export function describeProfile(run: ProfiledRun): string {
   const times = perAnswer(run);
   const total = sum(times);

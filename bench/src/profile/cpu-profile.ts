@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { projectRoot } from "../project-root.ts";
 
-/** V8's CPU profile, as far as it is used here. Times are in microseconds of the monotonic clock. */
+/** The used part of V8's CPU profile. Times are in microseconds of the monotonic clock. */
 export type CpuProfile = {
   startTime: number;
   nodes: readonly ProfileNode[];
@@ -14,12 +14,12 @@ type ProfileNode = {
   callFrame: { functionName: string; url: string; lineNumber: number };
 };
 
-/** Samples at which nothing ran. */
+/** Samples of an idle process. */
 const idle = "(idle)";
 
 /**
- * Microseconds that each function itself used between two moments, most first; what it called counts
- * for that. Functions are named with their file.
+ * Returns the self time of each function between two times in microseconds, largest first. Names include the
+ * file.
  */
 export function selfTimes(
   profile: CpuProfile,
@@ -32,7 +32,7 @@ export function selfTimes(
     at += profile.timeDeltas[index] ?? 0;
     if (at < fromMs * 1e3 || at > toMs * 1e3) continue;
     const name = names.get(id) ?? "(unknown)";
-    // A sample stands for the time until the next one.
+    // A sample represents the time until the next one.
     const lastedFor = profile.timeDeltas[index + 1] ?? 0;
     if (name !== idle) times.set(name, (times.get(name) ?? 0) + lastedFor);
   }

@@ -5,7 +5,7 @@ import { startBaseline } from "../http/start-baseline.ts";
 import { compareParts, compareProfiles } from "./compare-profiles.ts";
 import type { profilingInto } from "./profiling.ts";
 
-/** Where the time of an edge's answers goes, beside where the bare server's goes; it ends the edge. */
+/** Compares the CPU profile of an edge with that of the bare server. Stops the edge. */
 export async function profilePolling(
   bench: Bench,
   options: {
@@ -42,7 +42,7 @@ export async function profilePolling(
   const profile = profiling.read(edge.child.pid);
   return measured
     .flatMap(({ name, edgeRun, baseline }) => [
-      `${name}: self time in µs a request, edge and bare node:http`,
+      `${name}: self time per request in µs, edge and bare node:http`,
       compareParts({ profile, run: edgeRun }, baseline),
       "By function, the largest differences first:",
       compareProfiles({ profile, run: edgeRun }, baseline),

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import type { Bench } from "../benchmark.ts";
 import type { CpuProfile } from "./cpu-profile.ts";
 
-/** Fine enough for functions of a microsecond over a few seconds, and light enough not to disturb. */
+/** Sampling interval: resolves functions of a microsecond over a few seconds at a low cost. */
 const samplingIntervalMicroseconds = 200;
 
-/** Has processes started with `nodeOptions` write a CPU profile when they end, to be read then. */
+/** Processes started with `nodeOptions` write a CPU profile when they exit. */
 export function profilingInto(bench: Bench): {
   nodeOptions: readonly string[];
   read(pid: number): CpuProfile;

@@ -5,14 +5,14 @@ import type { HerdQuestion, Refetches } from "./herd.ts";
 import { openRefetchingClient } from "./refetching-client.ts";
 
 /**
- * A thousand devices do not get in the way of who polls from another one, but here they share a core;
- * so they stand back behind it.
+ * The clients have a lower priority than the polling client, because they share a core here but not in
+ * reality.
  */
 const behindOthers = 10;
 setPriority(behindOthers);
 
 const openingAtOnce = 50;
-/** No refetch takes as long as this; one that was not answered by then was lost. */
+/** Timeout of a refetch. A later response counts as lost. */
 const patienceMs = 20_000;
 
 let clients = 0;

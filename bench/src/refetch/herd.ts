@@ -2,13 +2,16 @@ import { join } from "node:path";
 import type { Bench } from "../benchmark.ts";
 import { type Child, startChild } from "../processes/child-process.ts";
 
-/** Many clients of the kind that OpenFeature's web provider is, in a process of their own. */
+/** Many simulated OpenFeature web providers in one process. */
 export type Herd = {
-  /** Each evaluates all flags with a context of its own, and opens the stream that it was offered. */
+  /** Each client evaluates all flags with its own context, and opens the offered stream. */
   open(url: string, key: string, clients: number): Promise<void>;
-  /** From here on the next refetch of each client is waited for. */
+  /** Starts waiting for the next refetch of each client. */
   arm(): Promise<void>;
-  /** When each of them had its answer, by the clock of `nowMs`, and how many were no 200 or 304. */
+  /**
+   * Returns the time of each response in the clock of `nowMs`, and the number of responses other than 200 and
+   * 304.
+   */
   refetches(): Promise<Refetches>;
   stop(): Promise<void>;
 };

@@ -5,13 +5,13 @@ import { requestBytes } from "../http/request-bytes.ts";
 import { idOf, userNamed } from "../targeting/users.ts";
 import { ofrepBulk } from "../targeting/ways-of-asking.ts";
 
-/** As OpenFeature's web provider waits for further events before it evaluates again. */
+/** Delay before a refetch, as in OpenFeature's web provider. */
 const debounceMs = 50;
 
 /**
- * One client as OpenFeature's web provider is one: it evaluates all flags, opens the event stream that
- * it was offered with the answer, and evaluates again, with the tag that it has and the one that it was
- * told, shortly after each `refetchEvaluation`. Resolves when the stream is open.
+ * Simulates OpenFeature's web provider. It evaluates all flags, opens the offered event stream, and evaluates
+ * again shortly after each `refetchEvaluation`, with its ETag and the one of the event. Resolves when the
+ * stream is open.
  */
 export async function openRefetchingClient(options: {
   url: string;
@@ -46,7 +46,7 @@ export async function openRefetchingClient(options: {
 
 type Answer = { status: number; text: string };
 
-/** A connection of this client's own, over which it asks one thing after the other. */
+/** The client's own connection, with one request at a time. */
 async function openAskingConnection(address: { host: string; port: number }) {
   const opened = Promise.withResolvers<void>();
   let waiting = Promise.withResolvers<Answer>();
@@ -77,14 +77,14 @@ function streamPathOf(answer: string): string {
     eventStreams?: readonly { type: string; endpoint: { requestUri: string } }[];
   };
   const offered = eventStreams?.find(({ type }) => type === "sse");
-  if (offered === undefined) throw new Error("no stream was offered with the evaluation");
+  if (offered === undefined) throw new Error("the evaluation contains no stream URL");
   return offered.endpoint.requestUri;
 }
 
-/** What comes is looked at before the next read, so one buffer serves all streams. */
+/** Data is processed before the next read, so one buffer is enough for all streams. */
 const buffer = Buffer.allocUnsafe(64 * 1024);
 
-/** Resolves when the stream's head has come; from then on `onRefetch` gets the tag of each message. */
+/** Resolves after the stream's head. `onRefetch` receives the ETag of each message. */
 function openStream(
   { host, port, path }: { host: string; port: number; path: string },
   onRefetch: (told: string) => void,

@@ -4,7 +4,7 @@ import { requestBytes } from "../http/request-bytes.ts";
 import { answerParent } from "../processes/answer-parent.ts";
 import type { Poll, PollOrder, PollQuestion } from "./steady-poll.ts";
 
-/** Polls that are due and not yet answered; the first of them is under way. */
+/** Due polls without a response. The first one is in flight. */
 let due: number[] = [];
 let polls: Poll[] = [];
 let timer: NodeJS.Timeout | undefined;

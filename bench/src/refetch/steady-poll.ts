@@ -3,17 +3,17 @@ import type { Bench } from "../benchmark.ts";
 import type { RequestPlan } from "../http/load.ts";
 import { type Child, startChild } from "../processes/child-process.ts";
 
-/** An ordinary client of its own process, which asks the same thing again and again, come what may. */
+/** A polling client in its own process, which sends the same request at fixed intervals. */
 export type SteadyPoll = {
   begin(order: PollOrder): Promise<void>;
-  /** Ends it; answers every poll since the beginning. */
+  /** Stops the client and returns all polls. */
   end(): Promise<Poll[]>;
   stop(): Promise<void>;
 };
 
 export type PollOrder = { url: string; plan: RequestPlan; everyMs: number };
 
-/** A poll counts from when it was due, so that one that is late for another's sake counts as slow. */
+/** Latency is measured from the time at which the poll was due, so that queueing counts. */
 export type Poll = { dueMs: number; latencyMs: number; status: number };
 
 export type PollQuestion = ({ kind: "begin" } & PollOrder) | { kind: "end" };

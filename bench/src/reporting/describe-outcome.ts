@@ -1,14 +1,14 @@
 import type { Outcome } from "../benchmark.ts";
 import { figureTable, figureTableWithoutGoals } from "./table.ts";
 
-/** What came out, for the terminal and for the page alike. */
+/** Returns an outcome as Markdown, for the terminal and the pages. */
 export function describeOutcome(outcome: Outcome): string {
   return [figureTable(outcome.figures), "", ...linesOf(outcome)].join("\n");
 }
 
-/** What came out of a run that only shows that the benchmark works. */
+/** Returns the outcome of a quick run, whose figures mean nothing. */
 export function describeQuickOutcome(outcome: Outcome): string {
-  const warning = "These figures mean nothing: a quick run is too short to measure anything.";
+  const warning = "These figures mean nothing: a quick run is too short to measure.";
   return [warning, "", figureTableWithoutGoals(outcome.figures), "", ...linesOf(outcome)].join(
     "\n",
   );

@@ -1,21 +1,21 @@
-/** A measured number, what it stands beside and what it ought to be. */
+/** A measured value, its baseline and its goal. */
 export type Figure = {
   what: string;
   unit: string;
   measured: number;
-  /** The same of the baseline, in the same unit and the same run. */
+  /** The value of the baseline, in the same unit and from the same run. */
   baseline?: number;
   goal?: Goal;
 };
 
 export type Goal = { of: "measured" | "ratio" } & ({ atLeast: number } | { below: number });
 
-/** Measured by baseline. */
+/** Returns the measured value divided by the baseline. */
 export function ratioOf(figure: Figure): number | undefined {
   return figure.baseline === undefined ? undefined : figure.measured / figure.baseline;
 }
 
-/** Undefined for a figure without a goal. */
+/** Returns whether the goal is met; undefined without a goal. */
 export function isMet(figure: Figure): boolean | undefined {
   const { goal } = figure;
   if (goal === undefined) return undefined;

@@ -1,22 +1,24 @@
 import { type Figure, isMet, ratioOf } from "./figure.ts";
 
-/** Figures as a table that reads well as plain text and is Markdown at the same time. */
+/** Returns figures as a Markdown table that is also readable as plain text. */
 export function figureTable(figures: readonly Figure[]): string {
   return table([
-    ["What", "Measured", "Baseline", "Ratio", "Goal", "Met"],
+    ["Figure", "Measured", "Baseline", "Ratio", "Goal", "Met"],
     ...figures.map((figure) => [...valuesOf(figure), goalText(figure), metText(figure)]),
   ]);
 }
 
-/** The same without goals, for figures that cannot tell whether they are met. */
+/** Returns a table without goals, for figures of quick runs. */
 export function figureTableWithoutGoals(figures: readonly Figure[]): string {
   return table([
-    ["What", "Measured", "Baseline", "Ratio"],
+    ["Figure", "Measured", "Baseline", "Ratio"],
     ...figures.map((figure) => valuesOf(figure)),
   ]);
 }
 
-/** Rows of cells, the first of them the heads; all but the first column to the right. */
+/**
+ * Returns a Markdown table. The first row is the head; all columns except the first are right-aligned.
+ */
 export function table(rows: readonly (readonly string[])[]): string {
   const [heads = [], ...others] = rows;
   const widths = heads.map((_, column) =>
@@ -43,11 +45,11 @@ function padded(cell: string, column: number, width: number): string {
   return column === 0 ? cell.padEnd(width) : cell.padStart(width);
 }
 
-function amount(value: number, unit: string): string {
+export function amount(value: number, unit: string): string {
   return `${number(value)} ${unit}`.trim();
 }
 
-/** Three digits that count, and no more decimals than that. */
+/** Formats a number with three significant digits. */
 export function number(value: number): string {
   const size = Math.abs(value);
   const decimals = size >= 100 ? 0 : size >= 10 ? 1 : 2;
@@ -57,7 +59,7 @@ export function number(value: number): string {
   });
 }
 
-function ratioText(figure: Figure): string {
+export function ratioText(figure: Figure): string {
   const ratio = ratioOf(figure);
   return ratio === undefined ? "" : ratio.toFixed(2);
 }

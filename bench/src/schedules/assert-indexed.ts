@@ -1,9 +1,6 @@
 import type { Plan } from "./product-statements.ts";
 
-/**
- * Nothing that a scheduler does while it runs may read a whole table: that would be quick with few
- * schedules, and with many it would not.
- */
+/** Fails if a statement of the scheduler reads a whole table, which is slow with many schedules. */
 export function assertIndexed({ purpose, text, keptText, indexes }: Plan): void {
   for (const plan of [text, keptText]) {
     if (wholeTable.test(plan)) throw new Error(`${purpose} reads a whole table:\n${plan}`);

@@ -7,36 +7,36 @@ import type { Effects } from "./effects.ts";
 import { type Action, patchFlags, readLatenesses, setSchedules } from "./requests.ts";
 import type { SchedulingSystem } from "./scheduling-system.ts";
 
-/** Many changes that are due at the same moment, until everybody knows of all of them. */
+/** Many changes that are due at the same time, until all streams have them. */
 export type Burst = {
-  /** By the API, in milliseconds; the longest of them is the time until all were applied. */
+  /** Milliseconds from the API. The maximum is the time until all changes were applied. */
   latenessesMs: readonly number[];
-  /** From the moment they were due until the scheduler had recorded the last one. */
+  /** From the due time until the scheduler recorded the last change. */
   recordedMs: number;
-  /** Until every stream had all of them. */
+  /** From the due time until every stream had all changes. */
   streamedMs: number;
-  /** Entries in the history and events, each beyond or short of one a change. */
+  /** Missing or duplicate history entries and events. */
   amiss: number;
   cpu: Cpu;
-  /** By the clock of `nowMs`. */
+  /** In the clock of `nowMs`. */
   fromMs: number;
   toMs: number;
 };
 
-/** CPU time in seconds, of all processes of a kind together. */
+/** CPU time in seconds, summed over the processes of a kind. */
 export type Cpu = Readonly<
   Record<"management" | "scheduler" | "PostgreSQL" | "NATS" | "edges", number>
 >;
 
 const dayMs = 24 * 60 * 60 * 1_000;
-/** Schedulers look for what is due sooner than they knew every second. */
+/** Schedulers look for due changes at least every second. */
 const leadMs = 1_100;
-/** Three times what a burst may take at most. */
+/** Three times the goal of a burst. */
 const patienceMs = 180_000;
 
 /**
- * Sets a schedule for each flag by HTTP, for tomorrow; then one statement moves all of them to a second
- * just ahead, so that the moment does not depend on how fast they were set.
+ * Sets a schedule for each flag by HTTP, for tomorrow. One statement then moves all of them to the same time
+ * in the near future, so that this time does not depend on the speed of setting them.
  */
 export async function measureBurst(
   system: SchedulingSystem,
@@ -54,7 +54,7 @@ export async function measureBurst(
   const fromMs = nowMs();
   const cpuBefore = cpuOf(system);
   await allHaveCome(system, changes);
-  await until("the scheduler has recorded all", () => isRecorded(system), patienceMs);
+  await until("the scheduler has recorded all changes", () => isRecorded(system), patienceMs);
   const cpu = difference(cpuOf(system), cpuBefore);
   const toMs = nowMs();
 
@@ -74,7 +74,7 @@ export async function measureBurst(
   };
 }
 
-/** The same changes as requests by clients, until the last is answered. */
+/** Applies the same changes with requests, until the last response. */
 export async function measurePatches(
   system: SchedulingSystem,
   { changes, action }: { changes: number; action: Action },
@@ -91,7 +91,7 @@ async function allHaveCome({ streams }: SchedulingSystem, changes: number): Prom
     await until("the streams have all changes", haveAll, patienceMs);
   } catch (error) {
     const come = streams.map(({ arrivedMs }) => arrivedMs.size).join(" and ");
-    throw new Error(`of ${changes} changes only ${come} came on the streams`, { cause: error });
+    throw new Error(`only ${come} of ${changes} changes arrived on the streams`, { cause: error });
   }
 }
 

@@ -6,7 +6,7 @@ import type { Bench } from "../benchmark.ts";
 import { until } from "../until.ts";
 import type { SchedulingSystem } from "./scheduling-system.ts";
 
-/** What changes have left behind: each leaves one entry in the history and one event. */
+/** Counts history entries and events. Each change must leave one of both. */
 export type Effects = { scheduledEntries: number; events: number };
 
 export async function openEffects(
@@ -18,7 +18,7 @@ export async function openEffects(
   bench.afterwards(() => connection.close());
   const manager = await jetstreamManager(connection, { checkAPI: false });
   return async () => {
-    // An edge may have an entry of the snapshot a moment before the event is in its stream.
+    // An edge may receive the snapshot entry before the event is in `FLAG_EVENTS`.
     await until("the relay has published everything", async () => {
       const unsent = await admin`select from management.outbox where sent_at is null limit 1`;
       return unsent.count === 0;

@@ -1,16 +1,15 @@
 import type { Sql } from "@halyard/postgres";
 
-/** As many projects share the schedules, one environment each. */
+/** Number of projects that share the schedules, with one environment each. */
 const projects = 100;
 
 /**
- * Puts pending schedules into the scheduler's tables until there are so many, due some time between
- * tomorrow and in a year, each of another flag. Nobody but the database knows these flags: the
- * schedulers have looked for schedules of flags that are gone when they started, and do not look again.
+ * Inserts pending schedules into the scheduler's tables up to a number, each of another flag, due within a
+ * year. The flags do not exist; schedulers look for schedules of deleted flags only when they start.
  */
 export async function fillPending(sql: Sql, wanted: number): Promise<void> {
   await sql.begin(async (tx) => {
-    // Each row refers to one that the same statement writes; asking a million times takes long.
+    // Disables foreign key checks, which take long for a million rows.
     await tx`set local session_replication_role = replica`;
     await tx`
       with pending as materialized (

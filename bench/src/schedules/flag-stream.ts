@@ -1,16 +1,16 @@
 import type { Bench } from "../benchmark.ts";
 
-/** An open event stream on an edge, as one more client of it, that notes when flags got a value. */
+/** An open event stream on an edge that records when flags changed. */
 export type FlagStream = {
-  /** By the flag's key, in milliseconds since 1970 as the times of schedules are. */
+  /** Times by flag key, in milliseconds since 1970 like the times of schedules. */
   arrivedMs: ReadonlyMap<string, number>;
-  /** From here on the flags that get this value are noted, and none of those before. */
+  /** Starts recording flags that change to this value, and discards earlier records. */
   expect(value: boolean): void;
 };
 
 const flagsEvent = /^event: flags\n(?:id: .*\n)?data: (.*)$/;
 
-/** Answers when the first events have come, of which the heartbeat is the last. */
+/** Resolves after the first events, of which the heartbeat is the last. */
 export async function openFlagStream(
   bench: Bench,
   { url, key }: { url: string; key: string },
@@ -41,13 +41,13 @@ export async function openFlagStream(
     const data = flagsEvent.exec(event)?.[1];
     if (data === undefined) return;
     const { flags } = JSON.parse(data) as { flags: Record<string, boolean> };
-    // A reader that was slow gets all values at once, also those that it has had.
+    // A slow reader receives all values at once, including earlier ones.
     for (const [name, value] of Object.entries(flags))
       if (value === expected && !arrivedMs.has(name)) arrivedMs.set(name, nowMs);
   }
 
   const ended = read(response.body.pipeThrough(new TextDecoderStream())).catch((error: unknown) => {
-    // It ends with the benchmark; before that, what it ought to have brought is missed by whoever waits.
+    // An error before the end of the benchmark fails the waiting code.
     if (!closing.signal.aborted) throw error;
   });
   bench.afterwards(async () => {

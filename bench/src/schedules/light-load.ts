@@ -5,18 +5,18 @@ import type { FlagStream } from "./flag-stream.ts";
 import { patchFlags, setSchedules } from "./requests.ts";
 import type { SchedulingSystem } from "./scheduling-system.ts";
 
-/** How long it takes from a change's time to the bytes on a stream, and from a `PATCH`. */
+/** Latencies from the due time to the stream, and from a `PATCH` to the stream. */
 export type Latencies = { scheduledMs: readonly number[]; patchedMs: readonly number[] };
 
 const changes = 200;
 const overMs = 20_000;
-/** The schedules are set until then. */
+/** All schedules are set before this delay ends. */
 const leadMs = 2_000;
 const quick = { changes: 10, overMs: 500, leadMs: 500 };
 
 /**
- * Flags come on one by one at random moments, while nothing else goes on. Then each is switched off by
- * hand, which takes the same way without the scheduler. It leaves all flags off, as they were.
+ * Enables flags by schedule at random times, without other load, then disables each by `PATCH`. All flags are
+ * off afterwards.
  */
 export async function measureLightLoad(bench: Bench, system: SchedulingSystem): Promise<Latencies> {
   const stream = system.streams[0] as FlagStream;
@@ -32,7 +32,7 @@ export async function measureLightLoad(bench: Bench, system: SchedulingSystem): 
     action: "enable",
     at: (number) => new Date(dueMs[number] as number),
   });
-  await until("all scheduled changes came", async () => stream.arrivedMs.size === count);
+  await until("all scheduled changes arrived", async () => stream.arrivedMs.size === count);
   const scheduledMs = dueMs.map((ms, number) => arrivedMs(stream, number) - ms);
 
   const patchedMs: number[] = [];
@@ -40,7 +40,7 @@ export async function measureLightLoad(bench: Bench, system: SchedulingSystem): 
     stream.expect(false);
     const sentMs = Date.now();
     await patchFlags(system, { first: number, count: 1, action: "disable" });
-    await until("the change came", async () => stream.arrivedMs.size === 1);
+    await until("the change arrived", async () => stream.arrivedMs.size === 1);
     patchedMs.push(arrivedMs(stream, number) - sentMs);
   }
   return { scheduledMs, patchedMs };

@@ -6,7 +6,7 @@ import { openProductStatements, type Plan, type ProductStatements } from "./prod
 import { setSchedules } from "./requests.ts";
 import type { SchedulingSystem } from "./scheduling-system.ts";
 
-/** What it costs to have many schedules pending, beside having few. */
+/** Costs with many pending schedules, compared with few. */
 export type Pending = { few: Costs; many: Costs; manyCount: number; plans: readonly Plan[] };
 
 export type Costs = {
@@ -18,7 +18,7 @@ export type Costs = {
 
 export const few = 1_000;
 const many = 1_000_000;
-/** With fewer, PostgreSQL is right to read whole tables. */
+/** With fewer rows, PostgreSQL rightly reads whole tables. */
 const quickMany = 50_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 

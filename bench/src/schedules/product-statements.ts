@@ -17,36 +17,35 @@ import type { Bench } from "../benchmark.ts";
 import { asDatabase, connectToSchema, explained } from "../system/recording-sql.ts";
 
 /**
- * The scheduler's own statements, taken from its code as they are, to be timed and explained. Some of
- * them change what they find, and a scheduler is running meanwhile: so each is run in a transaction in
- * which a batch of changes has come due, and which is rolled back.
+ * Times and explains the scheduler's statements, taken from its code. A scheduler is running meanwhile, so
+ * each statement runs in a transaction with a batch of due changes, which is rolled back.
  */
 export type ProductStatements = {
-  /** How long the claim of a full batch takes, without the commit, in milliseconds. */
+  /** Milliseconds to claim a full batch, without the commit. */
   timeClaim(): Promise<number>;
-  /** How long a scheduler that starts takes to look whether the flags of all of them still exist. */
+  /** Milliseconds of the scan for deleted flags when a scheduler starts. */
   timeWalk(): Promise<number>;
-  /** How PostgreSQL carries out each statement. */
+  /** The query plan of each statement. */
   explain(): Promise<readonly Plan[]>;
 };
 
 export type Plan = {
   purpose: string;
   text: string;
-  /** The plan that would be kept for whatever parameters come. */
+  /** The generic plan. */
   keptText: string;
-  /** Indexes of which it has to read one. */
+  /** The plan must use one of these indexes. */
   indexes: readonly string[];
 };
 
-/** As many as the dispatcher claims at once. */
+/** Number of changes that the dispatcher claims at once. */
 export const batch = 200;
-/** A page of the list, and one more. */
+/** Size of a page of the list, plus one. */
 const pageSize = 101;
-/** As many as are looked at together at a start. */
+/** Batch size of the scan at the start. */
 const walkPageSize = 1_000;
 const zeroId = "00000000-0000-0000-0000-000000000000";
-/** Before all others, in the order in which they are looked at. */
+/** Sorts before all other ids. */
 const firstFlag = { flagId: zeroId, environmentId: zeroId };
 
 export function openProductStatements(bench: Bench, adminUrl: string): ProductStatements {
@@ -94,7 +93,7 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
 
 type Found = Awaited<ReturnType<typeof findArmed>>;
 type Statement = Pick<Plan, "purpose" | "indexes"> & {
-  /** What has happened before it, and finds what it is about. */
+  /** Prepares the statement and returns its parameters. */
   prepare: (tx: Sql) => Promise<Found>;
   run: (tx: Sql, found: Found) => Promise<unknown>;
 };
@@ -191,7 +190,7 @@ const statements: readonly Statement[] = [
   },
 ];
 
-/** Some change that is armed. */
+/** Returns an armed change. */
 async function findArmed(tx: Sql) {
   const [found] = await tx<
     [{ id: string; scheduleId: string; projectId: string; flagId: string; environmentId: string }]
@@ -213,8 +212,8 @@ async function claimed(tx: Sql): Promise<Found> {
 }
 
 /**
- * It is not the changes that are moved: rows that the same transaction has written before cost checks
- * of their own. The clock is, to the moment at which the batch is due.
+ * Moves the clock to the time at which the batch is due. Moving the changes instead would write rows, which
+ * are slower to read in the same transaction.
  */
 async function withBatchDue<T>(
   sql: Sql,

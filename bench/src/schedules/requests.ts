@@ -2,18 +2,20 @@ import type { RequestPlan } from "../http/load.ts";
 import type { SchedulingSystem } from "./scheduling-system.ts";
 import { sendEach } from "./send-each.ts";
 
-/** What people ask of schedules and flags, by the flags' numbers. */
+/** Requests for schedules and flags, by the numbers of the flags. */
 export type Action = "enable" | "disable";
 
 type Requests = {
   count: number;
-  /** The number of the first flag; 0 unless told. */
+  /** Number of the first flag; 0 by default. */
   first?: number;
-  /** Requests under way at the same time. */
+  /** Number of concurrent requests. */
   connections?: number;
 };
 
-/** Sets a schedule for each flag, at all schedulers. Answers how many milliseconds each took. */
+/**
+ * Sets a schedule for each flag, using all schedulers. Returns the milliseconds of each request.
+ */
 export function setSchedules(
   { schedulers, tenant }: SchedulingSystem,
   options: Requests & { action: Action; at: (number: number) => Date },
@@ -32,7 +34,7 @@ export function setSchedules(
   });
 }
 
-/** Changes each flag at once, at all managements. */
+/** Changes each flag immediately, using all management processes. */
 export async function patchFlags(
   { managements, tenant }: SchedulingSystem,
   options: Requests & { action: Action },
@@ -66,7 +68,7 @@ type Page = {
 
 const pageSize = 1_000;
 
-/** How late the newest schedules' changes were, in milliseconds, as the API tells it. */
+/** Returns the lateness of the newest schedules' changes from the API, in milliseconds. */
 export async function readLatenesses(
   { schedulers, tenant }: SchedulingSystem,
   count: number,

@@ -13,7 +13,7 @@ import {
 import { createTenant, type Tenant } from "../system/tenant.ts";
 import { type FlagStream, openFlagStream } from "./flag-stream.ts";
 
-/** All services that have a part in a scheduled change, over one project with many flags. */
+/** All services of scheduled changes, with one project of many flags. */
 export type SchedulingSystem = {
   nats: Nats;
   postgres: Postgres;
@@ -21,11 +21,11 @@ export type SchedulingSystem = {
   managements: readonly Service[];
   schedulers: readonly Service[];
   edges: readonly Service[];
-  /** One on each edge. */
+  /** One stream on each edge. */
   streams: readonly FlagStream[];
-  /** As a superuser, in the scheduler's schema. */
+  /** Connects as a superuser to the scheduler's schema. */
   admin: Sql;
-  /** One more scheduler and one more management, beside those that are there. */
+  /** Starts another scheduler and another management process. */
   addReplicas(): Promise<void>;
 };
 

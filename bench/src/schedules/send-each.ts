@@ -2,12 +2,12 @@ import type { RequestPlan } from "../http/load.ts";
 import { openRawConnection } from "../http/raw-connection.ts";
 import { requestBytes } from "../http/request-bytes.ts";
 
-/** As many as an impatient script would have under way. */
+/** Number of concurrent requests. */
 export const clients = 16;
 
 /**
- * Sends each of so many requests once, over a few connections that share the addresses, and answers
- * when the last is answered. The milliseconds of each, in the order of the answers.
+ * Sends a number of requests over a few connections to all addresses. Returns the milliseconds of each one,
+ * in the order of the responses.
  */
 export async function sendEach(options: {
   urls: readonly string[];

@@ -4,8 +4,8 @@ import { nowMs } from "../clock.ts";
 import { answerParent } from "../processes/answer-parent.ts";
 
 /**
- * The least that a Node server can do to hold streams: it answers everybody with the same head and
- * the same first events, keeps the responses, and writes an event to all of them when told to.
+ * The baseline for streams: a `node:http` server that sends the same head and first events to every client,
+ * and writes an event to all open responses on request.
  */
 export type BareStreamQuestion =
   | { kind: "answer"; headers: string[]; firstEvents: string }

@@ -4,11 +4,11 @@ import { requestBytes } from "../http/request-bytes.ts";
 import { answerParent } from "../processes/answer-parent.ts";
 import type { ReaderQuestion } from "./readers.ts";
 
-/** The reading side of many streams, as lean as it can be: it looks for one word in what comes. */
+/** Minimal readers of many streams: they search the received bytes for one word. */
 
-/** How many connections are being opened at the same time; a listener's backlog holds more. */
+/** Number of connections that open concurrently; fewer than a listener's backlog. */
 const openingAtOnce = 100;
-/** No event takes as long as this; one that did not come by then was lost. */
+/** Timeout of an event. A later event counts as lost. */
 const patienceMs = 20_000;
 const flagsEvent = Buffer.from("event: flags\n");
 const heartbeatEvent = Buffer.from("event: heartbeat\n");
@@ -62,10 +62,10 @@ async function openAll({
   await Promise.all(Array.from({ length: openingAtOnce }, openInTurn));
 }
 
-/** What comes is looked at before the next read, so one buffer serves all streams. */
+/** Data is processed before the next read, so one buffer is enough for all streams. */
 const buffer = Buffer.allocUnsafe(64 * 1024);
 
-/** Resolves when the first events have come, of which the heartbeat is the last. */
+/** Resolves after the first events, of which the heartbeat is the last. */
 function openStream(url: string, key: string): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

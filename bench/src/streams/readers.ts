@@ -2,13 +2,13 @@ import { join } from "node:path";
 import type { Bench } from "../benchmark.ts";
 import { startChild } from "../processes/child-process.ts";
 
-/** Processes that hold open streams, and note when each of them gets an event. */
+/** Processes that hold open streams and record when each one receives an event. */
 export type Readers = {
-  /** Opens so many streams, and answers when each has had its first events. */
+  /** Opens streams. Resolves when each has received its first events. */
   open(url: string, key: string, streams: number): Promise<void>;
-  /** From here on the next `flags` event of each stream is waited for. */
+  /** Starts waiting for the next `flags` event of each stream. */
   arm(): Promise<void>;
-  /** The moments at which the event came, one for each stream, by the clock of `nowMs`. */
+  /** Returns the time of the event on each stream, in the clock of `nowMs`. */
   arrivals(): Promise<number[]>;
   stop(): Promise<void>;
 };
@@ -18,7 +18,7 @@ export type ReaderQuestion =
   | { kind: "arm" }
   | { kind: "arrivals" };
 
-/** Each has its own limit of open files, and its own share of the work. */
+/** Several processes, because of the limit of open files and to share the work. */
 const processes = 2;
 
 export async function startReaders(bench: Bench): Promise<Readers> {

@@ -4,11 +4,11 @@ import { residentBytes } from "../processes/process-usage.ts";
 
 const lookEveryMs = 1_000;
 const quickLookEveryMs = 50;
-/** Memory that still moves after this long moves for other reasons. */
+/** Maximum time to wait for stable memory. */
 const mostLooks = 10;
 const settledShare = 0.005;
 
-/** Resident memory once it stays as it is for a second. */
+/** Returns the resident memory after it was stable for a second. */
 export async function settledBytes({ quick }: Bench, pid: number): Promise<number> {
   let before = residentBytes(pid);
   for (let look = 0; look < mostLooks; look += 1) {

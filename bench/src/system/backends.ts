@@ -16,12 +16,12 @@ import { connect } from "@nats-io/transport-node";
 import type { Bench } from "../benchmark.ts";
 import { cacheDir, migrationsDirOf } from "../project-root.ts";
 
-/** The servers behind the services: a benchmark's own, fresh, and gone when it ends. */
+/** Temporary PostgreSQL and NATS servers of a benchmark. */
 export type Nats = { url: string; pid: number; version: string; stop(): Promise<void> };
 
 export const natsPasswordOf = (user: NatsUser) => `the password of ${user}`;
 
-/** Services log in as in production. Benchmarks themselves connect without a login, as the operator. */
+/** Services log in as in production. Benchmarks connect without a login, as `operator`. */
 const natsSettings = [
   natsUsersConfiguration({ passwordOf: (user) => JSON.stringify(natsPasswordOf(user)) }),
   'no_auth_user: "operator"',
@@ -46,7 +46,7 @@ export async function startNats(bench: Bench): Promise<Nats> {
   return { url: server.url, pid: server.pid, version: server.version, stop };
 }
 
-/** With the addresses by which the services reach it. */
+/** URLs of the services' roles. */
 export type Postgres = {
   adminUrl: string;
   managementUrl: string;
@@ -57,7 +57,7 @@ export type Postgres = {
   version: string;
 };
 
-/** As durable as in production: a commit is on the disk before it counts. */
+/** Durable as in production: commits wait for the disk. */
 export async function startPostgres(bench: Bench): Promise<Postgres> {
   const { reaper, directory } = throwaway(bench, "postgres");
   const server = await startLocalPostgres({ dataDir: directory, durable: true, reaper });
@@ -79,7 +79,7 @@ export async function startPostgres(bench: Bench): Promise<Postgres> {
   };
 }
 
-/** The address by which the service reaches its schema. */
+/** The URL of a service's role. */
 async function prepareSchema(
   adminUrl: string,
   service: string,

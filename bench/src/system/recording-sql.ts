@@ -7,7 +7,7 @@ import {
 } from "@halyard/postgres";
 import { pino } from "pino";
 
-/** A superuser's connection that runs a service's own statements in its schema. */
+/** A superuser connection that runs a service's statements in its schema. */
 export function connectToSchema(adminUrl: string, schema: string): Sql {
   const url = new URL(adminUrl);
   url.searchParams.set("options", `-c search_path=${schema}`);
@@ -16,8 +16,8 @@ export function connectToSchema(adminUrl: string, schema: string): Sql {
 }
 
 /**
- * Passes a transaction for the database of a service: its statements are recorded, and a transaction inside is part
- * of this one, which can be rolled back.
+ * Records the statements of a transaction. Transactions inside become part of it, so that it can be rolled
+ * back.
  */
 export function asDatabase(tx: Transaction, recorded: Statement[] = []): Sql {
   const statements = createStatements((form) => {
@@ -30,7 +30,7 @@ export function asDatabase(tx: Transaction, recorded: Statement[] = []): Sql {
   return sql;
 }
 
-/** Returns how PostgreSQL runs a statement. */
+/** Returns the query plan of a statement. */
 export async function explained(
   sql: Sql,
   options: string,

@@ -7,7 +7,7 @@ import { until } from "../until.ts";
 import { type Nats, natsPasswordOf, type Postgres } from "./backends.ts";
 import { signingSettings } from "./signing.ts";
 
-/** The services, as processes of their own and set up as in production. */
+/** A service in its own process, configured as in production. */
 export type Service = { url: string; metricsUrl: string; child: Child };
 
 export type StartOptions = {
@@ -17,7 +17,7 @@ export type StartOptions = {
 
 export const operatorToken = "the operator's token of the benchmarks";
 
-/** All dispatchers have the same one, as they must; it protects nothing. */
+/** A test key. All dispatchers must have the same one. */
 const webhookSecretKeys = `bench:${Buffer.alloc(32, "k").toString("base64")}`;
 
 const production = {
@@ -31,10 +31,10 @@ const production = {
   ...signingSettings.readers,
 };
 
-/** A few clients with one key ask for more than keys may, unless it is set; what limits costs is the same. */
+/** Raises the rate limits, because a few clients share one key. */
 const keyLimits = { KEY_REQUESTS_PER_SECOND: "1000000", KEY_REQUESTS_BURST: "1000000" };
 
-/** The plan of organizations that are made through management. */
+/** Plan of the benchmarks' organizations. */
 export const unlimitedPlan = "bench";
 const plans = {
   [unlimitedPlan]: { requests_per_month: null, sse_connections: null, projects: null },
@@ -42,12 +42,12 @@ const plans = {
 
 export type EdgeOptions = StartOptions & { natsUrl: string; cacheFile?: string };
 
-/** Answers when the edge listens; see `awaitReady`. */
+/** Resolves when the edge listens; see `awaitReady`. */
 export async function startEdge(bench: Bench, options: EdgeOptions): Promise<Service> {
   return start(bench, "services/sdk-edge/src/main.ts", options, edgeVariables(options));
 }
 
-/** The same without metering and limits. */
+/** Starts an edge without metering and limits. */
 export async function startUncountedEdge(bench: Bench, options: EdgeOptions): Promise<Service> {
   const program = "bench/src/usage/uncounted-edge-process.ts";
   return start(bench, program, options, edgeVariables(options));
@@ -80,7 +80,7 @@ export async function isPublishing(management: Service): Promise<boolean> {
   return response.ok && body.relay === "leading";
 }
 
-/** One more, beside the one that publishes. */
+/** Starts another management process. */
 export async function startAnotherManagement(
   bench: Bench,
   options: BackendOptions,
@@ -102,7 +102,7 @@ export function launchManagement(bench: Bench, options: BackendOptions): Promise
   });
 }
 
-/** Answers when the scheduler listens; see `awaitReady`. */
+/** Resolves when the scheduler listens; see `awaitReady`. */
 export async function startScheduler(bench: Bench, options: BackendOptions): Promise<Service> {
   return start(bench, "services/scheduler/src/main.ts", options, {
     POSTGRES_URL: options.postgres.schedulerUrl,
@@ -111,7 +111,7 @@ export async function startScheduler(bench: Bench, options: BackendOptions): Pro
   });
 }
 
-/** Answers when usage-metering listens; see `awaitReady`. */
+/** Resolves when usage-metering listens; see `awaitReady`. */
 export async function startUsageMetering(bench: Bench, options: BackendOptions): Promise<Service> {
   return start(bench, "services/usage-metering/src/main.ts", options, {
     POSTGRES_URL: options.postgres.usageUrl,
@@ -120,8 +120,8 @@ export async function startUsageMetering(bench: Bench, options: BackendOptions):
 }
 
 /**
- * Answers when the dispatcher listens; see `awaitReady`. Receivers are on this machine, and speak plain
- * HTTP, which a dispatcher in production would not.
+ * Resolves when the dispatcher listens; see `awaitReady`. It runs in development mode, because the receivers
+ * use plain HTTP on this machine.
  */
 export async function startDispatcher(bench: Bench, options: BackendOptions): Promise<Service> {
   return start(bench, "services/webhook-dispatcher/src/main.ts", options, {

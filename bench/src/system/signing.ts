@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
 import { createEntrySigner } from "@halyard/api-keys";
 
-/** The key pair that signs the entries of API keys. It protects nothing. */
+/** A test key pair that signs the entries of API keys. */
 const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
 const privateKey = createPrivateKey({
   key: Buffer.concat([pkcs8Head, Buffer.alloc(32, "b")]),

@@ -8,7 +8,7 @@ import {
   type PlanLimits,
 } from "@halyard/contracts";
 
-/** What stands in a snapshot bucket: an organization for every ten environments, flags and a key. */
+/** Content of a snapshot bucket: an organization for every ten environments, flags and API keys. */
 export type SnapshotContent = {
   records: readonly { key: string; value: string }[];
   /** A client key of the first environment, and its organization. */
@@ -24,7 +24,7 @@ export type SnapshotContent = {
   }[];
 };
 
-/** A flag as it is set in an environment. */
+/** State of a flag in an environment. */
 export type SnapshotFlag = Pick<
   Extract<LiveEntry, { kind: "flag" }>,
   "key" | "enabled" | "rollout_percentage" | "targeting_rules"
@@ -35,9 +35,9 @@ const environmentsPerOrganization = 10;
 export function snapshotContent(options: {
   environments: number;
   flagsPerEnvironment: number;
-  /** What each flag of an environment is set to; on and off in turn, for everyone, unless told. */
+  /** State of each flag; alternately on and off by default. */
   flagState?: (number: number) => SnapshotFlag;
-  /** What the organizations' plan allows; everything unless told. */
+  /** Limits of the organizations' plan; unlimited by default. */
   limits?: PlanLimits;
 }): SnapshotContent {
   const { flagState = onAndOff, limits = unlimited } = options;
@@ -82,7 +82,7 @@ export function snapshotContent(options: {
   return { records, clientKey: clientKey ?? "", organizationId, places };
 }
 
-/** Both in one snapshot. The key is that of the first. */
+/** Joins two contents. The key is that of the first one. */
 export function joined(one: SnapshotContent, other: SnapshotContent): SnapshotContent {
   const entries = [one, other].flatMap(({ records }) =>
     records.filter(({ key }) => key !== completeKey),

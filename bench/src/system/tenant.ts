@@ -1,6 +1,6 @@
 import { operatorToken, unlimitedPlan } from "./services.ts";
 
-/** A project with flags, made through management's routes as an operator and a developer would. */
+/** A project with flags, created through management's API. */
 export type Tenant = {
   serverKey: string;
   clientKey: string;
@@ -9,7 +9,7 @@ export type Tenant = {
   organizationId: string;
   projectId: string;
   environmentId: string;
-  /** The flag of the number n has the key that `flagKey` gives. */
+  /** Ids of the flags; `flagKey` returns the key of a flag by its index. */
   flagIds: readonly string[];
 };
 
@@ -21,7 +21,7 @@ const concurrency = 16;
 export async function createTenant(
   managementUrl: string,
   flags: number,
-  /** What each flag is set to; disabled for everyone unless told. */
+  /** State of each flag; disabled by default. */
   settings: (number: number) => object = () => ({}),
 ): Promise<Tenant> {
   const operate = (path: string, body: object) => create(managementUrl, { path, body });
@@ -67,7 +67,7 @@ export async function createTenant(
   };
 }
 
-/** Creates a resource by management's API, as the operator unless a token is given. */
+/** Creates a resource through management's API, as the operator by default. */
 export async function create(
   managementUrl: string,
   { path, body, token = operatorToken }: { path: string; body: object; token?: string },

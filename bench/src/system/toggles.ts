@@ -2,7 +2,7 @@ import { nowMs } from "../clock.ts";
 import type { RequestPlan } from "../http/load.ts";
 import type { Tenant } from "./tenant.ts";
 
-/** Toggles all flags of a tenant in turn: every request is a change. */
+/** Returns requests that toggle all flags of a tenant in turn. */
 export function toggles({ serverKey, flagIds }: Tenant): RequestPlan[] {
   return [true, false].flatMap((enabled) =>
     flagIds.map((id) => ({
@@ -26,7 +26,9 @@ export async function timeRequest(
   return nowMs() - sentMs;
 }
 
-/** Toggles a tenant's flags, one request at a time, until `stop`, which returns the slowest one. */
+/**
+ * Toggles a tenant's flags, one request at a time. `stop` returns the time of the slowest request.
+ */
 export function toggleSteadily(managementUrl: string, tenant: Tenant) {
   const plans = toggles(tenant);
   let running = true;

@@ -14,7 +14,7 @@ import type { SnapshotContent } from "./snapshot-content.ts";
 
 const batchSize = 1_000;
 
-/** Fills the snapshot bucket as management does, without management. */
+/** Writes the snapshot bucket without management. */
 export async function writeSnapshot(natsUrl: string, content: SnapshotContent): Promise<void> {
   const logger = pino({ level: "silent" });
   const connection = await connectNats({ nats: { url: natsUrl }, name: "bench", logger });

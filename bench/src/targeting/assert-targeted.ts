@@ -6,12 +6,12 @@ import { idOf, type User, userNamed } from "./users.ts";
 import type { Way } from "./ways-of-asking.ts";
 
 const askedUsers = 60;
-/** With 100 flags no two of so few users are likely to have the same values throughout. */
+/** With 100 flags, it is unlikely that two of these users have the same values. */
 const leastDifferent = 0.9;
 
 /**
- * Makes sure, before anything is measured, that the edge answers each user with what the flags say of
- * that user. Answers that are the same for everyone would be fast and worthless.
+ * Verifies that the edge returns the right values for each user. Otherwise a fast but wrong response would go
+ * unnoticed.
  */
 export async function assertTargeted(
   url: string,
@@ -28,14 +28,14 @@ export async function assertTargeted(
     const wanted = valuesFor(way.tells === "all" ? user : { user_id: user.user_id }, flags);
     for (const [flag, value] of wanted)
       if (given.get(flag) !== value)
-        throw new Error(`${way.name}: ${flag} ought to be ${value} for user ${number}`);
+        throw new Error(`${way.name}: ${flag} must be ${value} for user ${number}`);
     answers.add(body);
   }
   if (answers.size < askedUsers * leastDifferent)
-    throw new Error(`${way.name}: only ${answers.size} of ${askedUsers} answers differ`);
+    throw new Error(`${way.name}: only ${answers.size} of ${askedUsers} responses differ`);
 }
 
-/** Our own form has the values by key, OpenFeature's a list. */
+/** SDK endpoints return the values by key, OFREP returns a list. */
 type Body = {
   flags: Readonly<Record<string, boolean>> | readonly { key: string; value: boolean }[];
 };
@@ -48,7 +48,7 @@ function valuesIn(body: string): Map<string, boolean> {
 
 function valuesFor(user: Partial<User>, flags: readonly TargetedFlag[]): Map<string, boolean> {
   const read = readAttributes(user, "refuse");
-  if (!read.ok) throw new Error(`a user of the benchmark is refused: ${read.problem.expected}`);
+  if (!read.ok) throw new Error(`invalid user in the benchmark: ${read.problem.expected}`);
   const context = createContext(read.attributes);
   return new Map(flags.map((flag) => [flag.key, compile(flagState(flag)).evaluate(context).value]));
 }

@@ -5,7 +5,7 @@ import { snapshotContent } from "../system/snapshot-content.ts";
 import { writeSnapshot } from "../system/write-snapshot.ts";
 import { flagState, type TargetedFlag } from "./targeted-flags.ts";
 
-/** An edge that serves one environment, whose flags depend on who asks. */
+/** An edge with one environment, whose flags depend on the user. */
 export type TargetedEdge = { edge: Service; clientKey: string; natsVersion: string };
 
 export async function startTargetedEdge(

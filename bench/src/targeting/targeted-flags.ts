@@ -1,8 +1,7 @@
 import type { SnapshotFlag } from "../system/snapshot-content.ts";
 
 /**
- * Flags in words that every library and server here can be told in its own: one that is the same for
- * everyone, one for some countries and one plan, and one for a share of the users.
+ * Flags that every library and server can express: constant, rules on country and plan, and rollouts.
  */
 export type TargetedFlag =
   | { key: string; kind: "constant"; on: boolean }
@@ -13,7 +12,7 @@ export type FlagKind = TargetedFlag["kind"];
 
 export const flagKinds: readonly FlagKind[] = ["constant", "rules", "rollout"];
 
-/** So many flags of some kinds in turn; of all three kinds unless told otherwise. */
+/** Returns flags of the given kinds in turn; of all three kinds by default. */
 export function targetedFlags(count: number, kinds = flagKinds): TargetedFlag[] {
   return Array.from({ length: count }, (_, number) =>
     targetedFlag(number, kinds[number % kinds.length] as FlagKind),
@@ -25,7 +24,7 @@ export const countries = [
   ...["SE", "US", "CA", "BR", "JP", "IN"],
 ];
 export const plans = ["pro", "pro", "pro", "free"];
-/** Two in three countries and three in four users of a plan: half of all users. */
+/** Two thirds of the countries and three quarters of the plans: half of all users. */
 const listedCountries = 8;
 
 function targetedFlag(number: number, kind: FlagKind): TargetedFlag {
@@ -45,12 +44,12 @@ function targetedFlag(number: number, kind: FlagKind): TargetedFlag {
   }
 }
 
-/** No two flags have the same list, so that asking one says nothing about another. */
+/** Each flag has its own list, so that results cannot be shared between flags. */
 function ofNobody(number: number): string {
   return `X${number}`;
 }
 
-/** The flag as it is set in one of our environments. */
+/** Returns the state of a flag in an environment. */
 export function flagState(flag: TargetedFlag): SnapshotFlag {
   const everyone = { key: flag.key, enabled: true, rollout_percentage: 100, targeting_rules: [] };
   switch (flag.kind) {

@@ -1,6 +1,6 @@
 import { countries, plans } from "./targeted-flags.ts";
 
-/** Who asks: an id and four attributes, of which the flags here look at two. */
+/** A user: an id and four attributes, of which the flags use two. */
 export type User = {
   user_id: string;
   country: string;
@@ -9,7 +9,7 @@ export type User = {
   age: number;
 };
 
-/** All ids are of one length, so that requests of different users are, too. */
+/** All ids have the same length, so that all requests have the same length. */
 const digits = 8;
 
 export function userOf(number: number): User {
@@ -20,7 +20,7 @@ export function idOf(number: number): string {
   return `user-${String(number).padStart(digits, "0")}`;
 }
 
-/** Many combinations before one comes again, and none that goes with a flag's number. */
+/** The combinations repeat late, and do not correlate with the numbers of flags. */
 export function userNamed(user_id: string, number: number): User {
   return {
     user_id,

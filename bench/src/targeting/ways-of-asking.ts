@@ -1,13 +1,13 @@
 import { numberMark, type RequestPlan } from "../http/load.ts";
 import { type User, userNamed } from "./users.ts";
 
-/** How an SDK says who is asking. Every request comes from a user who has never asked before. */
+/** A form of request with a user context. Every request is from a new user. */
 export type Way = {
   name: string;
   plan(user: User, key: string): RequestPlan;
-  /** What it says of the user; the rest of the attributes is missing. */
+  /** Attributes that the request contains. */
   tells: "all" | "id";
-  /** All flags unless it says otherwise. */
+  /** All flags by default. */
   answers?: "one flag";
 };
 
@@ -47,7 +47,7 @@ export const ofrepBulk: Way = {
     posted("/ofrep/v1/evaluate/flags", key, { context: { targetingKey, ...attributes } }),
 };
 
-/** One flag, which is a small answer to a request with a body. */
+/** One flag: a small response to a request with a body. */
 export const ofrepSingle = (flagKey: string): Way => ({
   ...ofrepBulk,
   name: "one flag by OFREP",
@@ -58,10 +58,10 @@ export const ofrepSingle = (flagKey: string): Way => ({
     }),
 });
 
-/** So many kinds of user; each request has a number of its own in the id. */
+/** Number of distinct users without their ids. Each request has another number in the id. */
 const kindsOfUser = 48;
 
-/** Requests to be sent in turn, of which no two name the same user. */
+/** Returns requests that are sent in turn, each with another user. */
 export function plansOf(way: Way, key: string): RequestPlan[] {
   return Array.from({ length: kindsOfUser }, (_, kind) =>
     way.plan(userNamed(`user-${numberMark}`, kind), key),

@@ -13,9 +13,8 @@ import { flagState, type TargetedFlag, targetedFlags } from "../targeting/target
 import { plansOf, postedUser } from "../targeting/ways-of-asking.ts";
 
 /**
- * What counting and limits cost a request: an edge as the product starts it, for an organization whose
- * months are limited, beside one that is made without them. Both have the same core, and are asked in
- * turn.
+ * Measures the cost of metering and limits per request. An edge with them and an edge without them run on the
+ * same core and are measured in turn.
  */
 const flags = 100;
 const rounds = 9;
@@ -23,7 +22,7 @@ const warmUpMs = 1_500;
 const measuredMs = 2_000;
 const goal = 0.97;
 
-/** More than any run uses up, and not unlimited: what is unlimited needs no headers. */
+/** A limit that no run reaches. Unlimited organizations get no rate limit headers. */
 const limits = { requests_per_month: 1_000_000_000, sse_connections: 500, projects: null };
 
 export async function measureCountedPolling(bench: Bench, nats: Nats) {
@@ -38,7 +37,7 @@ export async function measureCountedPolling(bench: Bench, nats: Nats) {
   for (const ask of polls) {
     const polling = await ask(counted);
     await assertCounted(polling, { counted, uncounted });
-    bench.say(`${polling.name}: with metering and limits, and without, in turn`);
+    bench.say(`${polling.name}: with and without metering and limits, in turn`);
     const measured = await inTurn(bench, { load, polling, counted, uncounted });
     figures.push(...figuresOf(polling, measured));
     notes.push(noteOf(polling, measured));
@@ -47,7 +46,7 @@ export async function measureCountedPolling(bench: Bench, nats: Nats) {
   return { figures, notes };
 }
 
-/** Flags that are the same for everyone, flags that are not, and how both are asked for. */
+/** Requests for flags that are the same for everyone, and for flags that depend on the user. */
 async function writeFlags(nats: Nats): Promise<((edge: Service) => Promise<Polling>)[]> {
   const constant = snapshotContent({ environments: 1, flagsPerEnvironment: flags, limits });
   const targets = targetedFlags(flags);
@@ -77,13 +76,15 @@ async function writeFlags(nats: Nats): Promise<((edge: Service) => Promise<Polli
 
 type Edges = { counted: Service; uncounted: Service };
 
-/** Two edges that did the same would compare well, and say nothing. */
+/** Verifies that only the first edge sends rate limit headers. */
 async function assertCounted({ plans }: Polling, { counted, uncounted }: Edges): Promise<void> {
   const plan = numbered(plans[0] as RequestPlan, 0);
   const limitOf = async ({ url }: Service) =>
     headerOf(await captureAnswer(url, plan), "ratelimit-policy");
-  if ((await limitOf(counted)) === "") throw new Error("the edge with limits tells none");
-  if ((await limitOf(uncounted)) !== "") throw new Error("the edge without limits tells one");
+  if ((await limitOf(counted)) === "")
+    throw new Error("the edge with limits sends no RateLimit headers");
+  if ((await limitOf(uncounted)) !== "")
+    throw new Error("the edge without limits sends RateLimit headers");
 }
 
 type Measured = { counted: Sample; uncounted: Sample };
@@ -105,14 +106,14 @@ async function inTurn(
 function figuresOf({ name }: Polling, { counted, uncounted }: Measured): Figure[] {
   return [
     {
-      what: `${name}: requests a second, beside no metering and no limits`,
+      what: `${name}: requests per second vs. no metering and limits`,
       unit: "/s",
       measured: counted.perSecond,
       baseline: uncounted.perSecond,
       goal: { of: "ratio", atLeast: goal },
     },
     {
-      what: `${name}: CPU a request`,
+      what: `${name}: CPU per request`,
       unit: "µs",
       measured: counted.cpuMicroseconds,
       baseline: uncounted.cpuMicroseconds,
@@ -122,8 +123,8 @@ function figuresOf({ name }: Polling, { counted, uncounted }: Measured): Figure[
 
 function noteOf({ name }: Polling, { counted, uncounted }: Measured): string {
   return (
-    `${name}: medians of ${rounds} rounds at ${connections} connections: ` +
-    `${number(counted.medianLatencyMs)} and ${number(uncounted.medianLatencyMs)} ms. Of their core ` +
-    `the edges used ${percent(counted.serverBusy)} and ${percent(uncounted.serverBusy)}.`
+    `${name}: median latency of ${rounds} rounds at ${connections} connections: ` +
+    `${number(counted.medianLatencyMs)} and ${number(uncounted.medianLatencyMs)} ms. CPU of ` +
+    `the edges: ${percent(counted.serverBusy)} and ${percent(uncounted.serverBusy)}.`
   );
 }

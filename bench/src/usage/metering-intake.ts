@@ -22,14 +22,16 @@ import {
   startSimulatedEdges,
 } from "./simulated-edges.ts";
 
-/** One process that counts what fifty edges tell: as they tell it, and as fast as it can. */
+/** Measures one usage-metering process: at the rate of fifty edges, and at its maximum rate. */
 const edges = 50;
 const perSecond = 100;
 const environments = 200;
 const flagsPerEnvironment = 10;
 const size = { warmUp: 500, steady: 2_000, backlog: 10_000 };
 const quickSize = { warmUp: 10, steady: 20, backlog: 100 };
-/** A commit that edges can hear of within two seconds of the requests; edges gather for half a second. */
+/**
+ * Edges collect counts for half a second and must receive new totals within two seconds of the requests.
+ */
 const goalP99Ms = 500;
 
 export async function measureMeteringIntake(bench: Bench, nats: Nats) {
@@ -45,11 +47,11 @@ export async function measureMeteringIntake(bench: Bench, nats: Nats) {
   const servers = { metering, postgres: postgresServer };
   await sender.send({ messages: warmUp, perSecond });
 
-  bench.say(`${edges} edges, ${perSecond} messages a second`);
+  bench.say(`${edges} edges, ${perSecond} messages per second`);
   const even = await measureSteady(sql, { sender, messages: steady, servers });
   await metering.child.stop();
 
-  bench.say(`${backlog} messages that have waited`);
+  bench.say(`${backlog} waiting messages`);
   const queue = await openQueue(bench, nats);
   await sender.sendAll(backlog);
   const again = await startUsageMetering(bench, options);
@@ -90,10 +92,10 @@ async function measureSteady(
   };
 }
 
-/** How often is looked; a lag is known as exactly as that. */
+/** Polling interval, which is the resolution of the lag. */
 const lookEveryMs = 5;
 
-/** When each message was seen to be counted, in what others can read: after its commit. */
+/** Records when each message was visible in the database, after its commit. */
 function watchCounted(sql: Sql) {
   const seenMs = new Map<string, number[]>();
   let watching = true;
@@ -124,7 +126,7 @@ function watchCounted(sql: Sql) {
   };
 }
 
-/** How many messages are in the queue. */
+/** Returns a function that counts the messages in the queue. */
 async function openQueue(bench: Bench, nats: Nats): Promise<() => Promise<number>> {
   const connection = await connect({ servers: nats.url });
   bench.afterwards(() => connection.close());
@@ -136,7 +138,7 @@ async function openQueue(bench: Bench, nats: Nats): Promise<() => Promise<number
   };
 }
 
-/** From the first that is gone to the last. */
+/** Measures from the first processed message to the last. */
 async function measureBacklog(queue: () => Promise<number>, metering: Service) {
   const atFirst = await queue();
   let left = atFirst;
@@ -153,12 +155,12 @@ async function measureBacklog(queue: () => Promise<number>, metering: Service) {
   };
 }
 
-/** A figure of a process that lost or doubled something would be worth nothing. */
+/** Fails if requests were lost or counted twice. */
 async function assertAllCounted(sql: Sql, sender: SimulatedEdges): Promise<void> {
   const [row] = await sql<[{ requests: number }]>`
     select coalesce(sum(requests), 0)::float8 as requests from usage.request_hours`;
   if (row.requests !== sender.requests())
-    throw new Error(`${sender.requests()} requests were told of and ${row.requests} counted`);
+    throw new Error(`${sender.requests()} requests were sent and ${row.requests} counted`);
 }
 
 function openAdmin(bench: Bench, { adminUrl }: Postgres): Sql {
@@ -170,7 +172,7 @@ function openAdmin(bench: Bench, { adminUrl }: Postgres): Sql {
 type Backlog = Awaited<ReturnType<typeof measureBacklog>>;
 
 function figuresOf(even: Steady, burst: Backlog): Figure[] {
-  const what = `${edges} edges, ${perSecond} messages a second`;
+  const what = `${edges} edges, ${perSecond} messages per second`;
   return [
     { what: `${what}: sent to counted, median`, unit: "ms", measured: quantile(even.lagsMs, 0.5) },
     {
@@ -180,7 +182,7 @@ function figuresOf(even: Steady, burst: Backlog): Figure[] {
       goal: { of: "measured", below: goalP99Ms },
     },
     {
-      what: "the most that one process counts, beside what fifty edges send",
+      what: "maximum rate of one process vs. 50 edges",
       unit: "/s",
       measured: burst.perSecond,
       baseline: perSecond,
@@ -191,10 +193,10 @@ function figuresOf(even: Steady, burst: Backlog): Figure[] {
 
 function notesOf(even: Steady, burst: Backlog, backlog: number): string[] {
   return [
-    `A message tells of ${environmentsPerMessage} environments. At ${perSecond} a second usage-metering ` +
-      `used ${percent(even.meteringShare)} of a core, ${number(even.meteringMicroseconds)} µs a message, ` +
+    `A message has ${environmentsPerMessage} environments. At ${perSecond} messages per second, usage-metering ` +
+      `used ${percent(even.meteringShare)} of a core, ${number(even.meteringMicroseconds)} µs per message, ` +
       `and PostgreSQL ${percent(even.databaseShare)}.`,
     `With ${backlog.toLocaleString("en-US")} messages waiting, usage-metering used ` +
-      `${percent(burst.meteringShare)} of its core. Every request that the messages told of was counted, once.`,
+      `${percent(burst.meteringShare)} of its core. Every request was counted exactly once.`,
   ];
 }

@@ -4,15 +4,15 @@ import { requestBytes } from "../http/request-bytes.ts";
 import { answerParent } from "../processes/answer-parent.ts";
 import type { OpenerQuestion, Openings } from "./openers.ts";
 
-/** Opens many streams on several edges, notes what became of each, and holds those that are open. */
+/** Opens many streams on several edges, records the result of each, and keeps them open. */
 
-/** How many connections are being opened at the same time; the listeners' backlogs hold more. */
+/** Number of connections that open concurrently; fewer than the listeners' backlogs. */
 const openingAtOnce = 100;
 const heartbeatEvent = Buffer.from("event: heartbeat\n");
 const statusLineEnd = "HTTP/1.1 200".length;
 
 const held = new Set<Socket>();
-/** Streams that an edge has ended, which none ought to. */
+/** Streams that an edge closed. None is expected. */
 let lost = 0;
 
 answerParent<OpenerQuestion>({
@@ -48,7 +48,7 @@ async function openAll(order: Extract<OpenerQuestion, { kind: "open" }>): Promis
   return openings;
 }
 
-/** Open is a stream whose first events have come, of which the heartbeat is the last. */
+/** A stream is open after its first events, of which the heartbeat is the last. */
 function openStream(url: string, key: string): Promise<"open" | "refused" | "failed"> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {

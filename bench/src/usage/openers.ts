@@ -3,13 +3,13 @@ import type { Bench } from "../benchmark.ts";
 import { nowMs } from "../clock.ts";
 import { startChild } from "../processes/child-process.ts";
 
-/** What became of streams that were to be opened. */
+/** Result of opening streams. */
 export type Openings = {
-  /** How long it took from the connection to the first events, of each that opened. */
+  /** Milliseconds from connecting to the first events, for each open stream. */
   tookMs: number[];
-  /** Answered 429. */
+  /** Responses with 429. */
   refused: number;
-  /** Answered anything else that is no stream, or broken off. */
+  /** Other errors. */
   failed: number;
 };
 
@@ -17,19 +17,19 @@ export type OpenerQuestion =
   | { kind: "open"; urls: readonly string[]; key: string; streams: number }
   | { kind: "close" };
 
-/** Processes that open streams, and hold them until they are told to close them. */
+/** Processes that open streams and keep them open until `close`. */
 export type Openers = {
-  /** Spread evenly over the edges, hundreds of them at once. */
+  /** Opens streams evenly on all edges, hundreds of them concurrently. */
   open(order: {
     urls: readonly string[];
     key: string;
     streams: number;
   }): Promise<Openings & { elapsedMs: number }>;
-  /** Answers how many were ended by the edges before that. */
+  /** Closes all streams and returns how many the edges closed before. */
   close(): Promise<{ lost: number }>;
 };
 
-/** Each has its own limit of open files, and its own share of the work. */
+/** Several processes, because of the limit of open files and to share the work. */
 const processes = 2;
 
 export async function startOpeners(bench: Bench): Promise<Openers> {

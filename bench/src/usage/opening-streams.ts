@@ -12,8 +12,8 @@ import { type Openers, startOpeners } from "./openers.ts";
 import { openSlotsHeld } from "./slots-held.ts";
 
 /**
- * As many streams as a plan allows, opened as fast as they can be on four edges, which share the slots;
- * beside as many of an organization without limit, for which no edge asks the others.
+ * Opens as many streams as a plan allows on four edges that share the slots, compared with an organization
+ * without a limit.
  */
 const edges = 4;
 const flags = 20;
@@ -80,7 +80,7 @@ async function openAndClose(
   };
 }
 
-/** All slots are taken, not one more and not one less, and each edge refuses the next stream. */
+/** Verifies that exactly all slots are taken and that each edge rejects another stream. */
 async function assertExact(
   openers: Openers,
   { count, urls, key, slotsHeld }: Parameters<typeof openAndClose>[1],
@@ -89,7 +89,7 @@ async function assertExact(
   if (held !== count) throw new Error(`the edges hold ${held} slots for ${count} streams`);
   const more = await openers.open({ urls, key, streams: urls.length });
   if (more.refused !== urls.length)
-    throw new Error(`of ${urls.length} streams too many, ${more.refused} were refused`);
+    throw new Error(`${more.refused} of ${urls.length} streams beyond the limit were rejected`);
 }
 
 type Measured = { limited: Opened; unlimited: Opened };
@@ -98,31 +98,31 @@ function figuresOf(count: number, { limited, unlimited }: Measured): Figure[] {
   const what = `${count.toLocaleString("en-US")} streams over ${edges} edges`;
   return [
     {
-      what: `${what}: opened a second, beside no limit`,
+      what: `${what}: opened per second vs. no limit`,
       unit: "/s",
       measured: (count / limited.elapsedMs) * 1e3,
       baseline: (count / unlimited.elapsedMs) * 1e3,
     },
     {
-      what: `${what}: one opens, median`,
+      what: `${what}: time to open, median`,
       unit: "ms",
       measured: limited.medianMs,
       baseline: unlimited.medianMs,
     },
     {
-      what: `${what}: one opens, p99`,
+      what: `${what}: time to open, p99`,
       unit: "ms",
       measured: limited.p99Ms,
       baseline: unlimited.p99Ms,
     },
     {
-      what: `${what}: refused, failed or lost`,
+      what: `${what}: rejected, failed or lost`,
       unit: "",
       measured: limited.errors,
       goal: { of: "measured", below: 1 },
     },
     {
-      what: `${what}: from closing them all to free slots`,
+      what: `${what}: all closed to slots free`,
       unit: "ms",
       measured: limited.freeMs,
     },
@@ -131,8 +131,8 @@ function figuresOf(count: number, { limited, unlimited }: Measured): Figure[] {
 
 function notesOf({ limited, unlimited }: Measured): string[] {
   return [
-    `The streams of the limited organization opened in ${number(limited.elapsedMs / 1e3)} s, those of ` +
-      `the other one in ${number(unlimited.elapsedMs / 1e3)} s. When all were open, the edges held ` +
-      "exactly as many slots as the plan has, and each of them refused one more stream.",
+    `The streams opened in ${number(limited.elapsedMs / 1e3)} s with the limit and in ` +
+      `${number(unlimited.elapsedMs / 1e3)} s without. With all streams open, the edges held ` +
+      "exactly the slots of the plan, and each edge rejected another stream.",
   ];
 }

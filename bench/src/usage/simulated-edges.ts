@@ -12,24 +12,24 @@ import { nowMs } from "../clock.ts";
 import type { Nats } from "../system/backends.ts";
 import type { SnapshotContent } from "../system/snapshot-content.ts";
 
-/** Many edges as usage-metering hears them: a life each, and messages that are numbered. */
+/** Simulated edges that publish numbered usage messages. */
 export type SimulatedEdges = {
-  /** So many messages, evenly over time and edges in turn; answers when each was sent. */
+  /** Sends messages at a constant rate from all edges in turn. Returns the time of each one. */
   send(options: { messages: number; perSecond: number }): Promise<Sent[]>;
-  /** As fast as the broker takes them. */
+  /** Sends messages as fast as NATS accepts them. */
   sendAll(messages: number): Promise<Sent[]>;
-  /** All requests that they have told of. */
+  /** Number of requests in all messages. */
   requests(): number;
 };
 
 export type Sent = { edge: string; sequence: number; sentMs: number };
 
 export const environmentsPerMessage = 20;
-/** Of so many environments one in a message has single flags, and so many of them. */
+/** Share of a message's environments with counts of single flags, and their number. */
 const oneInHasFlags = 5;
 const singleFlags = 3;
 const hourMs = 3_600_000;
-/** How many publications are awaited together. */
+/** Number of concurrent publications. */
 const atOnce = 64;
 
 export async function startSimulatedEdges(
@@ -83,7 +83,7 @@ async function publish(client: JetStreamClient, message: UsageRecorded): Promise
   });
 }
 
-/** Which environments it tells of moves on from message to message; other edges tell of them too. */
+/** Each message is about other environments, which edges share. */
 function messageOf(
   { edge, sequence }: { edge: string; sequence: number },
   { content, number }: { content: SnapshotContent; number: number },

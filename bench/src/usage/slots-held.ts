@@ -4,7 +4,7 @@ import { connect } from "@nats-io/transport-node";
 import type { Bench } from "../benchmark.ts";
 import type { Nats } from "../system/backends.ts";
 
-/** Reads from the bucket of leases how many slots an organization's edges hold. */
+/** Reads the number of slots of an organization's edges from the bucket `LEASES`. */
 export async function openSlotsHeld(
   bench: Bench,
   nats: Nats,

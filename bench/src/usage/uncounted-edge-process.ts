@@ -14,7 +14,7 @@ import { followNats } from "../../../services/sdk-edge/src/snapshot/follow-nats.
 import { createPace } from "../../../services/sdk-edge/src/snapshot/pace.ts";
 import { createSnapshotHolder } from "../../../services/sdk-edge/src/snapshot/snapshot-holder.ts";
 
-/** An edge as the product starts it, but for counting and limits by plan, which it is made without. */
+/** An edge without metering and plan limits. */
 await startOrExit(async () => {
   const config = readConfig();
   const service = "sdk-edge";

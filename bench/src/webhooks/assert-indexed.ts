@@ -1,8 +1,8 @@
 import type { Plan } from "./product-statements.ts";
 
 /**
- * Nothing that a dispatcher does while it runs may read a whole table, nor all that is due of one
- * webhook: that would be quick with few deliveries, and with many it would not.
+ * Fails if a statement of the dispatcher reads a whole table or all due deliveries of a webhook, which is
+ * slow with many deliveries.
  */
 export function assertIndexed({ purpose, text, keptText }: Plan): void {
   for (const plan of [text, keptText]) {

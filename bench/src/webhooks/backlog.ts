@@ -5,9 +5,9 @@ import { payload } from "./payload.ts";
 import type { HangingTargets, Receiver } from "./receivers.ts";
 import type { WebhookSystem } from "./webhook-system.ts";
 
-/** A backlog that is sent: its rate, and what each delivery costs. */
+/** Rate and costs per delivery of a backlog. */
 export type Sent = {
-  /** By the clock of `nowMs`. */
+  /** In the clock of `nowMs`. */
   fromMs: number;
   toMs: number;
   perSecond: number;
@@ -16,14 +16,14 @@ export type Sent = {
   receiverMicroseconds: number;
 };
 
-/** Each of the hanging webhooks has as many waiting; there is always one more to hang on. */
+/** Deliveries of each hanging webhook; more than are attempted. */
 const deliveriesPerHanging = 20;
-/** Three times what a backlog may take at most. */
+/** Three times the longest expected time of a backlog. */
 const patienceMs = 120_000;
 
 /**
- * Puts deliveries into the dispatcher's tables and makes all of them due at the same moment. The time
- * counts from the first request until the last outcome is recorded.
+ * Inserts deliveries into the dispatcher's tables and makes all of them due at the same time. Measures from
+ * the first request until the last outcome is recorded.
  */
 export async function sendBacklog(
   system: WebhookSystem,
@@ -97,11 +97,11 @@ async function lastRecordedMs(
     from deliveries
     where webhook_id = any(${webhookIds as string[]}::uuid[])`;
   if (row.delivered !== deliveries)
-    throw new Error(`of ${deliveries} deliveries ${row.delivered} were delivered at once`);
+    throw new Error(`${row.delivered} of ${deliveries} deliveries succeeded at the first attempt`);
   return row.at.getTime();
 }
 
-/** Ends what hangs long before its time, so that the next round begins as this one did. */
+/** Ends hanging requests early, so that the next round begins in the same state. */
 async function endHanging(
   { admin }: WebhookSystem,
   { webhookIds, targets }: { webhookIds: readonly string[]; targets: HangingTargets },
@@ -112,8 +112,8 @@ async function endHanging(
     where webhook_id = any(${webhookIds as string[]}::uuid[])
       and (status = 'delivering' or attempts_made > 0)`;
   if (row.asked !== webhookIds.length)
-    throw new Error(`of ${webhookIds.length} targets that hang only ${row.asked} were asked`);
-  await until("what hung has ended", async () => {
+    throw new Error(`only ${row.asked} of ${webhookIds.length} hanging targets received a request`);
+  await until("all hanging requests have ended", async () => {
     await admin`
       update deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now()
       where status in ('pending', 'retrying')`;

@@ -3,9 +3,8 @@ import got from "got";
 import { answerParent } from "../processes/answer-parent.ts";
 
 /**
- * The least that a process can do to send many requests, with the client library that the dispatcher
- * uses and without any: nothing is signed, claimed or recorded. Connections are kept as the dispatcher
- * keeps them.
+ * The baseline of deliveries: sends requests with the dispatcher's HTTP library, and with bare `node:http`.
+ * It signs, claims and records nothing. It keeps connections like the dispatcher.
  */
 export type PostsQuestion = {
   client: "got" | "node:http";

@@ -3,10 +3,10 @@ import type { PostsQuestion } from "./bare-posts-process.ts";
 import { payload } from "./payload.ts";
 import type { BarePosts, Receiver } from "./receivers.ts";
 
-/** As many as the dispatcher sends at once while nothing hangs. */
+/** Number of concurrent requests, as in the dispatcher. */
 const atOnce = 192;
 
-/** The headers of a delivery; what they say does not matter here. */
+/** Headers of a delivery with placeholder values. */
 const headers = {
   "Content-Type": "application/json",
   "User-Agent": "Halyard/0.1.0",
@@ -18,7 +18,7 @@ const headers = {
   "X-Service-Signature": `sha256=${"0".repeat(64)}`,
 };
 
-/** The same requests to the same receiver, by who does nothing else. */
+/** Sends the same requests to the same receiver without the dispatcher. */
 export async function sendBarePosts(
   posts: BarePosts,
   options: { client: PostsQuestion["client"]; deliveries: number; receiver: Receiver },

@@ -1,15 +1,15 @@
 import type { Sql } from "@halyard/postgres";
 import { payload } from "./payload.ts";
 
-/** Enough that reading the whole table of them would be the wrong way to find one. */
+/** Enough rows that reading the whole table is slower than an index. */
 export const webhooks = 10_000;
 const webhooksPerOrganization = 10;
-/** How many webhooks an event is delivered to. */
+/** Number of webhooks of an event. */
 const deliveriesPerEvent = 5;
-/** One delivery of so many belongs to the one webhook with a large backlog. */
+/** One of this many deliveries belongs to the webhook with a large backlog. */
 const largeShare = 10;
 
-/** Webhooks of the organizations of nobody; the first of them is the one with the large backlog. */
+/** Webhooks of organizations that do not exist. The first one has the large backlog. */
 export async function fillWebhooks(sql: Sql): Promise<void> {
   await sql`truncate webhooks, lanes, deliveries, attempts, inbox`;
   await sql`
@@ -25,8 +25,8 @@ export async function fillWebhooks(sql: Sql): Promise<void> {
 }
 
 /**
- * Puts deliveries into the dispatcher's tables until there are so many. They wait: two of three are due
- * for a while already, the others were attempted once and wait for a retry tomorrow.
+ * Inserts waiting deliveries into the dispatcher's tables up to a number. Two thirds are due; the others wait
+ * for a retry tomorrow.
  */
 export async function fillWaiting(sql: Sql, wanted: number): Promise<void> {
   await sql`

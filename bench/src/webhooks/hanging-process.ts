@@ -1,14 +1,14 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { answerParent } from "../processes/answer-parent.ts";
 
-/** Targets that take a request and never answer it, each on a port of its own. */
+/** Targets that accept requests and never respond, each on its own port. */
 const targets = Number(process.env.TARGETS);
 const sockets = new Set<Socket>();
 
 const urls = await Promise.all(Array.from({ length: targets }, listen));
 answerParent({
   greeting: { urls },
-  /** There is one thing to ask for: that those who wait, wait no longer. */
+  /** The only order is to close all waiting requests. */
   async answer() {
     for (const socket of sockets) socket.destroy();
     return {};

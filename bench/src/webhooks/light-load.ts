@@ -5,18 +5,18 @@ import type { Bench } from "../benchmark.ts";
 import { createTenant, type Tenant } from "../system/tenant.ts";
 import { createWebhook, type WebhookSystem } from "./webhook-system.ts";
 
-/** How long it takes from a change to the receiver, and how long the change itself takes. */
+/** Latencies of deliveries and of the changes themselves. */
 export type Latencies = {
-  /** From the time that the event bears, which is before its commit. */
+  /** From the event's timestamp, which is before its commit. */
   deliveredMs: readonly number[];
-  /** From the request that changes the flag to its answer. */
+  /** From the `PATCH` to its response. */
   patchedMs: readonly number[];
 };
 
 const changes = 200;
 const quickChanges = 10;
 
-/** A flag is switched on and off; each change waits until the receiver has heard of the one before. */
+/** Toggles a flag; each change waits for the delivery of the previous one. */
 export async function measureLightLoad(bench: Bench, system: WebhookSystem): Promise<Latencies> {
   const receiver = await listen(bench);
   const tenant = await createTenant(system.management.url, 1);
@@ -33,7 +33,7 @@ export async function measureLightLoad(bench: Bench, system: WebhookSystem): Pro
   return { deliveredMs, patchedMs };
 }
 
-/** In this process, which has nothing to do but to send the next change. */
+/** Starts a receiver in this process. */
 async function listen(bench: Bench): Promise<{ url: string; next(): Promise<number> }> {
   let arrived = Promise.withResolvers<number>();
   const server = createServer((request, response) => {

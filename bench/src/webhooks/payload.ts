@@ -1,4 +1,4 @@
-/** What an event makes a webhook say, with names of a usual length. */
+/** A payload with names of typical length. */
 export const payload = JSON.stringify({
   event: "flag.toggled",
   timestamp: "2026-11-20T12:00:00.000Z",

@@ -27,29 +27,29 @@ import { asDatabase, connectToSchema, explained } from "../system/recording-sql.
 import { payload } from "./payload.ts";
 
 /**
- * The dispatcher's own statements, taken from its code as they are, to be timed and explained. They
- * change what they find, so each is run in a transaction that is rolled back.
+ * Times and explains the dispatcher's statements, taken from its code. Each one runs in a transaction that is
+ * rolled back.
  */
 export type ProductStatements = {
-  /** How long it takes to fill all slots, without the commits, in milliseconds. */
+  /** Milliseconds to fill all slots, without the commits. */
   timeClaim(): Promise<{ tookMs: number; claimed: number }>;
-  /** The same with the next deliveries of the webhook that has most of them. */
+  /** Milliseconds to claim deliveries of the webhook with the largest backlog. */
   timeClaimOfLargest(): Promise<{ tookMs: number; claimed: number }>;
-  /** How PostgreSQL carries out each statement. */
+  /** The query plan of each statement. */
   explain(): Promise<readonly Plan[]>;
 };
 
 export type Plan = {
   purpose: string;
   text: string;
-  /** The plan that would be kept for whatever parameters come. */
+  /** The generic plan. */
   keptText: string;
 };
 
 const claim = "00000000-0000-0000-0000-000000000001";
-/** As many as a dispatcher sends at once to one webhook. */
+/** Maximum number of concurrent attempts of a webhook. */
 const ofLargest = defaultBounds.webhook;
-/** How far ahead a dispatcher looks. */
+/** Time for which a dispatcher looks ahead. */
 const aheadMs = 1_000;
 const pageSize = 101;
 const batch = 500;
@@ -59,7 +59,7 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
   const sql = connectToSchema(adminUrl, "webhooks");
   bench.afterwards(() => sql.end());
 
-  /** Runs it to hear what it says, takes it back, and says each of it again to be explained. */
+  /** Runs code to record its statements, rolls it back, and explains each statement. */
   async function plansOf({ purpose, prepare, run }: Statements): Promise<Plan[]> {
     const recorded: Recorded[] = [];
     return rolledBack(sql, recorded, async (tx) => {
@@ -97,7 +97,7 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
 
 const isStatement = /^\s*(?:select|insert|update|delete|with)\b/;
 
-/** As the dispatcher does when it has all slots free. */
+/** Claims deliveries as a dispatcher with free slots does. */
 async function fillSlots(tx: Sql): Promise<ClaimedDelivery[]> {
   const searches = searchesFor([], defaultBounds);
   const lanes = [];
@@ -134,7 +134,7 @@ async function timed(work: () => Promise<ClaimedDelivery[]>) {
 type Found = { webhookId: string; delivery: ClaimedDelivery | undefined };
 type Statements = {
   purpose: string;
-  /** What has happened before it, and finds what it is about. */
+  /** Prepares the statement and returns its parameters. */
   prepare: (tx: Sql) => Promise<Found>;
   run: (tx: Sql, found: Found) => Promise<unknown>;
 };
@@ -243,7 +243,7 @@ async function recordNewEvent(tx: Sql, { webhookId }: Found): Promise<number> {
   return recordEvent(tx, event as unknown as FlagEvent, () => crypto.randomUUID());
 }
 
-/** What begins a transaction of its own begins a part of this one, which is rolled back. */
+/** Transactions of the code become part of this one, which is rolled back. */
 async function rolledBack<T>(
   sql: Sql,
   recorded: Recorded[],

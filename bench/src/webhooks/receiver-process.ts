@@ -3,11 +3,11 @@ import type { AddressInfo } from "node:net";
 import { answerParent } from "../processes/answer-parent.ts";
 
 /**
- * The targets of webhooks, each on a port of its own: the least that a Node server can do to take a
- * request and answer it. `expect` begins to count; `wait` is answered when all that is expected has come.
+ * Minimal targets of webhooks, each on its own port. `expect` starts counting; `wait` resolves when all
+ * expected requests have arrived.
  */
 export type ReceiverQuestion = { expect: number } | { wait: true };
-/** By the clock of the system: when the first request and the last one came. */
+/** Times of the first and the last request, in the system's clock. */
 export type Arrivals = { firstMs: number; lastMs: number };
 
 const targets = Number(process.env.TARGETS);

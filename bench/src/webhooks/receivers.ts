@@ -4,22 +4,22 @@ import { startChild } from "../processes/child-process.ts";
 import type { PostsAnswer, PostsQuestion } from "./bare-posts-process.ts";
 import type { Arrivals, ReceiverQuestion } from "./receiver-process.ts";
 
-/** Targets that answer at once, in a process of their own. */
+/** Targets that respond immediately, in their own process. */
 export type Receiver = {
   urls: readonly string[];
   pid: number;
-  /** Counts from now on; the answer waits for all of them. */
+  /** Starts counting requests; the returned promise waits for all of them. */
   expect(count: number): Promise<{ all(): Promise<Arrivals> }>;
 };
 
-/** Targets that never answer. */
+/** Targets that never respond. */
 export type HangingTargets = {
   urls: readonly string[];
-  /** Breaks off all requests that wait for an answer. */
+  /** Closes all waiting requests. */
   drop(): Promise<void>;
 };
 
-/** Who sends requests and does nothing else. */
+/** Sends requests without a dispatcher. */
 export type BarePosts = { pid: number; post(question: PostsQuestion): Promise<PostsAnswer> };
 
 export async function startReceiver(bench: Bench, targets: number): Promise<Receiver> {

@@ -5,17 +5,17 @@ import { fillWaiting, fillWebhooks } from "./fill-waiting.ts";
 import { openProductStatements, type Plan, type ProductStatements } from "./product-statements.ts";
 import type { WebhookSystem } from "./webhook-system.ts";
 
-/** What it costs to have many deliveries waiting, beside having few. */
+/** Costs with many waiting deliveries, compared with few. */
 export type Waiting = { few: Costs; many: Costs; manyCount: number; plans: readonly Plan[] };
 
 export type Costs = { claimMs: number; claimed: number; largestMs: number; ofLargest: number };
 
 export const few = 1_000;
 const many = 1_000_000;
-/** With fewer, PostgreSQL is right to read whole tables. */
+/** With fewer rows, PostgreSQL rightly reads whole tables. */
 const quickMany = 20_000;
 
-/** The dispatcher is stopped before: it would send them. */
+/** The dispatcher must be stopped; otherwise it would send them. */
 export async function measureWaiting(bench: Bench, system: WebhookSystem): Promise<Waiting> {
   await system.dispatcher.child.stop();
   const statements = openProductStatements(bench, system.postgres.adminUrl);

@@ -5,13 +5,13 @@ import { type Nats, type Postgres, startNats, startPostgres } from "../system/ba
 import { awaitReady, type Service, startDispatcher, startManagement } from "../system/services.ts";
 import { createTenant, type Tenant } from "../system/tenant.ts";
 
-/** All services that have a part in a webhook, without any webhooks yet. */
+/** All services of webhooks, without any webhooks. */
 export type WebhookSystem = {
   nats: Nats;
   postgres: Postgres;
   management: Service;
   dispatcher: Service;
-  /** As a superuser, in the dispatcher's schema. */
+  /** Connects as a superuser to the dispatcher's schema. */
   admin: Sql;
 };
 
@@ -35,7 +35,9 @@ export async function startWebhookSystem(
   return { nats, postgres: database, management, dispatcher, admin: admin as unknown as Sql };
 }
 
-/** A webhook for each address, signed, by the API; so many in each project and organization. */
+/**
+ * Creates a signed webhook for each URL through the API, with a number of them in each organization.
+ */
 export async function createWebhooks(
   system: WebhookSystem,
   { urls, perOrganization }: { urls: readonly string[]; perOrganization: number },
@@ -54,7 +56,7 @@ export async function createWebhooks(
 
 const patienceMs = 10_000;
 
-/** The dispatcher hears of a new key a moment after management made it. */
+/** Retries until the dispatcher knows the new key. */
 export async function createWebhook(
   { dispatcher }: WebhookSystem,
   { tenant, url }: { tenant: Tenant; url: string },

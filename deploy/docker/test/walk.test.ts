@@ -19,8 +19,8 @@ const minutes = 60_000;
 const page = readProjectFile("docs/deployment.md");
 const shellBlocks = (heading: string) => commandsOf(sectionOf(page, heading));
 const [start, ...variables] = shellBlocks("Docker Compose").map(({ commands }) => commands);
-const firstSteps = ["Organization, user, project, environment, keys", "The first flag"]
-  .flatMap((heading) => commandsOf(sectionOf(readProjectFile("docs/production.md"), heading)))
+const firstSteps = ["First organization and keys", "First flag"]
+  .flatMap(shellBlocks)
   .map(({ commands }) => commands);
 const [upgrade] = shellBlocks("Upgrades").map(({ commands }) => commands);
 const [backUp, restore, verify] = shellBlocks("Backup and restore").map(({ commands }) => commands);

@@ -18,7 +18,7 @@ const upstreams = z
   .transform((text) => text.split(",").map((item) => URL.parse(item.trim())))
   .refine((urls): urls is URL[] => urls.every(isUpstream));
 
-/** Only an origin: a path or a query would have to be joined with the request's own. */
+/** Accepts origins only: a path or a query would conflict with that of the request. */
 function isUpstream(url: URL | null): url is URL {
   return url?.protocol === "http:" && url.pathname === "/" && url.search === "" && url.hash === "";
 }
@@ -45,45 +45,45 @@ export const configSchema = z.object({
   TRUSTED_PROXIES: trustedProxiesVariable,
   MAX_CONNECTIONS: variable(count.optional(), {
     description:
-      "Maximum number of client connections, open streams included. Beyond it, a new connection replaces the one that has been idle for longest, or is closed.",
+      "Maximum number of client connections, including open streams. Beyond it, a new connection replaces the longest idle connection, or is closed.",
     expects: expectsCount,
-    documentedDefault: "10000, or a third of the limit of open files where that is less",
+    documentedDefault: "10000, or a third of the open file limit if that is less",
   }),
   MAX_CONNECTIONS_PER_ADDRESS: variable(count.optional(), {
     description:
-      "The same for each client address; an IPv6 /64 counts as one. It does not apply to `TRUSTED_PROXIES`.",
+      "The same limit for each client address or IPv6 /64. `TRUSTED_PROXIES` are exempt.",
     expects: expectsCount,
     documentedDefault: "half of `MAX_CONNECTIONS`",
   }),
   MAX_REQUESTS_PER_UPSTREAM: variable(count.default(256), {
     description:
-      "Maximum number of concurrent requests to one process behind the gateway, without open streams. Further requests wait for up to 10 s and then get 503.",
+      "Maximum number of concurrent requests to one process of a service, without open streams. Further requests wait for up to 10 s, then get 503.",
     expects: expectsCount,
   }),
   EXAMPLE_IDS_FILE: variable(z.string().optional(), {
     description:
-      "JSON file with the ids that `/openapi.json` shows as examples. `npm start` sets it to a file with the demo's ids. The file need not exist.",
+      "JSON file with the ids that `/openapi.json` shows as examples. `npm start` sets it. The file may be missing.",
     expects: "the path of a file",
     documentedDefault: "placeholders",
   }),
   UPSTREAM_MANAGEMENT_URL: variable(upstreams, {
-    description: "Where management is. Several are used in turn.",
+    description: "URLs of management.",
     expects,
   }),
   UPSTREAM_SCHEDULER_URL: variable(upstreams, {
-    description: "Where the schedulers are. Several are used in turn.",
+    description: "URLs of the schedulers.",
     expects,
   }),
   UPSTREAM_SDK_EDGE_URL: variable(upstreams, {
-    description: "Where the SDK edges are. Several are used in turn.",
+    description: "URLs of the edges.",
     expects,
   }),
   UPSTREAM_USAGE_METERING_URL: variable(upstreams, {
-    description: "Where usage metering is. Several are used in turn.",
+    description: "URLs of usage-metering.",
     expects,
   }),
   UPSTREAM_WEBHOOK_DISPATCHER_URL: variable(upstreams, {
-    description: "Where the webhook dispatchers are. Several are used in turn.",
+    description: "URLs of the webhook dispatchers.",
     expects,
   }),
 });

@@ -1,5 +1,5 @@
 import { glob } from "node:fs/promises";
-import { documentVariables } from "@halyard/service";
+import { type DocumentedVariable, documentVariables } from "@halyard/service";
 import type { z } from "zod";
 
 /** The page that lists every environment variable, from the schemas that also parse them. */
@@ -7,12 +7,14 @@ const root = new URL("../../../", import.meta.url);
 
 const introduction = `# Configuration
 
-Services are configured by environment variables alone. Each checks all of them when it starts, reports every problem at once and exits with 2. An empty variable counts as one that is not set.
+Environment variables configure every process. A process checks them when it starts; if some are invalid, it reports all problems and exits with code 2. An empty variable counts as not set.
+
+[Common settings](#common-settings) lists the variables that several processes share. The sections of the processes list the others.
 `;
 
-type Section = { service: string; schema: z.ZodObject };
+type Section = { service: string; variables: readonly DocumentedVariable[] };
 
-/** Every service has its schema at the same place, so that a new one is documented by itself. */
+/** Reads the schema of each process from the same path, so that a new service is documented by itself. */
 async function loadSections(): Promise<Section[]> {
   const files: string[] = [];
   for await (const file of glob("services/*/src/config.ts", { cwd: root })) files.push(file);
@@ -20,10 +22,8 @@ async function loadSections(): Promise<Section[]> {
     ["deploy/gateway/src/config.ts", "deploy/setup/src/config.ts", ...files.toSorted()].map(
       async (file) => {
         const module = await import(new URL(file, root).href);
-        return {
-          service: file.split("/")[1] as string,
-          schema: module.configSchema as z.ZodObject,
-        };
+        const schema = module.configSchema as z.ZodObject;
+        return { service: file.split("/")[1] as string, variables: documentVariables(schema) };
       },
     ),
   );
@@ -31,24 +31,49 @@ async function loadSections(): Promise<Section[]> {
 
 export async function buildConfigurationPage(): Promise<string> {
   const sections = await loadSections();
-  return [introduction, ...sections.map(sectionOf)].join("\n");
-}
-
-function sectionOf({ service, schema }: Section): string {
-  const rows = documentVariables(schema).map(
-    ({ name, expects, defaultText, secret, description }) =>
-      row(
-        `\`${name}\``,
-        defaultText ?? "**required**",
-        `${description}${secret ? " A secret." : ""}`,
-        expects,
+  const usersOf = new Map<string, string[]>();
+  for (const { service, variables } of sections)
+    for (const each of variables) {
+      const users = usersOf.get(rowOf(each)) ?? [];
+      usersOf.set(rowOf(each), [...users, service]);
+    }
+  const common = [...usersOf].filter(([, users]) => users.length > 1);
+  const isCommon = new Set(common.map(([row]) => row));
+  const services = sections.map(({ service }) => service);
+  const commonRows = common.map(([row, users]) => `${row} ${namesOf(users, services)} |`);
+  return [
+    introduction,
+    tableOf("Common settings", [...heads, "Used by"], commonRows),
+    ...sections.map(({ service, variables }) =>
+      tableOf(
+        service,
+        heads,
+        variables.map(rowOf).filter((row) => !isCommon.has(row)),
       ),
-  );
-  const head = [row("Variable", "Default", "What it is", "Must be"), "|---|---|---|---|"];
-  return `## ${service}\n\n${[...head, ...rows].join("\n")}\n`;
+    ),
+  ].join("\n");
 }
 
-/** Neither a bar nor what stands in angle brackets is to mean anything but itself. */
-function row(...cells: string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll(/[|<]/g, "\\$&")).join(" | ")} |`;
+const heads = ["Variable", "Default", "Description", "Value"];
+
+function tableOf(title: string, columns: readonly string[], rows: readonly string[]): string {
+  const separator = `|${"---|".repeat(columns.length)}`;
+  return `## ${title}\n\n${[cells(...columns), separator, ...rows].join("\n")}\n`;
+}
+
+function rowOf({ name, expects, defaultText, secret, description }: DocumentedVariable): string {
+  const text = secret ? `${description} Secret.` : description;
+  return cells(`\`${name}\``, defaultText ?? "**required**", text, expects);
+}
+
+/** Names the exceptions where there are at most two. */
+function namesOf(users: readonly string[], all: readonly string[]): string {
+  const others = all.filter((service) => !users.includes(service));
+  if (others.length === 0) return "all";
+  return others.length > 2 ? users.join(", ") : `all except ${others.join(", ")}`;
+}
+
+/** A row of a table. Bars and angle brackets are escaped. */
+function cells(...texts: string[]): string {
+  return `| ${texts.map((text) => text.replaceAll(/[|<]/g, "\\$&")).join(" | ")} |`;
 }

@@ -16,7 +16,7 @@ export function welcome(options: {
   if (demo === undefined) {
     const next = [
       `  Operator token: see ${settings.home}/credentials.json`,
-      `  The way to an organization and keys: ${join(settings.projectDir, "docs/production.md")}`,
+      `  The way to an organization and keys: ${join(settings.projectDir, "docs/deployment.md")}`,
     ];
     return [...head, ...next, ...tail].join("\n");
   }

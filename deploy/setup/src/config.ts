@@ -22,7 +22,7 @@ const shortestPassword = 8;
 
 function passwordVariable(role: string) {
   return variable(z.string().min(shortestPassword), {
-    description: `The password of the role \`${role}\`.`,
+    description: `Password of the role \`${role}\`.`,
     expects: `a secret of at least ${shortestPassword} characters`,
     secret: true,
   });
@@ -30,8 +30,7 @@ function passwordVariable(role: string) {
 
 export const configSchema = z.object({
   POSTGRES_ADMIN_URL: variable(urlOf("postgres:", "postgresql:"), {
-    description:
-      "The PostgreSQL server, as a superuser or a role that may create roles and databases.",
+    description: "PostgreSQL server, with a role that may create roles and databases.",
     expects: "an address such as postgres://postgres:secret@host:5432/postgres",
     secret: true,
   }),
@@ -41,7 +40,7 @@ export const configSchema = z.object({
       .regex(/^[a-z_][a-z0-9_]{0,62}$/)
       .default("halyard"),
     {
-      description: "The database with all schemas. It is created if it does not exist.",
+      description: "Database with all schemas. The setup creates it if it does not exist.",
       expects: "a name of lower-case letters, digits and underscores",
     },
   ),

@@ -4,7 +4,14 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const folders = [".", "docs", "docs/decisions", "conformance", "deploy/kubernetes"];
+const folders = [
+  ".",
+  "docs",
+  "docs/decisions",
+  "conformance",
+  "deploy/kubernetes",
+  "bench/results",
+];
 
 const pages = folders.flatMap((folder) =>
   readdirSync(join(root, folder))

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => pages?.close());
 
-describe("the pages about production and deployment", () => describeProduction(given));
+describe("the page about deployment", () => describeProduction(given));
 describe("the page about OpenFeature", () => describeOpenFeature(given));
 describe("the page about targeting", () => describeTargeting(given));
 describe("the pages about schedules and the history", () => describeTime(given));

@@ -42,7 +42,7 @@ export function describeTime(given: () => PageSystem): void {
 
   describe("given a restored database in which a window has come due", () => {
     const statementsOf = (section: string) =>
-      blocksOf(sectionOf(pageOf("docs/operations.md"), section)).flatMap(({ kind, text }) =>
+      blocksOf(sectionOf(pageOf("docs/runbooks.md"), section)).flatMap(({ kind, text }) =>
         kind === "sql" ? [text] : [],
       );
     let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -70,15 +70,14 @@ export function describeTime(given: () => PageSystem): void {
       await database?.drop();
     });
 
-    it("docs/operations.md has statements that find it", async () => {
-      const [overdue = ""] = statementsOf("What to watch");
+    it("docs/runbooks.md has queries for overdue and failed changes", async () => {
+      const [overdue = "", failed = ""] = statementsOf("Schedules are late or fail");
       expect(await sql.unsafe(overdue)).toMatchObject([{ overdue: "1" }]);
-      const [failed = ""] = statementsOf("Schedulers");
       expect(await sql.unsafe(failed)).toHaveLength(0);
     });
 
-    it("and statements that show and cancel it", async () => {
-      const [show = "", cancel = ""] = statementsOf("When PostgreSQL was restored from a backup");
+    it("has statements that list and cancel due changes", async () => {
+      const [show = "", cancel = ""] = statementsOf("Database restored from a backup");
       expect(await sql.unsafe(show)).toMatchObject([{ action: "enable" }]);
       await sql.unsafe(cancel);
       expect(await sql.unsafe(show)).toHaveLength(0);

@@ -42,17 +42,17 @@ export function describeUsage(given: () => PageSystem): void {
     await Promise.all([first, refused].map(({ body }) => body?.cancel()));
   });
 
-  it("docs/operations.md has a statement that says who has used the most", async () => {
-    const [most = ""] = blocksOf(sectionOf(pageOf("docs/operations.md"), "Usage metering")).flatMap(
-      ({ kind, text }) => (kind === "sql" ? [text] : []),
-    );
+  it("docs/runbooks.md has a query for the organizations with the most requests", async () => {
+    const [most = ""] = blocksOf(
+      sectionOf(pageOf("docs/runbooks.md"), "Usage is late or missing"),
+    ).flatMap(({ kind, text }) => (kind === "sql" ? [text] : []));
     const rows = await given().system.sql.unsafe(most);
     expect(rows.map(({ organization_id }) => organization_id)).toContain(tenant.organizationId);
   });
 
   it("and a command that moves an organization to another plan", async () => {
     const [command = ""] = blocksOf(
-      sectionOf(pageOf("docs/operations.md"), "Usage metering"),
+      sectionOf(pageOf("docs/runbooks.md"), "Usage is late or missing"),
     ).flatMap(({ text }) => (text.startsWith("curl ") ? [text] : []));
     const shell = openShell();
     await shell.run(`OPERATOR_TOKEN='${operatorToken}' BASE_URL='${given().gatewayUrl}'`);

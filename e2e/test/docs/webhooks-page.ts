@@ -112,9 +112,9 @@ export function describeWebhooks(given: () => PageSystem): void {
     expect(await replay(receiver.url, signedAgain(delivery, secret, 360), delivery.raw)).toBe(401);
   });
 
-  it("docs/operations.md has statements that say what is due, what fails, and which keys are needed", async () => {
+  it("docs/runbooks.md has queries for overdue webhooks, failed attempts and keys in use", async () => {
     const [due = "", failing = "", keys = ""] = blocksOf(
-      sectionOf(pageOf("docs/operations.md"), "Webhook dispatchers"),
+      sectionOf(pageOf("docs/runbooks.md"), "Webhooks are late or fail"),
     ).flatMap(({ kind, text }) => (kind === "sql" ? [text] : []));
     const webhook = await newWebhook("http://127.0.0.1:2/nobody", "a secret");
     const body = { key: "fails", name: "Fails" };
@@ -135,7 +135,7 @@ export function describeWebhooks(given: () => PageSystem): void {
     expect(await given().system.sql.unsafe(due)).toMatchObject([{ webhooks: "0" }]);
   });
 
-  it("and the log is read again, as it says, when its consumer is removed", async () => {
+  it("dispatchers read the event log again when their consumer is removed", async () => {
     const { headers } = await recordDelivery("a secret", "read-again");
     const eventOf = (id: string) =>
       given().system.sql`select event_id from webhooks.deliveries where id = ${id}`;

@@ -39,18 +39,19 @@ export function urlOf(...schemes: string[]) {
 }
 
 export const modeVariable = variable(z.enum(modes).default("production"), {
-  description: "`production` is strict; `development` is for one's own machine.",
+  description:
+    "In `production`, unsafe settings are rejected. `development` is for a local machine.",
   expects: "development or production",
 });
 
 export const hostVariable = variable(z.string().optional(), {
-  description: "The address to listen on.",
+  description: "Address on which the process listens.",
   expects: "an address or a host name",
   documentedDefault: "0.0.0.0 in production, 127.0.0.1 in development",
 });
 
 export const metricsPortVariable = variable(port.default(0), {
-  description: "The port of `/metrics`, `/healthz` and `/readyz`. 0 takes any free one.",
+  description: "Port of `/metrics`, `/healthz` and `/readyz`. 0 selects a free port.",
   expects: "a port from 0 to 65535",
 });
 
@@ -60,7 +61,7 @@ const natsUrlVariable = variable(
     .regex(/^(?:(?:nats|tls):\/\/)?[^\s,/]+(?:,(?:(?:nats|tls):\/\/)?[^\s,/]+)*\/?$/)
     .default("nats://127.0.0.1:4222"),
   {
-    description: "The NATS servers, separated by commas.",
+    description: "NATS servers, separated by commas.",
     expects: "addresses such as nats://127.0.0.1:4222",
   },
 );
@@ -69,50 +70,48 @@ const natsUrlVariable = variable(
 export const natsVariables = {
   NATS_URL: natsUrlVariable,
   NATS_USER: variable(z.string().optional(), {
-    description: "The user that this process is to NATS.",
+    description: "NATS user of this process.",
     expects: "a name",
   }),
   NATS_PASSWORD: variable(z.string().optional(), {
-    description: "The password of `NATS_USER`.",
-    expects: "a text",
+    description: "Password of `NATS_USER`.",
+    expects: "a string",
     secret: true,
   }),
   NATS_CREDENTIALS_FILE: variable(z.string().optional(), {
     description:
-      "A credentials file (`.creds`), instead of a user and a password. It is read at every login.",
+      "Credentials file (`.creds`), instead of a user and a password. Read at every login.",
     expects: "the path of a file with a JWT and an nkey",
   }),
   NATS_NKEY_SEED_FILE: variable(z.string().optional(), {
     description:
-      "A file with the seed of an nkey, instead of a user and a password. It is read at every login.",
+      "File with the seed of an nkey, instead of a user and a password. Read at every login.",
     expects: "the path of a file with the seed of a user",
   }),
   NATS_TLS_CA_FILE: variable(z.string().optional(), {
-    description:
-      "The certificate of the authority that signs the NATS servers' certificates. With it, connections require TLS.",
+    description: "CA certificate of the NATS servers. If set, connections require TLS.",
     expects: "the path of a file in PEM",
-    documentedDefault:
-      "not set: TLS is used where a server offers it, with the system's authorities",
+    documentedDefault: "not set: TLS if the server offers it, with the system's CAs",
   }),
   NATS_TLS_CERT_FILE: variable(z.string().optional(), {
-    description: "The client certificate, for NATS servers that verify clients.",
+    description: "Client certificate, for NATS servers that verify clients.",
     expects: "the path of a file in PEM",
   }),
   NATS_TLS_KEY_FILE: variable(z.string().optional(), {
-    description: "The private key of `NATS_TLS_CERT_FILE`.",
+    description: "Private key of `NATS_TLS_CERT_FILE`.",
     expects: "the path of a file in PEM",
   }),
 };
 
 export const logLevelVariable = variable(z.enum(logLevels).default("info"), {
-  description: "The least severe log lines that are written.",
+  description: "Minimum level of log lines.",
   expects: `one of ${logLevels.join(", ")}`,
 });
 
 export const trustedProxiesVariable = variable(
   commaSeparated.refine((items) => items.every(isAddressOrRange)).default([]),
   {
-    description: "Proxies whose `X-Forwarded-For` is believed, as addresses or CIDR ranges.",
+    description: "Proxies whose `X-Forwarded-For` header is trusted.",
     expects: "addresses or CIDR ranges, separated by commas",
   },
 );
@@ -120,7 +119,7 @@ export const trustedProxiesVariable = variable(
 /** `PORT` with the default of a service. */
 export function portVariable(defaultPort: number) {
   return variable(port.default(defaultPort), {
-    description: "The port of the API. 0 takes any free one.",
+    description: "Port of the API. 0 selects a free port.",
     expects: "a port from 0 to 65535",
   });
 }
@@ -128,7 +127,7 @@ export function portVariable(defaultPort: number) {
 /** `POSTGRES_URL` of a service whose schema is called so. */
 export function postgresUrlVariable(schema: string) {
   return variable(urlOf("postgres:", "postgresql:"), {
-    description: `The database, as the role \`${schema}_runtime\`.`,
+    description: `Database URL with the role \`${schema}_runtime\`.`,
     expects: `an address such as postgres://${schema}_runtime:secret@host:5432/halyard`,
     secret: true,
   });
@@ -140,7 +139,7 @@ export function readPostgresOwnerUrl(
   env: Readonly<Record<string, string | undefined>>,
 ): string {
   const ownerUrl = variable(urlOf("postgres:", "postgresql:"), {
-    description: `The database, as the role \`${schema}_owner\`; used by migrations only.`,
+    description: `Database URL with the role \`${schema}_owner\`. Used by migrations only.`,
     expects: `an address such as postgres://${schema}_owner:secret@host:5432/halyard`,
     secret: true,
   });
@@ -157,7 +156,7 @@ export function postgresMaxConnectionsVariable(defaultCount: number) {
       .pipe(z.int().min(2))
       .default(defaultCount),
     {
-      description: "How many connections this process opens to PostgreSQL at most.",
+      description: "Maximum number of PostgreSQL connections of this process.",
       expects: "a number from 2 to 999",
     },
   );
@@ -169,7 +168,7 @@ export const jetstreamReplicasVariable = variable(
     .default("1")
     .transform((text) => Number(text)),
   {
-    description: "How many NATS servers keep each stream: 1, or 3 in a cluster.",
+    description: "Number of replicas of new streams: 1, or 3 in a NATS cluster.",
     expects: "1, 3 or 5",
   },
 );
@@ -203,7 +202,7 @@ export const flagEventsMaxBytesVariable = variable(
     .default(flagEventsStream.defaultMaxBytes),
   {
     description:
-      "Size of the stream `FLAG_EVENTS` at which it discards its oldest events. The same in management and setup.",
+      "Maximum size of the stream `FLAG_EVENTS`. At this size it discards its oldest events. Use the same value for management and setup.",
     expects: `a number of bytes from ${leastFlagEventsBytes}`,
   },
 );
@@ -216,9 +215,9 @@ export const operatorTokenDigestVariable = variable(
     .optional(),
   {
     description:
-      "SHA-256 of management's `OPERATOR_TOKEN`. With it, a request with the operator's token is answered 403 instead of 401.",
-    expects: "a SHA-256 in hex: 64 digits",
-    // Whoever has it can test guesses of the token offline.
+      "SHA-256 of `OPERATOR_TOKEN`. If set, requests with the operator token get 403 instead of 401.",
+    expects: "64 hexadecimal digits",
+    // The digest allows offline guesses of the token.
     secret: true,
   },
 );
@@ -245,7 +244,7 @@ export const burstVariable = variable(
     .pipe(z.int().min(1))
     .default(1_000),
   {
-    description: "Maximum number of these requests in a burst, after a pause.",
+    description: "Maximum burst of these requests.",
     expects: "a whole number from 1",
   },
 );
@@ -266,12 +265,12 @@ export function limitVariable(limit: { default: number; most: number; descriptio
 /** For services that API keys manage something with. */
 export const keyRateVariables = {
   KEY_REQUESTS_PER_SECOND: perSecondVariable(
-    "Maximum rate of each API key at this process, in requests per second, and of each address that sends invalid keys. Beyond it, requests get 429.",
+    "Rate limit of this process in requests per second: for each API key, and for each address that sends invalid keys. Further requests get 429.",
   ),
   KEY_REQUESTS_BURST: burstVariable,
 };
 
-/** How often a key may ask, from its two variables. */
+/** Returns the rate limit of API keys from its two variables. */
 export function keyRate(config: { KEY_REQUESTS_PER_SECOND: number; KEY_REQUESTS_BURST: number }): {
   requestsPerSecond: number;
   burst: number;
@@ -289,7 +288,7 @@ export const sharedVariables = {
   TRUSTED_PROXIES: trustedProxiesVariable,
 };
 
-/** What of a configuration says where to listen. */
+/** The settings of the listening address. */
 export type ListenConfig = {
   HALYARD_MODE: Mode;
   HOST?: string | undefined;

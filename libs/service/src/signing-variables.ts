@@ -41,16 +41,16 @@ function readKey(read: () => KeyObject): KeyObject | undefined {
 
 export const signingPrivateKeyVariable = variable(privateKey, {
   description:
-    "Signs the entries of API keys in the snapshot. Required in production. [Signed key entries](security.md#signed-key-entries) describes how to make and rotate it.",
-  expects: "an Ed25519 private key: PKCS#8, DER, base64",
+    "Private key that signs the API key entries in NATS. Required in production. See [signed key entries](security.md#signed-key-entries).",
+  expects: "an Ed25519 private key (PKCS#8, DER, base64)",
   documentedDefault: "not set: entries are not signed",
   secret: true,
 });
 
 export const signingPublicKeysVariable = variable(publicKeys, {
   description:
-    "Verify the entries of API keys in the snapshot. During a rotation, the public keys of both key pairs.",
-  expects: "Ed25519 public keys, separated by commas: SPKI, DER, base64",
+    "Public keys that verify the API key entries in NATS; two during a rotation. Required in production, except in management.",
+  expects: "Ed25519 public keys (SPKI, DER, base64), separated by commas",
   documentedDefault: "not set: entries are not verified",
 });
 
@@ -62,6 +62,6 @@ export function requireInProduction<S extends z.ZodObject>(schema: S, name: stri
     (config) =>
       (config as Mode).HALYARD_MODE !== "production" ||
       (config as Record<string, unknown>)[name] !== undefined,
-    `${name} is not set: production needs it. docs/security.md, "Signed key entries", describes how to make one.`,
+    `${name} is not set: it is required in production. See "Signed key entries" in docs/security.md.`,
   );
 }

@@ -17,10 +17,10 @@ import {
 import { z } from "zod";
 import { parsePlans, plansExpectation } from "./parse-plans.ts";
 
-/** The shortest operator token that is accepted: as hard to guess as a 128-bit key, written in hex. */
+/** Minimum length of the operator token: a 128-bit key in hex. */
 const shortestToken = 32;
 
-/** Its problems name the plan. They continue a sentence after the variable's name. */
+/** Error messages name the plan and continue a sentence that begins with the variable's name. */
 const Plans = z
   .string()
   .transform((text, context) => {
@@ -38,23 +38,23 @@ export const configSchema = z.object({
   POSTGRES_URL: postgresUrlVariable("management"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(20),
   OPERATOR_TOKEN: variable(z.string().min(shortestToken), {
-    description: "The platform operator's bearer token.",
+    description: "Bearer token of the platform operator.",
     expects: `a secret of at least ${shortestToken} characters`,
     secret: true,
   }),
   PLANS: variable(Plans, {
     description:
-      'Plans beside `free`, `starter`, `pro` and `growth`, or other limits for these; null is unlimited. For example `{"team":{"requests_per_month":5000000,"sse_connections":200,"projects":null}}`.',
+      'Additional plans, or other limits for `free`, `starter`, `pro` and `growth`. Null is unlimited. Example: `{"team":{"requests_per_month":5000000,"sse_connections":200,"projects":null}}`.',
     expects: plansExpectation,
     documentedDefault: "none",
   }),
   AUDIT_RETENTION_DAYS: retentionDaysVariable(
     30,
-    "Retention period, in days, of the audit log and the history of flags. Two older history entries of each flag and environment stay: the state at the beginning of the period, and the entry before it.",
+    "Retention period of the audit log and the history of flags, in days. Two older history entries of each flag and environment stay: the state at the start of the period and the entry before it.",
   ),
   ENDED_KEY_RETENTION_DAYS: retentionDaysVariable(
     30,
-    "Retention period, in days, of API keys after their revocation or expiry.",
+    "Retention period of revoked and expired API keys, in days.",
   ),
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   SIGNING_PRIVATE_KEY: signingPrivateKeyVariable,

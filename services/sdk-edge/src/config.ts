@@ -16,20 +16,20 @@ export const configSchema = z.object({
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
   INVALID_KEYS_PER_SECOND: perSecondVariable(
-    "Maximum rate of each address that sends invalid API keys to this edge, in requests per second. Beyond it, these requests get 429; requests with valid keys do not.",
+    "Rate limit of this edge for each address that sends invalid API keys, in requests per second. Further invalid requests get 429.",
   ),
   INVALID_KEYS_BURST: burstVariable,
   SNAPSHOT_CACHE_FILE: variable(z.string().optional(), {
     description:
-      "A file of this edge alone, in which it keeps a copy of the flags to start from while NATS is away.",
+      "File in which this edge caches the flags, to start while NATS is unavailable. Each edge needs its own.",
     expects: "the path of a file",
-    documentedDefault: "not set: without NATS, an edge that starts has nothing to serve",
+    documentedDefault: "not set: no cache",
   }),
   STREAM_TOKEN_SECRET: variable(z.string().min(32).optional(), {
     description:
-      "What the tokens in the URLs of OFREP streams are signed with. All edges must have the same. Another one ends all tokens: clients fetch a new one by themselves.",
-    expects: "a text of at least 32 characters",
-    documentedDefault: "not set: OFREP clients are offered no stream, and its address answers 401",
+      "Signs the tokens in the URLs of OFREP streams. Must be the same on all edges. A new secret invalidates all tokens; clients fetch new ones.",
+    expects: "a string of at least 32 characters",
+    documentedDefault: "not set: no OFREP streams; clients poll",
     secret: true,
   }),
   SDK_REQUESTS_PER_SECOND: variable(
@@ -41,7 +41,7 @@ export const configSchema = z.object({
       .optional(),
     {
       description:
-        "How many requests a second each API key may send to this edge, on average and at once; more are answered 429. Opening a stream counts as one.",
+        "Rate limit of this edge for each API key, in requests per second. The burst is one second's worth. Further requests get 429. Opening a stream is one request.",
       expects: "a number above 0, such as 50 or 0.5",
       documentedDefault: "not set: no limit",
     },

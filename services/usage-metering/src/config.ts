@@ -20,7 +20,7 @@ export const configSchema = z.object({
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
   USAGE_RETENTION_DAYS: retentionDaysVariable(
     62,
-    "Retention period, in days, of the requests by environment, endpoint and day. The sums by organization and month stay.",
+    "Retention period of daily request counts, in days. Monthly totals stay.",
   ),
   ...keyRateVariables,
   OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,

@@ -42,9 +42,9 @@ export const configSchema = z.object({
   OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:
-      "Keys with which the secrets of webhooks are encrypted in the database. The first encrypts, all decrypt: to change it, add the new one at the end in all dispatchers, then move it to the front in all of them, and take the old one away when no secret needs it any more.",
+      "Keys that encrypt the webhook secrets in the database. The first key encrypts; all keys decrypt. Must be the same on all dispatchers. See [rotation](runbooks.md#rotate-the-keys-of-webhook-secrets).",
     expects:
-      "keys such as 2026a:<32 bytes in base64>, separated by commas, each with another name before the colon",
+      "keys such as 2026a:<32 bytes in base64>, separated by commas, each with a unique name",
     secret: true,
   }),
   WEBHOOK_ALLOW_PRIVATE_TARGETS: variable(
@@ -54,21 +54,19 @@ export const configSchema = z.object({
       .transform((text) => text === "true"),
     {
       description:
-        "Lets webhooks go to addresses that are not public: loopback, private networks, metadata services. For development; in production only where all customers are your own people, and with a warning at each start.",
+        "Allows webhooks to private addresses: loopback, private networks, metadata services. For development, or if all customers are your own people.",
       expects: "true or false",
     },
   ),
   WEBHOOKS_PER_PROJECT: limitVariable({
     default: 100,
     most: 1_000,
-    description:
-      "Maximum number of webhooks in a project. Each event makes a delivery for each of them, in one transaction.",
+    description: "Maximum number of webhooks in a project.",
   }),
   WEBHOOK_TESTS_PER_ORGANIZATION: limitVariable({
     default: 5,
     most: 100,
-    description:
-      "Maximum number of concurrent webhook tests of an organization in this process. Each holds a request until the target responds.",
+    description: "Maximum number of concurrent webhook tests of an organization in this process.",
   }),
   WEBHOOK_RETRY_DELAYS: variable(
     commaSeparated
@@ -77,7 +75,7 @@ export const configSchema = z.object({
       .default([60_000, 300_000, 1_800_000, 7_200_000, 43_200_000]),
     {
       description:
-        "How long after each failed attempt of a delivery the next one is made; as many retries as there are delays.",
+        "Delay before each retry of a delivery. The number of delays is the number of retries.",
       expects: "durations such as 30s, 5m or 2h, separated by commas",
       documentedDefault: "1m,5m,30m,2h,12h",
     },
@@ -90,7 +88,7 @@ export const configSchema = z.object({
       .pipe(z.int().min(1))
       .default(30),
     {
-      description: "How many days deliveries that have ended are kept, with their attempts.",
+      description: "Retention period of ended deliveries and their attempts, in days.",
       expects: "a number from 1 to 9999",
     },
   ),

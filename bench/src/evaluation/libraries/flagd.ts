@@ -3,8 +3,8 @@ import type { TargetedFlag } from "../../targeting/targeted-flags.ts";
 import type { LoadLibrary } from "./library.ts";
 
 /**
- * `@openfeature/flagd-core`, which compiles its rules to functions unless told otherwise. Its flags are
- * asked themselves: that is faster here than `resolveBooleanEvaluation` and `resolveAll` around them.
+ * `@openfeature/flagd-core`, which compiles rules to functions by default. The flags are evaluated directly,
+ * which is faster than `resolveBooleanEvaluation` and `resolveAll`.
  */
 export const loadFlagd: LoadLibrary = async (flags, users) => {
   const { FlagdCore } = await importPeer<Exports>("@openfeature/flagd-core");
@@ -28,7 +28,7 @@ export const loadFlagd: LoadLibrary = async (flags, users) => {
 const nothing = () => undefined;
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** A flag as a flagd flag definition. */
+/** Returns the flagd definition of a flag. */
 function flagdFlag(flag: TargetedFlag): object {
   const states = { state: "ENABLED", variants: { on: true, off: false } };
   switch (flag.kind) {

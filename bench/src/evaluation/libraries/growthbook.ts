@@ -3,8 +3,8 @@ import type { TargetedFlag } from "../../targeting/targeted-flags.ts";
 import type { LoadLibrary } from "./library.ts";
 
 /**
- * `@growthbook/growthbook`, by its client for servers, which takes the user with each call; nothing is
- * tracked. Of its three ways to be asked this one was the fastest here.
+ * `@growthbook/growthbook` with its client for servers, without tracking. This is the fastest of its three
+ * APIs.
  */
 export const loadGrowthBook: LoadLibrary = async (flags, users) => {
   const { GrowthBookClient } = await importPeer<Exports>("@growthbook/growthbook");
@@ -25,7 +25,7 @@ export const loadGrowthBook: LoadLibrary = async (flags, users) => {
   };
 };
 
-/** A flag as GrowthBook's API hands it to its clients. */
+/** Returns a flag as GrowthBook's API sends it to clients. */
 function growthBookFeature(flag: TargetedFlag): object {
   switch (flag.kind) {
     case "constant":

@@ -9,8 +9,8 @@ import type { User } from "../../targeting/users.ts";
 import type { LoadLibrary } from "./library.ts";
 
 /**
- * Ours. The users are plain objects, as they come out of a request's JSON; checking and preparing
- * them is part of what is measured.
+ * Halyard's library. Users are plain objects as in a request's JSON; their validation and preparation is
+ * measured.
  */
 export const loadHalyard: LoadLibrary = async (flags, users) => {
   const compiled = flags.map((flag) => compile(flagState(flag)));
@@ -30,6 +30,6 @@ export const loadHalyard: LoadLibrary = async (flags, users) => {
 
 function contextOf(user: User): EvaluationContext {
   const read = readAttributes(user, "refuse");
-  if (!read.ok) throw new Error(`a user of the benchmark is refused: ${read.problem.expected}`);
+  if (!read.ok) throw new Error(`invalid user in the benchmark: ${read.problem.expected}`);
   return createContext(read.attributes);
 }

@@ -1,15 +1,15 @@
 import type { TargetedFlag } from "../../targeting/targeted-flags.ts";
 import type { User } from "../../targeting/users.ts";
 
-/** A library that evaluates flags in its own process, told the flags and ready for the users. */
+/** A library with loaded flags and users. */
 export type LoadLibrary = (
   flags: readonly TargetedFlag[],
   users: readonly User[],
 ) => Promise<Library>;
 
 export type Library = {
-  /** Evaluates all flags for one user; answers how many of them are on. */
+  /** Evaluates all flags for one user and returns how many are on. */
   evaluateAll(user: number): number;
-  /** Evaluates one flag for one user about whom nothing is known from before. */
+  /** Evaluates one flag for a user without a prepared context. */
   evaluateOne(user: number, flag: number): boolean;
 };

@@ -3,10 +3,7 @@ import { importPeer } from "../../peers/peers-package.ts";
 import { type UnleashFeature, unleashFeature } from "../../peers/unleash-feature.ts";
 import type { LoadLibrary } from "./library.ts";
 
-/**
- * `unleash-client` with its metrics off and a repository that has the flags from the start and fetches
- * nothing, which is how its own server uses it.
- */
+/** `unleash-client` without metrics, with a repository in memory, as unleash-server uses it. */
 export const loadUnleash: LoadLibrary = async (flags, users) => {
   const { Unleash, InMemStorageProvider } = await importPeer<Exports>("unleash-client");
   const repository = repositoryOf(flags.map(unleashFeature));
