@@ -317,7 +317,7 @@ describe("given npm start in production mode over a home with demo keys", () => 
     const started = await halyard.ready();
     expect(Object.keys(started)).toEqual(["base_url", "operator_token", "services"]);
     await eventually("the page to go on with", () =>
-      halyard.output().includes(join(PROJECT_DIR, "docs/production.md")),
+      halyard.output().includes(join(PROJECT_DIR, "docs/deployment.md")),
     );
     const { base_url, operator_token } = started;
     const listed = await fetch(`${base_url}/api/v1/organizations`, {
