@@ -6,6 +6,7 @@ import { projectRoot } from "../project-root.ts";
 import { until } from "../until.ts";
 import { type Nats, natsPasswordOf, type Postgres } from "./backends.ts";
 import { signingSettings } from "./signing.ts";
+import { loadStripped, stripSources } from "./stripped-sources.ts";
 
 /** The services, as processes of their own and set up as in production. */
 export type Service = { url: string; metricsUrl: string; child: Child };
@@ -148,12 +149,23 @@ async function start(
   { core, nodeOptions = [] }: StartOptions,
   environment: Record<string, string>,
 ): Promise<Service> {
+  const sources = sourcesOf(bench, program);
   const child = await startChild(bench, {
-    program: join(projectRoot, program),
+    program: join(sources.root, program),
     core,
-    nodeOptions,
+    nodeOptions: [...nodeOptions, ...sources.nodeOptions],
     environment: { ...production, ...environment },
   });
   const { url, metrics_url } = child.greeting as { url: string; metrics_url: string };
   return { url, metricsUrl: metrics_url, child };
+}
+
+/** Stripped once for all services that this process starts. */
+let strippedRoot: string | undefined;
+
+/** Services are started as in the images. A quick run spares itself the copy, and programs of benchmarks are not in it. */
+function sourcesOf({ quick }: Bench, program: string) {
+  if (quick || !program.startsWith("services/")) return { root: projectRoot, nodeOptions: [] };
+  strippedRoot ??= stripSources();
+  return { root: strippedRoot, nodeOptions: loadStripped };
 }
