@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { NatsUser } from "@halyard/contracts";
 import type { Bench } from "../benchmark.ts";
@@ -160,12 +161,19 @@ async function start(
   return { url, metricsUrl: metrics_url, child };
 }
 
-/** Stripped once for all services that this process starts. */
-let strippedRoot: string | undefined;
+/** The copy of each benchmark. */
+const strippedRoots = new WeakMap<Bench, string>();
 
 /** Services are started as in the images. A quick run spares itself the copy, and programs of benchmarks are not in it. */
-function sourcesOf({ quick }: Bench, program: string) {
-  if (quick || !program.startsWith("services/")) return { root: projectRoot, nodeOptions: [] };
-  strippedRoot ??= stripSources();
-  return { root: strippedRoot, nodeOptions: loadStripped };
+function sourcesOf(bench: Bench, program: string) {
+  if (bench.quick || !program.startsWith("services/"))
+    return { root: projectRoot, nodeOptions: [] };
+  let root = strippedRoots.get(bench);
+  if (root === undefined) {
+    const stripped = stripSources();
+    bench.afterwards(async () => rmSync(stripped, { recursive: true, force: true }));
+    strippedRoots.set(bench, stripped);
+    root = stripped;
+  }
+  return { root, nodeOptions: loadStripped };
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, projectRoot } from "../project-root.ts";
 
@@ -9,13 +9,12 @@ const folders = ["libs", "services", "node_modules/@halyard"];
 export const loadStripped = ["--import", join(projectRoot, "deploy/docker/load-stripped.mjs")];
 
 /**
- * Returns a copy of the services without types, as in the images. The copy is inside the project, where Node.js finds
- * the packages, and is removed when this process exits.
+ * Copies the services without types, as in the images, and returns the new folder. It is inside the project, where Node.js
+ * finds the packages. The caller removes it.
  */
 export function stripSources(): string {
   mkdirSync(cacheDir, { recursive: true });
   const root = mkdtempSync(join(cacheDir, "stripped-"));
-  process.once("exit", () => rmSync(root, { recursive: true, force: true }));
   for (const folder of folders)
     cpSync(join(projectRoot, folder), join(root, folder), {
       recursive: true,
