@@ -49,5 +49,5 @@ function placeOf(url: string): string {
   if (!url.startsWith("file://")) return url;
   const path = fileURLToPath(url);
   const shortened = path.startsWith(projectRoot) ? path.slice(projectRoot.length) : path;
-  return shortened.replace(/^node_modules\//, "");
+  return shortened.replace(/^\.cache\/stripped-\w+\/|^node_modules\//, "");
 }

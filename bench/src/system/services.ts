@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { NatsUser } from "@halyard/contracts";
 import type { Bench } from "../benchmark.ts";
@@ -6,6 +7,7 @@ import { projectRoot } from "../project-root.ts";
 import { until } from "../until.ts";
 import { type Nats, natsPasswordOf, type Postgres } from "./backends.ts";
 import { signingSettings } from "./signing.ts";
+import { loadStripped, stripSources } from "./stripped-sources.ts";
 
 /** A service in its own process, configured as in production. */
 export type Service = { url: string; metricsUrl: string; child: Child };
@@ -148,12 +150,30 @@ async function start(
   { core, nodeOptions = [] }: StartOptions,
   environment: Record<string, string>,
 ): Promise<Service> {
+  const sources = sourcesOf(bench, program);
   const child = await startChild(bench, {
-    program: join(projectRoot, program),
+    program: join(sources.root, program),
     core,
-    nodeOptions,
+    nodeOptions: [...nodeOptions, ...sources.nodeOptions],
     environment: { ...production, ...environment },
   });
   const { url, metrics_url } = child.greeting as { url: string; metrics_url: string };
   return { url, metricsUrl: metrics_url, child };
+}
+
+/** The copy of each benchmark. */
+const strippedRoots = new WeakMap<Bench, string>();
+
+/** Services are started as in the images. A quick run spares itself the copy, and programs of benchmarks are not in it. */
+function sourcesOf(bench: Bench, program: string) {
+  if (bench.quick || !program.startsWith("services/"))
+    return { root: projectRoot, nodeOptions: [] };
+  let root = strippedRoots.get(bench);
+  if (root === undefined) {
+    const stripped = stripSources();
+    bench.afterwards(async () => rmSync(stripped, { recursive: true, force: true }));
+    strippedRoots.set(bench, stripped);
+    root = stripped;
+  }
+  return { root, nodeOptions: loadStripped };
 }

@@ -7,6 +7,8 @@ const client = apiKey();
 const server = apiKey({ key_kind: "server" });
 const elsewhere = apiKey({ environment_id: id("env", 2) });
 const nobody = apiKey();
+const manyFlags = apiKey({ environment_id: id("env", 3) });
+const longKeys = Array.from({ length: 200 }, (_, number) => `${"k".repeat(250)}-${number}`);
 const flags = [
   flagEntry({ flag_id: id("flag", 1), key: "alpha", enabled: true }),
   flagEntry({ flag_id: id("flag", 2), key: "beta", enabled: false }),
@@ -15,7 +17,13 @@ const values = { flags: { alpha: true, beta: false } };
 
 let edge: EdgeServer;
 beforeAll(async () => {
-  edge = await startEdgeServer([...flags, client.entry, server.entry, elsewhere.entry]);
+  edge = await startEdgeServer([
+    ...flags,
+    ...longKeys.map((key, number) =>
+      flagEntry({ flag_id: id("flag", 10 + number), key, environment_id: id("env", 3) }),
+    ),
+    ...[client.entry, server.entry, elsewhere.entry, manyFlags.entry],
+  ]);
 });
 afterAll(() => edge.stop());
 
@@ -89,6 +97,18 @@ describe.each(ways)("given a request for all flags by $way", ({ path, options })
   });
 });
 
+it("answers consecutive requests with a long body", async () => {
+  const expected = { flags: Object.fromEntries(longKeys.map((key) => [key, false])) };
+  for (const options of [{}, {}, { method: "POST", body: { user_id: "u1" } }]) {
+    const { status, body } = await call(`${edge.url}/api/v1/sdk/flags`, {
+      ...options,
+      key: manyFlags.text,
+    });
+    expect(status).toBe(200);
+    expect(body).toEqual(expected);
+  }
+});
+
 describe("given HEAD", () => {
   const ask = async (method: string, path: string, options: { key?: string; etag?: string } = {}) =>
     fetch(edge.url + path, {
@@ -102,6 +122,7 @@ describe("given HEAD", () => {
 
   it.each([
     ["all flags", "/api/v1/sdk/flags", {}, 200],
+    ["all flags in a long body", "/api/v1/sdk/flags", { key: manyFlags.text }, 200],
     ["all flags that have not changed", "/api/v1/sdk/flags", { etag: "*" }, 304],
     ["one flag", "/api/v1/sdk/evaluate?key=alpha&user_id=u1", {}, 200],
     ["an unknown flag", "/api/v1/sdk/evaluate?key=gamma", {}, 404],
