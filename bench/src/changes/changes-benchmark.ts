@@ -157,6 +157,7 @@ async function measure(
     medianLatencyMs: result.medianLatencyMs,
     p99LatencyMs: result.p99LatencyMs,
     management,
+    managementWaits: (result.coreWaitMs[0] ?? 0) / elapsedMs,
     database,
     broker,
     edges: others.reduce((sum, share) => sum + share, 0),
@@ -175,11 +176,12 @@ function describeDisk({ syncMs, commitsPerSync }: Sample): string {
 }
 
 function describe(sample: Sample): string {
-  const { management, database, broker, edges, generator, machine } = sample;
+  const { management, managementWaits, database, broker, edges, generator, machine } = sample;
   const percent = (share: number) => `${Math.round(share * 100)} %`;
   const others = Math.max(0, machine - management - database - broker - edges - generator);
   return (
-    `CPU in percent of one core: management ${percent(management)}, ` +
+    `CPU in percent of one core: management ${percent(management)} ` +
+    `(its thread waited for a core for ${percent(managementWaits)} of the time), ` +
     `PostgreSQL ${percent(database)}, NATS ${percent(broker)}, edges ${percent(edges)}, ` +
     `clients ${percent(generator)}, processes that have nothing to do with it ` +
     `${percent(others)}; of ${availableParallelism()} cores. ${boundBy(sample)}`
@@ -188,9 +190,11 @@ function describe(sample: Sample): string {
 
 const busy = 0.9;
 
-function boundBy({ management, machine }: Sample): string {
+function boundBy({ management, managementWaits, machine }: Sample): string {
   if (management > busy) return "Bound by management's one thread";
   if (machine > busy * availableParallelism()) return "Bound by the machine's cores, all busy";
+  if (management + managementWaits > busy)
+    return "Bound by the machine's cores, which management's thread shares with PostgreSQL";
   return "Bound by waiting: no processor was busy all the time";
 }
 

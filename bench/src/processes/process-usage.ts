@@ -29,6 +29,13 @@ export function cpuMsOfTree(pid: number): number {
   );
 }
 
+/** Scheduling delay of the main thread of a process so far: it was ready to run, and no core was free. */
+export function coreWaitMs(pid: number): number {
+  if (!told) return Number.NaN;
+  const [, waitedNanoseconds] = readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ");
+  return Number(waitedNanoseconds) / 1e6;
+}
+
 /** CPU time that all processes of the machine have used so far, on all cores. */
 export function machineCpuMs(): number {
   return cpus().reduce(
