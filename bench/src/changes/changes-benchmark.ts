@@ -16,7 +16,12 @@ export const changesBenchmark: Benchmark = {
   method:
     "32 clients send `PATCH /api/v1/flags/:id` for 1,000 flags to one management process; PostgreSQL uses `fsync`. A response is sent when every live edge has applied the change. " +
     "`one client` sends one change at a time. Simulated edges follow the snapshot and report like an edge, in one process. " +
-    "The baseline updates one row per transaction, by 32 writers. All processes share two cores.",
+    "The baseline updates one row per transaction, by 32 writers. All processes share two cores.\n\n" +
+    "A change is one transaction of six statements in two round trips. The relay then publishes two messages and " +
+    "records their acknowledgements, in batches. The two cores limit the throughput: management's thread runs or " +
+    "waits for a core nearly all the time, because PostgreSQL's processes use the same cores. Most of PostgreSQL's " +
+    "time is the fixed cost of a statement. More throughput on two cores would need several changes in one " +
+    "transaction, which would wait for each other's locks and fail together.",
   run,
   profile,
 };
@@ -165,6 +170,7 @@ async function measure(
     medianLatencyMs: result.medianLatencyMs,
     p99LatencyMs: result.p99LatencyMs,
     management,
+    managementWaits: (result.coreWaitMs[0] ?? 0) / elapsedMs,
     database,
     broker,
     edges: others.reduce((sum, share) => sum + share, 0),
@@ -183,11 +189,12 @@ function describeDisk({ syncMs, commitsPerSync }: Sample): string {
 }
 
 function describe(sample: Sample): string {
-  const { management, database, broker, edges, generator, machine } = sample;
+  const { management, managementWaits, database, broker, edges, generator, machine } = sample;
   const percent = (share: number) => `${Math.round(share * 100)} %`;
   const others = Math.max(0, machine - management - database - broker - edges - generator);
   return (
-    `CPU in percent of one core: management ${percent(management)}, ` +
+    `CPU in percent of one core: management ${percent(management)} ` +
+    `(its thread waited for a core for ${percent(managementWaits)} of the time), ` +
     `PostgreSQL ${percent(database)}, NATS ${percent(broker)}, edges ${percent(edges)}, ` +
     `clients ${percent(generator)}, unrelated processes ` +
     `${percent(others)}; of ${availableParallelism()} cores. ${boundBy(sample)}`
@@ -196,9 +203,11 @@ function describe(sample: Sample): string {
 
 const busy = 0.9;
 
-function boundBy({ management, machine }: Sample): string {
+function boundBy({ management, managementWaits, machine }: Sample): string {
   if (management > busy) return "Limited by management's thread.";
   if (machine > busy * availableParallelism()) return "Limited by the cores of the machine.";
+  if (management + managementWaits > busy)
+    return "Limited by the cores of the machine, which management's thread shares with PostgreSQL.";
   return "Limited by waiting: no core was busy all the time.";
 }
 

@@ -1,6 +1,6 @@
 import { nowMs } from "../clock.ts";
 import { answerParent } from "../processes/answer-parent.ts";
-import { cpuMs, cpuMsOfTree, machineCpuMs } from "../processes/process-usage.ts";
+import { coreWaitMs, cpuMs, cpuMsOfTree, machineCpuMs } from "../processes/process-usage.ts";
 import { quantile } from "../statistics.ts";
 import type { LoadResult, LoadRun, Watched } from "./load.ts";
 import { openRawConnection, type RawConnection } from "./raw-connection.ts";
@@ -75,7 +75,8 @@ async function run(order: LoadRun): Promise<LoadResult> {
     generatorBusy: (after.ownMs - before.ownMs - (after.idleCpuMs - before.idleCpuMs)) / elapsedMs,
     generatorUsed: (after.ownMs - before.ownMs) / elapsedMs,
     machineBusy: (after.machineMs - before.machineMs) / elapsedMs,
-    cpuMs: after.watchedMs.map((value, index) => value - (before.watchedMs[index] ?? 0)),
+    cpuMs: differences(before.watchedMs, after.watchedMs),
+    coreWaitMs: differences(before.coreWaitMs, after.coreWaitMs),
   };
 }
 
@@ -87,5 +88,10 @@ function usage(watch: readonly Watched[], awake: Awake | undefined) {
     ownMs: (own.user + own.system) / 1e3,
     machineMs: machineCpuMs(),
     watchedMs: watch.map(({ pid, tree }) => (tree === true ? cpuMsOfTree(pid) : cpuMs(pid))),
+    coreWaitMs: watch.map(({ pid }) => coreWaitMs(pid)),
   };
+}
+
+function differences(before: readonly number[], after: readonly number[]): number[] {
+  return after.map((value, index) => value - (before[index] ?? 0));
 }

@@ -63,6 +63,8 @@ export type LoadResult = {
   machineBusy: number;
   /** CPU time of each watched process during the measurement. */
   cpuMs: readonly number[];
+  /** Scheduling delay of the main thread of each watched process: it was ready to run, and no core was free. */
+  coreWaitMs: readonly number[];
 };
 
 export async function startLoad(bench: Bench): Promise<Load> {

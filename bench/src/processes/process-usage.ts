@@ -2,21 +2,21 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
 /** Resource usage of processes from `/proc`. All values are NaN on systems without it. */
-const told = existsSync("/proc/self/stat");
+const isAvailable = existsSync("/proc/self/stat");
 
 /** The kernel reports CPU time in ticks of 10 ms. */
 const tickMs = 10;
 
 /** Returns the CPU time of a process: all threads, user and kernel mode. */
 export function cpuMs(pid: number): number {
-  if (!told) return Number.NaN;
+  if (!isAvailable) return Number.NaN;
   const { userTicks, systemTicks } = statOf(pid);
   return (userTicks + systemTicks) * tickMs;
 }
 
 /** Returns the CPU time of a process and its descendants, including exited ones. */
 export function cpuMsOfTree(pid: number): number {
-  if (!told) return Number.NaN;
+  if (!isAvailable) return Number.NaN;
   const { endedChildrenTicks } = statOf(pid);
   const children = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -27,6 +27,13 @@ export function cpuMsOfTree(pid: number): number {
     endedChildrenTicks * tickMs +
     children.reduce((sum, child) => sum + (survivors(() => cpuMs(child)) ?? 0), 0)
   );
+}
+
+/** Returns the time for which the main thread of a process was ready to run while no core was free. */
+export function coreWaitMs(pid: number): number {
+  if (!isAvailable) return Number.NaN;
+  const [, waitedNanoseconds] = readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ");
+  return Number(waitedNanoseconds) / 1e6;
 }
 
 /** Returns the CPU time of all processes of the machine. */
@@ -48,7 +55,7 @@ export function peakResidentBytes(pid: number): number {
 }
 
 function statusBytes(pid: number, field: string): number {
-  if (!told) return Number.NaN;
+  if (!isAvailable) return Number.NaN;
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(new RegExp(`^${field}:\\s*(\\d+) kB$`, "m").exec(status)?.[1]) * 1024;
 }

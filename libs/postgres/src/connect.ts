@@ -53,7 +53,7 @@ export function connectPostgres(given: ConnectOptions): Sql {
   const settings: pg.ClientConfig = {
     ...address,
     stream() {
-      const socket = new CoalescingSocket();
+      const socket = new Socket();
       sockets.add(socket);
       return socket.once("close", () => sockets.delete(socket));
     },
@@ -111,23 +111,6 @@ export function clientSettings(address: string): pg.ClientConfig {
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
   };
   return { connectionString: url, ssl, ...(options === undefined ? {} : { options }) };
-}
-
-/** Collects the writes of one turn of the event loop, so that pipelined statements cost one system call. */
-class CoalescingSocket extends Socket {
-  #isHeld = false;
-
-  override write(data: Uint8Array | string, ...rest: unknown[]): boolean {
-    if (!this.#isHeld) {
-      this.#isHeld = true;
-      this.cork();
-      process.nextTick(() => {
-        this.#isHeld = false;
-        this.uncork();
-      });
-    }
-    return Reflect.apply(super.write, this, [data, ...rest]) as boolean;
-  }
 }
 
 /** As a setting of the pool, the time-out would also bound the wait for a free connection. */

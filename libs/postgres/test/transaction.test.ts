@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Socket } from "node:net";
 import {
   connectAsSuperuser,
   createTestDatabase,
@@ -6,7 +7,7 @@ import {
   startNatsProxy,
   type TestDatabase,
 } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
 import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
@@ -66,6 +67,22 @@ describe("a transaction", () => {
     });
     expect(result).toBe("done");
     expect([await isStored("first"), await isStored("second")]).toEqual([true, true]);
+  });
+
+  it("sends the statements that it does not wait for in one write", async () => {
+    await backend();
+    const writes = [
+      jest.spyOn(Socket.prototype, "_write"),
+      jest.spyOn(Socket.prototype, "_writev"),
+    ];
+    await sql.begin(async (tx) => {
+      void tx`select 1 as one`;
+      void tx`select 2 as two`;
+    });
+    const sockets = writes.flatMap(({ mock }) => mock.contexts as Socket[]);
+    for (const write of writes) write.mockRestore();
+    const port = Number(new URL(proxy.url).port);
+    expect(sockets.filter(({ remotePort }) => remotePort === port)).toHaveLength(1);
   });
 
   it("rejects with the error of a failed statement that the work ignored", async () => {
