@@ -1,6 +1,7 @@
 import { type NatsUser, natsUsersConfiguration } from "@halyard/contracts";
 import { buildConfigurationPage } from "./configuration-page.ts";
 import { messageSchemas } from "./message-schemas.ts";
+import { buildMetricsPage } from "./metrics-page.ts";
 import { buildDocument } from "./openapi/document.ts";
 
 export type GeneratedFile = { path: string; content: string };
@@ -14,6 +15,7 @@ export async function generateFiles(): Promise<GeneratedFile[]> {
       content: json(schema),
     })),
     { path: "docs/configuration.md", content: await buildConfigurationPage() },
+    { path: "docs/metrics.md", content: await buildMetricsPage() },
     natsUsersFile("deploy/docker/nats-users.conf", (name) => `NATS_${name}_PASSWORD`),
     natsUsersFile("deploy/kubernetes/nats/users.conf", (name) => `${name}_PASSWORD`),
   ];

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Registry } from "prom-client";
 import { refuse } from "./answer.ts";
 import { nothingHere, writeRefusal } from "./error-answers.ts";
+import { withFormerNames } from "./former-metric-names.ts";
 import { alive, type ReadReadiness, readinessAnswer } from "./health.ts";
 import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
 import { pathOf } from "./logger.ts";
@@ -54,7 +55,11 @@ async function answerProbe(
   switch (pathOf(request.url ?? "")) {
     case "/":
     case "/metrics":
-      write(response, { status: 200, type: registry.contentType, body: await registry.metrics() });
+      write(response, {
+        status: 200,
+        type: registry.contentType,
+        body: withFormerNames(await registry.metrics()),
+      });
       return;
     case "/healthz":
       write(response, { status: 200, type: "application/json", body: alive });

@@ -19,11 +19,10 @@ const durationBucketsSeconds = [
 export type RequestDurations = Histogram<"method" | "route" | "status">;
 
 export function requestDurations(registry: Registry): RequestDurations {
-  const name = "halyard_http_request_duration_seconds";
-  const present = registry.getSingleMetric(name);
+  const present = registry.getSingleMetric("halyard_http_request_duration_seconds");
   if (present !== undefined) return present as RequestDurations;
   return new Histogram({
-    name,
+    name: "halyard_http_request_duration_seconds",
     help: "How long answers took, from the request's headers to the last byte handed to the system.",
     labelNames: ["method", "route", "status"],
     buckets: durationBucketsSeconds,

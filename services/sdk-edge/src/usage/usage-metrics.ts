@@ -10,66 +10,60 @@ export function registerUsageMetrics(options: {
   isQuotaCurrent: () => boolean;
 }): void {
   const { counting, sender } = options;
-  const metric = (name: string, help: string) => ({
-    name: `halyard_edge_${name}`,
-    help,
-    registers: [options.registry],
+  const registers = [options.registry];
+  new Gauge({
+    name: "halyard_edge_quota_current",
+    help: "1 while this edge receives what organizations have used of their month.",
+    registers,
+    collect() {
+      this.set(options.isQuotaCurrent() ? 1 : 0);
+    },
   });
-  const counter = (name: string, help: string, read: () => number) =>
-    new Counter({
-      ...metric(name, help),
-      collect() {
-        this.reset();
-        this.inc(read());
-      },
-    });
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      ...metric(name, help),
-      collect() {
-        this.set(read());
-      },
-    });
-  const counters = (name: string, help: string, label: string, read: () => object) =>
-    new Counter({
-      ...metric(name, help),
-      labelNames: [label],
-      collect() {
-        this.reset();
-        for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
-      },
-    });
-
-  gauge(
-    "quota_current",
-    "1 while this edge hears what organizations have used of their month.",
-    () => (options.isQuotaCurrent() ? 1 : 0),
-  );
-  counter(
-    "usage_requests_total",
-    "Requests that were counted, but for those of the last moment.",
-    () => counting.figures().taken,
-  );
-  gauge(
-    "usage_waiting_requests",
-    "Counted requests of which it is not known yet that they have reached NATS, but for those of the last moment.",
-    () => counting.figures().underWay,
-  );
-  counter(
-    "usage_refused_total",
-    "Requests that were refused because their organization had used up its month.",
-    () => counting.figures().refused,
-  );
-  counters(
-    "usage_dropped_total",
-    "What was not counted because too much had gathered that could not be sent.",
-    "kind",
-    () => counting.figures().dropped,
-  );
-  counters(
-    "usage_messages_total",
-    "Messages about what was counted, by whether NATS took them; a failed one is sent again.",
-    "outcome",
-    () => sender.figures,
-  );
+  new Counter({
+    name: "halyard_edge_usage_requests_total",
+    help: "Counted requests, without those of the last moment.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(counting.figures().taken);
+    },
+  });
+  new Gauge({
+    name: "halyard_edge_usage_waiting_requests",
+    help: "Counted requests that NATS has not acknowledged, without those of the last moment.",
+    registers,
+    collect() {
+      this.set(counting.figures().underWay);
+    },
+  });
+  new Counter({
+    name: "halyard_edge_usage_refused_total",
+    help: "Requests that were rejected because their organization had used up its month.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(counting.figures().refused);
+    },
+  });
+  new Counter({
+    name: "halyard_edge_usage_dropped_total",
+    help: "Usage that was not counted because too much of it could not be sent.",
+    labelNames: ["kind"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [kind, count] of Object.entries(counting.figures().dropped))
+        this.inc({ kind }, count);
+    },
+  });
+  new Counter({
+    name: "halyard_edge_usage_messages_total",
+    help: "Messages with usage, by whether NATS acknowledged them. A failed one is sent again.",
+    labelNames: ["outcome"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [outcome, count] of Object.entries(sender.figures)) this.inc({ outcome }, count);
+    },
+  });
 }

@@ -19,35 +19,44 @@ const lagBucketsSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_60
 
 export function createUsageMetrics(registry: Registry): UsageMetrics {
   const registers = [registry];
-  const counter = (name: string, help: string, labelNames: string[] = []) =>
-    new Counter({ name: `halyard_usage_${name}`, help, labelNames, registers });
-  const messages = counter(
-    "messages_total",
-    "Messages of edges: counted, or repeated, which adds nothing.",
-    ["outcome"],
-  );
-  const requests = counter("requests_total", "Requests of SDKs that this process has counted.", [
-    "endpoint",
-  ]);
-  const misdated = counter(
-    "misdated_requests_total",
-    "Requests that are counted in the present hour, because the edge's clock cannot be believed.",
-  );
+  const messages = new Counter({
+    name: "halyard_usage_messages_total",
+    help: "Messages of edges: counted, or repeated, which adds nothing.",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const requests = new Counter({
+    name: "halyard_usage_requests_total",
+    help: "Requests of SDKs that this process has counted.",
+    labelNames: ["endpoint"],
+    registers,
+  });
+  const misdated = new Counter({
+    name: "halyard_usage_misdated_requests_total",
+    help: "Requests that are counted in the present hour because the edge's clock is implausible.",
+    registers,
+  });
   const lag = new Histogram({
     name: "halyard_usage_lag_seconds",
     help: "From the newest instant that a message tells of to its commit.",
     buckets: lagBucketsSeconds,
     registers,
   });
-  const quotaPublished = counter(
-    "quota_published_total",
-    "Figures of months that this process has published to the edges.",
-  );
-  const quotaRepaired = counter(
-    "quota_repaired_total",
-    "Figures of months that were behind what is counted, for instance after a process died.",
-  );
-  const rolledUp = counter("rolled_up_hours_total", "Rows of hours that have become days.");
+  const quotaPublished = new Counter({
+    name: "halyard_usage_quota_published_total",
+    help: "Figures of months that this process has published to the edges.",
+    registers,
+  });
+  const quotaRepaired = new Counter({
+    name: "halyard_usage_quota_repaired_total",
+    help: "Published figures of months that were behind the database, for instance after a process died.",
+    registers,
+  });
+  const rolledUp = new Counter({
+    name: "halyard_usage_rolled_up_hours_total",
+    help: "Rows of hours that were added to rows of days.",
+    registers,
+  });
   return {
     counted({ counted, sums, now }, all) {
       messages.inc({ outcome: "counted" }, counted.length);
