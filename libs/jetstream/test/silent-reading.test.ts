@@ -1,0 +1,41 @@
+import { quotaBucket } from "@halyard/contracts";
+import { connectNats, ensureQuota, readStream } from "@halyard/jetstream";
+import { natsServerBinary, type RestartableNats, startRestartableNats } from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { pino } from "pino";
+
+let nats: RestartableNats;
+let connection: NatsConnection;
+
+beforeEach(async () => {
+  nats = await startRestartableNats(await natsServerBinary());
+  const logger = pino({ level: "silent" });
+  connection = await connectNats({ nats: { url: nats.url }, name: "test", logger });
+});
+afterEach(async () => {
+  await connection.close();
+  await nats.stop();
+});
+
+describe("given a broker that falls silent with its connections open", () => {
+  it("ends the reading because heartbeats are missing", async () => {
+    const manager = await jetstreamManager(connection);
+    await ensureQuota(manager, 1);
+    const reading = await readStream({
+      connection,
+      manager,
+      stream: quotaBucket.streamName,
+      filter: undefined,
+      from: 1,
+      lastSequence: 0,
+      onMessage: () => undefined,
+    });
+    await reading.caughtUp;
+    nats.signal("SIGSTOP");
+    const reason = await reading.ended;
+    nats.signal("SIGCONT");
+    expect(reason).toBe("no heartbeat from the broker");
+  });
+});
