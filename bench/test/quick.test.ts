@@ -59,10 +59,10 @@ describe("given a benchmark", () => {
   );
 
   it(
-    "its profile contains functions of the edge",
+    "its profile contains folders of the edge",
     async () => {
       const output = await runBench("--quick", "--profile", "flags");
-      expect(output).toContain("services/sdk-edge/src/http/");
+      expect(output).toContain("services/sdk-edge/src/http");
     },
     patienceMs,
   );
