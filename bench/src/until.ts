@@ -1,15 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-const lookEveryMs = 10;
-const usualPatienceMs = 60_000;
+const pollIntervalMs = 10;
+const defaultTimeoutMs = 60_000;
 
 /** Waits until a condition returns true. Errors count as false until the timeout. */
 export async function until(
   what: string,
   question: () => Promise<boolean>,
-  patienceMs = usualPatienceMs,
+  timeoutMs = defaultTimeoutMs,
 ): Promise<void> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   let lastError: unknown;
   while (performance.now() < deadline) {
     try {
@@ -17,7 +17,7 @@ export async function until(
     } catch (error) {
       lastError = error;
     }
-    await delay(lookEveryMs);
+    await delay(pollIntervalMs);
   }
-  throw new Error(`Timed out after ${patienceMs / 1_000} s: ${what}`, { cause: lastError });
+  throw new Error(`Timed out after ${timeoutMs / 1_000} s: ${what}`, { cause: lastError });
 }

@@ -8,7 +8,7 @@ import { allBenchmarks } from "../src/all-benchmarks.ts";
 import { peersAreInstalled } from "../src/peers/peers-package.ts";
 
 const main = join(import.meta.dirname, "../src/main.ts");
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
 /** Temporary directory of the benchmarks. The user of PostgreSQL needs access. */
 const throwawayDir = mkdtempSync(join(tmpdir(), "halyard-quick-"));
@@ -17,7 +17,7 @@ afterAll(() => rmSync(throwawayDir, { recursive: true }));
 
 /** Runs benchmarks like `npm run bench`. */
 async function runBench(...args: string[]): Promise<string> {
-  const options = { timeout: patienceMs, env: { ...process.env, TMPDIR: throwawayDir } };
+  const options = { timeout: timeoutMs, env: { ...process.env, TMPDIR: throwawayDir } };
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], options);
   return stdout;
 }
@@ -55,7 +55,7 @@ describe("given a benchmark", () => {
       expect(output).not.toMatch(/\bMet\b/);
       expect(output).toContain(shownBesides[name] ?? "");
     },
-    patienceMs,
+    timeoutMs,
   );
 
   it(
@@ -64,7 +64,7 @@ describe("given a benchmark", () => {
       const output = await runBench("--quick", "--profile", "flags");
       expect(output).toContain("services/sdk-edge/src/http");
     },
-    patienceMs,
+    timeoutMs,
   );
 
   it("leaves no temporary files", () => {

@@ -1,10 +1,10 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest } from "../src/checks/agreement.ts";
+import { awaitSettled } from "../src/checks/agreement.ts";
 import { beginChapter } from "../src/stories/chapter.ts";
 import {
   awaitLockWaiters,
-  awaitNobodyConnected,
+  awaitNoConnections,
   forgetMessageIdsAtOnce,
   lockTable,
 } from "../src/system/disturbances.ts";
@@ -28,11 +28,11 @@ describe("given a leader that is stopped while it still looks at what stands in 
       });
     const first = system.managements[0] as Management;
     await switchOn(first, 0);
-    await awaitRest(system.sql);
+    await awaitSettled(system.sql);
     await forgetMessageIdsAtOnce(system.nats.url);
     await first.kill();
     system.managements.shift();
-    await awaitNobodyConnected(system.sql);
+    await awaitNoConnections(system.sql);
 
     // It has asked the broker where the log ends, and waits for what is recorded about it.
     const unlock = await lockTable(system.sql, "relay_streams", "access exclusive");
@@ -44,7 +44,7 @@ describe("given a leader that is stopped while it still looks at what stands in 
     const next = await system.startManagement();
     await awaitLeader([next]);
     for (let step = 1; step < 15; step += 1) await switchOn(next, step);
-    await awaitRest(system.sql);
+    await awaitSettled(system.sql);
 
     stopped.signal("SIGCONT");
     await eventually(() => stopped.log().includes("the relay starts over"));

@@ -1,6 +1,6 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest, readAll } from "../src/checks/agreement.ts";
+import { awaitSettled, readAll } from "../src/checks/agreement.ts";
 import { beginChapter } from "../src/stories/chapter.ts";
 import {
   awaitLockWaiters,
@@ -40,7 +40,7 @@ describe("given a management that is killed after it committed a change", () => 
     await awaitLeader(system.managements);
     // On a busy machine, the chapter's flags are created before all of their events are published. A test that
     // counts events, or holds back the next one, would count these too.
-    await awaitRest(system.sql);
+    await awaitSettled(system.sql);
     await forgetMessageIdsAtOnce(system.nats.url);
     const switchOn = (step: number) =>
       must(`${only().url}/api/v1/flags/${chapter.ladder[step]?.id}`, {

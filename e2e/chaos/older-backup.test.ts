@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
   awaitEdgesAgree,
-  awaitRest,
+  awaitSettled,
   awaitSnapshot,
   faultsOfSnapshot,
 } from "../src/checks/agreement.ts";
@@ -143,7 +143,7 @@ describe.each(["keep running", "are stopped for it"])(
 );
 
 const agree = async (system: System, { tenant }: WebhookStory) => {
-  await awaitRest(system.sql);
+  await awaitSettled(system.sql);
   await awaitSnapshot(system.nats.url);
   await awaitEdgesAgree({ ...system, environmentId: tenant.environmentId, key: tenant.clientKey });
 };

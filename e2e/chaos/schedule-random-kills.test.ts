@@ -12,7 +12,7 @@ const longestMs = 1_500;
 /** Half of the windows are so short that both changes are overdue by the time the first is sent. */
 const shortMs = 5;
 /** What a killed replica had in hand is another's after five seconds, several times in a row at worst. */
-const restWithinMs = 60_000;
+const settleWithinMs = 60_000;
 
 describe("given schedulers and managements that are killed and started again at random", () => {
   let system: System;
@@ -57,7 +57,7 @@ describe("given schedulers and managements that are killed and started again at 
       }),
     );
     const disturbances = await disturb(firstInMs + spreadOverMs + longestMs);
-    const faults = await story.faults({ withinMs: restWithinMs });
+    const faults = await story.faults({ withinMs: settleWithinMs });
     expect({ disturbances, faults }).toEqual({ disturbances, faults: [] });
   });
 });

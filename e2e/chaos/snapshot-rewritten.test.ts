@@ -1,7 +1,7 @@
 import { snapshotBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest, faultsOfSnapshot } from "../src/checks/agreement.ts";
+import { awaitSettled, faultsOfSnapshot } from "../src/checks/agreement.ts";
 import { beginChapter } from "../src/stories/chapter.ts";
 import { deleteStream, endLease } from "../src/system/disturbances.ts";
 import { type System, startSystem } from "../src/system/system.ts";
@@ -31,7 +31,7 @@ describe("given a snapshot that was written anew after many changes", () => {
       async () => (await faultsOfSnapshot(system.sql, system.nats.url)).length === 0,
     );
     await set("final", true);
-    await awaitRest(system.sql);
+    await awaitSettled(system.sql);
     await management?.kill();
     await endLease(system.sql);
     system.managements.shift();

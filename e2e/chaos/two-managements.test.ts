@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { awaitRest } from "../src/checks/agreement.ts";
+import { awaitSettled } from "../src/checks/agreement.ts";
 import { beginChapter, type Chapter } from "../src/stories/chapter.ts";
 import { awaitLeader, type Management, type System, startSystem } from "../src/system/system.ts";
 import { must } from "../src/system/tenancy.ts";
@@ -47,7 +47,7 @@ describe("given two managements of which one leads the relay", () => {
     const newcomer = await system.startManagement();
     expect(await quickAnswerMs(chapter, successor)).toBeLessThan(heardWithinMs);
     expect(await quickAnswerMs(chapter, newcomer)).toBeLessThan(heardWithinMs);
-    await awaitRest(system.sql);
+    await awaitSettled(system.sql);
     expect(await chapter.faults()).toEqual([]);
   });
 });

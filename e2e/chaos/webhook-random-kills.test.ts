@@ -10,9 +10,9 @@ const flags = 10;
 const times = 20;
 const pauseMs = 250;
 /** A target takes up to so long, so that there is mostly something under way when a process dies. */
-const longestAnswerMs = 80;
+const maxAnswerMs = 80;
 /** Events in a killed dispatcher's hands come again after five seconds, several times in a row at worst. */
-const restWithinMs = 60_000;
+const settleWithinMs = 60_000;
 
 describe("given two dispatchers that are killed and started again at random", () => {
   let system: System;
@@ -55,15 +55,15 @@ describe("given two dispatchers that are killed and started again at random", ()
     story.receiver.answer(() => ({
       kind: "answer",
       status: 200,
-      delayMs: randomInt(longestAnswerMs),
+      delayMs: randomInt(maxAnswerMs),
     }));
     const disturbances = await disturb(story.flip({ times, pauseMs }).ended);
-    await awaitAllAttempted(system.sql, system.nats.url, restWithinMs);
+    await awaitAllAttempted(system.sql, system.nats.url, settleWithinMs);
     // They end what is under way; so what is still claimed afterwards is of those that were killed.
     await Promise.all(system.dispatchers.splice(0).map((one) => one.stop()));
     const orphans = await story.endClaims();
     await startReadyDispatcher(system);
-    const faults = await story.faults({ withinMs: restWithinMs });
+    const faults = await story.faults({ withinMs: settleWithinMs });
     const deliveries = (await story.deliveries()).length;
     expect({ disturbances, orphans, deliveries, faults }).toEqual({
       disturbances,

@@ -196,7 +196,7 @@ describe("given requests that are wrong", () => {
 
   it("lets nobody in without a key that works", async () => {
     const [, id] = mine.serverKey.split("_");
-    const secretOfNobody = "A".repeat(43);
+    const unusedSecret = "A".repeat(43);
     const headers: [string, Record<string, string | string[]>][] = [
       ["no key", {}],
       ["an empty key", { authorization: "" }],
@@ -207,8 +207,8 @@ describe("given requests that are wrong", () => {
       ["a key that is cut off", bearer(mine.serverKey.slice(0, -1))],
       ["a key that is too long", bearer(`${mine.serverKey}A`)],
       ["a very long key", bearer("h".repeat(10_000))],
-      ["an unknown key", bearer(`hs_${"a".repeat(16)}_${secretOfNobody}`)],
-      ["a known id with another secret", bearer(`hs_${id}_${secretOfNobody}`)],
+      ["an unknown key", bearer(`hs_${"a".repeat(16)}_${unusedSecret}`)],
+      ["a known id with another secret", bearer(`hs_${id}_${unusedSecret}`)],
       ["a server key in a client key's dress", bearer(mine.serverKey.replace("hs_", "hc_"))],
       ["a client key in a server key's dress", bearer(mine.clientKey.replace("hc_", "hs_"))],
       ["an inherited property's name", bearer("hs___proto_______constructor")],

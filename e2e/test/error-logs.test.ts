@@ -159,8 +159,8 @@ describe("given faults whose texts contain a mark", () => {
 
   it("logs errors of NATS without their texts", async () => {
     const gates = [system.managements, system.schedulers, system.dispatchers, system.meterings];
-    for (const [replica] of gates) replica?.gate.tell(`-ERR '${mark}'\r\n`);
-    edgeGate.tell(`-ERR '${mark}'\r\n`);
+    for (const [replica] of gates) replica?.gate.sendToClient(`-ERR '${mark}'\r\n`);
+    edgeGate.sendToClient(`-ERR '${mark}'\r\n`);
     for (const process of [management(), scheduler(), dispatcher(), metering(), edge])
       await logsLine(process, "NATS reports an error");
   });

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { idIn, makeApiKey } from "@halyard/api-keys";
 import { call, eventually, someOf } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import "../src/system/patience.ts";
+import "../src/system/test-timeout.ts";
 import {
   type Forger,
   type KeyAddress,
@@ -121,7 +121,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
     return Promise.all(
       readers.map(async ({ metricsUrl }) => {
         const text = await (await fetch(`${metricsUrl}/metrics`)).text();
-        const [, count] = /^halyard_key_entries_rejected_total\S* (\d+)$/m.exec(text) ?? [];
+        const [, count] = /^halyard_snapshot_signatures_rejected_total\S* (\d+)$/m.exec(text) ?? [];
         return Number(count);
       }),
     );
@@ -129,14 +129,14 @@ describe("given a client of NATS that can write to the snapshot", () => {
 
   /** Runs the work, and returns the readers that accepted a key meanwhile, and those that did not. */
   async function observe(key: string, work: () => Promise<void>) {
-    const [accepted, refused] = [new Set<string>(), new Set<string>()];
+    const [accepted, rejected] = [new Set<string>(), new Set<string>()];
     let isOver = false;
     const asking = (async () => {
       do {
         for (const { name, status } of await answersTo(key)) {
           if (status === 200) accepted.add(name);
           // Edges answer 429 to an address with many invalid keys.
-          if (status === 401 || status === 429) refused.add(name);
+          if (status === 401 || status === 429) rejected.add(name);
         }
         await delay(betweenRequestsMs);
       } while (!isOver);
@@ -147,7 +147,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
       isOver = true;
       await asking;
     }
-    return { accepted: [...accepted], refused: [...refused] };
+    return { accepted: [...accepted], rejected: [...rejected] };
   }
 
   /** Stores a payload as the client, and waits until management has rebuilt the snapshot. */
@@ -208,10 +208,10 @@ describe("given a client of NATS that can write to the snapshot", () => {
       const other = await issue();
       await eventually(async () => (await acceptedBy(victim.key)).length === readers.length);
       const forged = forge(victim.payload, other.payload);
-      const { refused } = await observe(victim.key, () =>
+      const { rejected } = await observe(victim.key, () =>
         storeUntilRestored("publish", victim.address, forged),
       );
-      expect(refused).toEqual([]);
+      expect(rejected).toEqual([]);
       expect(await forger.payloadAt(victim.address)).toBe(victim.payload);
     },
   );
@@ -262,7 +262,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
           await eventually(async () => (await forger.payloadAt(revoked.address)) === undefined);
         }),
       ]);
-      expect(ofVictim.refused).toEqual([]);
+      expect(ofVictim.rejected).toEqual([]);
       expect(ofRevoked.accepted).toEqual([]);
     },
   );

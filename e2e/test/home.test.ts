@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import "../src/system/patience.ts";
+import "../src/system/test-timeout.ts";
 import { filesWritten } from "../src/checks/left-behind.ts";
-import { createMarks, findTraces, needlesFor, type Place } from "../src/checks/traces.ts";
+import { createMarks, findTraces, needlesFor, type Source } from "../src/checks/traces.ts";
 import { followPage } from "../src/stories/follow-page.ts";
 import { openPageShellOn, type PageShell } from "../src/stories/page-shell.ts";
 import { type Launched, launch } from "../src/system/launched.ts";
@@ -46,7 +46,7 @@ it("docs/tutorial.md works when it is followed, also for the second time", async
 
 /** The same as for single processes: all that PostgreSQL, NATS, the services and their logs keep is in the home. */
 describe("given requests with marked users, and the end of all processes", () => {
-  let files: Place[];
+  let files: Source[];
   const complaints: string[] = [];
 
   beforeAll(async () => {

@@ -13,13 +13,13 @@ import {
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
+  type CapturedTraffic,
+  captureTraffic,
   databaseRows,
   filesWritten,
-  type Overheard,
-  overhear,
   streamMessages,
 } from "../src/checks/left-behind.ts";
-import { createMarks, findTraces, needlesFor, type Place } from "../src/checks/traces.ts";
+import { createMarks, findTraces, needlesFor, type Source } from "../src/checks/traces.ts";
 import { type Edge, type Settings, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 import {
@@ -62,13 +62,13 @@ describe("given a system that logs all it can, and requests with marked users", 
   let system: System;
   let gateway: ServiceProcess;
   let edge: Edge;
-  let overheard: Overheard;
+  let overheard: CapturedTraffic;
   let tenant: Tenant;
   let flagId: string;
   const exits: (number | NodeJS.Signals)[] = [];
   const complaints: string[] = [];
-  const answers: Place[] = [];
-  const places = new Map<string, Place[]>();
+  const answers: Source[] = [];
+  const sources = new Map<string, Source[]>();
 
   beforeAll(async () => {
     collector = createServer((_request, response) => {
@@ -88,7 +88,7 @@ describe("given a system that logs all it can, and requests with marked users", 
     });
     gateway = await system.startGateway();
     [edge] = system.edges as [Edge];
-    overheard = await overhear(system.nats.url);
+    overheard = await captureTraffic(system.nats.url);
     system.endsWithSystem(overheard.close);
     const sinceMs = Date.now();
     await prepare();
@@ -254,7 +254,7 @@ describe("given a system that logs all it can, and requests with marked users", 
     const told = receiver.requests.map(({ path, headers, raw }) =>
       [path, JSON.stringify(headers), raw.toString()].join("\n"),
     );
-    places.set("what the receiver got", [{ name: "the receiver", content: told.join("\n") }]);
+    sources.set("what the receiver got", [{ name: "the receiver", content: told.join("\n") }]);
   }
 
   /** What was asked is counted, and who asks for the figures may say who they are. */
@@ -363,7 +363,7 @@ describe("given a system that logs all it can, and requests with marked users", 
       name: metricsUrl,
       content: await (await fetch(`${metricsUrl}/metrics`)).text(),
     }));
-    places.set("metrics", await Promise.all(read));
+    sources.set("metrics", await Promise.all(read));
   }
 
   /** The edge goes first: what is asked then meets a gateway without one. */
@@ -383,25 +383,25 @@ describe("given a system that logs all it can, and requests with marked users", 
 
   async function collectWhatIsLeft(sinceMs: number): Promise<void> {
     const log = (name: string, process: ServiceProcess | undefined) =>
-      places.set(name, [{ name, content: process?.log() ?? "" }]);
+      sources.set(name, [{ name, content: process?.log() ?? "" }]);
     log("the log of management", system.managements[0]);
     log("the log of the scheduler", system.schedulers[0]);
     log("the log of the dispatcher", system.dispatchers[0]);
     log("the log of usage metering", system.meterings[0]);
     log("the log of the gateway", gateway);
     log("the log of the edge", edge.process);
-    places.set("the tables of PostgreSQL", await databaseRows(system.sql));
-    places.set("the streams of NATS", await streamMessages(system.nats.url));
-    places.set("all that NATS was told", overheard.places());
+    sources.set("the tables of PostgreSQL", await databaseRows(system.sql));
+    sources.set("the streams of NATS", await streamMessages(system.nats.url));
+    sources.set("all that NATS was told", overheard.sources());
     await system.sql`checkpoint`;
     const { nats, postgres } = system;
     if (postgres === undefined) throw new Error("a system with a PostgreSQL of its own");
     await Promise.all([nats.kill(), postgres.kill()]);
     const files = (...paths: string[]) => [...filesWritten(paths, sinceMs)];
-    places.set("the files of PostgreSQL", files(postgres.clusterDir));
-    places.set("the log of PostgreSQL", files(postgres.logFile));
-    places.set("the files of NATS", files(nats.storeDir));
-    places.set("the files of the edge", files(system.directory));
+    sources.set("the files of PostgreSQL", files(postgres.clusterDir));
+    sources.set("the log of PostgreSQL", files(postgres.logFile));
+    sources.set("the files of NATS", files(nats.storeDir));
+    sources.set("the files of the edge", files(system.directory));
   }
 
   it("has answered every request as it was meant to", () => {
@@ -428,7 +428,7 @@ describe("given a system that logs all it can, and requests with marked users", 
 
   /** Where a plant cannot get, something else that stands there is found. */
   const known: [place: string, text: () => string][] = [
-    ["metrics", () => "halyard_edge_answers_total"],
+    ["metrics", () => "halyard_sdk_responses_total"],
     ["the log of management", () => plant],
     ["the log of the scheduler", () => plant],
     ["the log of the dispatcher", () => plant],
@@ -446,15 +446,15 @@ describe("given a system that logs all it can, and requests with marked users", 
   ];
 
   it.each(known)("has left nothing of a user, and no credential, in %s", (place) => {
-    expect(marks.traces(places.get(place) ?? [], secrets)).toEqual([]);
+    expect(marks.traces(sources.get(place) ?? [], secrets)).toEqual([]);
   });
 
   it.each(known)("would have found it in %s", (place, text) => {
-    expect(findTraces(places.get(place) ?? [], needlesFor([text()]))).not.toEqual([]);
+    expect(findTraces(sources.get(place) ?? [], needlesFor([text()]))).not.toEqual([]);
   });
 
   it("has searched what was counted, and what was told of it", () => {
-    const searched = [...places.values()].flat().map(({ name }) => name);
+    const searched = [...sources.values()].flat().map(({ name }) => name);
     expect(searched).toEqual(
       expect.arrayContaining([
         "table usage.request_hours",
@@ -469,7 +469,7 @@ describe("given a system that logs all it can, and requests with marked users", 
   });
 
   it("knows every place that there is", () => {
-    expect([...places.keys()].toSorted()).toEqual(known.map(([place]) => place).toSorted());
+    expect([...sources.keys()].toSorted()).toEqual(known.map(([place]) => place).toSorted());
   });
 });
 

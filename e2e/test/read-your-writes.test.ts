@@ -3,7 +3,7 @@ import { call, eventually, isThorough, readEpoch } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { awaitRest } from "../src/checks/agreement.ts";
+import { awaitSettled } from "../src/checks/agreement.ts";
 import { deleteStream } from "../src/system/disturbances.ts";
 import {
   awaitLeader,
@@ -147,7 +147,7 @@ describe("given two managements, where the one without the relay takes the write
         const served = await servedFlags(running, tenant);
         return keys.every((key) => served?.includes(key));
       });
-      await awaitRest(system.sql);
+      await awaitSettled(system.sql);
       await call(`${management.url}/api/v1/flags`, { key: tenant.serverKey });
       const answersWhileStopped = answers;
       stopped.process.signal("SIGCONT");

@@ -124,7 +124,7 @@ async function measureFollowed(
   };
 }
 
-const incompleteWaits = "halyard_write_waits_incomplete_total";
+const incompleteWaits = "halyard_writes_unconfirmed_total";
 
 type Followed = Awaited<ReturnType<typeof measureFollowed>>;
 

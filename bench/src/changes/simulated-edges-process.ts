@@ -41,7 +41,7 @@ async function startOne(url: string): Promise<void> {
     },
     isCurrent: () => followed.isCurrent(),
   });
-  await reports.announced;
+  await reports.startReported;
   const followed = followSnapshot({
     connection,
     filter: everythingFilter,

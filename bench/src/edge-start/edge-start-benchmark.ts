@@ -129,11 +129,11 @@ function memoryOf(pid: number) {
   return { megabytes: residentBytes(pid) / 1e6, peakMegabytes: peakResidentBytes(pid) / 1e6 };
 }
 
-const lookEveryMs = 5;
+const pollIntervalMs = 5;
 
 /** Polls at short intervals, because the interval is part of the measured time. */
 async function ready(edge: Service): Promise<void> {
-  while ((await statusOf(`${edge.metricsUrl}/readyz`)) !== 200) await delay(lookEveryMs);
+  while ((await statusOf(`${edge.metricsUrl}/readyz`)) !== 200) await delay(pollIntervalMs);
 }
 
 function statusOf(url: string): Promise<number> {

@@ -12,7 +12,7 @@ const created = "POST to 201";
 const complete = "POST to all flags on an edge";
 const slowest = "slowest concurrent PATCH of another organization";
 const pauseMs = 50;
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 
 export const addedEnvironmentCurve: Curve = {
   name: "added-environment",
@@ -55,7 +55,7 @@ async function prepare(bench: Bench, flags: number): Promise<Side> {
         body: { kind: "client", name: "added", user_id: tenant.userId },
       });
       while ((await countFlags(edge.url, key)) < flags) {
-        if (nowMs() - beganMs > patienceMs)
+        if (nowMs() - beganMs > timeoutMs)
           throw new Error("the environment was not completed in time");
         await delay(pauseMs);
       }

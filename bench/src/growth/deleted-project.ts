@@ -16,7 +16,7 @@ const slowest = "slowest concurrent PATCH of another organization";
 const flags = 950;
 const quickFlags = 5;
 const pauseMs = 20;
-const patienceMs = 300_000;
+const timeoutMs = 300_000;
 
 export const deletedProjectCurve: Curve = {
   name: "deleted-project",
@@ -97,7 +97,7 @@ async function isRemoved(sql: Sql, { projectId }: Tenant): Promise<boolean> {
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const beganMs = nowMs();
   while (!(await condition())) {
-    if (nowMs() - beganMs > patienceMs) throw new Error("the deletion was not completed in time");
+    if (nowMs() - beganMs > timeoutMs) throw new Error("the deletion was not completed in time");
     await delay(pauseMs);
   }
 }

@@ -23,7 +23,7 @@ export async function openFlagChanges(
 ): Promise<FlagChanges> {
   const connection = await connect({ servers: natsUrl });
   bench.afterwards(() => connection.close());
-  const client = jetstream(connection, { timeout: patienceMs });
+  const client = jetstream(connection, { timeout: timeoutMs });
   const flags = records
     .filter(({ key }) => key.includes(`.flag.${places.at(-1)?.environmentId}.`))
     .slice(-changingFlags)
@@ -44,4 +44,4 @@ export async function openFlagChanges(
 type FlagEntry = { version: number; enabled: boolean; committed_at: string };
 
 /** NATS acknowledges nothing while it creates a consumer over many subjects. */
-const patienceMs = 30_000;
+const timeoutMs = 30_000;

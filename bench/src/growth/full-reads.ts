@@ -48,7 +48,7 @@ async function prepare(bench: Bench, entries: number): Promise<Side> {
         reading = false;
       });
       let longestMs = 0;
-      while (reading && nowMs() - beganMs < patienceMs) {
+      while (reading && nowMs() - beganMs < timeoutMs) {
         const publishedMs = nowMs();
         await publishNext();
         longestMs = Math.max(longestMs, nowMs() - publishedMs);
@@ -65,4 +65,4 @@ async function prepare(bench: Bench, entries: number): Promise<Side> {
 }
 
 /** Maximum duration of the writes. */
-const patienceMs = 10_000;
+const timeoutMs = 10_000;

@@ -12,7 +12,7 @@ import { serviceCpuMs } from "./service-cpu.ts";
 const time = "time per entry";
 const cpu = "CPU of management per entry";
 const databaseCpu = "CPU of PostgreSQL per entry";
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
 export const rebuildCurve: Curve = {
   name: "rebuild",
@@ -42,7 +42,7 @@ async function prepare(bench: Bench, entries: number): Promise<Side> {
       const nats = await startNats(bench);
       const management = await launchManagement(bench, { postgres, nats, core: undefined });
       const [beganMs, databaseBeforeMs] = [nowMs(), cpuMsOfTree(postgres.pid)];
-      await until("the snapshot is complete", () => isPublishing(management), patienceMs);
+      await until("the snapshot is complete", () => isPublishing(management), timeoutMs);
       const perEntry = (usedMs: number) => (usedMs * 1e3) / entries;
       const sample = {
         [time]: perEntry(nowMs() - beganMs),

@@ -11,8 +11,8 @@ import { manyEntries } from "./many-entries.ts";
 const seconds = "process start to ready";
 const entries = 20_000;
 const quickEntries = 20;
-const patienceMs = 30_000;
-const lookEveryMs = 20;
+const timeoutMs = 30_000;
+const pollIntervalMs = 20;
 
 export const startUnderWritesCurve: Curve = {
   name: "start-under-writes",
@@ -25,7 +25,7 @@ export const startUnderWritesCurve: Curve = {
   rounds: 3,
   costs: [{ what: seconds, unit: "s", ratioBelow: 1.5 }],
   notes: [
-    `${entries.toLocaleString("en-US")} entries. A start counts as ${patienceMs / 1e3} s if the edge is not ready by then.`,
+    `${entries.toLocaleString("en-US")} entries. A start counts as ${timeoutMs / 1e3} s if the edge is not ready by then.`,
   ],
   open: async (bench) => (perSecond) => prepare(bench, perSecond),
 };
@@ -41,8 +41,8 @@ async function prepare(bench: Bench, perSecond: number): Promise<Side> {
       const writes = publishSteadily(changes, perSecond);
       const beganMs = nowMs();
       const edge = await startEdge(bench, { natsUrl: nats.url, core: undefined });
-      while (nowMs() - beganMs < patienceMs && !(await isReady(edge.metricsUrl)))
-        await delay(lookEveryMs);
+      while (nowMs() - beganMs < timeoutMs && !(await isReady(edge.metricsUrl)))
+        await delay(pollIntervalMs);
       const tookMs = nowMs() - beganMs;
       await writes.stop();
       await edge.child.stop();

@@ -132,7 +132,7 @@ async function assertAgreement(url: string, way: Way, targeted: readonly Targete
 }
 
 function isOn(flag: TargetedFlag, user: User): boolean {
-  const read = readAttributes(user, "refuse");
+  const read = readAttributes(user, "reject");
   if (!read.ok) throw new Error(`invalid user in the benchmark: ${read.problem.expected}`);
   return compile(flagState(flag)).evaluate(createContext(read.attributes)).value;
 }

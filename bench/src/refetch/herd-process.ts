@@ -13,7 +13,7 @@ setPriority(behindOthers);
 
 const openingAtOnce = 50;
 /** Timeout of a refetch. A later response counts as lost. */
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 
 let clients = 0;
 let seen: Refetches = none();
@@ -32,7 +32,7 @@ answerParent<HerdQuestion>({
         complete = Promise.withResolvers<void>();
         return {};
       case "refetches": {
-        const late = setTimeout(() => complete.reject(new Error(missing())), patienceMs);
+        const late = setTimeout(() => complete.reject(new Error(missing())), timeoutMs);
         await complete.promise;
         clearTimeout(late);
         return seen;

@@ -27,11 +27,11 @@ export const refetchBenchmark: Benchmark = {
 };
 
 const flags = 100;
-const pollEveryMs = 20;
+const pollIntervalMs = 20;
 const warmUpChanges = 3;
 
 /** People perceive shorter times as immediate. */
-const longestPollMs = 100;
+const maxPollMs = 100;
 /** Most polls must wait for a few refetches at most, not for all of them. */
 const mostTimesQuiet = 3;
 
@@ -78,7 +78,7 @@ async function measure(bench: Bench, sizes: Sizes, system: System) {
   };
   for (let count = 0; count < warmUpChanges; count += 1) await makeWave(count);
 
-  await poll.begin({ url: edge.url, plan, everyMs: pollEveryMs });
+  await poll.begin({ url: edge.url, plan, intervalMs: pollIntervalMs });
   await delay(sizes.quietMs);
   const quietUntilMs = nowMs();
   for (let count = 0; count < sizes.changes; count += 1) {
@@ -127,14 +127,14 @@ function outcomeOf(
       time("2xx to the last refetch, median", quantile(untilLastMs, 0.5)),
       time("2xx to the last refetch, maximum", quantile(untilLastMs, 1)),
       besideQuiet("median", 0.5, { of: "ratio", below: mostTimesQuiet }),
-      besideQuiet("p99", 0.99, { of: "measured", below: longestPollMs }),
+      besideQuiet("p99", 0.99, { of: "measured", below: maxPollMs }),
       besideQuiet("maximum", 1),
       { what: "errors", unit: "", measured: errors, goal: { of: "measured", below: 1 } },
     ],
     notes: [
       `${waves.length} changes with ${count} refetches each. The first response came ` +
         `${number(quantile(untilFirstMs, 0.5))} ms after the 2xx (median). One poll every ` +
-        `${pollEveryMs} ms: ${quietMs.length} before and ${duringMs.length} during the refetches.`,
+        `${pollIntervalMs} ms: ${quietMs.length} before and ${duringMs.length} during the refetches.`,
     ],
   };
 }

@@ -23,7 +23,7 @@ answerParent<PollQuestion>({
   },
 });
 
-function begin({ url, plan, everyMs }: PollOrder): Promise<void> {
+function begin({ url, plan, intervalMs }: PollOrder): Promise<void> {
   const { hostname: host, port } = new URL(url);
   const request = requestBytes(plan, `${host}:${port}`);
   const opened = Promise.withResolvers<void>();
@@ -44,8 +44,8 @@ function begin({ url, plan, everyMs }: PollOrder): Promise<void> {
   const begunMs = nowMs();
   let count = 0;
   timer = setInterval(() => {
-    while (begunMs + count * everyMs <= nowMs()) {
-      due.push(begunMs + count * everyMs);
+    while (begunMs + count * intervalMs <= nowMs()) {
+      due.push(begunMs + count * intervalMs);
       count += 1;
       if (due.length === 1) connection.send(request);
     }

@@ -11,7 +11,7 @@ export type SteadyPoll = {
   stop(): Promise<void>;
 };
 
-export type PollOrder = { url: string; plan: RequestPlan; everyMs: number };
+export type PollOrder = { url: string; plan: RequestPlan; intervalMs: number };
 
 /** Latency is measured from the time at which the poll was due, so that queueing counts. */
 export type Poll = { dueMs: number; latencyMs: number; status: number };

@@ -32,7 +32,7 @@ const dayMs = 24 * 60 * 60 * 1_000;
 /** Schedulers look for due changes at least every second. */
 const leadMs = 1_100;
 /** Three times the goal of a burst. */
-const patienceMs = 180_000;
+const timeoutMs = 180_000;
 
 /**
  * Sets a schedule for each flag by HTTP, for tomorrow. One statement then moves all of them to the same time
@@ -54,7 +54,7 @@ export async function measureBurst(
   const fromMs = nowMs();
   const cpuBefore = cpuOf(system);
   await allHaveCome(system, changes);
-  await until("the scheduler has recorded all changes", () => isRecorded(system), patienceMs);
+  await until("the scheduler has recorded all changes", () => isRecorded(system), timeoutMs);
   const cpu = difference(cpuOf(system), cpuBefore);
   const toMs = nowMs();
 
@@ -88,7 +88,7 @@ export async function measurePatches(
 async function allHaveCome({ streams }: SchedulingSystem, changes: number): Promise<void> {
   const haveAll = async () => streams.every(({ arrivedMs }) => arrivedMs.size === changes);
   try {
-    await until("the streams have all changes", haveAll, patienceMs);
+    await until("the streams have all changes", haveAll, timeoutMs);
   } catch (error) {
     const come = streams.map(({ arrivedMs }) => arrivedMs.size).join(" and ");
     throw new Error(`only ${come} of ${changes} changes arrived on the streams`, { cause: error });

@@ -33,7 +33,7 @@ export type Plan = {
   purpose: string;
   text: string;
   /** The generic plan. */
-  keptText: string;
+  preparedText: string;
   /** The plan must use one of these indexes. */
   indexes: readonly string[];
 };
@@ -61,9 +61,9 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
       await run(tx, found);
       const statement = recorded.at(-1) as Recorded;
       await tx`rollback to savepoint before`;
-      const keptText = await explained(tx, "generic_plan, costs off", { text: statement.text });
+      const preparedText = await explained(tx, "generic_plan, costs off", { text: statement.text });
       const text = await explained(tx, "analyze, buffers, costs off", statement);
-      return { purpose, indexes, text, keptText };
+      return { purpose, indexes, text, preparedText };
     });
   }
 

@@ -9,7 +9,7 @@ import type { ReaderQuestion } from "./readers.ts";
 /** Number of connections that open concurrently; fewer than a listener's backlog. */
 const openingAtOnce = 100;
 /** Timeout of an event. A later event counts as lost. */
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 const flagsEvent = Buffer.from("event: flags\n");
 const heartbeatEvent = Buffer.from("event: heartbeat\n");
 
@@ -30,7 +30,7 @@ answerParent<ReaderQuestion>({
         complete = Promise.withResolvers<void>();
         return {};
       case "arrivals": {
-        const late = setTimeout(() => complete.reject(new Error(missing())), patienceMs);
+        const late = setTimeout(() => complete.reject(new Error(missing())), timeoutMs);
         await complete.promise;
         clearTimeout(late);
         return { moments };

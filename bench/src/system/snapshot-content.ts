@@ -97,7 +97,7 @@ export function joined(one: SnapshotContent, other: SnapshotContent): SnapshotCo
 const complete = () => ({ key: completeKey, value: JSON.stringify({ epoch: randomUUID() }) });
 
 type Tenant = { organization_id: string; project_id: string };
-type Place = Tenant & { environment_id: string };
+type Scope = Tenant & { environment_id: string };
 
 const newTenant = (): Tenant => ({ organization_id: randomUUID(), project_id: randomUUID() });
 const stamp = { version: 1, committed_at: new Date().toISOString() };
@@ -116,7 +116,7 @@ function organization({ organization_id }: Tenant, limits: PlanLimits): LiveEntr
   };
 }
 
-function keyEntry(place: Place, key: { id: string; secretSha256: string }): LiveEntry {
+function keyEntry(place: Scope, key: { id: string; secretSha256: string }): LiveEntry {
   return {
     kind: "key",
     key_id: key.id,
@@ -130,7 +130,7 @@ function keyEntry(place: Place, key: { id: string; secretSha256: string }): Live
   };
 }
 
-function flag(place: Place, flagId: string, state: SnapshotFlag): LiveEntry {
+function flag(place: Scope, flagId: string, state: SnapshotFlag): LiveEntry {
   return { kind: "flag", ...place, flag_id: flagId, ...state, ...stamp };
 }
 

@@ -47,7 +47,7 @@ function valuesIn(body: string): Map<string, boolean> {
 }
 
 function valuesFor(user: Partial<User>, flags: readonly TargetedFlag[]): Map<string, boolean> {
-  const read = readAttributes(user, "refuse");
+  const read = readAttributes(user, "reject");
   if (!read.ok) throw new Error(`invalid user in the benchmark: ${read.problem.expected}`);
   const context = createContext(read.attributes);
   return new Map(flags.map((flag) => [flag.key, compile(flagState(flag)).evaluate(context).value]));

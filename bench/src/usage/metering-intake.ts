@@ -93,7 +93,7 @@ async function measureSteady(
 }
 
 /** Polling interval, which is the resolution of the lag. */
-const lookEveryMs = 5;
+const pollIntervalMs = 5;
 
 /** Records when each message was visible in the database, after its commit. */
 function watchCounted(sql: Sql) {
@@ -111,7 +111,7 @@ function watchCounted(sql: Sql) {
         seenMs.set(edge, times);
         for (let sequence = 1; sequence <= last; sequence += 1) times[sequence] ??= now;
       }
-      await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+      await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
     }
   }
 

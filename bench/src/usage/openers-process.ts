@@ -32,7 +32,7 @@ answerParent<OpenerQuestion>({
 });
 
 async function openAll(order: Extract<OpenerQuestion, { kind: "open" }>): Promise<Openings> {
-  const openings: Openings = { tookMs: [], refused: 0, failed: 0 };
+  const openings: Openings = { tookMs: [], rejected: 0, failed: 0 };
   let next = 0;
   async function openInTurn(): Promise<void> {
     while (next < order.streams) {
@@ -49,7 +49,7 @@ async function openAll(order: Extract<OpenerQuestion, { kind: "open" }>): Promis
 }
 
 /** A stream is open after its first events, of which the heartbeat is the last. */
-function openStream(url: string, key: string): Promise<"open" | "refused" | "failed"> {
+function openStream(url: string, key: string): Promise<"open" | "rejected" | "failed"> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     let opened = false;
@@ -63,7 +63,7 @@ function openStream(url: string, key: string): Promise<"open" | "refused" | "fai
       if (opened) return;
       const status = chunk.toString("latin1", 0, statusLineEnd);
       if (status.startsWith("HTTP/1.1 ") && !status.endsWith(" 200")) {
-        resolve(status.endsWith(" 429") ? "refused" : "failed");
+        resolve(status.endsWith(" 429") ? "rejected" : "failed");
         socket.destroy();
       } else if (chunk.includes(heartbeatEvent)) {
         opened = true;

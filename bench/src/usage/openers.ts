@@ -8,7 +8,7 @@ export type Openings = {
   /** Milliseconds from connecting to the first events, for each open stream. */
   tookMs: number[];
   /** Responses with 429. */
-  refused: number;
+  rejected: number;
   /** Other errors. */
   failed: number;
 };
@@ -54,7 +54,7 @@ export async function startOpeners(bench: Bench): Promise<Openers> {
       return {
         elapsedMs: nowMs() - beganMs,
         tookMs: parts.flatMap(({ tookMs }) => tookMs),
-        refused: sum(parts.map(({ refused }) => refused)),
+        rejected: sum(parts.map(({ rejected }) => rejected)),
         failed: sum(parts.map(({ failed }) => failed)),
       };
     },

@@ -88,8 +88,8 @@ async function assertExact(
   const held = await slotsHeld();
   if (held !== count) throw new Error(`the edges hold ${held} slots for ${count} streams`);
   const more = await openers.open({ urls, key, streams: urls.length });
-  if (more.refused !== urls.length)
-    throw new Error(`${more.refused} of ${urls.length} streams beyond the limit were rejected`);
+  if (more.rejected !== urls.length)
+    throw new Error(`${more.rejected} of ${urls.length} streams beyond the limit were rejected`);
 }
 
 type Measured = { limited: Opened; unlimited: Opened };

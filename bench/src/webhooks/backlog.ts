@@ -19,7 +19,7 @@ export type Sent = {
 /** Deliveries of each hanging webhook; more than are attempted. */
 const deliveriesPerHanging = 20;
 /** Three times the longest expected time of a backlog. */
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
 /**
  * Inserts deliveries into the dispatcher's tables and makes all of them due at the same time. Measures from
@@ -48,7 +48,7 @@ export async function sendBacklog(
     update lanes set due_at = now()
     where webhook_id in (select webhook_id from deliveries)`;
   const { firstMs } = await expected.all();
-  await until("all outcomes are recorded", () => haveEnded(system, webhookIds), patienceMs);
+  await until("all outcomes are recorded", () => haveEnded(system, webhookIds), timeoutMs);
   const after = usage(system, receiver);
   const toMs = nowMs();
   const lastMs = await lastRecordedMs(system, webhookIds, deliveries);

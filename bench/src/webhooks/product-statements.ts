@@ -43,7 +43,7 @@ export type Plan = {
   purpose: string;
   text: string;
   /** The generic plan. */
-  keptText: string;
+  preparedText: string;
 };
 
 const claim = "00000000-0000-0000-0000-000000000001";
@@ -53,7 +53,7 @@ const ofLargest = defaultBounds.webhook;
 const aheadMs = 1_000;
 const pageSize = 101;
 const batch = 500;
-const keptDays = 30;
+const retentionDays = 30;
 
 export function openProductStatements(bench: Bench, adminUrl: string): ProductStatements {
   const sql = connectToSchema(adminUrl, "webhooks");
@@ -71,10 +71,12 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
       await tx`rollback to savepoint before`;
       const plans: Plan[] = [];
       for (const [index, statement] of statements.entries()) {
-        const keptText = await explained(tx, "generic_plan, costs off", { text: statement.text });
+        const preparedText = await explained(tx, "generic_plan, costs off", {
+          text: statement.text,
+        });
         const text = await explained(tx, "analyze, buffers, costs off", statement);
         const part = statements.length === 1 ? "" : `, ${index + 1} of ${statements.length}`;
-        plans.push({ purpose: `${purpose}${part}`, text, keptText });
+        plans.push({ purpose: `${purpose}${part}`, text, preparedText });
       }
       return plans;
     });
@@ -175,7 +177,7 @@ const statements: readonly Statements[] = [
   {
     purpose: "deleting old deliveries",
     prepare: claimOne,
-    run: (tx) => deleteOldDeliveries(tx, keptDays),
+    run: (tx) => deleteOldDeliveries(tx, retentionDays),
   },
   { purpose: "forgetting old events", prepare: findOne, run: (tx) => deleteOldEvents(tx) },
   {

@@ -54,14 +54,14 @@ export async function createWebhooks(
   return ids.flat();
 }
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
 /** Retries until the dispatcher knows the new key. */
 export async function createWebhook(
   { dispatcher }: WebhookSystem,
   { tenant, url }: { tenant: Tenant; url: string },
 ): Promise<string> {
-  const deadlineMs = performance.now() + patienceMs;
+  const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     const response = await fetch(`${dispatcher.url}/api/v1/projects/${tenant.projectId}/webhooks`, {
       method: "POST",

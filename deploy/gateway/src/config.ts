@@ -11,7 +11,7 @@ import {
 } from "@halyard/service";
 import { z } from "zod";
 import type { GatewayLimits } from "./gateway.ts";
-import { defaultMostConnections } from "./open-files.ts";
+import { defaultMaxConnections } from "./open-files.ts";
 
 const upstreams = z
   .string()
@@ -95,7 +95,7 @@ type Config = z.output<typeof configSchema> & {
 
 export function readConfig(): Config {
   const read = readEnvironment(configSchema, process.env);
-  const connections = read.MAX_CONNECTIONS ?? defaultMostConnections();
+  const connections = read.MAX_CONNECTIONS ?? defaultMaxConnections();
   return {
     ...read,
     limits: {

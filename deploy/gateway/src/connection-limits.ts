@@ -9,8 +9,8 @@ import type { ConnectionActivity } from "./one-at-a-time.ts";
  * connections of many clients, so the bound for each address does not apply to them.
  */
 export type ConnectionLimitOptions = {
-  most: number;
-  mostPerAddress: number;
+  max: number;
+  maxPerAddress: number;
   isTrustedPeer: (address: string) => boolean;
   rejected: (reason: "connections" | "connections_per_address") => void;
 };
@@ -46,10 +46,10 @@ export function limitConnections(
 
   /** Returns the bound that a new connection would exceed, although no idle connection makes room for it. */
   function exceededBy(address: string, isTrusted: boolean) {
-    const isAddressFull = !isTrusted && (openBy.get(address) ?? 0) >= options.mostPerAddress;
+    const isAddressFull = !isTrusted && (openBy.get(address) ?? 0) >= options.maxPerAddress;
     if (isAddressFull && !closeIdle((socket) => open.get(socket) === address))
       return "connections_per_address";
-    if (open.size >= options.most && !closeIdle(() => true)) return "connections";
+    if (open.size >= options.max && !closeIdle(() => true)) return "connections";
     return undefined;
   }
 

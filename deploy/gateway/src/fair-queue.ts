@@ -8,7 +8,7 @@ export type FairQueue<Item> = {
   size: () => number;
 };
 
-export function createFairQueue<Item>(mostItems: number): FairQueue<Item> {
+export function createFairQueue<Item>(maxItems: number): FairQueue<Item> {
   /** Items by key. The order of the map is the order of service. */
   const lines = new Map<string, Item[]>();
   let size = 0;
@@ -33,7 +33,7 @@ export function createFairQueue<Item>(mostItems: number): FairQueue<Item> {
       if (line === undefined) lines.set(key, [item]);
       else line.push(item);
       size += 1;
-      return size > mostItems ? dropNewestOfLongest() : undefined;
+      return size > maxItems ? dropNewestOfLongest() : undefined;
     },
 
     takeNext(isEligible) {

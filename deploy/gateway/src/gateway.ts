@@ -70,8 +70,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const isTrustedPeer = createTrustedPeers(trustedProxies);
   const warn = createRepeatedLog(logger);
   const rejected = countRejections(metrics, warn);
-  const { connections: most, connectionsPerAddress: mostPerAddress } = options.limits;
-  const activity = limitConnections(app.server, { most, mostPerAddress, isTrustedPeer, rejected });
+  const { connections: max, connectionsPerAddress: maxPerAddress } = options.limits;
+  const activity = limitConnections(app.server, { max, maxPerAddress, isTrustedPeer, rejected });
   serveOneAtATime(app, activity);
   await registerDocs(app, options);
   const proxy = createProxy({ warn, rejected: () => rejected("busy") });
@@ -113,7 +113,7 @@ type Rejection = "busy" | "connections" | "connections_per_address";
 
 function countRejections(metrics: Metrics, warn: RepeatedLog): (reason: Rejection) => void {
   const rejections = new Counter({
-    name: "halyard_gateway_rejections_total",
+    name: "halyard_gateway_rejected_total",
     help: "Requests that found no free slot in time, and connections beyond a limit.",
     labelNames: ["reason"],
     registers: [metrics],

@@ -17,7 +17,7 @@ export type ConnectionActivity = {
  * Bounds the memory of waiting requests on all connections together: about 3 KiB for each. A connection that exceeds
  * the bound is closed, which HTTP allows at any time towards a client that pipelines.
  */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 export function serveOneAtATime(app: App, activity: ConnectionActivity): void {
   /** The requests that wait behind the one in flight, for each connection that has one. */
@@ -63,7 +63,7 @@ export function serveOneAtATime(app: App, activity: ConnectionActivity): void {
     }
     waitingCount += 1;
     waiting.push(serve);
-    if (waitingCount > mostWaiting) socket.destroy();
+    if (waitingCount > maxWaiting) socket.destroy();
     // The parser resumes the connection at the end of each request that it has read.
     else process.nextTick(() => waiting.length > 0 && socket.pause());
   });

@@ -1,5 +1,5 @@
 /** Enough for the streams of an installation, and about 500 MB of memory when all connections are streams. */
-const mostByDefault = 10_000;
+const defaultMax = 10_000;
 
 /**
  * Each connection of a client may need one to an upstream, which leaves a third of the process's open files for idle
@@ -8,10 +8,10 @@ const mostByDefault = 10_000;
 const filesPerConnection = 3;
 
 /** Returns the default of `MAX_CONNECTIONS` under the limit of open files (`ulimit -n`). */
-export function defaultMostConnections(): number {
+export function defaultMaxConnections(): number {
   const soft = openFilesLimit();
-  if (typeof soft !== "number") return mostByDefault;
-  return Math.min(mostByDefault, Math.floor(soft / filesPerConnection));
+  if (typeof soft !== "number") return defaultMax;
+  return Math.min(defaultMax, Math.floor(soft / filesPerConnection));
 }
 
 /** Node raises the soft limit to the hard one when it starts. Undefined: not known on this system, or unlimited. */

@@ -11,10 +11,10 @@ export type OpenStreams = {
 };
 
 const groupIntervalMs = 50;
-const smallestGroup = 50;
+const minGroupSize = 50;
 
 /** Well within the time that a service has to stop, whatever the number of streams. */
-const longestDrainMs = 3_000;
+const maxDrainMs = 3_000;
 
 export function createOpenStreams(): OpenStreams {
   const open = new Set<ServerResponse>();
@@ -30,8 +30,8 @@ export function createOpenStreams(): OpenStreams {
     },
 
     async drain() {
-      const groups = longestDrainMs / groupIntervalMs;
-      const groupSize = Math.max(smallestGroup, Math.ceil(open.size / groups));
+      const groups = maxDrainMs / groupIntervalMs;
+      const groupSize = Math.max(minGroupSize, Math.ceil(open.size / groups));
       while (open.size > 0) {
         for (const response of [...open].slice(0, groupSize)) {
           open.delete(response);

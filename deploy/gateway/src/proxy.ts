@@ -1,11 +1,11 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { pipeline } from "node:stream";
 import { addressBlock } from "@halyard/rate-limit";
-import { type Refusal, refuse, writeRefusal } from "@halyard/service";
+import { createProblem, type Problem, writeProblem } from "@halyard/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { requestHeaders, responseHeaders } from "./forwarded-headers.ts";
 import { isUnreachable } from "./is-unreachable.ts";
 import { createOpenStreams, type OpenStreams } from "./open-streams.ts";
-import { requestHeaders, responseHeaders } from "./passed-headers.ts";
 import type { RepeatedLog } from "./repeated-log.ts";
 import { hasArrived, hasBody, sendBody, whenBuffered } from "./send-body.ts";
 import type { Service } from "./service.ts";
@@ -45,13 +45,13 @@ export type ProxyOptions = {
 export type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
 
 /** Maximum silence in a body or an answer: four heartbeats of a stream. */
-const longestSilenceMs = 60_000;
+const maxSilenceMs = 60_000;
 
 /** Maximum number of idle connections that are kept to each upstream. */
-const keptConnections = 256;
+const maxIdleConnections = 256;
 
 /** Maximum number of attempts. Several processes may restart at the same time. */
-const mostAttempts = 4;
+const maxAttempts = 4;
 
 export type Proxy = {
   createForward: (options: ProxyOptions) => Forward;
@@ -70,17 +70,17 @@ export function createProxy(parts: ProxyParts): Proxy {
   const agent = new Agent({
     keepAlive: true,
     maxSockets: Number.POSITIVE_INFINITY,
-    maxFreeSockets: keptConnections,
-    timeout: longestSilenceMs,
+    maxFreeSockets: maxIdleConnections,
+    timeout: maxSilenceMs,
   });
-  const newConnections = new Agent({ keepAlive: false, timeout: longestSilenceMs });
+  const newConnections = new Agent({ keepAlive: false, timeout: maxSilenceMs });
   const streams = createOpenStreams();
   return {
     createForward: (options) => (request, reply) => {
       // From here on the framework neither reads the body nor answers.
       reply.hijack();
       const exchange = { ...options, ...parts, agent, newConnections, streams, request, reply };
-      whenBuffered(request.raw, () => void forward(exchange, mostAttempts - 1));
+      whenBuffered(request.raw, () => void forward(exchange, maxAttempts - 1));
     },
     drain: streams.drain,
     close: () => {
@@ -138,8 +138,8 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
       void forward({ ...exchange, agent: exchange.newConnections }, attemptsLeft - 1);
       return;
     }
-    incoming.setTimeout(longestSilenceMs);
-    passBack(exchange, incoming);
+    incoming.setTimeout(maxSilenceMs);
+    forwardResponse(exchange, incoming);
   });
   outgoing.on("error", (error: NodeJS.ErrnoException) => {
     caller.unpipe(outgoing);
@@ -193,7 +193,7 @@ function isRead(caller: IncomingMessage): boolean {
   return (caller.method === "GET" || caller.method === "HEAD") && !hasBody(caller);
 }
 
-function passBack({ request, reply, streams }: Exchange, incoming: IncomingMessage): void {
+function forwardResponse({ request, reply, streams }: Exchange, incoming: IncomingMessage): void {
   const headers = responseHeaders(incoming);
   if (incoming.headers["x-request-id"] === undefined) headers.push("X-Request-Id", request.id);
   if (reply.getHeader("connection") === "close") headers.push("Connection", "close");
@@ -208,15 +208,15 @@ function passBack({ request, reply, streams }: Exchange, incoming: IncomingMessa
 
 const retrySoon = { "retry-after": "1" };
 
-const unavailable = refuse(
+const unavailable = createProblem(
   "SERVER_002",
   "The service is temporarily unavailable; retry after 1 s.",
   retrySoon,
 );
 
-const busy = refuse("SERVER_002", "The service is busy; retry after 1 s.", retrySoon);
+const busy = createProblem("SERVER_002", "The service is busy; retry after 1 s.", retrySoon);
 
-const timedOut = refuse(
+const timedOut = createProblem(
   "SERVER_002",
   "Timed out. A change may have been applied: check before retrying.",
   retrySoon,
@@ -230,8 +230,8 @@ function giveUp(exchange: Exchange, { upstream }: Slot, error: NodeJS.ErrnoExcep
   else answer(exchange, error instanceof UpstreamSilent ? timedOut : unavailable);
 }
 
-function answer({ request, reply }: Exchange, refusal: Refusal): void {
-  writeRefusal(reply.raw, refusal, reply.getHeaders() as Record<string, string>);
+function answer({ request, reply }: Exchange, problem: Problem): void {
+  writeProblem(reply.raw, problem, reply.getHeaders() as Record<string, string>);
   // The rest of a body is read and dropped, so that the client receives the answer.
   request.raw.resume();
 }

@@ -13,7 +13,7 @@ export type Service = {
 const uploadsPerRequest = 1 / 4;
 
 /** Long enough for a burst of reconnecting streams: an `EventSource` that receives a 503 never reconnects. */
-const longestWaitMs = 10_000;
+const maxWaitMs = 10_000;
 
 export type ServiceLimits = { requestsPerUpstream: number; waitingRequests: number };
 
@@ -23,7 +23,7 @@ export function createService(
 ): Service {
   const upstreams = createUpstreams(origins);
   const slots = (perUpstream: number) =>
-    createSlots(upstreams, { perUpstream, mostWaiting: waitingRequests, longestWaitMs });
+    createSlots(upstreams, { perUpstream, maxWaiting: waitingRequests, maxWaitMs });
   return {
     upstreams,
     slots: slots(requestsPerUpstream),

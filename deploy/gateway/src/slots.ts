@@ -19,12 +19,12 @@ export type SlotRequest = {
 
 export type Slot = { upstream: Upstream; release: () => void };
 
-export type SlotLimits = { perUpstream: number; mostWaiting: number; longestWaitMs: number };
+export type SlotLimits = { perUpstream: number; maxWaiting: number; maxWaitMs: number };
 
 type Waiting = { address: string; settle: (slot: Slot | undefined) => void };
 
 export function createSlots(upstreams: Upstreams, limits: SlotLimits): Slots {
-  const queue = createFairQueue<Waiting>(limits.mostWaiting);
+  const queue = createFairQueue<Waiting>(limits.maxWaiting);
   const heldAt = new Map<Upstream, number>();
   const heldBy = new Map<string, number>();
   let turn = 0;
@@ -83,7 +83,7 @@ export function createSlots(upstreams: Upstreams, limits: SlotLimits): Slots {
         queue.remove(address, waiting);
         waiting.settle(undefined);
       };
-      timer = setTimeout(cancel, limits.longestWaitMs).unref();
+      timer = setTimeout(cancel, limits.maxWaitMs).unref();
       queue.add(address, waiting)?.settle(undefined);
       grant();
       return { slot: promise, cancel };

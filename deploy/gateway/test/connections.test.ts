@@ -71,7 +71,7 @@ async function isOpen(client: Socket): Promise<boolean> {
 async function rejections(reason: string): Promise<number> {
   const text = await registry.metrics();
   const pattern = new RegExp(
-    `^halyard_gateway_rejections_total\\{.*reason="${reason}".*\\} (\\d+)`,
+    `^halyard_gateway_rejected_total\\{.*reason="${reason}".*\\} (\\d+)`,
     "m",
   );
   return Number(pattern.exec(text)?.[1] ?? 0);

@@ -9,7 +9,7 @@ import type { z } from "zod";
 import { buildConfigurationPage } from "../src/configuration-page.ts";
 import { messageSchemas } from "../src/message-schemas.ts";
 import { buildDocument } from "../src/openapi/document.ts";
-import { type GivenGateway, givenGateway, originOfNobody } from "./given-gateway.ts";
+import { findUnusedOrigin, type GivenGateway, givenGateway } from "./given-gateway.ts";
 
 /** The documents that are made from the sources, and the page that shows them. */
 type Operation = {
@@ -28,7 +28,7 @@ function operation(method: string, path: string): Operation {
 }
 
 /** Whether a response, wherever it is defined, names both fields. */
-function tellsLimits(response: Record<string, unknown> | undefined): boolean {
+function reportsLimits(response: Record<string, unknown> | undefined): boolean {
   const { responses } = document.components as {
     responses: Record<string, Record<string, unknown>>;
   };
@@ -187,7 +187,7 @@ describe("given the OpenAPI document", () => {
   it("says of every answer to SDKs but 401, and elsewhere of 429 alone, how much of the limits is left", () => {
     for (const [path, methods] of Object.entries(document.paths))
       for (const [method, { responses }] of Object.entries(methods)) {
-        const telling = Object.keys(responses).filter((status) => tellsLimits(responses[status]));
+        const telling = Object.keys(responses).filter((status) => reportsLimits(responses[status]));
         const expected = /^\/(api\/v1\/sdk|ofrep)\//.test(path)
           ? Object.keys(responses).filter((status) => status !== "401")
           : ["429"];
@@ -249,8 +249,12 @@ describe("given the gateway's own pages", () => {
   const exampleIdsFile = join(directory, "example-ids.json");
   let gateway: GivenGateway;
   beforeAll(async () => {
-    const nobody = await originOfNobody();
-    gateway = await givenGateway({ management: [nobody], edges: [nobody], exampleIdsFile });
+    const unusedOrigin = await findUnusedOrigin();
+    gateway = await givenGateway({
+      management: [unusedOrigin],
+      edges: [unusedOrigin],
+      exampleIdsFile,
+    });
   });
   afterAll(async () => {
     await gateway.stop();

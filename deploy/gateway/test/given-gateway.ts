@@ -22,7 +22,7 @@ export async function givenUpstream(listener: RequestListener, port = 0): Promis
 }
 
 /** An origin where nothing listens any more. */
-export async function originOfNobody(): Promise<URL> {
+export async function findUnusedOrigin(): Promise<URL> {
   const upstream = await givenUpstream(() => undefined);
   await upstream.close();
   return upstream.origin;

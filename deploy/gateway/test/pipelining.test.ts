@@ -16,14 +16,14 @@ let behave: (request: IncomingMessage, response: ServerResponse) => void;
 let service: Upstream;
 let gateway: GivenGateway;
 let inFlight: number;
-let mostInFlight: number;
+let maxInFlight: number;
 let received: string[];
 
 beforeAll(async () => {
   service = await givenUpstream((incoming, response) => {
     received.push(incoming.url ?? "");
     inFlight += 1;
-    mostInFlight = Math.max(mostInFlight, inFlight);
+    maxInFlight = Math.max(maxInFlight, inFlight);
     response.once("close", () => {
       inFlight -= 1;
     });
@@ -41,7 +41,7 @@ const clients: Socket[] = [];
 beforeEach(() => {
   received = [];
   inFlight = 0;
-  mostInFlight = 0;
+  maxInFlight = 0;
   behave = (incoming, response) => response.end(`<${incoming.url}>`);
 });
 afterEach(() => {
@@ -80,7 +80,7 @@ describe("given thousands of pipelined requests on one connection", () => {
     });
     expect(answersIn(read.text())).toEqual(expected.map((path) => `<${path}>`));
     expect(received).toEqual(expected);
-    expect(mostInFlight).toBe(1);
+    expect(maxInFlight).toBe(1);
   });
 
   it("keeps requests with bodies apart", async () => {
@@ -97,7 +97,7 @@ describe("given thousands of pipelined requests on one connection", () => {
       because: "every request is answered",
     });
     expect(answersIn(read.text())).toEqual(sizes.map((size) => `</api/v1/flags ${size}>`));
-    expect(mostInFlight).toBe(1);
+    expect(maxInFlight).toBe(1);
   });
 
   it("answers what it answers itself in the same order", async () => {

@@ -1,7 +1,7 @@
 import { createLogger, createMetrics } from "@halyard/service";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { createRepeatedLog } from "../src/repeated-log.ts";
-import { givenGateway, originOfNobody } from "./given-gateway.ts";
+import { findUnusedOrigin, givenGateway } from "./given-gateway.ts";
 
 let lines: Record<string, unknown>[];
 function givenLogger() {
@@ -35,10 +35,10 @@ describe("given equal warnings", () => {
 
 describe("given an upstream without a process", () => {
   it("writes one line for many failed requests", async () => {
-    const nobody = await originOfNobody();
+    const unusedOrigin = await findUnusedOrigin();
     const metrics = createMetrics({ service: "gateway" });
     const gateway = await givenGateway({
-      management: [nobody],
+      management: [unusedOrigin],
       edges: [],
       logger: givenLogger(),
       metrics,

@@ -9,7 +9,7 @@ let slots: Slots;
 
 function givenSlots(names: string[], limits: Partial<SlotLimits>): void {
   upstreams = createUpstreams(names.map((name) => new URL(`http://${name}`)));
-  const defaults = { perUpstream: 100, mostWaiting: 100, longestWaitMs: longEnoughMs };
+  const defaults = { perUpstream: 100, maxWaiting: 100, maxWaitMs: longEnoughMs };
   slots = createSlots(upstreams, { ...defaults, ...limits });
 }
 
@@ -123,7 +123,7 @@ describe("given no free slot", () => {
   });
 
   it("rejects the newest request of the longest line when the queue is full", async () => {
-    givenSlots(["one"], { perUpstream: 1, mostWaiting: 3 });
+    givenSlots(["one"], { perUpstream: 1, maxWaiting: 3 });
     const held = await take("a");
     const [, , newest] = ["a1", "a2", "a3"].map((name) => wait(name, "a"));
     const other = wait("b1", "b");
@@ -134,7 +134,7 @@ describe("given no free slot", () => {
   });
 
   it("rejects a request that has waited for too long", async () => {
-    givenSlots(["one"], { perUpstream: 1, longestWaitMs: 20 });
+    givenSlots(["one"], { perUpstream: 1, maxWaitMs: 20 });
     await take("a");
     expect(await slots.request("b").slot).toBeUndefined();
   });

@@ -19,7 +19,7 @@ import { type Supervision, supervise } from "./supervise.ts";
 export type Backend = { url: string; label: string };
 
 /** How long a server of the user's may take to answer. */
-const ANSWER_PATIENCE_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 5_000;
 
 type Launch = Supervision & { settings: Settings };
 
@@ -113,7 +113,7 @@ async function expectAnswer(server: {
   };
   const problem = await new Promise<Error | undefined>((resolve) => {
     const socket = connect(target, () => resolve(undefined));
-    socket.setTimeout(ANSWER_PATIENCE_MS, () => resolve(new Error("no answer")));
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => resolve(new Error("no answer")));
     socket.on("error", resolve);
     socket.on("close", () => resolve(undefined));
     socket.once("connect", () => socket.destroy());

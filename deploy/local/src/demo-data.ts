@@ -3,7 +3,7 @@ import { StartError } from "@halyard/local-backends";
 import type { DemoCredentials } from "./credentials.ts";
 
 /** A write answers within 500 ms even without JetStream; the rest is for a machine under load. */
-const ANSWER_PATIENCE_MS = 30_000;
+const ANSWER_TIMEOUT_MS = 30_000;
 
 export type Answer<T> = { status: number; body: T };
 
@@ -23,7 +23,7 @@ export function createOperatorApi(options: { baseUrl: string; token: string }): 
     const response = await fetch(new URL(path, options.baseUrl), {
       method,
       headers: { authorization: `Bearer ${options.token}`, "content-type": "application/json" },
-      signal: AbortSignal.timeout(ANSWER_PATIENCE_MS),
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: response.status, body: (await response.json()) as T };

@@ -31,7 +31,7 @@ export function createEnding(): Ending {
 }
 
 /** How often to look whether npm still waits for us; a kill of npm is noticed that much later. */
-const parentLookMs = 500;
+const parentPollIntervalMs = 500;
 
 /** Ends the run on Ctrl-C, SIGTERM, a closed terminal, and when npm was killed over our head. */
 export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean }): void {
@@ -42,7 +42,7 @@ export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean })
   const parent = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid !== parent) ending.settle({ kind: "asked", by: "the end of npm" });
-  }, parentLookMs);
+  }, parentPollIntervalMs);
   timer.unref();
 }
 

@@ -21,8 +21,8 @@ export type HomeLock = { release(): void };
 type Holder = { launcher: ProcessIdentity; reaper: ProcessIdentity };
 
 /** Longer than the reaper takes in the worst case. */
-const REAPER_PATIENCE_MS = 60_000;
-const LOOK_EVERY_MS = 50;
+const REAPER_TIMEOUT_MS = 60_000;
+const POLL_INTERVAL_MS = 50;
 
 /** Each attempt loses against one other launcher that starts at this very moment. */
 const ATTEMPTS = 10;
@@ -42,7 +42,7 @@ export async function lockHome(
       throw alreadyRunning(home, holder.launcher.pid);
     }
     if (holder !== undefined) await awaitReaper(holder.reaper, options.onStep);
-    takeAwayStale(path, found);
+    removeStale(path, found);
   }
   throw new StartError(`The lock ${path} cannot be taken. Delete it if no Halyard runs there.`);
 }
@@ -76,7 +76,7 @@ function createWhole(path: string, content: string): boolean {
  * Between the look and the removal another launcher may have taken the lock over. Then it was its
  * fresh lock that was moved aside, and it is put back.
  */
-function takeAwayStale(path: string, stale: string): void {
+function removeStale(path: string, stale: string): void {
   const aside = `${path}.${process.pid}.stale`;
   try {
     renameSync(path, aside);
@@ -92,8 +92,8 @@ function takeAwayStale(path: string, stale: string): void {
 async function awaitReaper(reaper: ProcessIdentity, onStep: (text: string) => void): Promise<void> {
   if (!isSameProcessRunning(reaper)) return;
   onStep("an earlier start was killed: waiting until what it left behind has stopped");
-  const deadline = Date.now() + REAPER_PATIENCE_MS;
-  while (isSameProcessRunning(reaper) && Date.now() < deadline) await delay(LOOK_EVERY_MS);
+  const deadline = Date.now() + REAPER_TIMEOUT_MS;
+  while (isSameProcessRunning(reaper) && Date.now() < deadline) await delay(POLL_INTERVAL_MS);
 }
 
 function releaseOwn(path: string, content: string): void {

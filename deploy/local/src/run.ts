@@ -17,7 +17,7 @@ import { HOST } from "./service-plans.ts";
 import type { Steps } from "./steps.ts";
 
 /** What is under way when the end is asked for gets this long; the reaper then sees to the rest. */
-const INTERRUPTION_PATIENCE_MS = 5_000;
+const INTERRUPTION_TIMEOUT_MS = 5_000;
 
 export type Outcome = { ok: true } | { ok: false; message: string };
 
@@ -58,7 +58,7 @@ export async function run(
     if (lock !== undefined) removeDemoFile(settings.home);
     const failures = await releasers.releaseAll();
     for (const failure of failures) steps.say(`  while stopping: ${String(failure)}`);
-    if (starting !== undefined) await settledWithin(starting, INTERRUPTION_PATIENCE_MS);
+    if (starting !== undefined) await settledWithin(starting, INTERRUPTION_TIMEOUT_MS);
     await reaper.close();
     lock?.release();
     if (starting !== undefined) steps.say("Halyard has stopped.");

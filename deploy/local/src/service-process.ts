@@ -34,15 +34,15 @@ export type ServiceProcess = {
 export type SupervisedService = Supervised<ServiceProcess>;
 
 /** Starting takes well below a second; this is for a machine under heavy load. */
-const startPatienceMs = 60_000;
+const startTimeoutMs = 60_000;
 
 /** The first snapshot, or the first leadership, takes well below a second. */
-const readyPatienceMs = 30_000;
-const lookEveryMs = 25;
-const answerPatienceMs = 5_000;
+const readyTimeoutMs = 30_000;
+const pollIntervalMs = 25;
+const answerTimeoutMs = 5_000;
 
 /** Every service drains within 20 s of SIGTERM. */
-const stopSteps = [{ signal: "SIGTERM", patienceMs: 21_000 }] as const;
+const stopSteps = [{ signal: "SIGTERM", timeoutMs: 21_000 }] as const;
 
 type Listening = { type: "listening"; url: string; metrics_url?: string };
 
@@ -79,8 +79,8 @@ export async function startServiceProcess(
   failed.promise.catch(() => {});
   const fail = (message: string) => failed.reject(new StartError(message));
   void exited.then((status) => fail(describeDeath(name, status, logFile)));
-  const silent = `${name} did not listen within ${startPatienceMs / 1000} s. Its log is ${logFile}.`;
-  const timer = setTimeout(() => fail(silent), startPatienceMs);
+  const silent = `${name} did not listen within ${startTimeoutMs / 1000} s. Its log is ${logFile}.`;
+  const timer = setTimeout(() => fail(silent), startTimeoutMs);
   try {
     const { url, metrics_url } = await Promise.race([listening.promise, failed.promise]);
     return { name, url, metricsUrl: metrics_url, pid, logFile, exited, stop };
@@ -110,22 +110,22 @@ function isListening(message: unknown): message is Listening {
 export async function awaitReady(service: SupervisedService, ending: Ending): Promise<void> {
   const { metricsUrl, logFile } = service.current();
   if (metricsUrl === undefined) return;
-  const deadline = Date.now() + readyPatienceMs;
+  const deadline = Date.now() + readyTimeoutMs;
   while (!ending.hasSettled()) {
     const problem = await findReadyProblem(new URL("/readyz", metricsUrl));
     if (problem === undefined) return;
     if (Date.now() > deadline) {
       throw new StartError(
-        `${service.name} is not ready after ${readyPatienceMs / 1000} s: ${problem}. Its log is ${logFile}.`,
+        `${service.name} is not ready after ${readyTimeoutMs / 1000} s: ${problem}. Its log is ${logFile}.`,
       );
     }
-    await delay(lookEveryMs);
+    await delay(pollIntervalMs);
   }
 }
 
 async function findReadyProblem(url: URL): Promise<string | undefined> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(answerPatienceMs) });
+    const response = await fetch(url, { signal: AbortSignal.timeout(answerTimeoutMs) });
     return response.ok ? undefined : (await response.text()).trim();
   } catch (error) {
     // Its supervisor handles a death. Here a dead service is one that is not ready yet.

@@ -10,7 +10,7 @@ const windowMs = 60_000;
 const firstDelayMs = 250;
 
 /** A restart that takes longer than this when the run ends is left to the reaper. */
-const interruptionPatienceMs = 5_000;
+const interruptionTimeoutMs = 5_000;
 
 export type Supervision = {
   projectDir: string;
@@ -97,7 +97,7 @@ class Supervisor<P extends Process> implements Supervised<P> {
 
   async release(): Promise<void> {
     this.#isReleased = true;
-    await settledWithin(this.#starting, interruptionPatienceMs);
+    await settledWithin(this.#starting, interruptionTimeoutMs);
     await this.#process.stop();
   }
 

@@ -10,11 +10,11 @@ import { childrenOf, isRunning } from "./process-tree.ts";
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 
 const MAIN = join(PROJECT_DIR, "deploy/local/src/main.ts");
-const PATIENCE_MS = 60_000;
-const LOOK_EVERY_MS = 20;
+const TIMEOUT_MS = 60_000;
+const POLL_INTERVAL_MS = 20;
 
 // A run takes a few seconds, but a test machine may be busy with other files at the same time.
-jest.setTimeout(2 * PATIENCE_MS);
+jest.setTimeout(2 * TIMEOUT_MS);
 
 export type Demo = {
   base_url: string;
@@ -119,10 +119,10 @@ export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + TIMEOUT_MS;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`);
-    await delay(LOOK_EVERY_MS);
+    if (Date.now() > deadline) throw new Error(`not within ${TIMEOUT_MS} ms: ${what}`);
+    await delay(POLL_INTERVAL_MS);
   }
 }
 

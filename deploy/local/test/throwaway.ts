@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll } from "@jest/globals";
 
 /** Where root keeps PostgreSQL's data of homes that are closed to others. */
-const REACHABLE_PLACE = "/var/lib/halyard";
+const REACHABLE_DIRECTORY = "/var/lib/halyard";
 
 const directories: string[] = [];
 
@@ -24,10 +24,10 @@ export function throwawayDirectory(mode: 0o700 | 0o755 | 0o777 = 0o755): string 
 }
 
 function removeDataElsewhere(directory: string): void {
-  if (process.getuid?.() !== 0 || !existsSync(REACHABLE_PLACE)) return;
-  for (const file of readdirSync(REACHABLE_PLACE)) {
+  if (process.getuid?.() !== 0 || !existsSync(REACHABLE_DIRECTORY)) return;
+  for (const file of readdirSync(REACHABLE_DIRECTORY)) {
     if (!file.endsWith(".json")) continue;
-    const record = join(REACHABLE_PLACE, file);
+    const record = join(REACHABLE_DIRECTORY, file);
     if (!readFileSync(record, "utf8").includes(`"${directory}/`)) continue;
     rmSync(record.replace(/\.json$/, ""), { recursive: true, force: true });
     rmSync(record);

@@ -306,9 +306,9 @@ describe("given npm start in production mode over a home with demo keys", () => 
     // A start that makes demo data would make them again.
     writeFileSync(credentials, JSON.stringify(others));
     const variables = { NODE_ENV: "production" };
-    const refused = launchHalyard({ home, variables });
-    expect(await refused.exited).toBe(1);
-    expect(refused.output()).toContain("HALYARD_MODE=production npm start -- --remove-demo-keys");
+    const rejected = launchHalyard({ home, variables });
+    expect(await rejected.exited).toBe(1);
+    expect(rejected.output()).toContain("HALYARD_MODE=production npm start -- --remove-demo-keys");
 
     halyard = launchHalyard({
       ...{ home, variables, args: ["--remove-demo-keys"] },

@@ -37,9 +37,9 @@ function main(given: readonly string[], schemas: readonly Schema[]): number {
     process.stdout.write(help);
     return 0;
   }
-  if (given.length > 0) return refuse(`There is no option ${given[0]}.`);
+  if (given.length > 0) return reject(`There is no option ${given[0]}.`);
   if (schemas.every(({ ownerUrl }) => ownerUrl === undefined))
-    return refuse(`Set ${either(schemas.map(({ variable }) => variable))}, or several of them.`);
+    return reject(`Set ${either(schemas.map(({ variable }) => variable))}, or several of them.`);
   for (const { service, variable, ownerUrl } of schemas) {
     if (ownerUrl === undefined) {
       process.stdout.write(`${service}: left out, ${variable} is not set\n`);
@@ -55,7 +55,7 @@ function either(names: readonly string[]): string {
   return new Intl.ListFormat("en-GB", { type: "disjunction" }).format(names);
 }
 
-function refuse(problem: string): number {
+function reject(problem: string): number {
   process.stderr.write(`${problem}\n\n${help}`);
   return usageExitCode;
 }

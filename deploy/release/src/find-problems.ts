@@ -35,7 +35,7 @@ export function findProblems(state: ReleaseState): readonly string[] {
 
 function findMentionProblem({ path, versions }: VersionMention, present: string) {
   if (versions.length === 0)
-    return `${path} does not name the version. Correct it or deploy/release/src/version-places.ts.`;
+    return `${path} does not name the version. Correct it or deploy/release/src/version-locations.ts.`;
   const others = versions.filter((version) => version !== present);
   if (others.length === 0) return undefined;
   return `${path} names ${others.join(", ")}. Set it to the present version, ${present}.`;

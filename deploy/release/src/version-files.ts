@@ -1,6 +1,6 @@
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { replaceVersions, versionPlaces, versionsIn } from "./version-places.ts";
+import { replaceVersions, versionLocations, versionsIn } from "./version-locations.ts";
 
 /** The versions that a file names. None if it names no version, or if a pattern matches no file. */
 export type VersionMention = { path: string; versions: readonly string[] };
@@ -12,19 +12,19 @@ export function readManifest(root: string): Manifest {
 }
 
 export function findMentions(root: string): VersionMention[] {
-  return versionPlaces(readManifest(root).workspaces).flatMap((place) =>
-    place.files.flatMap((pattern) => {
+  return versionLocations(readManifest(root).workspaces).flatMap((location) =>
+    location.files.flatMap((pattern) => {
       const paths = pathsOf(root, pattern);
       if (paths.length === 0) return [{ path: pattern, versions: [] }];
-      return paths.map((path) => ({ path, versions: versionsIn(read(root, path), place) }));
+      return paths.map((path) => ({ path, versions: versionsIn(read(root, path), location) }));
     }),
   );
 }
 
 export function setVersion(root: string, version: string): void {
-  for (const place of versionPlaces(readManifest(root).workspaces))
-    for (const path of place.files.flatMap((pattern) => pathsOf(root, pattern)))
-      writeFileSync(join(root, path), replaceVersions(read(root, path), place, version));
+  for (const location of versionLocations(readManifest(root).workspaces))
+    for (const path of location.files.flatMap((pattern) => pathsOf(root, pattern)))
+      writeFileSync(join(root, path), replaceVersions(read(root, path), location, version));
 }
 
 function pathsOf(root: string, pattern: string): string[] {

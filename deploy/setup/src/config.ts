@@ -18,12 +18,12 @@ const prefixes = {
 
 type Schema = keyof typeof prefixes;
 
-const shortestPassword = 8;
+const minPasswordLength = 8;
 
 function passwordVariable(role: string) {
-  return variable(z.string().min(shortestPassword), {
+  return variable(z.string().min(minPasswordLength), {
     description: `Password of the role \`${role}\`.`,
-    expects: `a secret of at least ${shortestPassword} characters`,
+    expects: `a secret of at least ${minPasswordLength} characters`,
     secret: true,
   });
 }

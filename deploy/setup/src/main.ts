@@ -1,4 +1,4 @@
-import { apiTimeoutMs, connectOnce, ensureStreams, isBrokerAway } from "@halyard/jetstream";
+import { apiTimeoutMs, connectOnce, ensureStreams, isBrokerUnavailable } from "@halyard/jetstream";
 import { isOutage, provisionService } from "@halyard/postgres";
 import { ConfigurationError, natsServers, runCommand } from "@halyard/service";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -31,7 +31,7 @@ Exit code
 `;
 
 /** A server in a container or a cluster can need this long for its first start. */
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
 const failedExitCode = 1;
 
@@ -49,7 +49,7 @@ async function preparePostgres(config: Config): Promise<void> {
         runtimePassword,
       });
   };
-  const options = { server: "PostgreSQL", patienceMs, isUnavailable: isOutage, say };
+  const options = { server: "PostgreSQL", timeoutMs, isUnavailable: isOutage, say };
   await retryWhileUnavailable(provision, options);
   const names = schemas.map(({ schema }) => schema).join(", ");
   say(`PostgreSQL: database ${config.POSTGRES_DATABASE}, schemas and roles of ${names}`);
@@ -69,7 +69,7 @@ async function prepareNats(config: Config): Promise<void> {
       await connection.close();
     }
   };
-  const options = { server: "NATS", patienceMs, isUnavailable: isBrokerAway, say };
+  const options = { server: "NATS", timeoutMs, isUnavailable: isBrokerUnavailable, say };
   say(`NATS: streams ${(await retryWhileUnavailable(prepare, options)).join(", ")}`);
 }
 

@@ -1,10 +1,10 @@
 import { retry } from "@halyard/timing";
 
 /** Time between two attempts. */
-const retryEveryMs = 1_000;
+const retryIntervalMs = 1_000;
 
 /**
- * Repeats `work` while it fails because `server` is unavailable, until `patienceMs` have passed: servers
+ * Repeats `work` while it fails because `server` is unavailable, until `timeoutMs` have passed: servers
  * that are started together with this command need some seconds. Then it throws the last error.
  * Other errors it throws immediately.
  */
@@ -12,15 +12,15 @@ export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,
   options: {
     server: string;
-    patienceMs: number;
+    timeoutMs: number;
     isUnavailable: (error: unknown) => boolean;
     say: (line: string) => void;
   },
 ): Promise<T> {
-  const { server, patienceMs, isUnavailable, say } = options;
-  const deadline = performance.now() + patienceMs;
+  const { server, timeoutMs, isUnavailable, say } = options;
+  const deadline = performance.now() + timeoutMs;
   return retry(work, {
-    backoff: { firstMs: retryEveryMs, mostMs: retryEveryMs },
+    backoff: { firstMs: retryIntervalMs, maxMs: retryIntervalMs },
     onFailure(error, failures) {
       if (!isUnavailable(error) || performance.now() > deadline) throw error;
       if (failures === 1) say(`${server} is unavailable, retrying: ${reasonOf(error)}`);

@@ -20,7 +20,7 @@ import type { Acknowledged } from "../traffic/changes.ts";
 type Stored = { subject: string; sequence: number; payload: unknown };
 
 /** Waits until nothing is left to be published. */
-export async function awaitRest(sql: postgres.Sql, withinMs = 15_000): Promise<void> {
+export async function awaitSettled(sql: postgres.Sql, withinMs = 15_000): Promise<void> {
   await eventually(
     async () => {
       const [row] = await sql`select count(*)::integer as unsent from outbox where sent_at is null`;

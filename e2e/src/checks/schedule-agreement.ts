@@ -1,8 +1,8 @@
 import {
+  deadLetterStream,
   type FlagEvent,
   flagEventsStream,
   scheduleStream,
-  setAsideStream,
 } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import type postgres from "postgres";
@@ -28,7 +28,7 @@ export async function readQueue(natsUrl: string): Promise<{ waiting: number; pas
 }
 
 /** Waits until nothing is overdue or under way, and nobody has anything to tell any more. */
-export async function awaitSchedulesAtRest(
+export async function awaitSchedulesSettled(
   sql: postgres.Sql,
   natsUrl: string,
   withinMs: number,
@@ -54,7 +54,7 @@ export async function awaitSchedulesAtRest(
 }
 
 /** One change as each of the three tells of it. */
-type Told = { place: string; text: string };
+type Recorded = { place: string; text: string };
 
 /** The scheduler's table against the history and the log of events, for every flag there is. */
 export async function faultsOfScheduledChanges(
@@ -80,13 +80,13 @@ export async function faultsOfScheduledChanges(
     ...faults,
     ...(await faultsOfStatuses(sql)),
     ...(await faultsOfVersions(natsUrl)),
-    ...(await faultsOfSetAside(natsUrl)),
+    ...(await faultsOfDeadLetters(natsUrl)),
   ];
 }
 
 const textOf = (enabled: boolean, at: Date) => `${enabled ? "on" : "off"} at ${at.toISOString()}`;
 
-async function readApplied(sql: postgres.Sql): Promise<Told[]> {
+async function readApplied(sql: postgres.Sql): Promise<Recorded[]> {
   const rows = await sql<{ place: string; enabled: boolean; at: Date }[]>`
     select flag_id || ' in ' || environment_id as place, action = 'enable' as enabled,
       applied_at as at
@@ -97,7 +97,7 @@ async function readApplied(sql: postgres.Sql): Promise<Told[]> {
   return rows.map(({ place, enabled, at }) => ({ place, text: textOf(enabled, at) }));
 }
 
-async function readHistory(sql: postgres.Sql): Promise<Told[]> {
+async function readHistory(sql: postgres.Sql): Promise<Recorded[]> {
   const rows = await sql<{ place: string; enabled: boolean; at: Date }[]>`
     select flag_id || ' in ' || environment_id as place, enabled, changed_at as at
     from management.history
@@ -106,7 +106,7 @@ async function readHistory(sql: postgres.Sql): Promise<Told[]> {
   return rows.map(({ place, enabled, at }) => ({ place, text: textOf(enabled, at) }));
 }
 
-async function readScheduledEvents(natsUrl: string): Promise<Told[]> {
+async function readScheduledEvents(natsUrl: string): Promise<Recorded[]> {
   return (await readToggles(natsUrl))
     .filter(({ cause }) => cause === "scheduled")
     .map(({ flag, environment, state, timestamp }) => ({
@@ -150,10 +150,10 @@ async function faultsOfStatuses(sql: postgres.Sql): Promise<string[]> {
   });
 }
 
-async function faultsOfSetAside(natsUrl: string): Promise<string[]> {
+async function faultsOfDeadLetters(natsUrl: string): Promise<string[]> {
   return withManager(natsUrl, async (manager) => {
     for await (const { config, state } of manager.streams.list())
-      if (config.name === setAsideStream.name && state.messages > 0)
+      if (config.name === deadLetterStream.name && state.messages > 0)
         return [`${state.messages} messages were set aside`];
     return [];
   });

@@ -9,7 +9,7 @@ export type Needles = ReadonlyMap<string, string>;
 export type Trace = { where: string; form: string; excerpt: string };
 
 /** Something that is searched, such as a file or a log. */
-export type Place = { name: string; content: Buffer | string };
+export type Source = { name: string; content: Buffer | string };
 
 const shownAround = 60;
 
@@ -17,13 +17,13 @@ const shownAround = 60;
 const alignments = [0, 1, 2] as const;
 
 /** Texts of fewer characters would be found by chance. */
-const shortestText = 8;
+const minTextLength = 8;
 
 /** What to look for, in lower case, each with the words for its form. */
 export function needlesFor(texts: readonly string[]): Needles {
   const needles = new Map<string, string>();
   for (const text of texts) {
-    if (text.length < shortestText) throw new Error("a text to be found must not be that short");
+    if (text.length < minTextLength) throw new Error("a text to be found must not be that short");
     for (const cased of new Set([text, text.toLowerCase(), text.toUpperCase()]))
       for (const [form, written] of writings(cased)) {
         const needle = written.toLowerCase();
@@ -57,9 +57,9 @@ function insideBase64(bytes: Buffer, alignment: number): string {
 }
 
 /** At most one trace of each needle in each place. */
-export function findTraces(places: Iterable<Place>, needles: Needles): Trace[] {
+export function findTraces(sources: Iterable<Source>, needles: Needles): Trace[] {
   const traces: Trace[] = [];
-  for (const { name, content } of places) {
+  for (const { name, content } of sources) {
     // Bytes become characters one by one, so that what is no UTF-8 is searched like all else.
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
     const haystack = bytes.toString("latin1").toLowerCase();
@@ -84,7 +84,7 @@ export type Marks = {
   /** The same number again and again: 15 digits, which a double holds exactly. */
   digits: number;
   /** Finds the marks and any further texts, however they were written. */
-  traces(places: Iterable<Place>, furtherTexts?: readonly string[]): Trace[];
+  traces(sources: Iterable<Source>, furtherTexts?: readonly string[]): Trace[];
 };
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -103,8 +103,8 @@ export function createMarks(): Marks {
       count += 1;
       return `${head}${count.toString(36).padStart(numberLength, "0")}${tail}`;
     },
-    traces: (places, furtherTexts = []) =>
-      findTraces(places, needlesFor([head, tail, String(digits), ...furtherTexts])),
+    traces: (sources, furtherTexts = []) =>
+      findTraces(sources, needlesFor([head, tail, String(digits), ...furtherTexts])),
   };
 }
 

@@ -4,7 +4,7 @@ import { eventually, type ReceivedRequest } from "@halyard/testing";
 import type postgres from "postgres";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { withManager } from "../system/disturbances.ts";
-import { awaitRest, readAll } from "./agreement.ts";
+import { awaitSettled, readAll } from "./agreement.ts";
 
 /**
  * What must hold of webhooks when everything has come to rest: of every event in the log that a webhook
@@ -14,7 +14,7 @@ import { awaitRest, readAll } from "./agreement.ts";
  */
 
 /** Waits until every event is read, and nothing is waiting or under way. */
-export const awaitDeliveriesAtRest = (sql: postgres.Sql, natsUrl: string, withinMs: number) =>
+export const awaitDeliveriesSettled = (sql: postgres.Sql, natsUrl: string, withinMs: number) =>
   awaitNone(sql, natsUrl, { statuses: ["pending", "retrying", "delivering"], withinMs });
 
 /** Waits until every event is read and every delivery claimed; by a process that may have died. */
@@ -26,7 +26,7 @@ async function awaitNone(
   natsUrl: string,
   { statuses, withinMs }: { statuses: readonly string[]; withinMs: number },
 ): Promise<void> {
-  await awaitRest(sql, withinMs);
+  await awaitSettled(sql, withinMs);
   await eventually(
     async () => {
       const unread = await countUnread(natsUrl);
@@ -54,7 +54,7 @@ export async function countUnread(natsUrl: string): Promise<number> {
   });
 }
 
-type Told = {
+type SentDeliveries = {
   webhookId: string;
   projectId: string;
   secret: string;
@@ -68,24 +68,24 @@ type DeliveredRow = { id: string; eventId: string; status: string };
 export async function faultsOfDeliveries(
   sql: postgres.Sql,
   natsUrl: string,
-  told: Told,
+  sent: SentDeliveries,
 ): Promise<string[]> {
-  const events = await readToggles(natsUrl, told.projectId);
+  const events = await readToggles(natsUrl, sent.projectId);
   const rows = await sql<DeliveredRow[]>`
     select id, event_id as "eventId", status
     from webhooks.deliveries
-    where webhook_id = ${told.webhookId}`;
+    where webhook_id = ${sent.webhookId}`;
   const faults: string[] = [];
   const byEvent = Map.groupBy(rows, ({ eventId }) => eventId);
   for (const id of events.keys()) {
     const count = byEvent.get(id)?.length ?? 0;
     if (count !== 1) faults.push(`there are ${count} deliveries of the event ${id}`);
   }
-  const arrivals = Map.groupBy(told.requests, ({ headers }) => headers["x-service-delivery"]);
+  const arrivals = Map.groupBy(sent.requests, ({ headers }) => headers["x-service-delivery"]);
   for (const row of rows) {
     const event = events.get(row.eventId);
     if (event === undefined) faults.push(`no event ${row.eventId} is in the log`);
-    else faults.push(...faultsOfDelivery(row, event, arrivals.get(row.id) ?? [], told));
+    else faults.push(...faultsOfDelivery(row, event, arrivals.get(row.id) ?? [], sent));
     arrivals.delete(row.id);
   }
   for (const id of arrivals.keys()) faults.push(`${id} has arrived, which is no delivery`);
@@ -96,15 +96,15 @@ function faultsOfDelivery(
   { id, status }: DeliveredRow,
   event: FlagEvent,
   arrivals: readonly ReceivedRequest[],
-  told: Told,
+  sent: SentDeliveries,
 ): string[] {
   const faults: string[] = [];
-  const most = 1 + (told.mayRepeat.get(id) ?? 0);
+  const most = 1 + (sent.mayRepeat.get(id) ?? 0);
   if (status !== "delivered") faults.push(`${id} is ${status}`);
   if (arrivals.length < 1 || arrivals.length > most)
     faults.push(`${id} has arrived ${arrivals.length} times, and may at most ${most} times`);
   for (const request of arrivals) {
-    faults.push(...faultsOfSignatures(request, told.secret).map((fault) => `${id}: ${fault}`));
+    faults.push(...faultsOfSignatures(request, sent.secret).map((fault) => `${id}: ${fault}`));
     const text = request.raw.toString();
     if (text !== expectedText(event)) faults.push(`${id} says ${text}`);
   }

@@ -1,7 +1,7 @@
 import { isThorough } from "@halyard/testing";
 import {
   awaitEdgesAgree,
-  awaitRest,
+  awaitSettled,
   awaitSnapshot,
   faultsOfAnswers,
   faultsOfLog,
@@ -79,7 +79,7 @@ export async function beginChapter(
     },
     async faults() {
       await Promise.all(streams.map((stream) => stream.stop()));
-      await awaitRest(sql);
+      await awaitSettled(sql);
       await awaitSnapshot(nats.url);
       await awaitEdgesAgree({ sql, edges, ...place });
       const acknowledged = streams.flatMap((stream) => stream.acknowledged);

@@ -3,12 +3,12 @@ import { type Called, call, eventually } from "@halyard/testing";
 import type postgres from "postgres";
 import {
   awaitEdgesAgree,
-  awaitRest,
+  awaitSettled,
   awaitSnapshot,
   faultsOfLog,
   faultsOfSnapshot,
 } from "../checks/agreement.ts";
-import { awaitSchedulesAtRest, faultsOfScheduledChanges } from "../checks/schedule-agreement.ts";
+import { awaitSchedulesSettled, faultsOfScheduledChanges } from "../checks/schedule-agreement.ts";
 import { forgetMessageIdsAtOnce } from "../system/disturbances.ts";
 import type { Edge, System } from "../system/system.ts";
 import { createTenant, must, type Tenant } from "../system/tenancy.ts";
@@ -49,7 +49,7 @@ export type ScheduleStory = {
   faults(options?: { withinMs?: number }): Promise<string[]>;
 };
 
-const defaultRestWithinMs = 30_000;
+const defaultSettleWithinMs = 30_000;
 
 export async function beginScheduleStory(
   system: System,
@@ -127,14 +127,14 @@ export async function beginScheduleStory(
     },
     async applied(flag) {
       await eventually(async () => (await states(flag)).every((state) => state === "applied"), {
-        withinMs: defaultRestWithinMs,
+        withinMs: defaultSettleWithinMs,
         because: `the schedule of ${flag.key} is applied`,
       });
     },
     made: (flag) => readMade(sql, flag),
-    async faults({ withinMs = defaultRestWithinMs } = {}) {
-      await awaitSchedulesAtRest(sql, nats.url, withinMs);
-      await awaitRest(sql, withinMs);
+    async faults({ withinMs = defaultSettleWithinMs } = {}) {
+      await awaitSchedulesSettled(sql, nats.url, withinMs);
+      await awaitSettled(sql, withinMs);
       await awaitSnapshot(nats.url);
       await awaitEdgesAgree({ sql, edges, ...place });
       await seen.stop();

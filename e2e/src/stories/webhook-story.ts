@@ -1,7 +1,7 @@
 import { eventually, type ReceivedRequest, type Receiver, startReceiver } from "@halyard/testing";
 import { faultsOfLog } from "../checks/agreement.ts";
-import { awaitDeliveriesAtRest, faultsOfDeliveries } from "../checks/webhook-agreement.ts";
-import { awaitNobodyConnected, forgetMessageIdsAtOnce } from "../system/disturbances.ts";
+import { awaitDeliveriesSettled, faultsOfDeliveries } from "../checks/webhook-agreement.ts";
+import { awaitNoConnections, forgetMessageIdsAtOnce } from "../system/disturbances.ts";
 import type { System } from "../system/system.ts";
 import { createTenant, must, type Tenant } from "../system/tenancy.ts";
 import { type CreatedFlag, createFlags, type FlipStream, streamFlips } from "../traffic/changes.ts";
@@ -39,7 +39,7 @@ export type WebhookStory = {
 export type DeliveryState = { id: string; status: string; attemptsMade: number };
 
 const secret = "a secret between us and the receiver";
-const defaultRestWithinMs = 30_000;
+const defaultSettleWithinMs = 30_000;
 
 export async function beginWebhookStory(
   system: System,
@@ -101,13 +101,13 @@ export async function beginWebhookStory(
           if (delivery?.status !== status) throw new Error(`the delivery is ${delivery?.status}`);
           return delivery;
         },
-        { because: `the delivery is ${status}`, withinMs: defaultRestWithinMs },
+        { because: `the delivery is ${status}`, withinMs: defaultSettleWithinMs },
       ),
     arrived: ({ id }) =>
       receiver.requests.filter(({ headers }) => headers["x-service-delivery"] === id),
     async endClaims() {
       // What a process has asked for last is still done after its death.
-      await awaitNobodyConnected(sql, "webhooks_runtime");
+      await awaitNoConnections(sql, "webhooks_runtime");
       const ended = await sql<{ id: string }[]>`
         update webhooks.deliveries
         set claimed_until = now() - interval '1 millisecond'
@@ -116,13 +116,13 @@ export async function beginWebhookStory(
       for (const { id } of ended) mayRepeat.set(id, (mayRepeat.get(id) ?? 0) + 1);
       return ended.length;
     },
-    async faults({ withinMs = defaultRestWithinMs } = {}) {
-      await awaitDeliveriesAtRest(sql, nats.url, withinMs);
+    async faults({ withinMs = defaultSettleWithinMs } = {}) {
+      await awaitDeliveriesSettled(sql, nats.url, withinMs);
       const { requests } = receiver;
-      const told = { webhookId, projectId: tenant.projectId, secret, requests, mayRepeat };
+      const sent = { webhookId, projectId: tenant.projectId, secret, requests, mayRepeat };
       return [
         ...(await faultsOfLog(sql, nats.url)),
-        ...(await faultsOfDeliveries(sql, nats.url, told)),
+        ...(await faultsOfDeliveries(sql, nats.url, sent)),
       ];
     },
   };

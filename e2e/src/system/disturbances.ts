@@ -64,7 +64,7 @@ export async function endLease(sql: postgres.Sql): Promise<void> {
 }
 
 /** Waits until PostgreSQL has noticed that the processes of before are gone, and ended what they did. */
-export async function awaitNobodyConnected(
+export async function awaitNoConnections(
   sql: postgres.Sql,
   role: "management_runtime" | "webhooks_runtime" = "management_runtime",
 ): Promise<void> {

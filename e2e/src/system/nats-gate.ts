@@ -17,15 +17,15 @@ export type NatsGate = {
   /** How many bytes are waiting at the gate. */
   waitingBytes(): number;
   /** Sends text to the process in the place of the server. */
-  tell(text: string): void;
+  sendToClient(text: string): void;
   close(): Promise<void>;
 };
 
 export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
   const { hostname, port } = new URL(natsUrl);
-  const passages = new Set<{
+  const connections = new Set<{
     send: () => void;
-    tell: (text: string) => void;
+    sendToClient: (text: string) => void;
     end: () => void;
     waiting: Buffer[];
   }>();
@@ -34,19 +34,19 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
 
   const server = createServer({ noDelay: true }, (client) => {
     const upstream = connect({ host: hostname, port: Number(port), noDelay: true });
-    const passage = {
+    const connection = {
       waiting: [] as Buffer[],
       send: () => {
-        for (const data of passage.waiting.splice(0)) upstream.write(data);
+        for (const data of connection.waiting.splice(0)) upstream.write(data);
       },
-      tell: (text: string) => void client.write(text),
+      sendToClient: (text: string) => void client.write(text),
       end: () => destroy(client, upstream),
     };
-    passages.add(passage);
+    connections.add(connection);
     client.on("data", (data) => {
-      passage.waiting.push(data);
+      connection.waiting.push(data);
       if (shutsBefore !== undefined && data.includes(shutsBefore)) isShut = true;
-      if (!isShut) passage.send();
+      if (!isShut) connection.send();
     });
     upstream.on("data", (data) => void client.write(data));
     for (const socket of [client, upstream])
@@ -54,9 +54,9 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
         .on("error", () => undefined)
         .on("close", () => {
           // What was on its way from a process that has died is still delivered once the gate opens.
-          if (socket === client && passage.waiting.length > 0) return;
-          passage.end();
-          passages.delete(passage);
+          if (socket === client && connection.waiting.length > 0) return;
+          connection.end();
+          connections.delete(connection);
         });
   });
   server.listen(0, "127.0.0.1");
@@ -74,18 +74,18 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
     open: () => {
       isShut = false;
       shutsBefore = undefined;
-      for (const passage of passages) passage.send();
+      for (const connection of connections) connection.send();
     },
     waitingBytes: () =>
-      [...passages]
-        .flatMap((passage) => passage.waiting)
+      [...connections]
+        .flatMap((connection) => connection.waiting)
         .reduce((sum, data) => sum + data.length, 0),
-    holds: (text) => [...passages].some(({ waiting }) => Buffer.concat(waiting).includes(text)),
-    tell: (text) => {
-      for (const passage of passages) passage.tell(text);
+    holds: (text) => [...connections].some(({ waiting }) => Buffer.concat(waiting).includes(text)),
+    sendToClient: (text) => {
+      for (const connection of connections) connection.sendToClient(text);
     },
     async close() {
-      for (const passage of passages) passage.end();
+      for (const connection of connections) connection.end();
       server.close();
     },
   };

@@ -16,7 +16,7 @@ import {
   startServiceProcess,
 } from "@halyard/testing";
 import type postgres from "postgres";
-import "./patience.ts";
+import "./test-timeout.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
 import { operatorToken, plansText } from "./tenancy.ts";
 
@@ -34,8 +34,8 @@ export type Dispatcher = Replica;
 export type Metering = Replica;
 
 /** The successor of a process gets the port of the process; otherwise the system chooses a port. */
-type Place = { port?: string };
-export type StartReplica = (place?: Place) => Promise<Replica>;
+type ListenPort = { port?: string };
+export type StartReplica = (place?: ListenPort) => Promise<Replica>;
 
 /** An edge keeps its address and its disk cache when it is started again, as a client would find it. */
 export type Edge = {
@@ -65,7 +65,7 @@ export type System = {
   startScheduler: StartReplica;
   startDispatcher: StartReplica;
   startMetering: StartReplica;
-  startGateway(place?: Place): Promise<ServiceProcess>;
+  startGateway(place?: ListenPort): Promise<ServiceProcess>;
   /** What a test began in the system ends with it, also when the test failed before it could end it. */
   endsWithSystem(end: () => Promise<void>): void;
   close(): Promise<void>;
@@ -188,7 +188,7 @@ export async function startSystem(options: {
     edges.push(edge);
   }
 
-  async function startGateway({ port = "0" }: Place = {}): Promise<ServiceProcess> {
+  async function startGateway({ port = "0" }: ListenPort = {}): Promise<ServiceProcess> {
     const gateway = await startServiceProcess("gateway", {
       PORT: port,
       UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),

@@ -3,7 +3,7 @@ import type { Management } from "../system/system.ts";
 import { must, type Tenant } from "../system/tenancy.ts";
 
 /** Counts the answers to writes that did not wait until the write was in effect. */
-export const incompleteWaits = "halyard_write_waits_incomplete_total";
+export const incompleteWaits = "halyard_writes_unconfirmed_total";
 
 /**
  * Runs writes, with what the test observes right after their answers. The management process counts the

@@ -7,7 +7,7 @@ import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
  */
 export type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
 
-const mostTries = 10;
+const maxTries = 10;
 
 export async function disturb(
   url: string,
@@ -23,7 +23,7 @@ export async function disturb(
     const alone = await timed(url, ordinary);
     hostileMs = Math.min(hostileMs, answered.tookMs - alone.tookMs);
     ordinaryMs = Math.min(ordinaryMs, beside.tookMs - alone.tookMs);
-    if (Math.max(hostileMs, ordinaryMs) < boundMs || tries === mostTries)
+    if (Math.max(hostileMs, ordinaryMs) < boundMs || tries === maxTries)
       return { answer: answered.answer, hostileMs, ordinaryMs };
   }
 }

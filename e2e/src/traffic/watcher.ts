@@ -30,7 +30,7 @@ const pollPauseMs = 5;
 const streamsPerEdge = 2;
 const requestTimeoutMs = 5_000;
 /** More would only repeat the same complaint. */
-const mostFaults = 20;
+const maxFaults = 20;
 
 export function watch(options: {
   edges: readonly Edge[];
@@ -49,7 +49,7 @@ export function watch(options: {
   let stopping = false;
 
   function accuse(text: string): void {
-    if (!stopping && faults.length < mostFaults) faults.push(text);
+    if (!stopping && faults.length < maxFaults) faults.push(text);
   }
 
   const of = (edge: Edge): Seen => seen.get(edge) as Seen;

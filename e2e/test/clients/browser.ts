@@ -125,12 +125,12 @@ function describePageOfAnotherOrigin(given: () => ClientSystem): void {
 
   it("reads why it was refused", async () => {
     for (const base of bases()) {
-      const refused = await fetchInPage(flagsUrl(base), {
+      const rejected = await fetchInPage(flagsUrl(base), {
         headers: { authorization: "Bearer nonsense" },
       });
-      expect(refused.status).toBe(401);
-      expect(JSON.parse(refused.body).error.code).toBe("AUTH_001");
-      expect(refused.requestId).toMatch(/./);
+      expect(rejected.status).toBe(401);
+      expect(JSON.parse(rejected.body).error.code).toBe("AUTH_001");
+      expect(rejected.requestId).toMatch(/./);
       const unknown = await fetchInPage(`${base}/api/v1/sdk/evaluate?key=nothing`, {
         headers: { authorization: `Bearer ${tenant.clientKey}` },
       });

@@ -14,7 +14,7 @@ import { exchangeBytes, headerBytes, type RawRequest } from "../../src/traffic/r
  */
 /** The delay that a hostile request may cause. */
 const quickMs = 250;
-const mostGrowthBytes = 200 * 1024 * 1024;
+const maxGrowthBytes = 200 * 1024 * 1024;
 const bodyLimitBytes = 64 * 1024;
 const userHeadersLimitBytes = 16 * 1024;
 
@@ -94,7 +94,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
   afterEach(async () => {
     expect((await call(`${edge.process.metricsUrl}/healthz`)).status).toBe(200);
     expect(edge.process.log()).not.toMatch(/"level":"(error|fatal)"/);
-    expect((await resident()) - residentBytes).toBeLessThan(mostGrowthBytes);
+    expect((await resident()) - residentBytes).toBeLessThan(maxGrowthBytes);
   });
 
   const managementUrl = () => system.managements[0]?.url as string;

@@ -203,8 +203,8 @@ export function describeStories(given: () => ClientSystem): void {
     it("is told to another environment's SDKs only when it is meant for them", async () => {
       const tenant = await createTenant(gateway.url, { name: "Environments" });
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
-      const elsewhere = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
-      await must(api(elsewhere), {
+      const edgeIsStopping = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
+      await must(api(edgeIsStopping), {
         method: "PATCH",
         key: tenant.serverKey,
         body: { enabled: true },
@@ -287,7 +287,7 @@ export function describeStories(given: () => ClientSystem): void {
   });
 
   describe("a key ends", () => {
-    const refusedEverywhere = (key: string) =>
+    const rejectedEverywhere = (key: string) =>
       Promise.all(
         addresses().map((url) =>
           soon(`${url} refuses the key`, async () => (await valuesAt(url, key)) === 401),
@@ -314,7 +314,7 @@ export function describeStories(given: () => ClientSystem): void {
       const issued = await issue(tenant);
       const opened = await openedEverywhere(issued.key);
       await must(api(`${keysOf(tenant)}/${issued.id}`), { method: "DELETE", key: operatorToken });
-      await Promise.all([refusedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
+      await Promise.all([rejectedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
     });
 
     it("stops within a second when it is rotated, while the new one works", async () => {
@@ -325,7 +325,7 @@ export function describeStories(given: () => ClientSystem): void {
         method: "POST",
         key: operatorToken,
       });
-      await Promise.all([refusedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
+      await Promise.all([rejectedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
       for (const { url } of system.managements)
         await soon(`${url} refuses the key`, async () => {
           return (await call(`${url}/api/v1/flags`, { key: issued.key })).status === 401;
@@ -346,7 +346,7 @@ export function describeStories(given: () => ClientSystem): void {
       for (const url of addresses()) expect(await valuesAt(url, issued.key)).toEqual({});
       await closedWithin(opened, 4_000 + promisedMs);
       expect(performance.now() - rotatedAt).toBeGreaterThan(3_900);
-      await refusedEverywhere(issued.key);
+      await rejectedEverywhere(issued.key);
     });
 
     it("stops within a second of its expiry, also on an edge that is cut off from NATS", async () => {
@@ -360,7 +360,7 @@ export function describeStories(given: () => ClientSystem): void {
       try {
         await closedWithin(opened, expiresAt.getTime() - Date.now() + promisedMs);
         expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime());
-        await refusedEverywhere(issued.key);
+        await rejectedEverywhere(issued.key);
       } finally {
         system.nats.signal("SIGCONT");
       }

@@ -327,8 +327,8 @@ export function describeTargeting(given: () => ClientSystem): void {
         targeting_rules: [{ conditions: [{ ...germans, value: country }] }],
       });
       const flag = await makeFlag(tenant, key, rulesFor("DE"));
-      const elsewhere = `flags/${flag.id}/environments/${tenant.otherEnvironmentId}`;
-      await must(`${gateway.url}/api/v1/${elsewhere}`, {
+      const edgeIsStopping = `flags/${flag.id}/environments/${tenant.otherEnvironmentId}`;
+      await must(`${gateway.url}/api/v1/${edgeIsStopping}`, {
         method: "PATCH",
         key: tenant.serverKey,
         body: rulesFor("FR"),
@@ -461,7 +461,7 @@ export function describeTargeting(given: () => ClientSystem): void {
         addresses().map(async (url) => ({
           forGerman: await open(url, tenant.clientKey, { user: german }),
           forFrench: await open(url, tenant.clientKey, { user: french }),
-          forNobody: await open(url, tenant.clientKey, { user: {} }),
+          withoutContext: await open(url, tenant.clientKey, { user: {} }),
         })),
       );
       await change(tenant, flag, rulesFor("FR"));
@@ -471,9 +471,12 @@ export function describeTargeting(given: () => ClientSystem): void {
         expect(told(forFrench)).toEqual([{ flags: { menu: false } }, { flags: { menu: true } }]);
       }
       await makeFlag(tenant, "new", {});
-      for (const { forNobody } of opened) {
-        await eventually(() => told(forNobody).length > 1);
-        expect(told(forNobody)).toEqual([{ flags: { menu: false } }, { flags: { new: true } }]);
+      for (const { withoutContext } of opened) {
+        await eventually(() => told(withoutContext).length > 1);
+        expect(told(withoutContext)).toEqual([
+          { flags: { menu: false } },
+          { flags: { new: true } },
+        ]);
       }
     });
 

@@ -64,7 +64,7 @@ function start(program: string): { printed: () => string; end: () => Promise<unk
 async function awaitOpenStreams({ edges }: System, count: number): Promise<void> {
   await eventually(async () => {
     const metrics = await fetch(`${edges[0]?.process.metricsUrl}/metrics`);
-    return new RegExp(`^halyard_edge_streams(?:\\{[^\\n]*\\})? ${count}$`, "m").test(
+    return new RegExp(`^halyard_streams_open(?:\\{[^\\n]*\\})? ${count}$`, "m").test(
       await metrics.text(),
     );
   });

@@ -36,10 +36,10 @@ export function describeUsage(given: () => PageSystem): void {
         headers: { authorization: `Bearer ${brief.clientKey}` },
       });
     const first = await open();
-    const refused = await open();
-    expect(refused.status).toBe(429);
-    expect(shapeOf(headersIn(refused.headers))).toBe(shapeOf(ofStreams));
-    await Promise.all([first, refused].map(({ body }) => body?.cancel()));
+    const rejected = await open();
+    expect(rejected.status).toBe(429);
+    expect(shapeOf(headersIn(rejected.headers))).toBe(shapeOf(ofStreams));
+    await Promise.all([first, rejected].map(({ body }) => body?.cancel()));
   });
 
   it("docs/runbooks.md has a query for the organizations with the most requests", async () => {

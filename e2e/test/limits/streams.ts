@@ -52,12 +52,12 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     const streams = await followStreams(system, tenant);
     const asked = await answeredStorm(streams, tenant.serverKey);
     expect(byStatus(asked)).toEqual({ 200: slots, 429: 4 * atEachEdge - slots });
-    const refused = asked.find(({ status }) => status === 429);
-    expect(refused?.headers).toMatchObject({
+    const rejected = asked.find(({ status }) => status === 429);
+    expect(rejected?.headers).toMatchObject({
       "ratelimit-policy": `"sse";q=${slots};qu="concurrent-requests"`,
       ratelimit: '"sse";r=0',
     });
-    expect(refused?.headers).not.toHaveProperty("retry-after");
+    expect(rejected?.headers).not.toHaveProperty("retry-after");
     const [metering] = system.meterings;
     await eventually(async () => {
       const usage = await must(`${metering?.url}/api/v1/usage`, { key: tenant.serverKey });

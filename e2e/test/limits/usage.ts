@@ -65,19 +65,19 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     expect(lastMs - usedUpMs).toBeLessThan(overshootMs + 20 * ordinaryMs);
 
     const askedMs = Date.now();
-    const refused = await flagsAt(first, tenant.clientKey);
+    const rejected = await flagsAt(first, tenant.clientKey);
     const answeredMs = Date.now();
-    expect(refused.body.error).toMatchObject({ code: "RATE_001", status: 429 });
+    expect(rejected.body.error).toMatchObject({ code: "RATE_001", status: 429 });
     const { start, end } = monthOf(new Date());
-    const [, reset] = /^"monthly";r=0;t=(\d+)$/.exec(refused.headers.get("ratelimit") ?? "") ?? [];
+    const [, reset] = /^"monthly";r=0;t=(\d+)$/.exec(rejected.headers.get("ratelimit") ?? "") ?? [];
     const seconds = Number(reset);
     expect(seconds).toBeGreaterThanOrEqual(Math.floor((end - answeredMs) / 1_000));
     // Figures may be as of the last second.
     expect(seconds).toBeLessThanOrEqual(Math.ceil((end - askedMs) / 1_000) + 1);
-    expect(refused.headers.get("ratelimit-policy")).toBe(
+    expect(rejected.headers.get("ratelimit-policy")).toBe(
       `"monthly";q=${limit};w=${(end - start) / 1_000}`,
     );
-    expect(Number(refused.headers.get("retry-after"))).toBe(Math.min(seconds, 600));
+    expect(Number(rejected.headers.get("retry-after"))).toBe(Math.min(seconds, 600));
     for (const edge of others) {
       const stream = await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
       stream.close();
@@ -127,8 +127,8 @@ export function describeUsageLimits(given: () => ClientSystem): void {
       },
       { withinMs: 20_000, because: "keys are said to be used and flags to be asked for" },
     );
-    const elsewhere = await must(keys(tenant.otherEnvironmentId), asOperator);
-    expect(elsewhere.keys).toMatchObject([{ last_used_at: null }]);
+    const edgeIsStopping = await must(keys(tenant.otherEnvironmentId), asOperator);
+    expect(edgeIsStopping.keys).toMatchObject([{ last_used_at: null }]);
     const seenElsewhere = await must(`${gateway.url}/api/v1/flags`, { key: tenant.otherServerKey });
     expect(seenElsewhere.flags[0]).toMatchObject({ last_evaluated_at: null });
 

@@ -24,9 +24,9 @@ export function describeWithoutMetering(given: () => ClientSystem): void {
     const stream = await openEventStream(first.url + path, headers);
     system.endsWithSystem(async () => stream.close());
     expect(stream.status).toBe(200);
-    const refused = await openEventStream(second.url + path, headers);
-    system.endsWithSystem(async () => refused.close());
-    expect(refused.status).toBe(429);
+    const rejected = await openEventStream(second.url + path, headers);
+    system.endsWithSystem(async () => rejected.close());
+    expect(rejected.status).toBe(429);
     const [management] = system.managements;
     const url = `${management?.url}/api/v1/flags/${flags[0]?.id}`;
     await must(url, { method: "PATCH", key: tenant.serverKey, body: { name: "Renamed" } });

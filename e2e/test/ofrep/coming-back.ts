@@ -51,7 +51,7 @@ const streamIsOpen = () => eventually(() => openedStreams.at(-1)?.readyState ===
 async function edgeOfTheStream(): Promise<Edge> {
   for (const edge of running.system.edges) {
     const metrics = await fetch(`${edge.process.metricsUrl}/metrics`);
-    if (/^halyard_edge_streams(?:\{[^\n]*\})? 1$/m.test(await metrics.text())) return edge;
+    if (/^halyard_streams_open(?:\{[^\n]*\})? 1$/m.test(await metrics.text())) return edge;
   }
   throw new Error("the stream is on one of the edges");
 }

@@ -9,7 +9,7 @@ import {
   type Traffic,
   watchTraffic,
 } from "../../src/system/openfeature.ts";
-import { expectPatience } from "./expect-patience.ts";
+import { expectRetryAfterHonoured } from "./expect-retry-after.ts";
 
 /** The official provider for servers, as it comes from npm, asks one flag at a time. */
 let running: OpenFeatureTenant;
@@ -115,7 +115,7 @@ export function describeServerProvider(given: () => ClientSystem): void {
       expect(await value()).toBe(false);
       expect(traffic.requests.map(({ status }) => status)).toEqual([200, 429]);
       await eventually(value);
-      expectPatience(traffic.requests[1], traffic.requests[2]);
+      expectRetryAfterHonoured(traffic.requests[1], traffic.requests[2]);
       expect(traffic.requests.map(({ status }) => status)).toEqual([200, 429, 200]);
     });
   });

@@ -19,7 +19,7 @@ import {
   type Traffic,
   watchTraffic,
 } from "../../src/system/openfeature.ts";
-import { expectPatience } from "./expect-patience.ts";
+import { expectRetryAfterHonoured } from "./expect-retry-after.ts";
 import { inOneHour } from "./in-one-hour.ts";
 
 /**
@@ -230,7 +230,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
         await eventually(() => statuses(page).includes(429));
         expect(page.client.getBooleanValue("always", false)).toBe(true);
         await eventually(() => statuses(page).length === 3);
-        expectPatience(page.traffic.requests[1], page.traffic.requests[2]);
+        expectRetryAfterHonoured(page.traffic.requests[1], page.traffic.requests[2]);
         expect(statuses(page).slice(0, 3)).toEqual([200, 429, 304]);
       }),
     );

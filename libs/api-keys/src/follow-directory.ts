@@ -1,4 +1,4 @@
-import { keysAndPlacesFilter } from "@halyard/contracts";
+import { keysAndScopesFilter } from "@halyard/contracts";
 import { type FollowedSnapshot, followSnapshot, type SnapshotPart } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -18,7 +18,7 @@ export function followDirectory(options: {
   onCurrent?: () => void;
   logger: Logger;
 }): FollowedSnapshot {
-  const { connection, filter = keysAndPlacesFilter, keys, logger } = options;
+  const { connection, filter = keysAndScopesFilter, keys, logger } = options;
   const parts: readonly SnapshotPart[] = [keys, ...(options.parts ?? [])];
   return followSnapshot({
     connection,

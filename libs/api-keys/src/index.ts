@@ -5,7 +5,7 @@ export * from "./entry-signature.ts";
 export * from "./follow-directory.ts";
 export * from "./key-directory.ts";
 export * from "./key-limits.ts";
-export * from "./key-refusals.ts";
+export * from "./key-problems.ts";
 export * from "./key-signatures.ts";
 export type { DirectoryKey } from "./key-verification.ts";
 export * from "./last-used.ts";

@@ -5,8 +5,8 @@ import {
   describeRate,
   type Rate,
 } from "@halyard/rate-limit";
-import type { Refusal } from "@halyard/service";
-import { keyRefusals } from "./key-refusals.ts";
+import type { Problem } from "@halyard/service";
+import { keyProblems } from "./key-problems.ts";
 
 /**
  * Rate limits per API key, and per address for invalid keys. Each process counts for itself, so several
@@ -14,18 +14,18 @@ import { keyRefusals } from "./key-refusals.ts";
  */
 export type KeyLimits = {
   /** Refuses a key that works but asks too often. */
-  checkKey(key: { id: string }, nowMs: number): Refusal | undefined;
+  checkKey(key: { id: string }, nowMs: number): Problem | undefined;
   /**
    * What is answered to a key that does not work: that it is not valid, or, to an address that has sent
    * too many of these, that it is to wait. A key that works is never refused for what others sent from
    * its address: it was recognized before, and nobody guesses 32 random bytes.
    */
-  refuseWrongKey(address: string, nowMs: number): Refusal;
+  rejectInvalidKey(address: string, nowMs: number): Problem;
   /**
    * Refuses an address that has sent too many wrong keys, and takes nothing into account of one that may
    * go on; for where it costs something to find out whether a key works.
    */
-  checkAddress(address: string, nowMs: number): Refusal | undefined;
+  checkAddress(address: string, nowMs: number): Problem | undefined;
 };
 
 export function createKeyLimits(rate: Rate): KeyLimits {
@@ -41,8 +41,8 @@ export function createKeyLimits(rate: Rate): KeyLimits {
   );
   return {
     checkKey: admitKey,
-    refuseWrongKey: (address, nowMs) =>
-      admitAddress({ id: addressBlock(address) }, nowMs) ?? keyRefusals.invalid,
+    rejectInvalidKey: (address, nowMs) =>
+      admitAddress({ id: addressBlock(address) }, nowMs) ?? keyProblems.invalid,
     checkAddress(address, nowMs) {
       const id = addressBlock(address);
       return addresses.left(id, nowMs).requests > 0 ? undefined : admitAddress({ id }, nowMs);

@@ -32,7 +32,7 @@ export function createKeySignatures(options: {
 }): KeySignatures {
   const { publicKeys = [], metrics, logger } = options;
   const rejected = new Counter({
-    name: "halyard_key_entries_rejected_total",
+    name: "halyard_snapshot_signatures_rejected_total",
     help: "Entries of API keys, and deletions, in the snapshot whose signature is missing or not valid.",
     registers: [metrics],
   });

@@ -1,4 +1,4 @@
-import { isBrokerAway, publishLastSeen } from "@halyard/jetstream";
+import { isBrokerUnavailable, publishLastSeen } from "@halyard/jetstream";
 import { startInterval } from "@halyard/timing";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
@@ -13,43 +13,43 @@ export type LastUsed = {
    * Hands over what is to be told by now, up to a number of keys, and forgets it. `monotonicMs` tells
    * only how much time has passed.
    */
-  take(monotonicMs: number, most: number): UsedKey[];
+  take(monotonicMs: number, max: number): UsedKey[];
 };
 
 export type UsedKey = { keyId: string; atMs: number };
 
 /** A key that is in use all the time is told of this often. */
-const tellAgainAfterMs = 5_000;
+const resendAfterMs = 5_000;
 
 /** A few megabytes, for when nobody can be told. What is left out is a key's latest use, until its next. */
-const mostRemembered = 50_000;
+const defaultMaxKeys = 50_000;
 
-export function createLastUsed({ mostKeys = mostRemembered } = {}): LastUsed {
+export function createLastUsed({ maxKeys = defaultMaxKeys } = {}): LastUsed {
   const usedAtMs = new Map<string, number>();
   /** Of the keys that were told of lately, in the order in which that was. */
-  const toldAtMs = new Map<string, number>();
+  const sentAtMs = new Map<string, number>();
 
-  function forgetTold(monotonicMs: number): void {
-    for (const [keyId, atMs] of toldAtMs) {
-      if (monotonicMs - atMs < tellAgainAfterMs) return;
-      toldAtMs.delete(keyId);
+  function forgetSent(monotonicMs: number): void {
+    for (const [keyId, atMs] of sentAtMs) {
+      if (monotonicMs - atMs < resendAfterMs) return;
+      sentAtMs.delete(keyId);
     }
   }
 
   return {
     note(keyId, atMs) {
       const known = usedAtMs.get(keyId);
-      if (known === undefined && usedAtMs.size >= mostKeys) return;
+      if (known === undefined && usedAtMs.size >= maxKeys) return;
       if (known === undefined || known < atMs) usedAtMs.set(keyId, atMs);
     },
-    take(monotonicMs, most) {
-      forgetTold(monotonicMs);
+    take(monotonicMs, max) {
+      forgetSent(monotonicMs);
       const taken: UsedKey[] = [];
       for (const [keyId, atMs] of usedAtMs) {
-        if (taken.length === most) break;
-        if (toldAtMs.has(keyId)) continue;
+        if (taken.length === max) break;
+        if (sentAtMs.has(keyId)) continue;
         usedAtMs.delete(keyId);
-        toldAtMs.set(keyId, monotonicMs);
+        sentAtMs.set(keyId, monotonicMs);
         taken.push({ keyId, atMs });
       }
       return taken;
@@ -58,7 +58,7 @@ export function createLastUsed({ mostKeys = mostRemembered } = {}): LastUsed {
 }
 
 /** So soon is told that a key was used for the first time. */
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 
 /** Some 80 KB. */
 const keysPerMessage = 1_000;
@@ -67,7 +67,7 @@ const keysPerMessage = 1_000;
  * Tells management when keys were last used. What NATS does not take, and what management has no time for,
  * is kept and sent later; what a process knows when it is killed is lost, and told with the key's next use.
  */
-export function tellLastUsed(options: {
+export function sendLastUsed(options: {
   client: JetStreamClient;
   lastUsed: LastUsed;
   monotonicMs: () => number;
@@ -76,9 +76,9 @@ export function tellLastUsed(options: {
   const { client, lastUsed, monotonicMs, logger } = options;
   let unsent: UsedKey[] = [];
   let failed = false;
-  let isLeftForLater = false;
+  let isPostponed = false;
 
-  async function tell(): Promise<void> {
+  async function send(): Promise<void> {
     for (;;) {
       if (unsent.length === 0) unsent = lastUsed.take(monotonicMs(), keysPerMessage);
       if (unsent.length === 0) return;
@@ -88,17 +88,16 @@ export function tellLastUsed(options: {
       }));
       const outcome = await publishLastSeen(client, { keys, environments: [], flags: [] });
       failed = false;
-      if (outcome === "too many wait") return leaveForLater();
-      isLeftForLater = false;
+      if (outcome === "too many wait") return postpone();
+      isPostponed = false;
       unsent = [];
     }
   }
 
   /** Said once for as long as it lasts: the next try is a second later. */
-  function leaveForLater(): void {
-    if (!isLeftForLater)
-      logger.warn("management is behind with what was last used; it is told later");
-    isLeftForLater = true;
+  function postpone(): void {
+    if (!isPostponed) logger.warn("management is behind with what was last used; it is told later");
+    isPostponed = true;
   }
 
   /** Once for each outage: the next try is a second later. */
@@ -108,15 +107,15 @@ export function tellLastUsed(options: {
     failed = true;
   }
 
-  const telling = startInterval(tell, {
-    everyMs: lookEveryMs,
-    isExpected: isBrokerAway,
+  const lastUsedSender = startInterval(send, {
+    intervalMs: pollIntervalMs,
+    isExpected: isBrokerUnavailable,
     onFailure,
   });
   return {
     async stop() {
-      await telling.stop();
-      await tell().catch((error: unknown) => {
+      await lastUsedSender.stop();
+      await send().catch((error: unknown) => {
         logger.warn({ err: error }, "which keys were used at the end could not be told");
       });
     },

@@ -10,7 +10,7 @@ import { describe, expect, it } from "@jest/globals";
 const rate = { requestsPerSecond: 1, burst: 2 };
 const tooMany = (seconds: number) =>
   expect.objectContaining({
-    refused: "RATE_001",
+    rejected: "RATE_001",
     headers: {
       "retry-after": String(seconds),
       "ratelimit-policy": '"requests";q=2;w=2',
@@ -64,8 +64,8 @@ describe("given a key that asks too often", () => {
 
   it("is refused as too often also where it may not do anything", () => {
     const { ask } = givenAuthentication();
-    expect(ask("a-client")).toMatchObject({ refused: "AUTH_002" });
-    expect(ask("a-client")).toMatchObject({ refused: "AUTH_002" });
+    expect(ask("a-client")).toMatchObject({ rejected: "AUTH_002" });
+    expect(ask("a-client")).toMatchObject({ rejected: "AUTH_002" });
     expect(ask("a-client")).toEqual(tooMany(1));
   });
 });
@@ -73,33 +73,33 @@ describe("given a key that asks too often", () => {
 describe("given an address that sends keys which are not valid", () => {
   it("is told so, and after too many of them to wait", () => {
     const { ask, clock } = givenAuthentication();
-    expect(ask("wrong")).toMatchObject({ refused: "AUTH_001" });
-    expect(ask("also wrong")).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
+    expect(ask("also wrong")).toMatchObject({ rejected: "AUTH_001" });
     expect(ask("wrong again")).toEqual(tooMany(1));
     clock.nowMs = 1_000;
-    expect(ask("wrong")).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
   });
 
   it("hinders neither other addresses nor keys that work", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 3; index += 1) ask("wrong");
-    expect(ask("wrong", "192.0.2.2")).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("wrong", "192.0.2.2")).toMatchObject({ rejected: "AUTH_001" });
     expect(ask("server-a")).toMatchObject({ id: "a" });
   });
 
   it("is told to wait whatever address of its IPv6 network it takes, and other networks are not", () => {
     const { ask } = givenAuthentication();
     for (const host of ["1", "2"])
-      expect(ask("wrong", `2001:db8::${host}`)).toMatchObject({ refused: "AUTH_001" });
+      expect(ask("wrong", `2001:db8::${host}`)).toMatchObject({ rejected: "AUTH_001" });
     expect(ask("wrong", "2001:db8::3:4:5:6")).toEqual(tooMany(1));
-    expect(ask("wrong", "2001:db8:0:1::1")).toMatchObject({ refused: "AUTH_001" });
+    expect(ask("wrong", "2001:db8:0:1::1")).toMatchObject({ rejected: "AUTH_001" });
   });
 
   it("is not counted for requests without any key", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 5; index += 1)
-      expect(ask(undefined)).toMatchObject({ refused: "AUTH_001" });
-    expect(ask("wrong")).toMatchObject({ refused: "AUTH_001" });
+      expect(ask(undefined)).toMatchObject({ rejected: "AUTH_001" });
+    expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
   });
 });
 
@@ -107,8 +107,8 @@ describe("given the operator's token", () => {
   it("gets 403, however often it is sent", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 5; index += 1)
-      expect(ask("the operator")).toMatchObject({ refused: "AUTH_002" });
-    expect(ask("the operator's")).toMatchObject({ refused: "AUTH_001" });
+      expect(ask("the operator")).toMatchObject({ rejected: "AUTH_002" });
+    expect(ask("the operator's")).toMatchObject({ rejected: "AUTH_001" });
   });
 });
 

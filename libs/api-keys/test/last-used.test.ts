@@ -1,14 +1,14 @@
 import { createLastUsed } from "@halyard/api-keys";
 import { describe, expect, it } from "@jest/globals";
 
-const most = 100;
+const max = 100;
 
 describe("given a key that is used for the first time", () => {
   it("is handed over once, with its latest use", () => {
     const lastUsed = createLastUsed();
     for (const atMs of [10, 30, 20]) lastUsed.note("a", atMs);
-    expect(lastUsed.take(0, most)).toEqual([{ keyId: "a", atMs: 30 }]);
-    expect(lastUsed.take(0, most)).toEqual([]);
+    expect(lastUsed.take(0, max)).toEqual([{ keyId: "a", atMs: 30 }]);
+    expect(lastUsed.take(0, max)).toEqual([]);
   });
 });
 
@@ -16,20 +16,20 @@ describe("given a key that goes on being used", () => {
   it("is handed over again after five seconds, and not before", () => {
     const lastUsed = createLastUsed();
     lastUsed.note("a", 10);
-    lastUsed.take(1_000, most);
+    lastUsed.take(1_000, max);
     lastUsed.note("a", 20);
-    expect(lastUsed.take(5_999, most)).toEqual([]);
+    expect(lastUsed.take(5_999, max)).toEqual([]);
     lastUsed.note("a", 30);
-    expect(lastUsed.take(6_000, most)).toEqual([{ keyId: "a", atMs: 30 }]);
+    expect(lastUsed.take(6_000, max)).toEqual([{ keyId: "a", atMs: 30 }]);
   });
 
   it("does not hold up the first use of another", () => {
     const lastUsed = createLastUsed();
     lastUsed.note("a", 10);
-    lastUsed.take(1_000, most);
+    lastUsed.take(1_000, max);
     lastUsed.note("a", 20);
     lastUsed.note("b", 20);
-    expect(lastUsed.take(2_000, most)).toEqual([{ keyId: "b", atMs: 20 }]);
+    expect(lastUsed.take(2_000, max)).toEqual([{ keyId: "b", atMs: 20 }]);
   });
 });
 
@@ -37,8 +37,8 @@ describe("given a key that is not used any more", () => {
   it("is not handed over again", () => {
     const lastUsed = createLastUsed();
     lastUsed.note("a", 10);
-    lastUsed.take(0, most);
-    expect(lastUsed.take(60_000, most)).toEqual([]);
+    lastUsed.take(0, max);
+    expect(lastUsed.take(60_000, max)).toEqual([]);
   });
 });
 
@@ -51,10 +51,10 @@ describe("given many keys", () => {
   });
 
   it("remembers no more than its bound while nobody takes them, and of those the latest use", () => {
-    const lastUsed = createLastUsed({ mostKeys: 2 });
+    const lastUsed = createLastUsed({ maxKeys: 2 });
     for (const keyId of ["a", "b", "c"]) lastUsed.note(keyId, 10);
     lastUsed.note("a", 20);
-    expect(lastUsed.take(0, most)).toEqual([
+    expect(lastUsed.take(0, max)).toEqual([
       { keyId: "a", atMs: 20 },
       { keyId: "b", atMs: 10 },
     ]);

@@ -166,7 +166,9 @@ describe("given many rejected entries", () => {
       signatures.isGenuine(entryKey(address), { ...entry, version });
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(address.keyId);
-    const metric = await registry.getSingleMetricAsString("halyard_key_entries_rejected_total");
+    const metric = await registry.getSingleMetricAsString(
+      "halyard_snapshot_signatures_rejected_total",
+    );
     expect(metric).toMatch(/ 100$/);
   });
 });

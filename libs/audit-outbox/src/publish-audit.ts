@@ -21,7 +21,7 @@ import { decideSent, readHandled } from "./settle-sent.ts";
  * A process that dies between the two steps publishes a message again, as do two replicas at the same time: management
  * inserts the entry once, under the id of the message.
  */
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 /** Some hundred KB. */
 const batchSize = 100;
 /** The broker answers in milliseconds; after this time it counts as unavailable. */
@@ -45,7 +45,7 @@ export function startPublishingAudit(options: Options): { stop(): Promise<void> 
     isFailing = false;
   };
   return startInterval(work, {
-    everyMs: lookEveryMs,
+    intervalMs: pollIntervalMs,
     beginsAtOnce: true,
     // Every failure is expected: none may end a process that delivers webhooks or sends due changes.
     isExpected: () => true,

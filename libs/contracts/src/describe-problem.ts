@@ -75,6 +75,6 @@ function orList(words: readonly string[]): string {
 
 /** JSON pointer escaping (RFC 6901); names are cut so that a hostile field name cannot fill an answer. */
 function escapePointer(name: string): string {
-  const longestEchoedName = 100;
-  return name.slice(0, longestEchoedName).replaceAll("~", "~0").replaceAll("/", "~1");
+  const maxEchoedNameLength = 100;
+  return name.slice(0, maxEchoedNameLength).replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -28,7 +28,7 @@ export const edgeReports = {
   /** A subject of core NATS; no stream stores it. */
   subject: "edge.report",
   /** Maximum time between two reports of an edge that follows the snapshot. */
-  everyMs: 250,
+  intervalMs: 250,
   /** Minimum time between two reports of an edge. It bounds the load that a burst of writes causes. */
   minIntervalMs: 10,
   /** Time without a report after which writes do not wait for an edge. */

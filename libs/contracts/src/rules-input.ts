@@ -2,7 +2,7 @@ import {
   categoryOf,
   expectedValues,
   hasPattern,
-  longestPattern,
+  maxPatternLength,
   numberPattern,
   type OperatorCategory,
   operatorNames,
@@ -53,8 +53,8 @@ function valuesByOperator(): object[] {
     ),
     valueFor(
       operatorNames.filter(hasPattern),
-      [{ ...text, maxLength: longestPattern }, number, boolean],
-      `a regular expression in RE2 syntax of at most ${longestPattern} characters`,
+      [{ ...text, maxLength: maxPatternLength }, number, boolean],
+      `a regular expression in RE2 syntax of at most ${maxPatternLength} characters`,
     ),
   ];
 }

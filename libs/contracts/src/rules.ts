@@ -13,7 +13,7 @@ const text = (longest: number) =>
  * How large the rules of one state may be, as JSON in UTF-8. An event carries two states, before and
  * after, and a NATS server takes messages of 1 MiB unless it is told otherwise.
  */
-export const longestRulesBytes = 480 * 1024;
+export const maxRulesBytes = 480 * 1024;
 
 export const Condition = z.strictObject({
   attribute: text(200).min(1),

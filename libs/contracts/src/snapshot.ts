@@ -161,7 +161,7 @@ export const completeKey = "complete";
  * The entries of API keys, environments and projects, for services that only need to know who is asking. The deletion
  * of an environment ends its keys.
  */
-export const keysAndPlacesFilter = "*.*.*";
+export const keysAndScopesFilter = "*.*.*";
 
 /** Every entry. */
 export const everythingFilter = ">";

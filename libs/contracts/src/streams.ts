@@ -81,7 +81,7 @@ export const leasesBucket = {
  * Where a message goes that no reader can process, with the reason in its headers, so that it blocks
  * nothing and somebody can look at it. Its subject is `set_aside.` and the subject that it had.
  */
-export const setAsideStream = {
+export const deadLetterStream = {
   name: "SET_ASIDE",
   subjectPrefix: "set_aside.",
   maxAgeMs: 30 * 24 * 60 * 60 * 1000,

@@ -8,7 +8,7 @@
  * else. A number is never given to another name.
  */
 const numbers = new Map<string, number>();
-const mostNames = 10_000;
+const maxNames = 10_000;
 let nextNumber = 0;
 
 export type AttributeName = { readonly text: string; readonly number: number };
@@ -17,7 +17,7 @@ export function attributeName(name: string): AttributeName {
   // Two names of one attribute.
   const text = name === "user_id" ? "id" : name;
   const number = numbers.get(text) ?? nextNumber++;
-  if (numbers.size >= mostNames) numbers.clear();
+  if (numbers.size >= maxNames) numbers.clear();
   numbers.set(text, number);
   return { text, number };
 }

@@ -15,7 +15,7 @@ export type ReadAttributes =
  * nested arrays and numbers beyond a double are either refused or ignored, also as elements of an array. An id that is
  * a number beyond a double is always refused.
  */
-export function readAttributes(source: object, nested: "refuse" | "ignore"): ReadAttributes {
+export function readAttributes(source: object, nested: "reject" | "ignore"): ReadAttributes {
   const attributes = new Map<string, AttributeValue>();
   let otherId: string | undefined;
   const properties = source as Record<string, unknown>;

@@ -1,6 +1,6 @@
 import type { CompiledCondition } from "./compile-condition.ts";
 import type { CompiledFlag, Plan } from "./compile-flag.ts";
-import { compileRollouts, type PlacedRollout } from "./compile-rollouts.ts";
+import { compileRollouts, type PositionedRollout } from "./compile-rollouts.ts";
 import type { EvaluationContext } from "./context.ts";
 import { numberOfOutcome, type Outcome, outcomes } from "./outcome.ts";
 import type { Rollout } from "./rollout.ts";
@@ -102,12 +102,12 @@ function assemble(flags: readonly CompiledFlag[]) {
     program[begin + 1] = program.push(numberOfResult(otherwise));
   }
 
-  const withoutRules: PlacedRollout[] = [];
-  flags.forEach(({ constant, plan }, place) => {
-    if (constant !== undefined) constants[place] = numberOfOutcome(constant);
+  const withoutRules: PositionedRollout[] = [];
+  flags.forEach(({ constant, plan }, position) => {
+    if (constant !== undefined) constants[position] = numberOfOutcome(constant);
     else if (plan.rules.length === 0 && "decide" in plan.otherwise)
-      withoutRules.push({ place, rollout: plan.otherwise });
-    else add(place, plan);
+      withoutRules.push({ position, rollout: plan.otherwise });
+    else add(position, plan);
   });
   return {
     constants,

@@ -43,11 +43,11 @@ export function compileCondition(condition: Condition): CompiledCondition {
 }
 
 /** Longer ones, with lists of hundreds of items, are seldom written twice. */
-const longestCompared = 500;
+const maxComparedLength = 500;
 
 function sameAs({ text }: AttributeName, { operator, value }: Condition): string | undefined {
   const written = JSON.stringify([text, operator, value]);
-  return written.length <= longestCompared ? written : undefined;
+  return written.length <= maxComparedLength ? written : undefined;
 }
 
 function compileHolds(name: AttributeName, comparison: Comparison): CompiledCondition["holds"] {

@@ -75,14 +75,14 @@ function planOfRules(rules: readonly CompiledRule[]): Plan {
 }
 
 /** Maximum number of rules that are one function, each calling the next. The depth of the stack is bounded. */
-const mostChained = 16;
+const maxChained = 16;
 
 /**
  * Chained functions take 0.85 of the time of a loop (bench `evaluation`, row "rules, 100 flags a user").
  */
 function follow({ rules, otherwise }: Plan): Outcome | Evaluate {
   if (rules.length === 0) return "decide" in otherwise ? otherwise.decide : otherwise;
-  if (rules.length > mostChained)
+  if (rules.length > maxChained)
     return (context) =>
       outcomeOf(rules.find(({ matches }) => matches(context))?.result ?? otherwise, context);
   return rules.reduceRight((next, { matches, result }) => {

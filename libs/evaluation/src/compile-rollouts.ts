@@ -10,21 +10,21 @@ import { bucketIn } from "./user-hash.ts";
 export type EvaluateRollouts = (context: EvaluationContext, outcomeNumbers: Uint8Array) => void;
 
 /** A rollout with the place of its flag among all flags. */
-export type PlacedRollout = { readonly place: number; readonly rollout: Rollout };
+export type PositionedRollout = { readonly position: number; readonly rollout: Rollout };
 
-export function compileRollouts(rollouts: readonly PlacedRollout[]): EvaluateRollouts {
-  const numbers = (read: (one: PlacedRollout) => number) => Int32Array.from(rollouts, read);
-  const places = numbers(({ place }) => place);
+export function compileRollouts(rollouts: readonly PositionedRollout[]): EvaluateRollouts {
+  const numbers = (read: (one: PositionedRollout) => number) => Int32Array.from(rollouts, read);
+  const positions = numbers(({ position }) => position);
   const firstOutside = numbers(({ rollout }) => Math.ceil(rollout.firstOutside));
   const states = numbers(({ rollout }) => rollout.flag.state);
-  const rests = numbers(({ rollout }) => rollout.flag.rest);
+  const tails = numbers(({ rollout }) => rollout.flag.tail);
   const lengths = numbers(({ rollout }) => rollout.flag.lengthBytes);
   const bucketAt = (i: number, user: NonNullable<EvaluationContext["user"]>) =>
-    bucketIn(states[i] as number, rests[i] as number, lengths[i] as number, user);
+    bucketIn(states[i] as number, tails[i] as number, lengths[i] as number, user);
   return ({ user }, outcomeNumbers) => {
-    for (let i = 0; i < places.length; i++) {
+    for (let i = 0; i < positions.length; i++) {
       const isInside = user !== undefined && bucketAt(i, user) < (firstOutside[i] as number);
-      outcomeNumbers[places[i] as number] = isInside ? splitOn : splitOff;
+      outcomeNumbers[positions[i] as number] = isInside ? splitOn : splitOff;
     }
   };
 }

@@ -3,10 +3,10 @@ import { Elements, Subject, textOf } from "./subject.ts";
 import { HashedUser } from "./user-hash.ts";
 
 /** Attributes that a context finds at once: more than most rules ask for. A power of two. */
-const places = 16;
-const noNumbers: readonly number[] = Array.from({ length: places }, () => -1);
-const noNames: readonly string[] = Array.from({ length: places }, () => "");
-const noSubjects: readonly undefined[] = Array.from({ length: places }, () => undefined);
+const slots = 16;
+const noNumbers: readonly number[] = Array.from({ length: slots }, () => -1);
+const noNames: readonly string[] = Array.from({ length: slots }, () => "");
+const noSubjects: readonly undefined[] = Array.from({ length: slots }, () => undefined);
 
 /**
  * Who asks, prepared once so that all flags of a request share the work. Attributes that no rule asks
@@ -34,10 +34,8 @@ export class EvaluationContext {
 
   /** The attribute of this name and number, or undefined when it is missing. */
   find(name: string, number: number): Subject | undefined {
-    const place = number & (places - 1);
-    return this.#numbers[place] === number
-      ? this.#subjects[place]
-      : this.#bring(name, number, place);
+    const slot = number & (slots - 1);
+    return this.#numbers[slot] === number ? this.#subjects[slot] : this.#bring(name, number, slot);
   }
 
   /** The user's id as buckets know it; undefined when there is none. */
@@ -45,16 +43,16 @@ export class EvaluationContext {
     return this.#user ?? this.#prepareUser();
   }
 
-  #bring(name: string, number: number, place: number): Subject | undefined {
-    const displaced = this.#subjects[place];
+  #bring(name: string, number: number, slot: number): Subject | undefined {
+    const displaced = this.#subjects[slot];
     if (displaced !== undefined) {
       this.#displaced ??= new Map();
-      this.#displaced.set(this.#names[place] ?? "", displaced);
+      this.#displaced.set(this.#names[slot] ?? "", displaced);
     }
     const subject = this.#displaced?.get(name) ?? this.#prepare(name);
-    this.#numbers[place] = number;
-    this.#names[place] = name;
-    this.#subjects[place] = subject;
+    this.#numbers[slot] = number;
+    this.#names[slot] = name;
+    this.#subjects[slot] = subject;
     return subject;
   }
 

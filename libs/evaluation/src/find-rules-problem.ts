@@ -2,7 +2,7 @@ import { isScalar } from "./attributes.ts";
 import type { Condition, TargetingRule } from "./flag-state.ts";
 import { categoryOf, expectedValues, hasPattern, operatorNames } from "./operators/catalogue.ts";
 import { readList } from "./operators/list.ts";
-import { largestTogether } from "./regex/bounds.ts";
+import { maxTotalSize } from "./regex/bounds.ts";
 import { compileRegex, countUncompiled } from "./regex/compile-regex.ts";
 import { instantOf, numberOf, textOf, versionOf } from "./subject.ts";
 
@@ -14,7 +14,7 @@ export type RulesProblem = { pointer: string; expected: string };
  * is compiled without loss later; what does not is refused while its writer is still there to ask.
  */
 export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem | undefined {
-  let left = largestTogether;
+  let left = maxTotalSize;
   for (const [ruleIndex, { conditions }] of rules.entries()) {
     for (const [index, condition] of conditions.entries()) {
       const checked = checkCondition(condition, left);
@@ -58,12 +58,12 @@ function expect(isMet: boolean, expected: string): Checked {
 
 function checkRegex(pattern: string, left: number): Checked {
   // Compiling what is too much already would be the very work that is to be bounded.
-  if (left < largestTogether && countUncompiled(pattern) > left) return tooMuchTogether;
+  if (left < maxTotalSize && countUncompiled(pattern) > left) return tooMuchTogether;
   const regex = compileRegex(pattern);
   if (!regex.ok) {
     return { at: "value", problem: `a regular expression in RE2 syntax; ${regex.problem}` };
   }
-  const unmatchable = describeUnmatchable(regex.shortestMatch(), regex.longestText);
+  const unmatchable = describeUnmatchable(regex.shortestMatch(), regex.maxTextLength);
   if (unmatchable !== undefined) {
     return { at: "value", problem: `a regular expression that can match; ${unmatchable}` };
   }

@@ -26,5 +26,5 @@ export {
   outcomes,
   outcomesByNumber,
 } from "./outcome.ts";
-export { longestPattern } from "./regex/bounds.ts";
+export { maxPatternLength } from "./regex/bounds.ts";
 export { semverPattern } from "./semver.ts";

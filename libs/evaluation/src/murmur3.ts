@@ -18,8 +18,8 @@ export function addWord(state: number, mixedWord: number): number {
 }
 
 /** The hash, from the state after all whole words, the mixed rest (0 when none) and the length. */
-export function finish(state: number, mixedRest: number, lengthBytes: number): number {
-  let hash = state ^ mixedRest ^ lengthBytes;
+export function finish(state: number, mixedTail: number, lengthBytes: number): number {
+  let hash = state ^ mixedTail ^ lengthBytes;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;

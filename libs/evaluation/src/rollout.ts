@@ -17,12 +17,12 @@ export function compileRollout(flagKey: string, percentage: number): Rollout | u
   const firstOutside = typeof percentage === "number" ? percentage * (buckets / 100) : 0;
   if (firstOutside >= buckets) return undefined;
   const flag = hashFlag(flagKey);
-  const { state, rest, lengthBytes } = flag;
+  const { state, tail, lengthBytes } = flag;
   return {
     flag,
     firstOutside,
     decide: ({ user }) =>
-      user !== undefined && bucketIn(state, rest, lengthBytes, user) < firstOutside
+      user !== undefined && bucketIn(state, tail, lengthBytes, user) < firstOutside
         ? outcomes.splitOn
         : outcomes.splitOff,
   };

@@ -21,7 +21,7 @@ export class TextSet {
     this.#items = texts;
     const size = 2 ** Math.ceil(Math.log2(Math.max(1, texts.length) * 2));
     this.#mask = size - 1;
-    for (let place = 0; place < size; place++) {
+    for (let slot = 0; slot < size; slot++) {
       this.#texts.push("");
       this.#numbers.push(free);
     }
@@ -32,10 +32,10 @@ export class TextSet {
     const mask = this.#mask;
     const numbers = this.#numbers;
     const number = asked.foldedNumber;
-    let place = spread(number) & mask;
-    for (let looked = 0; looked < mostLooked; looked++, place = (place + 1) & mask) {
-      const there = numbers[place];
-      if (there === number && (number < firstSharedNumber || this.#texts[place] === asked.folded)) {
+    let slot = mixBits(number) & mask;
+    for (let looked = 0; looked < maxProbes; looked++, slot = (slot + 1) & mask) {
+      const there = numbers[slot];
+      if (there === number && (number < firstSharedNumber || this.#texts[slot] === asked.folded)) {
         return true;
       }
       if (there === free) return false;
@@ -54,11 +54,11 @@ export class TextSet {
 
   #add(text: Numbered): void {
     if (this.has(text)) return;
-    let place = spread(text.foldedNumber) & this.#mask;
-    for (let looked = 0; looked < mostLooked; looked++, place = (place + 1) & this.#mask) {
-      if (this.#numbers[place] !== free) continue;
-      this.#numbers[place] = text.foldedNumber;
-      this.#texts[place] = text.folded;
+    let slot = mixBits(text.foldedNumber) & this.#mask;
+    for (let looked = 0; looked < maxProbes; looked++, slot = (slot + 1) & this.#mask) {
+      if (this.#numbers[slot] !== free) continue;
+      this.#numbers[slot] = text.foldedNumber;
+      this.#texts[slot] = text.folded;
       return;
     }
     this.#crowdedOut.add(text.folded);
@@ -71,10 +71,10 @@ type Numbered = { readonly folded: string; readonly foldedNumber: number };
 const free = 0;
 
 /** Places that are looked at. Half of all are free, so few texts that nobody chose stand so far. */
-const mostLooked = 16;
+const maxProbes = 16;
 
 /** Own numbers are alike where texts end alike; their places are not to be. */
-function spread(number: number): number {
+function mixBits(number: number): number {
   const product = Math.imul(number, 0x9e3779b1);
   return product ^ (product >>> 15);
 }

@@ -25,7 +25,7 @@ export type HashedFlag = {
   /** The state after the last whole word of the key and the colon. */
   readonly state: number;
   /** The bytes after that word. */
-  readonly rest: number;
+  readonly tail: number;
   readonly lengthBytes: number;
 };
 
@@ -34,13 +34,13 @@ export function hashFlag(key: string): HashedFlag {
   const wholeBytes = bytes.length - (bytes.length % 4);
   let state = 0;
   for (let at = 0; at < wholeBytes; at += 4) state = addWord(state, mixWord(wordAt(bytes, at)));
-  return { state, rest: wordAt(bytes, wholeBytes), lengthBytes: bytes.length };
+  return { state, tail: wordAt(bytes, wholeBytes), lengthBytes: bytes.length };
 }
 
 /** Returns the bucket of a user. The first three arguments are the members of a `HashedFlag`. */
 export function bucketIn(
   flagState: number,
-  flagRest: number,
+  flagTail: number,
   flagLengthBytes: number,
   { words, lengthBytes }: HashedUser,
 ): number {
@@ -48,12 +48,12 @@ export function bucketIn(
   const shift = 8 * leftOver;
   const wholeWords = (leftOver + lengthBytes) >> 2;
   let state = flagState;
-  let rest = flagRest;
+  let tail = flagTail;
   for (let i = 0; i < wholeWords; i++) {
     const word = words[i] as number;
-    state = addWord(state, mixWord(rest | (word << shift)));
-    rest = shift === 0 ? 0 : word >>> (32 - shift);
+    state = addWord(state, mixWord(tail | (word << shift)));
+    tail = shift === 0 ? 0 : word >>> (32 - shift);
   }
-  const last = mixWord(rest | ((words[wholeWords] as number) << shift));
+  const last = mixWord(tail | ((words[wholeWords] as number) << shift));
   return bucketOfHash(finish(state, last, flagLengthBytes + lengthBytes));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { readAttributes } from "../src/index.ts";
 
-const read = (json: string, nested: "refuse" | "ignore" = "refuse") => {
+const read = (json: string, nested: "reject" | "ignore" = "reject") => {
   const result = readAttributes(JSON.parse(json), nested);
   return result.ok ? [...result.attributes] : result.problem;
 };
@@ -39,7 +39,7 @@ describe("given a JSON object of attributes", () => {
       expect(read(`{"id":${id}}`)).toEqual({ attribute: "id", expected: "a string or a number" });
     }
     expect(read('{"user_id":false}', "ignore")).toMatchObject({ attribute: "user_id" });
-    for (const nested of ["refuse", "ignore"] as const)
+    for (const nested of ["reject", "ignore"] as const)
       expect(read('{"id":1e400}', nested)).toMatchObject({ attribute: "id" });
     expect(read('{"id":{}}', "ignore")).toEqual([]);
   });
@@ -64,7 +64,7 @@ describe("given a JSON object of attributes", () => {
       ["__proto__", "x"],
       ["constructor", "y"],
     ]);
-    expect(readAttributes(Object.create({ inherited: "x" }), "refuse")).toMatchObject({
+    expect(readAttributes(Object.create({ inherited: "x" }), "reject")).toMatchObject({
       attributes: new Map(),
     });
   });

@@ -41,7 +41,7 @@ type EvaluationCase = {
 };
 type BucketCase = { name: string; flag_key: string; user_id: string; bucket: number };
 type HashCase = { name: string; bytes_hex: string; seed_hex: string; hash_hex: string };
-type RefusedRulesCase = { name: string; targeting_rules: TargetingRule[]; pointer: string };
+type RejectedRulesCase = { name: string; targeting_rules: TargetingRule[]; pointer: string };
 type ContextCase = {
   name: string;
   json: string;
@@ -54,7 +54,7 @@ type Cases = {
   evaluations?: EvaluationCase[];
   buckets?: BucketCase[];
   hashes?: HashCase[];
-  refused_rules?: RefusedRulesCase[];
+  refused_rules?: RejectedRulesCase[];
   contexts?: ContextCase[];
 };
 type CaseFile = { title: string } & Cases;
@@ -94,7 +94,7 @@ function asEvaluation(condition: ConditionCase): EvaluationCase {
 }
 
 function checkEvaluation({ flag, context, expect: expected, malformed }: EvaluationCase): void {
-  const read = readAttributes(context, "refuse");
+  const read = readAttributes(context, "reject");
   if (!read.ok) throw new Error(`the context was refused at ${read.problem.attribute}`);
   const prepared = createContext(read.attributes);
   const compiled = compile(flag);
@@ -126,7 +126,7 @@ function checkHash({ bytes_hex, seed_hex, hash_hex }: HashCase): void {
 
 function checkContext({ json, attributes, refused, ofrep_attributes }: ContextCase): void {
   const source = JSON.parse(json) as object;
-  const read = readAttributes(source, "refuse");
+  const read = readAttributes(source, "reject");
   if (attributes !== undefined) {
     expect(read).toEqual({ ok: true, attributes: new Map(Object.entries(attributes)) });
   } else {

@@ -10,19 +10,19 @@ export function bestCpuMs(work: () => unknown, times: number): number {
 }
 
 /** Many times what systems do not account for. */
-const leastMeasuredMs = 30;
+const minMeasuredMs = 30;
 
 /** On average, for comparisons: it is done as often as it takes to measure it. */
 export function averageCpuMs(work: () => unknown): number {
-  return cpuMsOf(work, leastMeasuredMs);
+  return cpuMsOf(work, minMeasuredMs);
 }
 
-function cpuMsOf(work: () => unknown, leastMs: number): number {
+function cpuMsOf(work: () => unknown, minMs: number): number {
   const begun = process.threadCpuUsage();
   for (let times = 1; ; times += 1) {
     work();
     const { user, system } = process.threadCpuUsage(begun);
     const usedMs = (user + system) / 1e3;
-    if (usedMs >= leastMs) return usedMs / times;
+    if (usedMs >= minMs) return usedMs / times;
   }
 }

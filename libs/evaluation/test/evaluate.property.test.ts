@@ -166,10 +166,10 @@ describe("given a percentage that is raised", () => {
   it("lets everybody in from his own hundredth of a percent on, at any length of key and id", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (key, id) => {
-        const place = bucketOf(key, id);
-        expect(BigInt(place)).toBe(bucket(key, id));
+        const position = bucketOf(key, id);
+        expect(BigInt(position)).toBe(bucket(key, id));
         const context = createContext(new Map([["id", id]]));
-        const whole = Math.floor(place / 100);
+        const whole = Math.floor(position / 100);
         expect(compile(rollout(key, whole)).evaluate(context).value).toBe(false);
         expect(compile(rollout(key, whole + 1)).evaluate(context).value).toBe(true);
       }),

@@ -21,14 +21,14 @@ function compile(pattern: string) {
 describe("given an expression that keeps ever more states of its searches", () => {
   it("keeps it within its limit, and finds what there is to find", () => {
     const { test, states } = compile("[ab]*a[ab]{40}[xy]");
-    let mostBytes = 0;
+    let maxBytes = 0;
     for (let i = 0; i < 200; i += 10) {
       expect(test(text.slice(i))).toBe(false);
       expect(test(`${text.slice(i)}a${"b".repeat(40)}x`)).toBe(true);
-      mostBytes = Math.max(mostBytes, states.stateBudget - states.memBudget);
+      maxBytes = Math.max(maxBytes, states.stateBudget - states.memBudget);
     }
-    expect(mostBytes).toBeLessThanOrEqual(searchMemoryBytes);
-    expect(mostBytes).toBeGreaterThan(searchMemoryBytes / 2);
+    expect(maxBytes).toBeLessThanOrEqual(searchMemoryBytes);
+    expect(maxBytes).toBeGreaterThan(searchMemoryBytes / 2);
     expect(states.stateBudget).toBe(searchMemoryBytes);
   });
 });

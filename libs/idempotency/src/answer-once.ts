@@ -1,7 +1,13 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
 import { bearerToken } from "@halyard/api-keys";
 import type { Transaction } from "@halyard/postgres";
-import { type Answer, isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
+import {
+  type Answer,
+  createProblem,
+  isProblem,
+  type Problem,
+  type RequestFacts,
+} from "@halyard/service";
 
 /**
  * `Idempotency-Key`: the same key and request again get the first answer again, for a day. The key's
@@ -23,14 +29,14 @@ export type AnswerOnce = (
     body: unknown;
     request: RequestFacts;
   },
-  work: () => Promise<Answer | Refusal>,
-) => Promise<Answer | Refusal>;
+  work: () => Promise<Answer | Problem>,
+) => Promise<Answer | Problem>;
 
 /** How long an answer is kept for a request that comes again. */
 export const answerLifetimeHours = 24;
 
 const keyShape = /^[\x20-\x7e]{1,255}$/;
-const usedByAnother = refuse(
+const usedByAnother = createProblem(
   "CONFLICT_001",
   "This Idempotency-Key was used for another request, or by another caller.",
 );
@@ -43,7 +49,7 @@ export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerO
     const idempotencyKey = request.idempotencyKey;
     if (idempotencyKey === undefined) return work();
     if (!keyShape.test(idempotencyKey))
-      return refuse(
+      return createProblem(
         "VALIDATION_001",
         "Idempotency-Key must be 1 to 255 printable ASCII characters.",
       );
@@ -56,7 +62,7 @@ export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerO
       return unseal(earlier.answer, sealingKey) ?? usedByAnother;
     }
     const given = await work();
-    if (!isRefusal(given)) {
+    if (!isProblem(given)) {
       const sealed = seal(given, sealingKey, randomBytes(ivBytes));
       await tx`
         update idempotency_keys set answer = ${sealed}
@@ -66,13 +72,13 @@ export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerO
   };
 }
 
-type Earlier = { requestSha256: string; answer: Buffer | null };
+type StoredAnswer = { requestSha256: string; answer: Buffer | null };
 
 /** Takes the key for this request, or answers what is kept under it. Waits for one that is under way. */
 async function claim(
   tx: Transaction,
   row: { caller: string; idempotencyKey: string; requestSha256: string },
-): Promise<Earlier | undefined> {
+): Promise<StoredAnswer | undefined> {
   const claimed = await tx`
     insert into idempotency_keys as kept (caller, idempotency_key, request_sha256, created_at)
     values (${row.caller}, ${row.idempotencyKey}, ${row.requestSha256}, clock_timestamp())
@@ -80,7 +86,7 @@ async function claim(
       set request_sha256 = excluded.request_sha256, answer = null, created_at = excluded.created_at
       where kept.created_at < clock_timestamp() - ${answerLifetimeHours} * interval '1 hour'`;
   if (claimed.count === 1) return undefined;
-  const [earlier] = await tx<Earlier[]>`
+  const [earlier] = await tx<StoredAnswer[]>`
     select request_sha256 as "requestSha256", answer
     from idempotency_keys
     where caller = ${row.caller} and idempotency_key = ${row.idempotencyKey}`;

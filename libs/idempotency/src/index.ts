@@ -1,2 +1,2 @@
 export * from "./answer-once.ts";
-export * from "./forget-answers.ts";
+export * from "./delete-expired-answers.ts";

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { type Answer, answer, isRefusal, type Refusal, refuse } from "@halyard/service";
+import { type Answer, answer, createProblem, isProblem, type Problem } from "@halyard/service";
 import { createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
-import { createAnswerOnce, forgetAnswers } from "../src/index.ts";
+import { createAnswerOnce, deleteExpiredAnswers } from "../src/index.ts";
 
 /** Answers that are given once more, in transactions of a service that has the table. */
 let database: TestDatabase;
@@ -49,20 +49,20 @@ const work = async () => {
 };
 
 /** As a service does it: what is refused is rolled back. */
-async function ask(asked: Asked = {}, doing: () => Promise<Answer | Refusal> = work) {
+async function ask(asked: Asked = {}, doing: () => Promise<Answer | Problem> = work) {
   const { idempotencyKey = "key", authorization = "Bearer secret", ...rest } = asked;
   const request = { id: "1", ip: "::1", headers: { authorization }, idempotencyKey };
   const given = { caller: "me", operationId: "makeThing", params: {}, body: {}, ...rest, request };
-  let refusal: Refusal | undefined;
+  let problem: Problem | undefined;
   const answered = sql.begin(async (tx) => {
     const result = await answerOnce(tx, given, doing);
-    if (!isRefusal(result)) return result;
-    refusal = result;
+    if (!isProblem(result)) return result;
+    problem = result;
     throw new Error("rolled back");
   });
   return answered.catch((error: unknown) => {
-    if (refusal === undefined) throw error;
-    return refusal;
+    if (problem === undefined) throw error;
+    return problem;
   });
 }
 
@@ -93,14 +93,14 @@ describe("given a request with an Idempotency-Key", () => {
     ["a credential that did not see the first answer", { authorization: "Bearer other" }],
   ])("refuses %s under the same key", async (_what, asked) => {
     await ask();
-    expect(await ask(asked)).toMatchObject({ refused: "CONFLICT_001" });
+    expect(await ask(asked)).toMatchObject({ rejected: "CONFLICT_001" });
     expect(done).toBe(1);
   });
 
   it.each([[""], ["k".repeat(256)], ["\u00e9"], ["a\tb"]])(
     "refuses one that is none (%j)",
     async (idempotencyKey) => {
-      expect(await ask({ idempotencyKey })).toMatchObject({ refused: "VALIDATION_001" });
+      expect(await ask({ idempotencyKey })).toMatchObject({ rejected: "VALIDATION_001" });
       expect(done).toBe(0);
     },
   );
@@ -111,8 +111,8 @@ describe("given a request with an Idempotency-Key", () => {
   });
 
   it("remembers neither what was refused nor what failed", async () => {
-    const refused = refuse("CONFLICT_002", "Not now.");
-    expect(await ask({}, async () => refused)).toBe(refused);
+    const rejected = createProblem("CONFLICT_002", "Not now.");
+    expect(await ask({}, async () => rejected)).toBe(rejected);
     await expect(ask({}, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
     expect(await ask()).toMatchObject({ body: { number: 1 } });
   });
@@ -132,9 +132,9 @@ describe("given answers of yesterday", () => {
     for (const idempotencyKey of ["a", "b", "c"]) await ask({ idempotencyKey });
     await age();
     await ask({ idempotencyKey: "d" });
-    expect(await forgetAnswers(sql, 2)).toBe(2);
-    expect(await forgetAnswers(sql, 2)).toBe(1);
-    expect(await forgetAnswers(sql, 2)).toBe(0);
+    expect(await deleteExpiredAnswers(sql, 2)).toBe(2);
+    expect(await deleteExpiredAnswers(sql, 2)).toBe(1);
+    expect(await deleteExpiredAnswers(sql, 2)).toBe(0);
     expect((await admin`select from idempotency_keys`).count).toBe(1);
   });
 });

@@ -19,7 +19,7 @@ export type CatchUp = {
   /** `unknown`: the caller must look up the last sequence of the stream. */
   readonly state: "behind" | "unknown" | "caught up";
   /** The reading has delivered or skipped everything up to this sequence. */
-  passed(sequence: number): void;
+  advanced(sequence: number): void;
   /** The last sequence is being looked up from now on. */
   lookingUp(): void;
   /** The result of the look-up. */
@@ -41,7 +41,7 @@ export function createCatchUp(start: {
       if (isLookingUp || position < target) return "behind";
       return hasSkipped ? "unknown" : "caught up";
     },
-    passed(sequence) {
+    advanced(sequence) {
       if (sequence <= position) return;
       if (sequence > position + 1) hasSkipped = true;
       position = sequence;
@@ -97,12 +97,12 @@ export function progressOfAll(options: ProgressOptions): Progress {
     settle();
   }
 
-  function passed(sequence: number): void {
-    catchUp.passed(sequence);
+  function advanced(sequence: number): void {
+    catchUp.advanced(sequence);
     settle();
   }
 
-  return { created: settle, delivered: ({ sequence }) => passed(sequence), idle: passed };
+  return { created: settle, delivered: ({ sequence }) => advanced(sequence), idle: advanced };
 }
 
 /**

@@ -14,11 +14,11 @@ import { type NatsServers, serverOptions } from "./nats-servers.ts";
 /** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */
 const reconnectWaitMs = 250;
 const reconnectJitterMs = 250;
-const longestWaitMs = reconnectWaitMs + reconnectJitterMs;
+const maxWaitMs = reconnectWaitMs + reconnectJitterMs;
 const backoff = {
-  firstMs: longestWaitMs,
-  mostMs: longestWaitMs,
-  jitter: reconnectJitterMs / longestWaitMs,
+  firstMs: maxWaitMs,
+  maxMs: maxWaitMs,
+  jitter: reconnectJitterMs / maxWaitMs,
 };
 /**
  * Time-out of a connection attempt, with its handshake. The client notices a connection that dies during

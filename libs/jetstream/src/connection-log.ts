@@ -14,7 +14,7 @@ export type ConnectionLog = {
 };
 
 const repeatAfterMs = 60_000;
-const mostReasons = 100;
+const maxReasons = 100;
 
 export function createConnectionLog(options: {
   logger: Logger;
@@ -87,7 +87,7 @@ function createRepetitionCheck(monotonicMs: () => number): (key: string) => bool
     const nowMs = monotonicMs();
     if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return true;
     // Reasons are few; the bound only guards against texts that differ each time.
-    if (loggedAtMs.size === mostReasons) loggedAtMs.clear();
+    if (loggedAtMs.size === maxReasons) loggedAtMs.clear();
     loggedAtMs.set(key, nowMs);
     return false;
   };

@@ -1,6 +1,6 @@
 import type { Checked } from "@halyard/contracts";
 import { type Consumption, type ConsumptionOptions, consumeQueue } from "./consume.ts";
-import { isBrokerAway } from "./failures.ts";
+import { isBrokerUnavailable } from "./failures.ts";
 import { parseJson } from "./parse-json.ts";
 import type { QueueMessage, Verdict } from "./process-message.ts";
 
@@ -11,25 +11,25 @@ import type { QueueMessage, Verdict } from "./process-message.ts";
 export function consumeJson<T>({
   check,
   handle,
-  onGivenUp,
+  onRetriesExhausted,
   isOutage,
   ...options
-}: Omit<ConsumptionOptions, "handle" | "onGivenUp"> & {
+}: Omit<ConsumptionOptions, "handle" | "onRetriesExhausted"> & {
   check: (value: unknown) => Checked<T>;
   handle: (value: T, message: QueueMessage) => Promise<Verdict>;
-  onGivenUp?: (value: T, error: unknown) => Promise<void>;
+  onRetriesExhausted?: (value: T, error: unknown) => Promise<void>;
 }): Consumption {
   const read = ({ payload }: QueueMessage) => check(parseJson(payload));
   return consumeQueue({
     ...options,
     async handle(message) {
       const checked = read(message);
-      return checked.ok ? handle(checked.value, message) : { setAside: checked.problem };
+      return checked.ok ? handle(checked.value, message) : { deadLetter: checked.problem };
     },
-    async onGivenUp(message, error) {
+    async onRetriesExhausted(message, error) {
       const checked = read(message);
-      if (checked.ok) await onGivenUp?.(checked.value, error);
+      if (checked.ok) await onRetriesExhausted?.(checked.value, error);
     },
-    isOutage: (error) => isOutage(error) || isBrokerAway(error),
+    isOutage: (error) => isOutage(error) || isBrokerUnavailable(error),
   });
 }

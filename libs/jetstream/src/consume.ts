@@ -55,7 +55,7 @@ export type ConsumptionOptions = {
    * Called when a message has failed five times by its own fault, before it is set aside. It may be
    * called again for the same message, like `handle`, and its outages are waited for too.
    */
-  onGivenUp?(message: QueueMessage, error: unknown): Promise<void>;
+  onRetriesExhausted?(message: QueueMessage, error: unknown): Promise<void>;
   metrics: QueueMetrics;
   logger: Logger;
   /** What a replica that died had in work goes to another after this time. */
@@ -86,8 +86,8 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   const processing = { ...options, logger, client, watch };
   const inWork = createMessagesInWork({
     concurrency: options.concurrency,
-    workingEveryMs: ackWaitMs / 3,
-    canSpeak: watch.isConnected,
+    workingIntervalMs: ackWaitMs / 3,
+    isConnected: watch.isConnected,
     process: (message) => processMessage({ ...processing, streamCreatedAt }, message),
   });
 
@@ -99,7 +99,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     // The consumer comes first: it ends with its stream, so no message can belong to an earlier stream.
     const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
     const { created } = await manager.streams.info(stream);
-    if (created !== streamCreatedAt) inWork.forgetAll();
+    if (created !== streamCreatedAt) inWork.abandonAll();
     streamCreatedAt = created;
     isRunning = watch.isConnected();
     attempts.works();
@@ -126,13 +126,13 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     isRunning: () => isRunning,
     async stop() {
       stopping.abort();
-      inWork.callOff();
+      inWork.cancel();
       await Promise.race([attempts.ended, farewell()]);
       await inWork.finish();
       // The broker has to have heard what was said before the connection is closed. If it is lost just
       // now, the messages come again by themselves.
-      const heard = watch.isConnected() ? connection.flush().catch(() => undefined) : undefined;
-      await Promise.race([heard, farewell()]);
+      const flushed = watch.isConnected() ? connection.flush().catch(() => undefined) : undefined;
+      await Promise.race([flushed, farewell()]);
       stopListening();
     },
   };

@@ -10,7 +10,7 @@ export type FlagAddress = { flagId: string; environmentId: string };
 export type FlagIndex = {
   /** Applies an entry unless it is older. Returns whether the entry was newer. */
   apply(address: FlagAddress, entry: FlagEntry | Tombstone): boolean;
-  standing(address: FlagAddress): "exists" | "deleted" | "unknown";
+  statusOf(address: FlagAddress): "exists" | "deleted" | "unknown";
   /** Returns the project of an environment; undefined for one that never had a flag. */
   projectOf(environmentId: string): string | undefined;
   /** Returns whether an entry of this flag has arrived, in any environment. */
@@ -58,7 +58,7 @@ export function createFlagIndex(): FlagIndex {
       }
       return true;
     },
-    standing(address) {
+    statusOf(address) {
       const version = versionOf(address);
       if (version === 0) return "unknown";
       return version > 0 ? "exists" : "deleted";

@@ -25,7 +25,7 @@ export type FollowedStream = {
 };
 
 /** Reading is expensive for the broker, so readings that fail are repeated less and less often. */
-const backoff = { firstMs: 250, mostMs: 5_000, jitter: 0.5 };
+const backoff = { firstMs: 250, maxMs: 5_000, jitter: 0.5 };
 /** Longer than the longest delay and the time-outs of all requests of one attempt together. */
 const defaultStalledAfterMs = 20_000;
 

@@ -7,7 +7,7 @@ import { watchConnection } from "./connection-watch.ts";
 import { ensureStreams, type StreamSettings } from "./streams.ts";
 
 /** A stream that is deleted while NATS is connected exists again after this time. */
-const lookEveryMs = 500;
+const pollIntervalMs = 500;
 
 /**
  * Creates the streams and buckets that do not exist, for as long as the process runs. The other services have
@@ -29,7 +29,7 @@ export function keepStreams(
   }
 
   return startInterval(createMissing, {
-    everyMs: lookEveryMs,
+    intervalMs: pollIntervalMs,
     beginsAtOnce: true,
     isExpected: () => true,
     onFailure(err) {

@@ -15,11 +15,11 @@ export type MessageInWork = {
   /** As it was delivered last. */
   readonly delivery: JsMsg;
   /** Aborted when the message is not to be waited for any longer. */
-  readonly calledOff: AbortSignal;
+  readonly cancelled: AbortSignal;
 };
 
 /** Outcome of a message: it leaves the queue, another replica gets it, or it is delivered again later. */
-export type Settlement = "remove" | "give back" | "later";
+export type Settlement = "remove" | "release" | "later";
 
 /** Delay before a message that cannot be processed yet is delivered again. */
 const laterMs = 250;
@@ -30,9 +30,9 @@ export type MessagesInWork = {
   /** Begins with a message, unless it is in work already. There has to be a free slot. */
   take(delivery: JsMsg): void;
   /** Says nothing more about what is in work: its stream is gone. */
-  forgetAll(): void;
+  abandonAll(): void;
   /** Begins with nothing more, and with no further attempt at what is in work. */
-  callOff(): void;
+  cancel(): void;
   /**
    * Lets what is in work come to its end, for a while, and gives the rest back. To be called when no
    * more messages are asked for: what is given back would come here again.
@@ -41,24 +41,24 @@ export type MessagesInWork = {
 };
 
 /** What is in work when it is to stop gets this long. */
-const patienceMs = 4_000;
+const timeoutMs = 4_000;
 
 type WorkOptions = {
   concurrency: number;
-  workingEveryMs: number;
-  canSpeak(): boolean;
+  workingIntervalMs: number;
+  isConnected(): boolean;
   process(message: MessageInWork): Promise<Settlement>;
 };
 
 export function createMessagesInWork(options: WorkOptions): MessagesInWork {
   const slots = new Map<string, Slot>();
   const changes = new EventEmitter();
-  let phase: "working" | "called off" | "finishing" = "working";
+  let phase: "working" | "cancelled" | "finishing" = "working";
   let leftOver: Slot[] = [];
 
   const working = setInterval(() => {
     for (const slot of slots.values()) slot.reportWorking();
-  }, options.workingEveryMs);
+  }, options.workingIntervalMs);
 
   async function work(key: string, slot: Slot): Promise<void> {
     settle(slot, await options.process(slot));
@@ -68,7 +68,7 @@ export function createMessagesInWork(options: WorkOptions): MessagesInWork {
 
   function settle(slot: Slot, settlement: Settlement): void {
     // A message that is given back while this process requests messages would return to it.
-    if (settlement === "give back" && phase !== "finishing") leftOver.push(slot);
+    if (settlement === "release" && phase !== "finishing") leftOver.push(slot);
     else slot.settle(settlement);
   }
 
@@ -89,30 +89,30 @@ export function createMessagesInWork(options: WorkOptions): MessagesInWork {
         known.delivery = delivery;
         return;
       }
-      const slot = new Slot(delivery, options.canSpeak);
+      const slot = new Slot(delivery, options.isConnected);
       if (phase === "working") {
         slots.set(key, slot);
         void work(key, slot);
-      } else settle(slot, "give back");
+      } else settle(slot, "release");
     },
-    forgetAll() {
+    abandonAll() {
       for (const slot of slots.values()) slot.forget();
     },
-    callOff() {
-      phase = "called off";
-      for (const slot of slots.values()) slot.callOff();
+    cancel() {
+      phase = "cancelled";
+      for (const slot of slots.values()) slot.cancel();
       changes.emit("slot freed");
     },
     async finish() {
       phase = "finishing";
-      for (const slot of leftOver) slot.settle("give back");
+      for (const slot of leftOver) slot.settle("release");
       leftOver = [];
       const isOver = new AbortController();
-      await Promise.race([allSettled(), pause(patienceMs, isOver.signal)]);
+      await Promise.race([allSettled(), pause(timeoutMs, isOver.signal)]);
       isOver.abort();
       clearInterval(working);
       for (const slot of slots.values()) {
-        slot.settle("give back");
+        slot.settle("release");
         // It may still come to its end, but it is another's now.
         slot.forget();
       }
@@ -123,28 +123,28 @@ export function createMessagesInWork(options: WorkOptions): MessagesInWork {
 /** One message in work, and what this process may tell the broker about it. */
 class Slot implements MessageInWork {
   delivery: JsMsg;
-  readonly #canSpeak: () => boolean;
+  readonly #isConnected: () => boolean;
   readonly #controller = new AbortController();
-  #isForgotten = false;
+  #isAbandoned = false;
 
-  constructor(delivery: JsMsg, canSpeak: () => boolean) {
+  constructor(delivery: JsMsg, isConnected: () => boolean) {
     this.delivery = delivery;
-    this.#canSpeak = canSpeak;
+    this.#isConnected = isConnected;
   }
 
-  get calledOff(): AbortSignal {
+  get cancelled(): AbortSignal {
     return this.#controller.signal;
   }
 
   /** The work ends before its next attempt. */
-  callOff(): void {
+  cancel(): void {
     this.#controller.abort();
   }
 
   /** Calls the work off, and tells the broker nothing more about the message. */
   forget(): void {
-    this.#isForgotten = true;
-    this.callOff();
+    this.#isAbandoned = true;
+    this.cancel();
   }
 
   reportWorking(): void {
@@ -158,6 +158,6 @@ class Slot implements MessageInWork {
   }
 
   #maySpeak(): boolean {
-    return !this.#isForgotten && this.#canSpeak();
+    return !this.#isAbandoned && this.#isConnected();
   }
 }

@@ -3,10 +3,10 @@ import type { JetStreamClient, JsMsg } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { ConnectionWatch } from "./connection-watch.ts";
+import { publishDeadLetter } from "./dead-letter.ts";
 import { failureName } from "./failures.ts";
 import type { MessageInWork, Settlement } from "./messages-in-work.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
-import { copySetAside } from "./set-aside.ts";
 
 export type QueueMessage = {
   subject: string;
@@ -24,7 +24,7 @@ export type Verdict =
   /** It cannot be processed yet: the broker delivers it again after a moment. */
   | "later"
   /** It cannot ever be processed, for this reason: it is copied to where somebody looks, and leaves. */
-  | { setAside: string };
+  | { deadLetter: string };
 
 export type ProcessingOptions = {
   connection: NatsConnection;
@@ -33,7 +33,7 @@ export type ProcessingOptions = {
   subject: string;
   handle(message: QueueMessage): Promise<Verdict>;
   isOutage(error: unknown): boolean;
-  onGivenUp?(message: QueueMessage, error: unknown): Promise<void>;
+  onRetriesExhausted?(message: QueueMessage, error: unknown): Promise<void>;
   metrics: QueueMetrics;
   logger: Logger;
   watch: ConnectionWatch;
@@ -52,51 +52,51 @@ export async function processMessage(
 ): Promise<Settlement> {
   const { subject: queue, metrics } = options;
   const verdict = await reachVerdict(options, message);
-  if (verdict === "called off") return "give back";
+  if (verdict === "cancelled") return "release";
   if (verdict === "later") return "later";
-  if (verdict !== "done" && !(await setAside(options, message, verdict.setAside)))
-    return "give back";
+  if (verdict !== "done" && !(await deadLetter(options, message, verdict.deadLetter)))
+    return "release";
   // Said into a connection that is lost, it would not be heard, and the message would come again.
-  if (!(await options.watch.connected(message.calledOff))) return "give back";
+  if (!(await options.watch.connected(message.cancelled))) return "release";
   metrics.messages.inc({ queue, outcome: verdict === "done" ? "done" : "set_aside" });
   return "remove";
 }
 
 async function reachVerdict(
   options: ProcessingOptions,
-  { delivery, calledOff }: MessageInWork,
-): Promise<Verdict | "called off"> {
-  const { handle, onGivenUp, isOutage, logger } = options;
+  { delivery, cancelled }: MessageInWork,
+): Promise<Verdict | "cancelled"> {
+  const { handle, onRetriesExhausted, isOutage, logger } = options;
   const message = queueMessage(delivery, options.streamCreatedAt);
-  const failing = { isOutage, onFailure: failureReport(options, delivery), calledOff };
+  const failing = { isOutage, onFailure: failureReport(options, delivery), cancelled };
   const handled = await attempt(() => handle(message), failing);
   if (handled.outcome === "succeeded") return handled.result;
-  if (handled.outcome === "called off") return "called off";
+  if (handled.outcome === "cancelled") return "cancelled";
 
   const { error } = handled;
-  const told = await attempt(async () => onGivenUp?.(message, error), failing);
-  if (told.outcome === "called off") return "called off";
+  const reported = await attempt(async () => onRetriesExhausted?.(message, error), failing);
+  if (reported.outcome === "cancelled") return "cancelled";
   // The message goes all the same: it would come here again and again, and get no further.
-  if (told.outcome === "failed")
+  if (reported.outcome === "failed")
     logger.error(
-      { err: told.error, ...about(delivery) },
+      { err: reported.error, ...about(delivery) },
       "nobody could be told of a given-up message",
     );
-  return { setAside: `failed ${triesPerMessage} times: ${failureName(error)}` };
+  return { deadLetter: `failed ${triesPerMessage} times: ${failureName(error)}` };
 }
 
 /** Copies the message away; false when it was called off before the broker had the copy. */
-async function setAside(
+async function deadLetter(
   options: ProcessingOptions,
-  { delivery, calledOff }: MessageInWork,
+  { delivery, cancelled }: MessageInWork,
   reason: string,
 ): Promise<boolean> {
   const { client } = options;
   const maxPayloadBytes = options.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
   const copied = await attempt(
-    () => copySetAside({ client, maxPayloadBytes }, delivery, reason),
+    () => publishDeadLetter({ client, maxPayloadBytes }, delivery, reason),
     // Whatever keeps the copy from being made keeps the original where it is.
-    { isOutage: () => true, onFailure: failureReport(options, delivery), calledOff },
+    { isOutage: () => true, onFailure: failureReport(options, delivery), cancelled },
   );
   if (copied.outcome !== "succeeded") return false;
   options.logger.warn({ reason, ...about(delivery) }, "a message was set aside");
@@ -140,7 +140,7 @@ export type Attempted<T> =
   | { outcome: "succeeded"; result: T }
   | { outcome: "failed"; error: unknown }
   /** The work was not to be gone on with; whether its last attempt had an effect is not known. */
-  | { outcome: "called off" };
+  | { outcome: "cancelled" };
 
 export type Failure = {
   error: unknown;
@@ -153,7 +153,7 @@ export type Failure = {
 const triesPerMessage = 5;
 
 /** Its maximum is the time after which the end of an outage is noticed. */
-const backoff = { firstMs: 50, mostMs: 5_000 };
+const backoff = { firstMs: 50, maxMs: 5_000 };
 
 export async function attempt<T>(
   work: () => Promise<T>,
@@ -161,7 +161,7 @@ export async function attempt<T>(
     isOutage(error: unknown): boolean;
     onFailure(failure: Failure): void;
     /** Aborted, it ends the waiting between two attempts, never an attempt. */
-    calledOff: AbortSignal;
+    cancelled: AbortSignal;
   },
 ): Promise<Attempted<T>> {
   let faults = 0;
@@ -176,8 +176,8 @@ export async function attempt<T>(
       const count = cause === "outage" ? outages : faults;
       options.onFailure({ error, cause, count });
       if (faults === triesPerMessage) return { outcome: "failed", error };
-      if (!(await pause(backoffMs(backoff, count), options.calledOff)))
-        return { outcome: "called off" };
+      if (!(await pause(backoffMs(backoff, count), options.cancelled)))
+        return { outcome: "cancelled" };
     }
   }
 }

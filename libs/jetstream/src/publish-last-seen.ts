@@ -9,7 +9,7 @@ const acknowledgementTimeoutMs = 2_000;
  * So many messages may wait for management: some seconds' worth, and a few megabytes. The queue is shared
  * with what edges count, which goes on while management is away and must find room.
  */
-const mostWaiting = 50;
+const maxWaiting = 50;
 
 /**
  * Tells management when something was last seen, unless it has much to read as it is: then nothing is
@@ -23,7 +23,7 @@ export async function publishLastSeen(
   const { subject, consumer } = usageStream.lastSeen;
   const manager = await client.jetstreamManager(false);
   const waiting = await countWaiting(manager, { stream: usageStream.name, subject, consumer });
-  if (waiting >= mostWaiting) return "too many wait";
+  if (waiting >= maxWaiting) return "too many wait";
   await client.publish(subject, JSON.stringify(message), {
     timeout: acknowledgementTimeoutMs,
     retries: 0,

@@ -10,7 +10,7 @@ export function createQueueMetrics(registry: Registry): QueueMetrics {
   const registers = [registry];
   return {
     messages: new Counter({
-      name: "halyard_queue_messages_total",
+      name: "halyard_queue_messages_processed_total",
       help: "Messages that this process took off a queue: done, or set aside as impossible to process",
       labelNames: ["queue", "outcome"],
       registers,

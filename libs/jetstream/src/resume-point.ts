@@ -13,7 +13,7 @@ export type HeldSnapshot = {
  * Maximum time since the state was current. The bucket keeps tombstones for a week, so that no deletion can
  * have come and gone within a day. The rest of the week is for clocks that differ.
  */
-export const longestGapMs = 24 * 60 * 60 * 1_000;
+export const maxGapMs = 24 * 60 * 60 * 1_000;
 
 /**
  * Returns the first sequence of a read that completes this state; undefined for a full read.
@@ -31,6 +31,6 @@ export function resumePoint(
   const isSafe =
     epoch === found.epoch &&
     revision <= found.lastSequence &&
-    Math.abs(found.nowMs - currentAtMs) < longestGapMs;
+    Math.abs(found.nowMs - currentAtMs) < maxGapMs;
   return isSafe ? Math.max(1, revision + 1 - snapshotBatchEntries) : undefined;
 }

@@ -1,12 +1,12 @@
 import {
   auditStream,
   completeKey,
+  deadLetterStream,
   flagEventsStream,
   leaseKey,
   leasesBucket,
   quotaBucket,
   scheduleStream,
-  setAsideStream,
   snapshotBucket,
   usageStream,
 } from "@halyard/contracts";
@@ -142,16 +142,16 @@ export const ensureAudit = ensures(queue(auditStream, [auditStream.recorded.subj
  * Time in which the broker drops a second copy of a message. A second copy follows when the acknowledgement of
  * the first, or of the original, was lost: seconds later, or after an outage.
  */
-const setAsideDuplicateWindowMs = 10 * 60 * 1000;
+const deadLetterDuplicateWindowMs = 10 * 60 * 1000;
 
-export const ensureSetAside = ensures({
-  name: setAsideStream.name,
-  subjects: [`${setAsideStream.subjectPrefix}>`],
+export const ensureDeadLetters = ensures({
+  name: deadLetterStream.name,
+  subjects: [`${deadLetterStream.subjectPrefix}>`],
   retention: RetentionPolicy.Limits,
   discard: DiscardPolicy.Old,
-  max_age: nanos(setAsideStream.maxAgeMs),
-  max_bytes: setAsideStream.maxBytes,
-  duplicate_window: nanos(setAsideDuplicateWindowMs),
+  max_age: nanos(deadLetterStream.maxAgeMs),
+  max_bytes: deadLetterStream.maxBytes,
+  duplicate_window: nanos(deadLetterDuplicateWindowMs),
 });
 
 export const ensureSnapshot = ensures(bucket(snapshotBucket));
@@ -190,12 +190,12 @@ export async function ensureStreams(
     ensureFlagEvents(manager, replicas, flagEventsMaxBytes),
     ensureAudit(manager, replicas),
     ensureSchedule(manager, replicas),
-    ensureSetAside(manager, replicas),
+    ensureDeadLetters(manager, replicas),
     ensureUsage(manager, replicas),
     ensureQuota(manager, replicas),
     ensureLeases(manager, replicas),
   ]);
-  return [flagEventsStream, auditStream, scheduleStream, setAsideStream, usageStream]
+  return [flagEventsStream, auditStream, scheduleStream, deadLetterStream, usageStream]
     .map(({ name }) => name)
     .concat(quotaBucket.streamName, leasesBucket.streamName);
 }

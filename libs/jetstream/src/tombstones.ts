@@ -2,7 +2,7 @@
  * Decides when the rows of deleted places are removed.
  *
  * A tombstone that arrives while following is due immediately. One that a read found is due some time after the first
- * write to the snapshot since then (see `removeOfDeletedPlaces`).
+ * write to the snapshot since then (see `removeOfDeletedScopes`).
  */
 export class Tombstones {
   /** The removals by the id of the place. */

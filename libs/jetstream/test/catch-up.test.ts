@@ -41,7 +41,7 @@ function simulate(before: readonly number[], steps: readonly Step[]) {
     const [subject, sequence] = next;
     delivered.add(subject);
     position = sequence;
-    catchUp.passed(sequence);
+    catchUp.advanced(sequence);
   }
 
   const found = lacking();

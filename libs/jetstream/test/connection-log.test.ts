@@ -91,13 +91,13 @@ describe("given a password that NATS rejects", () => {
 
 describe("given an error of NATS", () => {
   const tooMany = "maximum connections exceeded";
-  const refused = Object.assign(new Error("s3cret-mark"), { code: "ECONNRESET" });
+  const rejected = Object.assign(new Error("s3cret-mark"), { code: "ECONNRESET" });
   const cases = [
     { error: new errors.ProtocolError(tooMany), reason: tooMany },
     { error: new errors.ProtocolError("s3cret-mark"), reason: "ProtocolError" },
     { error: new errors.ProtocolError(`${tooMany} s3cret-mark`), reason: "ProtocolError" },
     {
-      error: new errors.ConnectionError("s3cret-mark", { cause: refused }),
+      error: new errors.ConnectionError("s3cret-mark", { cause: rejected }),
       reason: "ConnectionError (Error ECONNRESET)",
     },
   ];

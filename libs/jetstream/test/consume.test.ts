@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { setAsideStream } from "@halyard/contracts";
+import { deadLetterStream } from "@halyard/contracts";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { copySetAside } from "../src/set-aside.ts";
-import { ensureSetAside } from "../src/streams.ts";
+import { publishDeadLetter } from "../src/dead-letter.ts";
+import { ensureDeadLetters } from "../src/streams.ts";
 import { createQueueBench, Outage, type QueueBench } from "./queue-bench.ts";
 
 /** Consuming a work queue on a real server, by replicas that share one durable consumer. */
@@ -26,7 +26,7 @@ describe("given messages that are handled", () => {
     const { handled, count } = await bench.consume(queue);
     await eventually(async () => (await queue.left()) === 0);
     expect(handled).toEqual(["one", "two"]);
-    expect(await count("halyard_queue_messages_total", { outcome: "done" })).toBe(2);
+    expect(await count("halyard_queue_messages_processed_total", { outcome: "done" })).toBe(2);
   });
 
   it("shares them among replicas, each once", async () => {
@@ -134,7 +134,7 @@ describe("given a message whose handling fails", () => {
         if (error !== undefined) throw error;
         return "done";
       },
-      onGivenUp: async (message) => void givenUp.push(message),
+      onRetriesExhausted: async (message) => void givenUp.push(message),
     });
     await eventually(async () => (await queue.left()) === 0);
     expect(handled).toHaveLength(11);
@@ -155,7 +155,7 @@ describe("given a message whose handling fails", () => {
         if (Buffer.from(payload).toString() !== "broken") return "done";
         throw new TypeError("no such flag");
       },
-      onGivenUp: async ({ sequence }, error) => {
+      onRetriesExhausted: async ({ sequence }, error) => {
         if (givenUp.push({ sequence, error }) === 1) throw new Outage();
       },
     });
@@ -167,7 +167,7 @@ describe("given a message whose handling fails", () => {
       { sequence: 1, error: new TypeError("no such flag") },
       { sequence: 1, error: new TypeError("no such flag") },
     ]);
-    const [copy, ...more] = await bench.setAside(queue);
+    const [copy, ...more] = await bench.deadLetter(queue);
     expect(more).toEqual([]);
     expect(copy).toMatchObject({
       subject: `set_aside.${queue.subject}`,
@@ -182,7 +182,7 @@ describe("given a message whose handling fails", () => {
     const arrivedMs = Date.parse(copy?.headers["Halyard-Time"] ?? "");
     expect(arrivedMs).toBeGreaterThanOrEqual(beforeMs);
     expect(arrivedMs).toBeLessThanOrEqual(afterMs);
-    expect(await count("halyard_queue_messages_total", { outcome: "set_aside" })).toBe(1);
+    expect(await count("halyard_queue_messages_processed_total", { outcome: "set_aside" })).toBe(1);
   });
 
   it("sets it aside although nobody can be told that it was given up", async () => {
@@ -190,10 +190,10 @@ describe("given a message whose handling fails", () => {
     await queue.publish(["broken"]);
     await bench.consume(queue, {
       handle: () => Promise.reject(new Error("broken")),
-      onGivenUp: () => Promise.reject(new Error("broken too")),
+      onRetriesExhausted: () => Promise.reject(new Error("broken too")),
     });
     await eventually(async () => (await queue.left()) === 0);
-    expect(await bench.setAside(queue)).toHaveLength(1);
+    expect(await bench.deadLetter(queue)).toHaveLength(1);
   });
 });
 
@@ -202,30 +202,30 @@ describe("given a message that its handler says is impossible", () => {
     const queue = await bench.openQueue();
     await queue.publish(["not JSON"]);
     const { handled } = await bench.consume(queue, {
-      handle: async () => ({ setAside: "not a\r\ndue change" }),
+      handle: async () => ({ deadLetter: "not a\r\ndue change" }),
     });
     await eventually(async () => (await queue.left()) === 0);
     expect(handled).toHaveLength(1);
-    expect(await bench.setAside(queue)).toMatchObject([
+    expect(await bench.deadLetter(queue)).toMatchObject([
       { payload: "not JSON", headers: { "Halyard-Reason": "not a due change" } },
     ]);
   });
 
   it("keeps it in the queue until the broker has stored the copy", async () => {
     const queue = await bench.openQueue();
-    await ensureSetAside(bench.manager, 1);
+    await ensureDeadLetters(bench.manager, 1);
     const limitCopies = (bytes: number) =>
-      bench.manager.streams.update(setAsideStream.name, { max_msg_size: bytes });
+      bench.manager.streams.update(deadLetterStream.name, { max_msg_size: bytes });
     await limitCopies(1);
     await queue.publish(["impossible"]);
     const { count } = await bench.consume(queue, {
-      handle: async () => ({ setAside: "not a due change" }),
+      handle: async () => ({ deadLetter: "not a due change" }),
     });
     await eventually(async () => (await count("halyard_queue_retries_total", {})) > 0);
     expect(await queue.left()).toBe(1);
     await limitCopies(-1);
     await eventually(async () => (await queue.left()) === 0);
-    expect(await bench.setAside(queue)).toMatchObject([{ payload: "impossible" }]);
+    expect(await bench.deadLetter(queue)).toMatchObject([{ payload: "impossible" }]);
   });
 
   it("copies it once, also when it has to do so again", async () => {
@@ -234,18 +234,20 @@ describe("given a message that its handler says is impossible", () => {
     const copyTwice = await bench.nextDelivery(queue);
     const client = bench.client;
     const options = { client, maxPayloadBytes: 1024 * 1024 };
-    await copySetAside(options, copyTwice, "first");
-    await copySetAside(options, copyTwice, "second");
-    expect(await bench.setAside(queue)).toMatchObject([{ headers: { "Halyard-Reason": "first" } }]);
+    await publishDeadLetter(options, copyTwice, "first");
+    await publishDeadLetter(options, copyTwice, "second");
+    expect(await bench.deadLetter(queue)).toMatchObject([
+      { headers: { "Halyard-Reason": "first" } },
+    ]);
   });
 
   it("cuts one that would not fit with its headers", async () => {
     const queue = await bench.openQueue();
     const largest = bench.connection.info?.max_payload ?? 0;
     await queue.publish(["x".repeat(largest)]);
-    await bench.consume(queue, { handle: async () => ({ setAside: "too long" }) });
+    await bench.consume(queue, { handle: async () => ({ deadLetter: "too long" }) });
     await eventually(async () => (await queue.left()) === 0);
-    const [copy] = await bench.setAside(queue);
+    const [copy] = await bench.deadLetter(queue);
     expect(copy?.headers["Halyard-Cut-From-Bytes"]).toBe(String(largest));
     expect(copy?.payload.length).toBeGreaterThan(largest / 2);
   });
@@ -253,16 +255,16 @@ describe("given a message that its handler says is impossible", () => {
   it("keeps such a message until the stream for it exists again", async () => {
     const queue = await bench.openQueue();
     const { count } = await bench.consume(queue, {
-      handle: async () => ({ setAside: "impossible" }),
+      handle: async () => ({ deadLetter: "impossible" }),
     });
-    await bench.manager.streams.delete(setAsideStream.name);
+    await bench.manager.streams.delete(deadLetterStream.name);
     await queue.publish(["late"]);
     const failures = () => count("halyard_queue_retries_total", { cause: "outage" });
     await eventually(async () => (await failures()) > 0);
     expect(await queue.left()).toBe(1);
-    await ensureSetAside(bench.manager, 1);
+    await ensureDeadLetters(bench.manager, 1);
     await eventually(async () => (await queue.left()) === 0);
-    expect(await bench.setAside(queue)).toHaveLength(1);
+    expect(await bench.deadLetter(queue)).toHaveLength(1);
   });
 });
 

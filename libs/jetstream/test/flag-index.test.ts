@@ -9,11 +9,11 @@ const deletion = (version: number): Tombstone => ({ deleted: true, version, comm
 describe("the index of flags", () => {
   it("contains the flags that exist, and the project of their environment", () => {
     const index = createFlagIndex();
-    expect(index.standing(address)).toBe("unknown");
+    expect(index.statusOf(address)).toBe("unknown");
     expect(index.apply(address, flag(1))).toBe(true);
-    expect(index.standing(address)).toBe("exists");
+    expect(index.statusOf(address)).toBe("exists");
     expect(index.projectOf("environment")).toBe("project");
-    expect(index.standing({ ...address, environmentId: "another" })).toBe("unknown");
+    expect(index.statusOf({ ...address, environmentId: "another" })).toBe("unknown");
     expect(index.hasFlag("flag")).toBe(true);
   });
 
@@ -22,8 +22,8 @@ describe("the index of flags", () => {
     expect(index.apply(address, deletion(2))).toBe(true);
     expect(index.apply(address, flag(1))).toBe(false);
     expect(index.apply(address, deletion(2))).toBe(false);
-    expect(index.standing(address)).toBe("deleted");
+    expect(index.statusOf(address)).toBe("deleted");
     expect(index.apply(address, flag(3))).toBe(true);
-    expect(index.standing(address)).toBe("exists");
+    expect(index.statusOf(address)).toBe("exists");
   });
 });

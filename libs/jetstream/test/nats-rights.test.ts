@@ -1,12 +1,12 @@
 import {
   auditStream,
+  deadLetterStream,
   flagEventsStream,
   inboxPrefixOf,
   leasesBucket,
   natsUsers,
   quotaBucket,
   scheduleStream,
-  setAsideStream,
   snapshotBucket,
   usageStream,
 } from "@halyard/contracts";
@@ -200,7 +200,7 @@ describe("a NATS user", () => {
     [`CONSUMER.MSG.NEXT.${flagEventsStream.name}.webhook-dispatcher`, ["webhook-dispatcher"]],
     [`CONSUMER.DELETE.${scheduleStream.name}.management`, ["management"]],
     [`CONSUMER.DELETE.${usageStream.name}.usage-metering`, ["usage-metering"]],
-    [`STREAM.INFO.${setAsideStream.name}`, created],
+    [`STREAM.INFO.${deadLetterStream.name}`, created],
     ["ACCOUNT.INFO", []],
     ["SERVER.REMOVE", []],
   ])("sends the request %s only as %j", async (request, requesters) => {

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { setAsideStream } from "@halyard/contracts";
+import { deadLetterStream } from "@halyard/contracts";
 import {
   type Consumption,
   type ConsumptionOptions,
   connectNats,
   consumeQueue,
   createQueueMetrics,
-  ensureSetAside,
+  ensureDeadLetters,
   type QueueMessage,
 } from "@halyard/jetstream";
 import { eventually } from "@halyard/testing";
@@ -52,7 +52,7 @@ export type Replica = {
 };
 
 type Behaviour = Partial<
-  Pick<ConsumptionOptions, "handle" | "onGivenUp" | "concurrency" | "ackWaitMs">
+  Pick<ConsumptionOptions, "handle" | "onRetriesExhausted" | "concurrency" | "ackWaitMs">
 >;
 
 export type QueueBench = Awaited<ReturnType<typeof createQueueBench>>;
@@ -65,11 +65,11 @@ export async function createQueueBench(url: string) {
   const manager = await jetstreamManager(connection, { timeout: 2_000 });
   const client = jetstream(connection);
   const replicas: Replica[] = [];
-  let isAway = false;
+  let isUnavailable = false;
   void (async () => {
     for await (const { type } of connection.status()) {
-      if (type === "disconnect") isAway = true;
-      else if (type === "reconnect") isAway = false;
+      if (type === "disconnect") isUnavailable = true;
+      else if (type === "reconnect") isUnavailable = false;
     }
   })();
 
@@ -77,7 +77,7 @@ export async function createQueueBench(url: string) {
     const name = randomUUID();
     const queue = createQueue(client, manager, name);
     await eventually(() => queue.create().then(() => true));
-    await ensureSetAside(manager, 1);
+    await ensureDeadLetters(manager, 1);
     return queue;
   }
 
@@ -108,9 +108,9 @@ export async function createQueueBench(url: string) {
     openQueue,
     consume,
     consumeOver,
-    isAway: () => isAway,
+    isUnavailable: () => isUnavailable,
     close,
-    setAside: (queue: Queue) => readSetAside(client, queue),
+    deadLetter: (queue: Queue) => readDeadLetters(client, queue),
     nextDelivery: (queue: Queue) => nextDelivery(client, manager, queue),
   };
 }
@@ -170,11 +170,11 @@ function startReplica(connection: NatsConnection, queue: Queue, behaviour: Behav
 }
 
 /** What was set aside of a queue. */
-async function readSetAside(client: JetStreamClient, queue: Queue) {
+async function readDeadLetters(client: JetStreamClient, queue: Queue) {
   const manager = await client.jetstreamManager(false);
-  const info = await manager.consumers.add(setAsideStream.name, {
+  const info = await manager.consumers.add(deadLetterStream.name, {
     name: randomUUID(),
-    filter_subject: setAsideStream.subjectPrefix + queue.subject,
+    filter_subject: deadLetterStream.subjectPrefix + queue.subject,
     ack_policy: AckPolicy.None,
   });
   const copies: { subject: string; payload: string; headers: Record<string, string> }[] = [];

@@ -14,7 +14,7 @@ export type BackgroundProcess = {
   stop(): Promise<ExitStatus>;
 };
 
-export type StopStep = { signal: NodeJS.Signals; patienceMs: number };
+export type StopStep = { signal: NodeJS.Signals; timeoutMs: number };
 
 /**
  * Starts a server whose output goes to a log file. It gets a process group of its own, so that a
@@ -92,7 +92,7 @@ function describe(
       for (const step of options.stopSteps) {
         if (hasExited()) break;
         child.kill(step.signal);
-        await settledWithin(options.exited, step.patienceMs);
+        await settledWithin(options.exited, step.timeoutMs);
       }
       if (!hasExited()) child.kill("SIGKILL");
       return options.exited;
@@ -101,10 +101,10 @@ function describe(
 }
 
 /** Waits for the promise, but not longer than the time given. */
-export async function settledWithin(promise: Promise<unknown>, patienceMs: number): Promise<void> {
+export async function settledWithin(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, patienceMs);
+    timer = setTimeout(resolve, timeoutMs);
   });
   await Promise.race([promise, timeout]);
   clearTimeout(timer);

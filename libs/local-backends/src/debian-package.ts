@@ -8,7 +8,7 @@ import { locateProgram } from "./programs.ts";
 import { runsAsRoot } from "./system-user.ts";
 
 /** A slow mirror may take a while for its lists, but a hanging one must not hang the start. */
-const FETCH_PATIENCE_MS = 180_000;
+const FETCH_TIMEOUT_MS = 180_000;
 const TOOL_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 type Fetch = {
@@ -92,7 +92,7 @@ async function run(tool: string, args: string[], workingDirectory: string): Prom
     await promisify(execFile)(tool, args, {
       cwd: workingDirectory,
       env: packageToolEnvironment(),
-      timeout: FETCH_PATIENCE_MS,
+      timeout: FETCH_TIMEOUT_MS,
       maxBuffer: TOOL_OUTPUT_BYTES,
     });
   } catch (cause) {

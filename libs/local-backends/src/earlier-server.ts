@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { StartError } from "./start-error.ts";
 
 /** How long an earlier server may take to end, for instance after its launcher was killed. */
-const patienceMs = 15_000;
-const lookEveryMs = 50;
+const timeoutMs = 15_000;
+const pollIntervalMs = 50;
 
 /**
  * Waits until no process of an earlier start works on the data.
@@ -17,10 +17,10 @@ export async function awaitEarlierServer(options: {
   find: () => number[];
   stopCommand: string;
   onStep: (text: string) => void;
-  patienceMs?: number;
+  timeoutMs?: number;
 }): Promise<void> {
   const { name, dataDir, find } = options;
-  const deadline = Date.now() + (options.patienceMs ?? patienceMs);
+  const deadline = Date.now() + (options.timeoutMs ?? timeoutMs);
   let pids = find();
   if (pids.length > 0) {
     options.onStep(`waiting for an earlier ${name} to end (process ${pids.join(", ")})`);
@@ -32,7 +32,7 @@ export async function awaitEarlierServer(options: {
           `Stop it with \`${options.stopCommand} ${pids[0]}\`, or choose another directory in HALYARD_HOME.`,
       );
     }
-    await delay(lookEveryMs);
+    await delay(pollIntervalMs);
     pids = find();
   }
 }

@@ -21,10 +21,10 @@ const HOST = "127.0.0.1";
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 
 /** Reading back large streams takes a while; a healthy start takes a fraction of a second. */
-const START_PATIENCE_MS = 60_000;
-const LOOK_EVERY_MS = 20;
+const START_TIMEOUT_MS = 60_000;
+const POLL_INTERVAL_MS = 20;
 
-const STOP_STEPS: StopStep[] = [{ signal: "SIGTERM", patienceMs: 15_000 }];
+const STOP_STEPS: StopStep[] = [{ signal: "SIGTERM", timeoutMs: 15_000 }];
 
 export type LocalNatsOptions = {
   binary: string;
@@ -101,7 +101,7 @@ async function readUrlWhenReady(
   options: LocalNatsOptions,
 ): Promise<string> {
   const portsFile = join(options.storeDir, `${basename(options.binary)}_${server.pid}.ports`);
-  const deadline = Date.now() + START_PATIENCE_MS;
+  const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     const url = readPortsFile(portsFile);
     if (url !== undefined) {
@@ -112,10 +112,10 @@ async function readUrlWhenReady(
     if (Date.now() > deadline) {
       await server.stop();
       throw new StartError(
-        `nats-server was not ready within ${START_PATIENCE_MS / 1000} s. Its log is ${server.logFile}.`,
+        `nats-server was not ready within ${START_TIMEOUT_MS / 1000} s. Its log is ${server.logFile}.`,
       );
     }
-    await delay(LOOK_EVERY_MS);
+    await delay(POLL_INTERVAL_MS);
   }
 }
 

@@ -24,19 +24,19 @@ import { StartError } from "./start-error.ts";
 const HOST = "127.0.0.1";
 
 /** Where root keeps what PostgreSQL's user must reach, when the project lies in a closed directory. */
-const REACHABLE_PLACE = "/var/lib/halyard";
+const REACHABLE_DIRECTORY = "/var/lib/halyard";
 
 /** A found port can be taken by another process before PostgreSQL listens; that is rare. */
 const PORT_ATTEMPTS = 5;
 
 /** Recovery after a crash may replay a lot; a healthy start takes a fraction of a second. */
-const START_PATIENCE_MS = 120_000;
-const LOOK_EVERY_MS = 20;
+const START_TIMEOUT_MS = 120_000;
+const POLL_INTERVAL_MS = 20;
 
 /** SIGINT ends sessions and writes a checkpoint, SIGQUIT gives up at once and recovers next time. */
 const STOP_STEPS: StopStep[] = [
-  { signal: "SIGINT", patienceMs: 15_000 },
-  { signal: "SIGQUIT", patienceMs: 5_000 },
+  { signal: "SIGINT", timeoutMs: 15_000 },
+  { signal: "SIGQUIT", timeoutMs: 5_000 },
 ];
 
 export type LocalPostgresOptions = {
@@ -47,7 +47,7 @@ export type LocalPostgresOptions = {
   maxConnections?: number;
   /** False gives up safety against power loss for speed: only for data that nobody will miss. */
   durable?: boolean;
-  reachablePlace?: string;
+  reachableDirectory?: string;
   reaper?: Reaper;
   onStep?: (text: string) => void;
 };
@@ -71,13 +71,13 @@ type Launch = { home: PostgresHome; binaries: PostgresBinaries; options: LocalPo
 /** Starts a PostgreSQL server of our own on 127.0.0.1 and answers when it takes connections. */
 export async function startLocalPostgres(options: LocalPostgresOptions): Promise<LocalPostgres> {
   const onStep = options.onStep ?? (() => {});
-  const place = options.reachablePlace ?? REACHABLE_PLACE;
-  const home = settlePostgresHome({ dataDir: options.dataDir, place, onStep });
+  const location = options.reachableDirectory ?? REACHABLE_DIRECTORY;
+  const home = settlePostgresHome({ dataDir: options.dataDir, location, onStep });
   const located = locatePostgresBinaries();
   const binaries =
     home.user === undefined
       ? located
-      : provideBinariesTo(home.user, { binaries: located, place, onStep });
+      : provideBinariesTo(home.user, { binaries: located, location, onStep });
   const password = await prepareCluster({ home, binaries, durable: options.durable ?? true });
   await awaitEarlierServer({
     name: "PostgreSQL",
@@ -153,17 +153,17 @@ async function launchServer(
 
 /** PostgreSQL says in its own file when it is ready; false when it ended instead. */
 async function becomesReady(server: BackgroundProcess, clusterDir: string): Promise<boolean> {
-  const deadline = Date.now() + START_PATIENCE_MS;
+  const deadline = Date.now() + START_TIMEOUT_MS;
   while (!server.hasExited()) {
     const file = readPostmasterFile(clusterDir);
     if (file?.pid === server.pid && file.status === "ready") return true;
     if (Date.now() > deadline) {
       await server.stop();
       throw new StartError(
-        `PostgreSQL was not ready within ${START_PATIENCE_MS / 1000} s. Its log is ${server.logFile}.`,
+        `PostgreSQL was not ready within ${START_TIMEOUT_MS / 1000} s. Its log is ${server.logFile}.`,
       );
     }
-    await delay(LOOK_EVERY_MS);
+    await delay(POLL_INTERVAL_MS);
   }
   return false;
 }

@@ -12,7 +12,7 @@ import { StartError } from "./start-error.ts";
 const OLDEST_VERSION = { major: 2, minor: 9 };
 
 /** A healthy binary answers its version in milliseconds. */
-const VERSION_PATIENCE_MS = 10_000;
+const VERSION_TIMEOUT_MS = 10_000;
 
 export type FindNatsServerOptions = {
   /** A fetched server is unpacked here and found again by the next start. */
@@ -31,8 +31,8 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<st
   const searchPath = options.searchPath ?? programSearchPath();
   const unpacked = join(options.cacheDir, "nats-server");
   const directories = searchPath.split(delimiter).filter((directory) => directory !== "");
-  const places = [...directories, join(unpacked, "usr/sbin"), join(unpacked, "usr/bin")];
-  const installed = await lookIn(places);
+  const candidates = [...directories, join(unpacked, "usr/sbin"), join(unpacked, "usr/bin")];
+  const installed = await lookIn(candidates);
   if (installed.usable !== undefined) return installed.usable;
   if (locateDebianTools(searchPath) === undefined) throw missing({ searchPath, ...installed });
   try {
@@ -40,7 +40,7 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<st
   } catch (cause) {
     throw missing({ searchPath, ...installed, cause });
   }
-  const fetched = await lookIn(places);
+  const fetched = await lookIn(candidates);
   if (fetched.usable !== undefined) return fetched.usable;
   throw missing({ searchPath, ...fetched });
 }
@@ -48,7 +48,7 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<st
 /** The version that the binary names; undefined when it does not run. */
 export async function natsServerVersion(binary: string): Promise<string | undefined> {
   try {
-    const options = { timeout: VERSION_PATIENCE_MS, env: {} };
+    const options = { timeout: VERSION_TIMEOUT_MS, env: {} };
     const { stdout } = await promisify(execFile)(binary, ["--version"], options);
     return /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
   } catch {

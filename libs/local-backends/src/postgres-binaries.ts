@@ -31,11 +31,11 @@ export function locatePostgresBinaries(): PostgresBinaries {
 /** Gives the user binaries that it can run: those of npm, or else a copy in a place open to all. */
 export function provideBinariesTo(
   user: SystemUser,
-  options: { binaries: PostgresBinaries; place: string; onStep: (text: string) => void },
+  options: { binaries: PostgresBinaries; location: string; onStep: (text: string) => void },
 ): PostgresBinaries {
-  const { binaries, place } = options;
+  const { binaries, location } = options;
   if (userCan(user, "-x", join(binaries.directory, "bin/postgres"))) return binaries;
-  const directory = join(place, `postgres-${binaries.packageVersion}`);
+  const directory = join(location, `postgres-${binaries.packageVersion}`);
   if (!existsSync(directory)) {
     options.onStep(`copying PostgreSQL to ${directory}, where the user ${user.name} can run it`);
     copyWhole(binaries.directory, directory);

@@ -22,19 +22,19 @@ export type PostgresHome = {
   user: SystemUser | undefined;
 };
 
-type Wish = { dataDir: string; place: string; onStep: (text: string) => void };
+type HomeOptions = { dataDir: string; location: string; onStep: (text: string) => void };
 
 /**
  * Decides where the data are and who may use them. `dataDir` contains the log, the superuser's password and
  * the data, in `cluster`. When root starts PostgreSQL, the data belong to another user. If that user cannot
- * reach `dataDir`, the data are in `place`, and `cluster` is a symbolic link to them.
+ * reach `dataDir`, the data are in `location`, and `cluster` is a symbolic link to them.
  *
  * @throws StartError if the data belong to somebody else or cannot be reached
  */
-export function settlePostgresHome(wish: Wish): PostgresHome {
-  const { dataDir } = wish;
+export function settlePostgresHome(options: HomeOptions): PostgresHome {
+  const { dataDir } = options;
   mkdirSync(dataDir, { recursive: true, mode: runsAsRoot() ? 0o711 : 0o700 });
-  const user = runsAsRoot() ? userForRoot(wish) : undefined;
+  const user = runsAsRoot() ? userForRoot(options) : undefined;
   const clusterDir = clusterOf(dataDir);
   const owner = ownerOf(clusterDir);
   if (user === undefined && owner !== undefined && owner.uid !== process.getuid?.()) {
@@ -65,12 +65,12 @@ function linkedCluster(dataDir: string): string | undefined {
 }
 
 /** Returns the user that PostgreSQL runs as, and makes the way to its data. */
-function userForRoot(wish: Wish): SystemUser {
-  const { dataDir, place } = wish;
-  adoptDataOfOlderHome(dataDir, place);
+function userForRoot(options: HomeOptions): SystemUser {
+  const { dataDir, location } = options;
+  adoptDataOfOlderHome(dataDir, location);
   const linked = linkedCluster(dataDir);
   if (linked !== undefined) {
-    refuseCopyOfHome(dataDir, linked);
+    rejectCopyOfHome(dataDir, linked);
     mkdirSync(dirname(linked), { recursive: true, mode: 0o711 });
   }
   const owner = ownerOf(clusterOf(dataDir));
@@ -78,7 +78,7 @@ function userForRoot(wish: Wish): SystemUser {
   const user = findUnprivilegedUser();
   // Others may pass through to the cluster, which is closed in turn, but not look around.
   chmodSync(dataDir, 0o711);
-  if (linked === undefined && !userCan(user, "-x", dataDir)) linkToOpenPlace(wish, user);
+  if (linked === undefined && !userCan(user, "-x", dataDir)) linkToOpenDirectory(options, user);
   return user;
 }
 
@@ -96,15 +96,15 @@ function checkedOwner(owner: SystemUser, clusterDir: string): SystemUser {
   );
 }
 
-function linkToOpenPlace({ dataDir, place, onStep }: Wish, user: SystemUser): void {
-  const directory = join(place, `data-${randomUUID()}`);
+function linkToOpenDirectory({ dataDir, location, onStep }: HomeOptions, user: SystemUser): void {
+  const directory = join(location, `data-${randomUUID()}`);
   try {
-    mkdirSync(place, { recursive: true, mode: 0o755 });
+    mkdirSync(location, { recursive: true, mode: 0o755 });
     mkdirSync(directory, { mode: 0o711 });
   } catch (cause) {
-    throw unreachable({ dataDir, place, user, cause });
+    throw unreachable({ dataDir, location, user, cause });
   }
-  if (!userCan(user, "-x", directory)) throw unreachable({ dataDir, place, user });
+  if (!userCan(user, "-x", directory)) throw unreachable({ dataDir, location, user });
   writeFileSync(homeFileIn(directory), realpathSync(dataDir), { mode: 0o600 });
   symlinkSync(join(directory, "cluster"), join(dataDir, "cluster"));
   onStep(`keeping the data in ${directory}, where the user ${user.name} can reach them`);
@@ -116,7 +116,7 @@ function homeFileIn(directory: string): string {
 }
 
 /** A copied home has the link of the original. Two homes must not write to the same data. */
-function refuseCopyOfHome(dataDir: string, clusterDir: string): void {
+function rejectCopyOfHome(dataDir: string, clusterDir: string): void {
   const homeFile = homeFileIn(dirname(clusterDir));
   const recorded = readIfPresent(homeFile);
   const home = realpathSync(dataDir);
@@ -132,9 +132,9 @@ function refuseCopyOfHome(dataDir: string, clusterDir: string): void {
 }
 
 /** Homes of release 0.1.0 name their data in the open place by an id instead of a link. */
-function adoptDataOfOlderHome(dataDir: string, place: string): void {
+function adoptDataOfOlderHome(dataDir: string, location: string): void {
   const id = readIfPresent(join(dataDir, "instance-id"))?.trim();
-  const clusterDir = join(place, `data-${id}`, "cluster");
+  const clusterDir = join(location, `data-${id}`, "cluster");
   if (id === undefined || !existsSync(clusterDir) || linkedCluster(dataDir) !== undefined) return;
   writeFileSync(homeFileIn(dirname(clusterDir)), realpathSync(dataDir), { mode: 0o600 });
   symlinkSync(clusterDir, join(dataDir, "cluster"));
@@ -142,13 +142,13 @@ function adoptDataOfOlderHome(dataDir: string, place: string): void {
 
 function unreachable(problem: {
   dataDir: string;
-  place: string;
+  location: string;
   user: SystemUser;
   cause?: unknown;
 }): StartError {
   return new StartError(
     `PostgreSQL does not run as root, and its user ${problem.user.name} can reach neither ` +
-      `${problem.dataDir} nor ${problem.place}. Start as an ordinary user, choose a directory that is ` +
+      `${problem.dataDir} nor ${problem.location}. Start as an ordinary user, choose a directory that is ` +
       "open to others in HALYARD_HOME, or name a PostgreSQL server of your own in POSTGRES_URL.",
     { cause: problem.cause },
   );

@@ -3,8 +3,8 @@ import { delimiter, join } from "node:path";
 
 /** Returns the path of a program in the directories of a search path such as PATH. */
 export function locateProgram(name: string, searchPath: string): string | undefined {
-  const places = searchPath.split(delimiter).map((directory) => join(directory, name));
-  return places.find((place) => existsSync(place));
+  const candidates = searchPath.split(delimiter).map((directory) => join(directory, name));
+  return candidates.find((location) => existsSync(location));
 }
 
 /** Package managers whose repositories have a nats-server that Halyard runs with. */

@@ -6,8 +6,8 @@ import { isSameProcessRunning } from "./process-identity.ts";
 import type { ReaperNote } from "./reaper.ts";
 
 /** Longer than the 20 s within which every service drains after SIGTERM. */
-const PATIENCE_MS = 25_000;
-const LOOK_EVERY_MS = 50;
+const TIMEOUT_MS = 25_000;
+const POLL_INTERVAL_MS = 50;
 
 type ProcessNote = Extract<ReaperNote, { kind: "process" }>;
 
@@ -24,10 +24,10 @@ async function main(): Promise<void> {
   remove(notes, "file");
   const processes = notes.filter((note) => note.kind === "process");
   for (const note of processes) send(note, note.stopSignal);
-  const deadline = Date.now() + PATIENCE_MS;
-  while (anyRunning(processes) && Date.now() < deadline) await delay(LOOK_EVERY_MS);
+  const deadline = Date.now() + TIMEOUT_MS;
+  while (anyRunning(processes) && Date.now() < deadline) await delay(POLL_INTERVAL_MS);
   for (const note of processes) send(note, "SIGKILL");
-  while (anyRunning(processes) && Date.now() < deadline + PATIENCE_MS) await delay(LOOK_EVERY_MS);
+  while (anyRunning(processes) && Date.now() < deadline + TIMEOUT_MS) await delay(POLL_INTERVAL_MS);
   remove(notes, "directory");
 }
 

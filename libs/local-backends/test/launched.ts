@@ -42,12 +42,12 @@ afterAll(() => {
 export async function launch(options: {
   directory: string;
   cacheDir: string;
-  reachablePlace: string;
+  reachableDirectory: string;
   project: Project;
   user?: { uid: number; gid: number };
 }): Promise<Launched> {
-  const { directory, cacheDir, reachablePlace, project, user } = options;
-  const args = [project.launcher, directory, cacheDir, reachablePlace];
+  const { directory, cacheDir, reachableDirectory, project, user } = options;
+  const args = [project.launcher, directory, cacheDir, reachableDirectory];
   const child = spawn(project.node, args, {
     cwd: "/",
     stdio: ["pipe", "pipe", "pipe"],

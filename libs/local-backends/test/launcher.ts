@@ -4,12 +4,12 @@ import { findNatsServer, startLocalNats, startLocalPostgres, startReaper } from 
  * A launcher as a process of its own, for tests that run it as another user or kill it. It starts
  * both servers below the directory given, prints where they are, and stops them when its input ends.
  */
-const [directory = "", cacheDir = "", reachablePlace = ""] = process.argv.slice(2);
+const [directory = "", cacheDir = "", reachableDirectory = ""] = process.argv.slice(2);
 const reaper = startReaper();
 const steps: string[] = [];
 const postgres = await startLocalPostgres({
   dataDir: `${directory}/postgres`,
-  reachablePlace,
+  reachableDirectory,
   durable: false,
   reaper,
   onStep: (text) => steps.push(text),

@@ -12,7 +12,7 @@ import { eventually, isRunning } from "./gone.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 const parent = throwawayDirectory();
-const reachablePlace = join(parent, "place");
+const reachableDirectory = join(parent, "place");
 let count = 0;
 const running: LocalPostgres[] = [];
 
@@ -35,7 +35,7 @@ function usedDataDir(): string {
 }
 
 async function start(options: { dataDir: string; port?: number }): Promise<LocalPostgres> {
-  const server = await startLocalPostgres({ ...options, reachablePlace, durable: false });
+  const server = await startLocalPostgres({ ...options, reachableDirectory, durable: false });
   running.push(server);
   return server;
 }
@@ -136,7 +136,7 @@ describe("given a data directory that another server works on", () => {
       find: () => findPostgresOn(server.clusterDir),
       stopCommand: "kill -INT",
       onStep: () => {},
-      patienceMs: 0,
+      timeoutMs: 0,
     });
 
     await expect(waiting).rejects.toThrow(`Stop it with \`kill -INT ${server.pid}\``);
@@ -149,7 +149,7 @@ describe("given a data directory that another server works on", () => {
 
     const starting = startLocalPostgres({
       dataDir,
-      reachablePlace,
+      reachableDirectory,
       durable: false,
       onStep: (text) => steps.push(text),
     });

@@ -7,7 +7,7 @@ import { eventually, isRunning } from "./gone.ts";
 import { launch, thisProject } from "./launched.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
-async function refusesConnections(url: string): Promise<boolean> {
+async function rejectsConnections(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
   try {
@@ -27,7 +27,7 @@ describe("given a launcher that is killed without a chance to clean up", () => {
     const launched = await launch({
       directory: join(open, "home"),
       cacheDir: join(open, "cache"),
-      reachablePlace: join(open, "place"),
+      reachableDirectory: join(open, "place"),
       project: thisProject,
     });
     const pids = [launched.postgresPid, launched.natsPid];
@@ -36,7 +36,7 @@ describe("given a launcher that is killed without a chance to clean up", () => {
     launched.child.kill("SIGKILL");
 
     await eventually("both servers are gone", () => !pids.some(isRunning));
-    expect(await refusesConnections(launched.natsUrl)).toBe(true);
-    expect(await refusesConnections(launched.adminUrl)).toBe(true);
+    expect(await rejectsConnections(launched.natsUrl)).toBe(true);
+    expect(await rejectsConnections(launched.adminUrl)).toBe(true);
   });
 });

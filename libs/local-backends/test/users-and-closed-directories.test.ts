@@ -49,7 +49,7 @@ describe("given an ordinary user", () => {
     const options = {
       directory: open,
       cacheDir: join(open, "cache"),
-      reachablePlace: join(closed, "never"),
+      reachableDirectory: join(closed, "never"),
       project,
       ...(user && { user }),
     };
@@ -72,7 +72,7 @@ if (runsAsRoot()) {
       const server = await launch({
         directory: open,
         cacheDir: join(open, "cache"),
-        reachablePlace: join(open, "place"),
+        reachableDirectory: join(open, "place"),
         project: thisProject,
       });
 
@@ -85,14 +85,14 @@ if (runsAsRoot()) {
   describe("given root, and a project and data below a directory that is closed to others", () => {
     const closed = throwawayDirectory(0o700);
     const open = throwawayDirectory();
-    const place = join(open, "place");
+    const location = join(open, "place");
     const project = copyProject(closed, 0o700);
     const launchIn = (home: string) => {
       mkdirSync(home, { recursive: true });
       return launch({
         directory: home,
         cacheDir: join(closed, "cache"),
-        reachablePlace: place,
+        reachableDirectory: location,
         project,
       });
     };
@@ -100,7 +100,7 @@ if (runsAsRoot()) {
     it("copies the binaries and keeps the data where PostgreSQL's user can reach them", async () => {
       const home = join(closed, "first");
       const before = await launchIn(home);
-      expect(before.clusterDir.startsWith(join(place, "data-"))).toBe(true);
+      expect(before.clusterDir.startsWith(join(location, "data-"))).toBe(true);
       expect(statSync(before.clusterDir).mode & 0o777).toBe(0o700);
       expect(await nameOfTable(before)).toBeNull();
       await before.stop();
@@ -172,14 +172,14 @@ if (runsAsRoot()) {
     });
 
     it("makes one whole copy of the binaries when two start at once", async () => {
-      rmSync(place, { recursive: true, force: true });
+      rmSync(location, { recursive: true, force: true });
 
       const both = await Promise.all([
         launchIn(join(closed, "third")),
         launchIn(join(closed, "fourth")),
       ]);
 
-      expect(readdirSync(place).filter((name) => name.startsWith("postgres-"))).toHaveLength(1);
+      expect(readdirSync(location).filter((name) => name.startsWith("postgres-"))).toHaveLength(1);
       for (const server of both) await server.stop();
     });
   });
@@ -190,7 +190,7 @@ if (runsAsRoot()) {
       const options = {
         directory: open,
         cacheDir: join(open, "cache"),
-        reachablePlace: join(open, "place"),
+        reachableDirectory: join(open, "place"),
         project: projectFor(ORDINARY_USER, throwawayDirectory()),
       };
       await (await launch(options)).stop();

@@ -32,10 +32,10 @@ const idleTransactionTimeoutMs = 10_000;
  * Time without an answer after which a connection counts as lost: above the time after which the server itself ends
  * a statement. The system would wait a quarter of an hour for a machine that lost power.
  */
-const longestSilenceMs = 20_000;
+const maxSilenceMs = 20_000;
 const keepAliveAfterMs = 60_000;
 /** Time for running statements to complete when a pool is closed. */
-const closePatienceMs = 5_000;
+const closeTimeoutMs = 5_000;
 
 export type ConnectOptions = {
   url: string;
@@ -43,7 +43,7 @@ export type ConnectOptions = {
   maxConnections: number;
   logger: Logger;
   /** Overrides the bound on a silent server, for tests. */
-  longestSilenceMs?: number;
+  maxSilenceMs?: number;
 };
 
 export function connectPostgres(given: ConnectOptions): Sql {
@@ -61,7 +61,7 @@ export function connectPostgres(given: ConnectOptions): Sql {
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveAfterMs,
     pipeline: true,
-    query_timeout: given.longestSilenceMs ?? longestSilenceMs,
+    query_timeout: given.maxSilenceMs ?? maxSilenceMs,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
     // Dates inside JSON are text in the session's time zone.
@@ -89,18 +89,18 @@ export function connectPostgres(given: ConnectOptions): Sql {
     listen: (listening: Listening) => listen(() => new BoundedClient(settings), listening, logger),
     maxConnections,
     async end() {
-      await withinPatience(pool.close());
+      await withTimeout(pool.close());
       for (const socket of sockets) socket.destroy();
     },
   });
 }
 
-async function withinPatience(closed: Promise<void>): Promise<void> {
-  const patience = new AbortController();
-  const lapsed = delay(closePatienceMs, undefined, { signal: patience.signal });
+async function withTimeout(closed: Promise<void>): Promise<void> {
+  const timeout = new AbortController();
+  const lapsed = delay(closeTimeoutMs, undefined, { signal: timeout.signal });
   lapsed.catch(() => undefined);
   await Promise.race([closed, lapsed]);
-  patience.abort();
+  timeout.abort();
 }
 
 /** The address and TLS settings of a connection, for services, migrations and setup. */

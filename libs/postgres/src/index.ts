@@ -15,4 +15,4 @@ export {
   type Value,
 } from "./statements.ts";
 export type { Transaction } from "./transaction.ts";
-export { unlessRefused } from "./unless-refused.ts";
+export { rollBackOnProblem } from "./unless-refused.ts";

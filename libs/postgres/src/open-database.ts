@@ -8,9 +8,9 @@ export type Database = {
   close(): Promise<void>;
 };
 
-const askEveryMs = 1_000;
+const healthCheckIntervalMs = 1_000;
 /** Time without an answer after which PostgreSQL counts as unavailable. */
-const patienceMs = 2_000;
+const timeoutMs = 2_000;
 
 export function openDatabase(options: ConnectOptions): Database {
   const sql = connectPostgres(options);
@@ -39,14 +39,14 @@ function watchHealth(sql: Sql) {
     );
     const late = setTimeout(() => {
       up = false;
-    }, patienceMs);
+    }, timeoutMs);
     up = await answered;
     clearTimeout(late);
     asking = false;
   }
 
   void ask();
-  const timer = setInterval(() => void ask(), askEveryMs);
+  const timer = setInterval(() => void ask(), healthCheckIntervalMs);
   return {
     isUp: () => up,
     stop: () => clearInterval(timer),

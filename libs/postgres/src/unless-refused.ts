@@ -1,20 +1,20 @@
-import { isRefusal, type Refusal } from "@halyard/service";
+import { isProblem, type Problem } from "@halyard/service";
 import type { Sql } from "./connect.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** Runs the work in a transaction. A refusal rolls it back, so that nothing is stored of a rejected request. */
-export async function unlessRefused<T extends object>(
+export async function rollBackOnProblem<T extends object>(
   sql: Sql,
-  work: (tx: Transaction) => Promise<T | Refusal>,
-): Promise<T | Refusal> {
+  work: (tx: Transaction) => Promise<T | Problem>,
+): Promise<T | Problem> {
   try {
     return await sql.begin(async (tx) => {
       const result = await work(tx);
-      if (isRefusal(result)) throw new RolledBack(result);
+      if (isProblem(result)) throw new RolledBack(result);
       return result;
     });
   } catch (error) {
-    if (error instanceof RolledBack) return error.refusal;
+    if (error instanceof RolledBack) return error.problem;
     throw error;
   }
 }
@@ -22,10 +22,10 @@ export async function unlessRefused<T extends object>(
 /** Carries a refusal out of the transaction. */
 class RolledBack extends Error {
   override name = "RolledBack";
-  readonly refusal: Refusal;
+  readonly problem: Problem;
 
-  constructor(refusal: Refusal) {
+  constructor(problem: Problem) {
     super("rolled back");
-    this.refusal = refusal;
+    this.problem = problem;
   }
 }

@@ -13,7 +13,7 @@ import { isOutage } from "../src/failures.ts";
 
 /** A proxy that stops forwarding, as if the server's machine had lost power. The connections stay open. */
 const maxConnections = 2;
-const longestSilenceMs = 500;
+const maxSilenceMs = 500;
 
 let database: TestDatabase;
 let sql: Sql;
@@ -43,7 +43,7 @@ beforeAll(async () => {
     name: "silent",
     maxConnections,
     logger: pino({ level: "silent" }),
-    longestSilenceMs,
+    maxSilenceMs,
   });
 });
 afterAll(async () => {
@@ -76,7 +76,7 @@ describe("a connection to a server that has fallen silent", () => {
   it("keeps an idle connection open", async () => {
     const backend = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid;
     const before = await backend();
-    const untilLater = performance.now() + 2 * longestSilenceMs;
+    const untilLater = performance.now() + 2 * maxSilenceMs;
     await eventually(() => performance.now() > untilLater);
     expect(await backend()).toBe(before);
   });

@@ -69,7 +69,7 @@ describe("statements", () => {
   });
 
   it("composes fragments, with the parameters in their order", async () => {
-    const upTo = (most: number) => fragment`n <= ${most}`;
+    const upTo = (max: number) => fragment`n <= ${max}`;
     const rows = await sql<{ n: number; label: string }[]>`
       select n, ${"label"}::text as label from generate_series(1, 9) as n
       where ${upTo(7)} and n > ${4} ${fragment`and n <> ${6}`} ${fragment``}`;

@@ -1,9 +1,9 @@
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { RateLimit } from "./rate-limit.ts";
 import { retryAfter } from "./retry-after.ts";
 
 /** Refuses whoever asks too often; undefined: it may go on. */
-export type Admission = (asker: { id: string }, nowMs: number) => Refusal | undefined;
+export type Admission = (asker: { id: string }, nowMs: number) => Problem | undefined;
 
 /**
  * Refuses what is over a limit, with the header fields that tell the caller when to come back
@@ -16,7 +16,7 @@ export function createAdmission(limit: RateLimit, message: string): Admission {
     if (taken.admitted) return undefined;
     // Whole seconds, and never zero: clients take that for "no limit".
     const seconds = Math.max(1, Math.ceil(taken.retryAfterMs / 1_000));
-    return refuse("RATE_001", message, {
+    return createProblem("RATE_001", message, {
       "retry-after": retryAfter(seconds),
       "ratelimit-policy": policy,
       ratelimit: `"requests";r=0;t=${seconds}`,

@@ -15,7 +15,7 @@ export type RateLimit = {
   /** Takes one request into account, or says how long it must wait. */
   take(askerId: string, nowMs: number): Taken;
   /** How many requests may come at once now, and how long it takes until it is the whole burst again. */
-  left(askerId: string, nowMs: number): { requests: number; wholeInMs: number };
+  left(askerId: string, nowMs: number): { requests: number; fullInMs: number };
   readonly requestsPerSecond: number;
   /** How many requests may come at once after a pause. */
   readonly burst: number;
@@ -39,7 +39,7 @@ export function describeRate({ requestsPerSecond, burst }: Rate): string {
 }
 
 /** A few megabytes. Who is forgotten while it asks may ask a little more. */
-const mostRemembered = 50_000;
+const defaultMaxKeys = 50_000;
 
 /** This part of all is forgotten at once, so that room is made for thousands of new ones in one go. */
 const forgottenShare = 1 / 16;
@@ -48,7 +48,7 @@ const admitted: Taken = { admitted: true };
 
 export function createRateLimit(
   { requestsPerSecond, burst }: Rate,
-  { mostAskers = mostRemembered }: { mostAskers?: number } = {},
+  { maxBuckets = defaultMaxKeys }: { maxBuckets?: number } = {},
 ): RateLimit {
   const intervalMs = 1_000 / requestsPerSecond;
   const reachMs = burst * intervalMs;
@@ -56,16 +56,16 @@ export function createRateLimit(
   const fullAgainAtMs = new Map<string, number>();
 
   /** When the burst of somebody is whole again, not before now. */
-  function wholeAtMs(askerId: string, nowMs: number): number {
+  function fullAtMs(askerId: string, nowMs: number): number {
     const known = fullAgainAtMs.get(askerId) ?? nowMs;
     // Nothing that was admitted reaches further: the clock was set back, and nobody is to wait until it
     // has come there again.
-    const wasSetBack = known > nowMs + reachMs + smallestWaitMs;
+    const wasSetBack = known > nowMs + reachMs + minWaitMs;
     return wasSetBack ? nowMs : Math.max(known, nowMs);
   }
 
   function makeRoom(): void {
-    const fewEnough = Math.floor(mostAskers * (1 - forgottenShare));
+    const fewEnough = Math.floor(maxBuckets * (1 - forgottenShare));
     for (const askerId of fullAgainAtMs.keys()) {
       if (fullAgainAtMs.size <= fewEnough) return;
       fullAgainAtMs.delete(askerId);
@@ -74,7 +74,7 @@ export function createRateLimit(
 
   /** At the end, behind all that asked before: who is refused asks too, and is not to be forgotten for it. */
   function remember(askerId: string, atMs: number): void {
-    if (!fullAgainAtMs.delete(askerId) && fullAgainAtMs.size >= mostAskers) makeRoom();
+    if (!fullAgainAtMs.delete(askerId) && fullAgainAtMs.size >= maxBuckets) makeRoom();
     fullAgainAtMs.set(askerId, atMs);
   }
 
@@ -83,19 +83,19 @@ export function createRateLimit(
     burst,
     windowSeconds: Math.max(1, Math.ceil(reachMs / 1_000)),
     take(askerId, nowMs) {
-      const wholeAt = wholeAtMs(askerId, nowMs);
-      const waitMs = wholeAt + intervalMs - reachMs - nowMs;
+      const fullAt = fullAtMs(askerId, nowMs);
+      const waitMs = fullAt + intervalMs - reachMs - nowMs;
       // Sums of fractions of a millisecond are not exact; what is left over is no wait.
-      const isAdmitted = waitMs <= smallestWaitMs;
-      remember(askerId, isAdmitted ? wholeAt + intervalMs : wholeAt);
+      const isAdmitted = waitMs <= minWaitMs;
+      remember(askerId, isAdmitted ? fullAt + intervalMs : fullAt);
       return isAdmitted ? admitted : { admitted: false, retryAfterMs: waitMs };
     },
     left(askerId, nowMs) {
-      const wholeInMs = wholeAtMs(askerId, nowMs) - nowMs;
-      const requests = Math.floor((reachMs - wholeInMs + smallestWaitMs) / intervalMs);
-      return { requests, wholeInMs };
+      const fullInMs = fullAtMs(askerId, nowMs) - nowMs;
+      const requests = Math.floor((reachMs - fullInMs + minWaitMs) / intervalMs);
+      return { requests, fullInMs };
     },
   };
 }
 
-const smallestWaitMs = 1e-3;
+const minWaitMs = 1e-3;

@@ -1,7 +1,7 @@
 /** Clients that wait as long as `Retry-After` says must notice a larger plan. `RateLimit` has the time of the reset. */
-const longestRetryAfterSeconds = 600;
+const maxRetryAfterSeconds = 600;
 
 /** Returns the `Retry-After` of a 429 for a limit that resets after some seconds. */
 export function retryAfter(secondsToReset: number): string {
-  return String(Math.min(secondsToReset, longestRetryAfterSeconds));
+  return String(Math.min(secondsToReset, maxRetryAfterSeconds));
 }

@@ -2,7 +2,7 @@ import { createAdmission, createRateLimit, type RateLimit } from "@halyard/rate-
 import { describe, expect, it } from "@jest/globals";
 
 /** A limit whose burst is what a second brings. */
-const limitOf = (requestsPerSecond: number, options?: { mostAskers: number }) =>
+const limitOf = (requestsPerSecond: number, options?: { maxBuckets: number }) =>
   createRateLimit(
     { requestsPerSecond, burst: Math.max(1, Math.floor(requestsPerSecond)) },
     options,
@@ -35,8 +35,8 @@ describe("given a limit of ten requests a second", () => {
   it("says how long to wait, and who waits so long passes", () => {
     const limit = limitOf(10);
     passing(limit, "a", 0);
-    const refused = limit.take("a", 30);
-    expect(refused).toEqual({ admitted: false, retryAfterMs: 70 });
+    const rejected = limit.take("a", 30);
+    expect(rejected).toEqual({ admitted: false, retryAfterMs: 70 });
     expect(limit.take("a", 100).admitted).toBe(true);
   });
 
@@ -68,11 +68,11 @@ describe("given a limit of ten requests a second", () => {
 describe("given somebody who wants to know what is left", () => {
   it("says how many may come at once, and when it is the whole burst again", () => {
     const limit = limitOf(10);
-    expect(limit.left("a", 0)).toEqual({ requests: 10, wholeInMs: 0 });
+    expect(limit.left("a", 0)).toEqual({ requests: 10, fullInMs: 0 });
     passing(limit, "a", 0, 4);
-    expect(limit.left("a", 0)).toEqual({ requests: 6, wholeInMs: 400 });
-    expect(limit.left("a", 150)).toEqual({ requests: 7, wholeInMs: 250 });
-    expect(limit.left("a", 1_000)).toEqual({ requests: 10, wholeInMs: 0 });
+    expect(limit.left("a", 0)).toEqual({ requests: 6, fullInMs: 400 });
+    expect(limit.left("a", 150)).toEqual({ requests: 7, fullInMs: 250 });
+    expect(limit.left("a", 1_000)).toEqual({ requests: 10, fullInMs: 0 });
   });
 
   it("takes nothing by saying it", () => {
@@ -131,7 +131,7 @@ describe("given a burst that is smaller than what a second brings", () => {
 
 describe("given more keys than are remembered", () => {
   it("forgets those that have their whole burst again, without giving anything away", () => {
-    const limit = limitOf(10, { mostAskers: 2 });
+    const limit = limitOf(10, { maxBuckets: 2 });
     passing(limit, "a", 0);
     passing(limit, "b", 900);
     expect(passing(limit, "c", 1_001)).toBe(10);
@@ -139,7 +139,7 @@ describe("given more keys than are remembered", () => {
   });
 
   it("forgets the oldest when all are in use", () => {
-    const limit = limitOf(10, { mostAskers: 2 });
+    const limit = limitOf(10, { maxBuckets: 2 });
     for (const keyId of ["a", "b", "c"]) passing(limit, keyId, 0);
     expect(passing(limit, "c", 0)).toBe(0);
     expect(passing(limit, "b", 0)).toBe(0);
@@ -147,7 +147,7 @@ describe("given more keys than are remembered", () => {
   });
 
   it("does not forget one that goes on asking while it is refused", () => {
-    const limit = limitOf(10, { mostAskers: 3 });
+    const limit = limitOf(10, { maxBuckets: 3 });
     passing(limit, "flooding", 0);
     for (const keyId of ["a", "b", "c", "d", "e"]) {
       limit.take(keyId, 0);
@@ -157,7 +157,7 @@ describe("given more keys than are remembered", () => {
 });
 
 describe("given many more keys than are remembered", () => {
-  const limit = limitOf(2, { mostAskers: 1_000 });
+  const limit = limitOf(2, { maxBuckets: 1_000 });
 
   it("remembers those that asked last, in whatever order they came first", () => {
     for (let index = 0; index < 1_000; index += 1) limit.take(`k${index}`, 0);
@@ -181,7 +181,7 @@ describe("given a key that asks too often", () => {
     expect(admit({ id: "a" }, 0)).toBeUndefined();
     expect(admit({ id: "a" }, 0)).toBeUndefined();
     expect(admit({ id: "a" }, 0)).toEqual({
-      refused: "RATE_001",
+      rejected: "RATE_001",
       message: "Later.",
       headers: {
         "retry-after": "1",

@@ -1,5 +1,5 @@
 import { compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
-import { type Answer, isRefusal, type Refusal } from "./answer.ts";
+import { type Answer, isProblem, type Problem } from "./answer.ts";
 
 /** A handler answered what its route's contract does not say: a fault of the program. */
 export class AnswerMismatchError extends Error {
@@ -20,14 +20,14 @@ export function answerableErrors(contract: RouteContract): ErrorCode[] {
 }
 
 /** Compiles, once per route, what its contract says about answers. */
-export function compileAnswerCheck(contract: RouteContract): (given: Answer | Refusal) => void {
+export function compileAnswerCheck(contract: RouteContract): (given: Answer | Problem) => void {
   const { success, operationId } = contract;
   const checkBody = success.body === undefined ? undefined : compileCheck(success.body);
   const errors = new Set(answerableErrors(contract));
   return (given) => {
-    if (isRefusal(given)) {
-      if (errors.has(given.refused)) return;
-      throw new AnswerMismatchError(`${operationId} must not refuse with ${given.refused}`);
+    if (isProblem(given)) {
+      if (errors.has(given.rejected)) return;
+      throw new AnswerMismatchError(`${operationId} must not refuse with ${given.rejected}`);
     }
     if (given.status === 304 && contract.revalidated === true) {
       if (bodyAsSeen(given) === undefined) return;

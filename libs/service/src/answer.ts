@@ -1,7 +1,7 @@
 import type { ErrorCode } from "@halyard/contracts";
 
 /**
- * What a handler answers, as plain data: an `Answer`, or a `Refusal` with one of the API's error
+ * What a handler answers, as plain data: an `Answer`, or a `Problem` with one of the API's error
  * codes. Refusals are expected outcomes and therefore values; only what should not happen is thrown.
  */
 export type Answer = {
@@ -18,8 +18,8 @@ export type Answer = {
   headers?: Readonly<Record<string, string>>;
 };
 
-export type Refusal = {
-  refused: ErrorCode;
+export type Problem = {
+  rejected: ErrorCode;
   message: string;
   headers?: Readonly<Record<string, string>>;
 };
@@ -57,14 +57,14 @@ export const answer = {
   },
 };
 
-export function refuse(
-  refused: ErrorCode,
+export function createProblem(
+  rejected: ErrorCode,
   message: string,
   headers?: Readonly<Record<string, string>>,
-): Refusal {
-  return headers === undefined ? { refused, message } : { refused, message, headers };
+): Problem {
+  return headers === undefined ? { rejected, message } : { rejected, message, headers };
 }
 
-export function isRefusal(value: object): value is Refusal {
-  return "refused" in value;
+export function isProblem(value: object): value is Problem {
+  return "rejected" in value;
 }

@@ -11,8 +11,8 @@ import { decorateWithSettings } from "./app-settings.ts";
 import {
   answerError,
   type IsOutage,
-  nothingHere,
-  sendRefusal,
+  noSuchRoute,
+  sendProblem,
   setCommonHeaders,
 } from "./error-answers.ts";
 import { acceptJsonBodies } from "./json-body.ts";
@@ -117,7 +117,7 @@ export function createApp(options: AppOptions): App {
     // A path that cannot be decoded, or with a part that is too long, names nothing.
     frameworkErrors: (_error, request, reply) => {
       setCommonHeaders(request, reply);
-      sendRefusal(reply, nothingHere);
+      sendProblem(reply, noSuchRoute);
     },
   });
   decorateWithSettings(app, {
@@ -141,7 +141,7 @@ export function createApp(options: AppOptions): App {
     unknown.addHook("onRequest", beginAnswer);
     unknown.setNotFoundHandler((request, reply) => {
       recordUnmatched(recording, request, reply);
-      sendRefusal(reply, nothingHere);
+      sendProblem(reply, noSuchRoute);
     });
     done();
   });

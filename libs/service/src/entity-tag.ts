@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "./answer.ts";
+import { createProblem, type Problem } from "./answer.ts";
 
 /**
  * Whether `If-None-Match` names a tag: the client has these values already. The comparison is weak, so
@@ -18,13 +18,13 @@ const listElements = /(?:[^",]|"[^"]*"?)+/g;
 /** RFC 9110, section 8.8.3. Node decodes header fields as Latin-1. */
 const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/;
 
-const notEntityTags = refuse(
+const notEntityTags = createProblem(
   "VALIDATION_001",
   'If-Match must be * or entity tags in double quotes, such as "7" or "6", "7".',
 );
 
 /** Reads the entity tags of `If-Match`; `*` stands alone. */
-export function readIfMatch(header: string): readonly string[] | Refusal {
+export function readIfMatch(header: string): readonly string[] | Problem {
   const elements = header.match(listElements) ?? [];
   const tags = elements.map((element) => element.trim()).filter((element) => element !== "");
   if (tags.length === 1 && tags[0] === "*") return tags;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { errorBodyFor, errorCodes } from "@halyard/contracts";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { type Refusal, refuse } from "./answer.ts";
+import { createProblem, type Problem } from "./answer.ts";
 import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
 import { appSettings } from "./app-settings.ts";
 import { BodyEncodingError, BodySyntaxError, bodyTooLarge, notJson } from "./json-body.ts";
@@ -10,15 +10,15 @@ import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
 /** Turns everything that can go wrong with a request into an error body of the shape that its path has. */
 export const jsonType = "application/json; charset=utf-8";
 
-export const nothingHere = refuse("NOT_FOUND_001", "There is nothing at this address");
+export const noSuchRoute = createProblem("NOT_FOUND_001", "There is nothing at this address");
 
 /** Headers that a refusal of a request for this target always has, and its own. */
-function headersOf(refusal: Refusal, target = ""): Record<string, string> {
+function headersOf(problem: Problem, target = ""): Record<string, string> {
   const headers: Record<string, string> = { "content-type": jsonType };
   if (isOpenToAllOrigins(target)) Object.assign(headers, anyOriginHeaders);
-  if (refusal.refused === "AUTH_001") headers["www-authenticate"] = "Bearer";
-  if (refusal.refused === "SERVER_002") headers["retry-after"] = "1";
-  return { ...headers, ...refusal.headers };
+  if (problem.rejected === "AUTH_001") headers["www-authenticate"] = "Bearer";
+  if (problem.rejected === "SERVER_002") headers["retry-after"] = "1";
+  return { ...headers, ...problem.headers };
 }
 
 /** Sets the headers that every answer of the framework has. */
@@ -29,45 +29,45 @@ export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): 
   if (appSettings(request.server).draining) reply.header("connection", "close");
 }
 
-export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   const { url } = reply.request.raw;
   return reply
-    .code(errorCodes[refusal.refused].status)
-    .headers(headersOf(refusal, url))
-    .send(bodyOf(refusal, url));
+    .code(errorCodes[problem.rejected].status)
+    .headers(headersOf(problem, url))
+    .send(bodyOf(problem, url));
 }
 
 /** The same for code that writes to the response itself. */
-export function writeRefusal(
+export function writeProblem(
   response: ServerResponse,
-  refusal: Refusal,
+  problem: Problem,
   extraHeaders: Readonly<Record<string, string>> = {},
 ): void {
   const { url } = response.req;
-  const body = Buffer.from(bodyOf(refusal, url));
-  response.writeHead(errorCodes[refusal.refused].status, {
+  const body = Buffer.from(bodyOf(problem, url));
+  response.writeHead(errorCodes[problem.rejected].status, {
     ...extraHeaders,
-    ...headersOf(refusal, url),
+    ...headersOf(problem, url),
     "content-length": body.length,
   });
   response.end(body);
 }
 
-function bodyOf({ refused, message }: Refusal, target = ""): string {
-  return JSON.stringify(errorBodyFor(target, refused, message));
+function bodyOf({ rejected, message }: Problem, target = ""): string {
+  return JSON.stringify(errorBodyFor(target, rejected, message));
 }
 
 /** Errors of the framework that are the caller's doing. */
-const callersErrors: Readonly<Record<string, Refusal>> = {
+const clientErrors: Readonly<Record<string, Problem>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: refuse(
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: createProblem(
     "VALIDATION_001",
     "The body is not as long as Content-Length says",
   ),
 };
 
-const bodyBrokenOff = refuse("VALIDATION_001", "The body did not arrive completely");
+const bodyBrokenOff = createProblem("VALIDATION_001", "The body did not arrive completely");
 
 /** Tells the failures of a part that is away from faults of the program. */
 export type IsOutage = (error: unknown) => boolean;
@@ -76,19 +76,19 @@ export type IsOutage = (error: unknown) => boolean;
  * What an error that was thrown on the way is answered with. Undefined: it is our fault. The caller's
  * own errors come first: a connection that the caller breaks off looks like one that a part broke off.
  */
-function refusalOf(
+function problemOf(
   error: unknown,
   request: FastifyRequest,
   isOutage: IsOutage,
-): Refusal | undefined {
-  if (error instanceof BodySyntaxError) return refuse("VALIDATION_001", error.message);
-  if (error instanceof BodyEncodingError) return refuse("VALIDATION_003", error.message);
+): Problem | undefined {
+  if (error instanceof BodySyntaxError) return createProblem("VALIDATION_001", error.message);
+  if (error instanceof BodyEncodingError) return createProblem("VALIDATION_003", error.message);
   if (request.raw.readableAborted) return bodyBrokenOff;
-  const known = callersErrors[(error as Partial<FastifyError> | undefined)?.code ?? ""];
+  const known = clientErrors[(error as Partial<FastifyError> | undefined)?.code ?? ""];
   if (known !== undefined) return known;
   const retryAfterSeconds = isOutage(error) ? defaultRetryAfterSeconds : retryAfterOf(error);
   if (retryAfterSeconds === undefined) return undefined;
-  return refuse("SERVER_002", "A part that this call needs is away; try again", {
+  return createProblem("SERVER_002", "A part that this call needs is away; try again", {
     "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
   });
 }
@@ -101,7 +101,7 @@ export function answerError(
 ): void {
   // An unknown route is unknown, whatever is wrong with the body that was sent there.
   if (request.is404) {
-    sendRefusal(reply, nothingHere);
+    sendProblem(reply, noSuchRoute);
     return;
   }
   // The framework would close the connection after a body that it did not read to its end. Closing
@@ -109,10 +109,10 @@ export function answerError(
   // answer; Node drops the rest of the body instead, for as long as a request may take to arrive.
   const { draining, logger } = appSettings(request.server);
   if (reply.getHeader("connection") === "close" && !draining) reply.removeHeader("connection");
-  const refusal = refusalOf(error, request, isOutage);
+  const problem = problemOf(error, request, isOutage);
   const { id, method } = request;
   const context = { request_id: id, err: error, method, route: request.routeOptions.url };
-  if (refusal === undefined) logger.error(context, "request failed");
-  else if (refusal.refused === "SERVER_002") logger.warn(context, "request not served");
-  sendRefusal(reply, refusal ?? refuse("SERVER_001", "Something went wrong on our side"));
+  if (problem === undefined) logger.error(context, "request failed");
+  else if (problem.rejected === "SERVER_002") logger.warn(context, "request not served");
+  sendProblem(reply, problem ?? createProblem("SERVER_001", "Something went wrong on our side"));
 }

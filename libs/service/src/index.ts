@@ -1,4 +1,4 @@
-export { type Answer, answer, isRefusal, type Refusal, refuse } from "./answer.ts";
+export { type Answer, answer, createProblem, isProblem, type Problem } from "./answer.ts";
 export { AnswerMismatchError, answerableErrors } from "./answer-checks.ts";
 export { anyOriginHeaders, isOpenToAllOrigins, openPrefixes } from "./any-origin.ts";
 export { type App, type AppOptions, createApp } from "./app.ts";
@@ -12,7 +12,7 @@ export {
   type VariableNotes,
   variable,
 } from "./environment.ts";
-export { nothingHere, sendRefusal, writeRefusal } from "./error-answers.ts";
+export { noSuchRoute, sendProblem, writeProblem } from "./error-answers.ts";
 export { fixedAnswer } from "./fixed-answer.ts";
 export type { Readiness, ReadReadiness } from "./health.ts";
 export { compileInputChecks, type InputChecks } from "./input-checks.ts";

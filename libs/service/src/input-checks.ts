@@ -1,10 +1,10 @@
 import { compileCheck, type RouteContract, wholeDocument } from "@halyard/contracts";
 import { z } from "zod";
-import { type Refusal, refuse } from "./answer.ts";
-import { nothingHere } from "./error-answers.ts";
+import { createProblem, type Problem } from "./answer.ts";
+import { noSuchRoute } from "./error-answers.ts";
 import { createQueryReader } from "./query-values.ts";
 
-type Checked<T> = { value: T } | Refusal;
+type Checked<T> = { value: T } | Problem;
 
 export type InputChecks<C extends RouteContract<z.ZodObject, z.ZodObject, z.ZodType>> = {
   params(params: unknown): Checked<z.infer<C["params"]>>;
@@ -27,29 +27,29 @@ export function compileInputChecks<
     params(params) {
       const checked = checkParams(params);
       // An id that cannot be one is answered like an id that nothing has.
-      return checked.ok ? { value: checked.value } : nothingHere;
+      return checked.ok ? { value: checked.value } : noSuchRoute;
     },
 
     query(query, target) {
       const read = readQuery(query, target);
-      if ("problem" in read) return refuse("VALIDATION_001", read.problem);
+      if ("problem" in read) return createProblem("VALIDATION_001", read.problem);
       const checked = checkQuery(read.value);
       if (checked.ok) return { value: checked.value };
-      return refuse("VALIDATION_001", `query parameter ${checked.problem}`);
+      return createProblem("VALIDATION_001", `query parameter ${checked.problem}`);
     },
 
     body(body) {
       if (checkBody === undefined)
         return checkNothingSaid(body) ?? { value: undefined as z.infer<B> };
       if (body === undefined && contract.bodyOptional !== true)
-        return refuse(
+        return createProblem(
           "VALIDATION_001",
           `${wholeDocument} is required: the request needs a JSON body`,
         );
       const checked = checkBody(body === undefined ? {} : body);
       return checked.ok
         ? { value: checked.value as z.infer<B> }
-        : refuse("VALIDATION_001", checked.problem);
+        : createProblem("VALIDATION_001", checked.problem);
     },
   };
 }
@@ -60,10 +60,10 @@ const checkEmpty = compileCheck(z.strictObject({}));
  * A body where the route takes none. An empty object says nothing and will do, as clients send it;
  * whatever says something was meant for something else, and must not be ignored.
  */
-function checkNothingSaid(body: unknown): Refusal | undefined {
+function checkNothingSaid(body: unknown): Problem | undefined {
   const checked = checkEmpty(body === undefined ? {} : body);
   if (checked.ok) return undefined;
   const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
   const problem = isObject ? checked.problem : `${wholeDocument} must be empty`;
-  return refuse("VALIDATION_001", `${problem}: this request takes no body`);
+  return createProblem("VALIDATION_001", `${problem}: this request takes no body`);
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { refuse } from "./answer.ts";
+import { createProblem } from "./answer.ts";
 import { hasDuplicateMembers } from "./duplicate-members.ts";
 
 /** The body is not JSON in UTF-8. The message is for the caller and repeats nothing of the body. */
@@ -53,11 +53,11 @@ export function parseJsonBytes(bytes: Buffer): unknown {
   return parse(decode(bytes));
 }
 
-export const notJson = refuse(
+export const notJson = createProblem(
   "VALIDATION_003",
   "The body must be JSON, with Content-Type: application/json",
 );
-export const bodyTooLarge = refuse("VALIDATION_002", "The body is too large");
+export const bodyTooLarge = createProblem("VALIDATION_002", "The body is too large");
 
 const plainJson = /^application\/json\s*(?:$|;)/i;
 

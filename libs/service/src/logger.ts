@@ -83,10 +83,10 @@ function describeRequest(request: { id?: unknown; method?: string; url?: string 
 }
 
 /** The longest path that is logged; a longer one is noise, or an attack on the log. */
-const longestLoggedPath = 500;
+const maxLoggedPathLength = 500;
 
 /** The path of a request target, without its query string. */
 export function pathOf(url: string): string {
   const end = url.indexOf("?");
-  return (end === -1 ? url : url.slice(0, end)).slice(0, longestLoggedPath);
+  return (end === -1 ? url : url.slice(0, end)).slice(0, maxLoggedPathLength);
 }

@@ -2,9 +2,9 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from "node:net";
 import { errorBodyFor, errorCodes } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Refusal, refuse } from "./answer.ts";
+import { createProblem, type Problem } from "./answer.ts";
 import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
-import { nothingHere, sendRefusal, setCommonHeaders, writeRefusal } from "./error-answers.ts";
+import { noSuchRoute, sendProblem, setCommonHeaders, writeProblem } from "./error-answers.ts";
 import { pathAndQueryOf } from "./request-target.ts";
 
 /**
@@ -16,16 +16,16 @@ type SocketWithAnswer = Socket & {
   _httpMessage?: { headersSent: boolean; req: IncomingMessage } | null;
 };
 
-function refusalOf(code: string): Refusal {
+function problemOf(code: string): Problem {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
-      return refuse("VALIDATION_002", "The request's headers are too large");
+      return createProblem("VALIDATION_002", "The request's headers are too large");
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return refuse("VALIDATION_002", "The body's chunk extensions are too large");
+      return createProblem("VALIDATION_002", "The body's chunk extensions are too large");
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return refuse("VALIDATION_001", "The request did not arrive in time");
+      return createProblem("VALIDATION_001", "The request did not arrive in time");
     default:
-      return refuse("VALIDATION_001", "The request is not valid HTTP");
+      return createProblem("VALIDATION_001", "The request is not valid HTTP");
   }
 }
 
@@ -44,10 +44,10 @@ function targetOf({ rawPacket }: ParserError, socket: SocketWithAnswer): string 
   return target === undefined ? undefined : pathAndQueryOf(target);
 }
 
-type SocketAnswer = { refusal: Refusal; requestId: string; target: string | undefined };
+type SocketAnswer = { problem: Problem; requestId: string; target: string | undefined };
 
 function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
-  const { refusal, requestId, target } = answer;
+  const { problem, requestId, target } = answer;
   // What comes after the first error is refused as well, while the answer is on its way.
   if (socket.writableEnded) return;
   // In the middle of an answer, another one would be taken for a part of it.
@@ -55,8 +55,8 @@ function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
     socket.destroy();
     return;
   }
-  const { status } = errorCodes[refusal.refused];
-  const body = JSON.stringify(errorBodyFor(target ?? "", refusal.refused, refusal.message));
+  const { status } = errorCodes[problem.rejected];
+  const body = JSON.stringify(errorBodyFor(target ?? "", problem.rejected, problem.message));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "Content-Type: application/json; charset=utf-8",
@@ -71,14 +71,14 @@ function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
   // The rest of what was sent is read and dropped: closing over unread bytes would reset the
   // connection, and the caller might never see the answer.
   socket.resume();
-  const linger = setTimeout(() => socket.destroy(), longestLingerMs);
+  const linger = setTimeout(() => socket.destroy(), maxLingerMs);
   socket.once("close", () => clearTimeout(linger));
 }
 
 const anyOriginLines = Object.entries(anyOriginHeaders).map(([name, value]) => `${name}: ${value}`);
 
 /** How long a caller that keeps sending after its error may hold the connection. */
-const longestLingerMs = 1_000;
+const maxLingerMs = 1_000;
 
 /** Ids for requests whose own could not be read. */
 type MakeRequestId = (request: Pick<IncomingMessage, "headers">) => string;
@@ -93,20 +93,20 @@ export function answerClientError(
   if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
   else
     writeToSocket(socket, {
-      refusal: refusalOf(error.code ?? ""),
+      problem: problemOf(error.code ?? ""),
       requestId: requestId({ headers: {} }),
       target: targetOf(error, socket),
     });
 }
 
-const hostMissing = refuse("VALIDATION_001", "The header Host is missing");
+const hostMissing = createProblem("VALIDATION_001", "The header Host is missing");
 
-const onlyChunked = refuse("VALIDATION_001", "Transfer-Encoding must be chunked", {
+const onlyChunked = createProblem("VALIDATION_001", "Transfer-Encoding must be chunked", {
   connection: "close",
 });
 
 /** Headers that Node accepts and HTTP does not, or that no service implements. */
-function refusalOfHeaders({ headers, httpVersion }: IncomingMessage): Refusal | undefined {
+function problemOfHeaders({ headers, httpVersion }: IncomingMessage): Problem | undefined {
   if (headers.host === undefined && httpVersion === "1.1") return hostMissing;
   const coding = headers["transfer-encoding"];
   // Node decodes the chunks of `gzip, chunked` and leaves the rest to the application.
@@ -115,25 +115,25 @@ function refusalOfHeaders({ headers, httpVersion }: IncomingMessage): Refusal | 
 
 /** Answers a request whose headers Node accepts and HTTP does not. Returns whether it did. */
 export function rejectMalformed(request: FastifyRequest, reply: FastifyReply): boolean {
-  const refusal = refusalOfHeaders(request.raw);
-  if (refusal === undefined) return false;
+  const problem = problemOfHeaders(request.raw);
+  if (problem === undefined) return false;
   setCommonHeaders(request, reply);
-  sendRefusal(reply, refusal);
+  sendProblem(reply, problem);
   return true;
 }
 
 /** Requests that Node would otherwise answer by itself, without a body or not at all. */
 export function answerOddRequests(server: Server, requestId: MakeRequestId): void {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
-    const refusal = refuse("VALIDATION_001", "The header Expect must be 100-continue");
+    const problem = createProblem("VALIDATION_001", "The header Expect must be 100-continue");
     request.url = pathAndQueryOf(request.url ?? "");
-    writeRefusal(response, refusal, {
+    writeProblem(response, problem, {
       "X-Request-Id": requestId(request),
       "X-Content-Type-Options": "nosniff",
     });
   });
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     const id = requestId({ headers: {} });
-    writeToSocket(socket, { refusal: nothingHere, requestId: id, target: undefined });
+    writeToSocket(socket, { problem: noSuchRoute, requestId: id, target: undefined });
   });
 }

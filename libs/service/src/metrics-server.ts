@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Registry } from "prom-client";
-import { refuse } from "./answer.ts";
-import { nothingHere, writeRefusal } from "./error-answers.ts";
+import { createProblem } from "./answer.ts";
+import { noSuchRoute, writeProblem } from "./error-answers.ts";
 import { withFormerNames } from "./former-metric-names.ts";
 import { alive, type ReadReadiness, readinessAnswer } from "./health.ts";
 import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
@@ -20,9 +20,9 @@ export async function startMetricsServer(options: ListenAddress & Parts): Promis
   const server = createServer((request, response) => {
     response.setHeader("X-Content-Type-Options", "nosniff");
     answerProbe(options, request, response).catch((error: unknown) => {
-      const refusal = refuse("SERVER_001", "The metrics could not be collected");
+      const problem = createProblem("SERVER_001", "The metrics could not be collected");
       if (response.headersSent) response.destroy(error as Error);
-      else writeRefusal(response, refusal);
+      else writeProblem(response, problem);
     });
   });
   server.listen(options.port, options.host);
@@ -49,7 +49,7 @@ async function answerProbe(
   response: ServerResponse,
 ): Promise<void> {
   if (request.method !== "GET" && request.method !== "HEAD") {
-    writeRefusal(response, nothingHere);
+    writeProblem(response, noSuchRoute);
     return;
   }
   switch (pathOf(request.url ?? "")) {
@@ -68,7 +68,7 @@ async function answerProbe(
       write(response, { type: "application/json", ...readinessAnswer(readiness) });
       return;
     default:
-      writeRefusal(response, nothingHere);
+      writeProblem(response, noSuchRoute);
   }
 }
 

@@ -1,4 +1,4 @@
-import { refuse } from "./answer.ts";
+import { createProblem } from "./answer.ts";
 
 /**
  * Lists that are answered page by page. A cursor says what the last item of a page is found by, such as
@@ -26,7 +26,7 @@ function isId(text: string): boolean {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }
 
-export const noSuchCursor = refuse(
+export const noSuchCursor = createProblem(
   "VALIDATION_001",
   "/cursor must be the `next_cursor` of an earlier answer.",
 );

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { type Refusal, refuse } from "./answer.ts";
+import { createProblem, type Problem } from "./answer.ts";
 import {
   BodyEncodingError,
   BodySyntaxError,
@@ -11,7 +11,7 @@ import {
 } from "./json-body.ts";
 
 /** What a body held; undefined for an empty one, or none at all. */
-export type BodyReading = { body: unknown } | Refusal;
+export type BodyReading = { body: unknown } | Problem;
 
 /**
  * Reads a JSON body for a route of an edge, in place of the framework, whose parser costs a tenth of an answer to a
@@ -78,8 +78,8 @@ function read(request: IncomingMessage, bytes: Buffer): BodyReading {
     checkEncoding(request.headers);
     return { body: bytes.length === 0 ? undefined : parseJsonBytes(bytes) };
   } catch (error) {
-    if (error instanceof BodySyntaxError) return refuse("VALIDATION_001", error.message);
-    if (error instanceof BodyEncodingError) return refuse("VALIDATION_003", error.message);
+    if (error instanceof BodySyntaxError) return createProblem("VALIDATION_001", error.message);
+    if (error instanceof BodyEncodingError) return createProblem("VALIDATION_003", error.message);
     throw error;
   }
 }

@@ -3,12 +3,12 @@ import { Readable } from "node:stream";
 import { defaultCacheHeadersOf, type RouteContract } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
-import { type Answer, isRefusal, type Refusal } from "./answer.ts";
+import { type Answer, isProblem, type Problem } from "./answer.ts";
 import { compileAnswerCheck } from "./answer-checks.ts";
 import type { App } from "./app.ts";
 import { appSettings } from "./app-settings.ts";
 import { readIfMatch } from "./entity-tag.ts";
-import { jsonType, sendRefusal } from "./error-answers.ts";
+import { jsonType, sendProblem } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 
 /** What a handler may know of a request beside its validated input. */
@@ -39,8 +39,8 @@ export type RouteOptions<
   Principal extends object,
 > = {
   /** Says who is asking, before the body is read. */
-  authenticate: (request: RequestFacts) => Awaitable<Principal | Refusal>;
-  handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Refusal>;
+  authenticate: (request: RequestFacts) => Awaitable<Principal | Problem>;
+  handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Problem>;
 };
 
 /** What `onRequest` found out for the handler. */
@@ -75,9 +75,9 @@ export function registerRoute<
     reply.headers(cacheHeaders);
     const facts = factsOf(request);
     const principal = await options.authenticate(facts);
-    if (isRefusal(principal)) return sendRefusal(reply, principal);
+    if (isProblem(principal)) return sendProblem(reply, principal);
     const params = checks.params(request.params);
-    if (isRefusal(params)) return sendRefusal(reply, params);
+    if (isProblem(params)) return sendProblem(reply, params);
     (request as AdmittedRequest)[admissionKey] = { principal, params: params.value, facts };
     return undefined;
   }
@@ -87,13 +87,13 @@ export function registerRoute<
     const ifMatch = request.headers["if-match"];
     if (contract.conditional === true && ifMatch !== undefined) {
       const tags = readIfMatch(ifMatch);
-      if (isRefusal(tags)) return sendRefusal(reply, tags);
+      if (isProblem(tags)) return sendProblem(reply, tags);
       facts.ifMatch = tags;
     }
     const query = checks.query(request.query as Record<string, unknown>, request.raw.url ?? "");
-    if (isRefusal(query)) return sendRefusal(reply, query);
+    if (isProblem(query)) return sendProblem(reply, query);
     const body = checks.body(request.body);
-    if (isRefusal(body)) return sendRefusal(reply, body);
+    if (isProblem(body)) return sendProblem(reply, body);
     const input = {
       params: params as z.infer<P>,
       query: query.value,
@@ -102,7 +102,7 @@ export function registerRoute<
     };
     const given = await options.handle(input, principal as Principal);
     checkAnswer?.(given);
-    return isRefusal(given) ? sendRefusal(reply, given) : sendAnswer(reply, given);
+    return isProblem(given) ? sendProblem(reply, given) : sendAnswer(reply, given);
   }
 
   app.route({ method: methods, url: contract.path, onRequest: admit, handler: respond });
@@ -117,7 +117,7 @@ function factsOf(request: FastifyRequest): RequestFacts {
 }
 
 /** A caller that takes no byte of a body in parts for this long is gone. The gateway waits as long. */
-const longestStallMs = 60_000;
+const maxStallMs = 60_000;
 
 function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
   reply.code(given.status);
@@ -127,7 +127,7 @@ function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
     // The parts would be read from the database for nothing.
     if (reply.request.method === "HEAD") return reply.send();
     // Without a callback the time-out destroys the connection.
-    reply.raw.setTimeout(longestStallMs);
+    reply.raw.setTimeout(maxStallMs);
     return reply.send(Readable.from(given.parts));
   }
   const body = given.json ?? (given.body === undefined ? undefined : JSON.stringify(given.body));

@@ -35,7 +35,7 @@ export type ServiceOptions = {
 export type RunningService = { url: string; metricsUrl: string; stop: () => Promise<void> };
 
 /** Below the 20 s in which a service promises to be gone, with time left to say so. */
-const longestStopMs = 18_000;
+const maxStopMs = 18_000;
 
 /** A connection whose answer has just ended is idle only now; how often such ones are looked for. */
 const idleSweepIntervalMs = 50;
@@ -81,7 +81,7 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
     stopping ??= stopOnce();
     return stopping;
   };
-  exitWhenTold(logger, stop);
+  exitOnSignal(logger, stop);
   logger.info({ url, metrics_url: metricsUrl }, "listening");
   process.send?.({ type: "listening", url, metrics_url: metricsUrl });
   return { url, metricsUrl, stop };
@@ -97,16 +97,16 @@ async function closeApp(app: App): Promise<void> {
   }
 }
 
-function exitWhenTold(logger: Logger, stop: () => Promise<void>): void {
-  let told = false;
-  const onTold = (reason: string) => {
-    if (told) return;
-    told = true;
+function exitOnSignal(logger: Logger, stop: () => Promise<void>): void {
+  let isStopping = false;
+  const onSignal = (reason: string) => {
+    if (isStopping) return;
+    isStopping = true;
     logger.info({ reason }, "stopping");
     const bound = setTimeout(() => {
-      logger.fatal({ longest_stop_ms: longestStopMs }, "stopping took too long");
+      logger.fatal({ timeout_ms: maxStopMs }, "stopping took too long");
       process.exit(1);
-    }, longestStopMs);
+    }, maxStopMs);
     bound.unref();
     stop().then(
       () => {
@@ -122,9 +122,9 @@ function exitWhenTold(logger: Logger, stop: () => Promise<void>): void {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     // A container has handlers that end the process during its start.
     process.removeAllListeners(signal);
-    process.on(signal, () => onTold(signal));
+    process.on(signal, () => onSignal(signal));
   }
-  if (process.send !== undefined) process.once("disconnect", () => onTold("launcher gone"));
+  if (process.send !== undefined) process.once("disconnect", () => onSignal("launcher gone"));
 }
 
 /** After a fault that nobody expected the state is unknown; a fresh process is the way out. */

@@ -191,19 +191,19 @@ export function retentionDaysVariable(atLeast: number, description: string) {
 }
 
 /** The smallest bound has room for the largest events. */
-const leastFlagEventsBytes = 16 * 1024 * 1024;
+const minFlagEventsBytes = 16 * 1024 * 1024;
 
 export const flagEventsMaxBytesVariable = variable(
   z
     .string()
     .regex(/^\d{1,15}$/)
     .transform(Number)
-    .pipe(z.int().min(leastFlagEventsBytes))
+    .pipe(z.int().min(minFlagEventsBytes))
     .default(flagEventsStream.defaultMaxBytes),
   {
     description:
       "Maximum size of the stream `FLAG_EVENTS`. At this size it discards its oldest events. Use the same value for management and setup.",
-    expects: `a number of bytes from ${leastFlagEventsBytes}`,
+    expects: `a number of bytes from ${minFlagEventsBytes}`,
   },
 );
 
@@ -250,15 +250,15 @@ export const burstVariable = variable(
 );
 
 /** A limit that belongs to the product: a whole number from 1. */
-export function limitVariable(limit: { default: number; most: number; description: string }) {
+export function limitVariable(limit: { default: number; max: number; description: string }) {
   return variable(
     z
       .string()
       .regex(/^\d{1,9}$/)
       .transform(Number)
-      .pipe(z.int().min(1).max(limit.most))
+      .pipe(z.int().min(1).max(limit.max))
       .default(limit.default),
-    { description: limit.description, expects: `a number from 1 to ${limit.most}` },
+    { description: limit.description, expects: `a number from 1 to ${limit.max}` },
   );
 }
 

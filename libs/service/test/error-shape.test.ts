@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { createFlag, deleteFlag, getFlag, listFlags, rotateKey } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { answer, refuse, registerRoute, UnavailableError } from "../src/index.ts";
+import { answer, createProblem, registerRoute, UnavailableError } from "../src/index.ts";
 import { type ErrorAnswer, fourFields, type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
 /** Everything that can go wrong with a request that is valid HTTP, over real connections. */
@@ -12,7 +12,7 @@ const key = { authorization: "Bearer good" };
 const json = { ...key, "content-type": "application/json" };
 
 /** An error of a library that knows nothing of HTTP. */
-class BrokerAwayError extends Error {
+class BrokerUnavailableError extends Error {
   readonly retryAfterSeconds = 2.2;
 }
 
@@ -24,12 +24,12 @@ beforeAll(async () => {
       const authenticate = ({ headers }: { headers: { authorization?: string | undefined } }) =>
         headers.authorization === "Bearer good"
           ? { name: "caller" }
-          : refuse("AUTH_001", "The key is not valid");
-      const register = { authenticate, handle: () => refuse("CONFLICT_001", "Taken") };
+          : createProblem("AUTH_001", "The key is not valid");
+      const register = { authenticate, handle: () => createProblem("CONFLICT_001", "Taken") };
       registerRoute(app, createFlag, register);
       registerRoute(app, rotateKey, {
         authenticate,
-        handle: ({ body }) => refuse("NOT_FOUND_001", JSON.stringify(body)),
+        handle: ({ body }) => createProblem("NOT_FOUND_001", JSON.stringify(body)),
       });
       registerRoute(app, listFlags, { authenticate, handle: () => answer.ok({ flags: [] }) });
       registerRoute(app, deleteFlag, { authenticate, handle: () => answer.noContent() });
@@ -40,7 +40,7 @@ beforeAll(async () => {
             case "unavailable":
               throw new UnavailableError("the database is away", { retryAfterSeconds: 3 });
             case "library":
-              throw new BrokerAwayError("broker 10.1.2.3 is away");
+              throw new BrokerUnavailableError("broker 10.1.2.3 is away");
             default:
               throw new Error("password=hunter2");
           }

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inspect } from "node:util";
 
-const lookEveryMs = 10;
+const pollIntervalMs = 10;
 
 /** Many times what a quiet machine needs: several test files share it, with the servers of each. */
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 
 /** Longest text of a value in the message of a time-out. */
-const longestShownValue = 2_000;
+const maxShownValueLength = 2_000;
 
 /**
  * Repeats a question until its answer is accepted, and returns that answer. By default every answer but undefined
@@ -21,7 +21,7 @@ export async function eventually<T>(
   question: () => T | Promise<T>,
   options: { withinMs?: number; because?: string; until?: (answer: T) => boolean } = {},
 ): Promise<Exclude<T, undefined | false>> {
-  const { withinMs = patienceMs, because, until = isGiven } = options;
+  const { withinMs = timeoutMs, because, until = isGiven } = options;
   const deadline = performance.now() + withinMs;
   const seen: Seen = { tries: 0 };
   for (;;) {
@@ -39,7 +39,7 @@ export async function eventually<T>(
         cause: seen.error?.value,
       });
     }
-    await delay(lookEveryMs);
+    await delay(pollIntervalMs);
   }
 }
 
@@ -62,5 +62,5 @@ function describe({ tries, answer, error }: Seen): string {
 
 function shown(value: unknown): string {
   const text = value instanceof Error ? String(value) : inspect(value, { depth: 5 });
-  return text.length > longestShownValue ? `${text.slice(0, longestShownValue)}…` : text;
+  return text.length > maxShownValueLength ? `${text.slice(0, maxShownValueLength)}…` : text;
 }

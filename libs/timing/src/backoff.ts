@@ -3,18 +3,18 @@ import { pause } from "./pause.ts";
 /** Delays between attempts: `firstMs` after the first failure, twice as long after each further one. */
 export type Backoff = {
   firstMs: number;
-  mostMs: number;
+  maxMs: number;
   /** Share of a delay that is random, from 0 to 1; by default none. It separates clients that failed together. */
   jitter?: number;
 };
 
 /** Returns the delay after a number of failures in a row. `random` is from 0 to 1. */
 export function backoffMs(
-  { firstMs, mostMs, jitter = 0 }: Backoff,
+  { firstMs, maxMs, jitter = 0 }: Backoff,
   failures: number,
   random = Math.random(),
 ): number {
-  return Math.min(firstMs * 2 ** (failures - 1), mostMs) * (1 - jitter * random);
+  return Math.min(firstMs * 2 ** (failures - 1), maxMs) * (1 - jitter * random);
 }
 
 export type RetryOptions = {

@@ -8,7 +8,7 @@ export type Interval = {
 
 export type IntervalOptions = {
   /** Maximum pause between the end of one run and the start of the next, in milliseconds. */
-  everyMs: number;
+  intervalMs: number;
   /** True: the first run is at the start. False: after a pause. */
   beginsAtOnce?: boolean;
   /** Returns whether the next run may succeed, as after an outage. Other errors end the process. */
@@ -23,17 +23,17 @@ export type IntervalOptions = {
 const jitter = 0.1;
 
 /**
- * Repeats work, never twice at once. Each pause is up to a tenth shorter than `everyMs`. Long work checks the
+ * Repeats work, never twice at once. Each pause is up to a tenth shorter than `intervalMs`. Long work checks the
  * signal between its parts, so that `stop` waits for one of them at most.
  */
 export function startInterval(
   work: (signal: AbortSignal) => Promise<void>,
   options: IntervalOptions,
 ): Interval {
-  const { everyMs, isExpected, onFailure, random = Math.random } = options;
+  const { intervalMs, isExpected, onFailure, random = Math.random } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
-  const nextTime = () => pause(everyMs * (1 - jitter * random()), signal);
+  const nextTime = () => pause(intervalMs * (1 - jitter * random()), signal);
 
   async function runOnce(): Promise<void> {
     try {

@@ -4,7 +4,7 @@ import { backoffMs, retry } from "../src/index.ts";
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-const backoff = { firstMs: 100, mostMs: 500 };
+const backoff = { firstMs: 100, maxMs: 500 };
 
 describe("given a backoff", () => {
   it("doubles the delay with each failure, up to its maximum", () => {

@@ -5,7 +5,7 @@ beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 const everySecond = {
-  everyMs: 1_000,
+  intervalMs: 1_000,
   isExpected: () => false,
   onFailure: () => undefined,
   random: () => 0,

@@ -18,7 +18,7 @@ import { z } from "zod";
 import { parsePlans, plansExpectation } from "./parse-plans.ts";
 
 /** Minimum length of the operator token: a 128-bit key in hex. */
-const shortestToken = 32;
+const minTokenLength = 32;
 
 /** Error messages name the plan and continue a sentence that begins with the variable's name. */
 const Plans = z
@@ -37,9 +37,9 @@ export const configSchema = z.object({
   PORT: portVariable(8081),
   POSTGRES_URL: postgresUrlVariable("management"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(20),
-  OPERATOR_TOKEN: variable(z.string().min(shortestToken), {
+  OPERATOR_TOKEN: variable(z.string().min(minTokenLength), {
     description: "Bearer token of the platform operator.",
-    expects: `a secret of at least ${shortestToken} characters`,
+    expects: `a secret of at least ${minTokenLength} characters`,
     secret: true,
   }),
   PLANS: variable(Plans, {

@@ -19,7 +19,6 @@ import {
 import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "./app.ts";
-import { type BrokerSide, startBrokerSide } from "./broker-side.ts";
 import { type Config, readConfig } from "./config.ts";
 import { startRemoving } from "./deletion/remove-deleted.ts";
 import { requireRowSecurity } from "./deletion/require-row-security.ts";
@@ -28,6 +27,7 @@ import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/demo-ke
 import { createKeyLookup } from "./keys/key-lookup.ts";
 import { createWriter, type Writer } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
+import { startWorkers, type Workers } from "./workers.ts";
 
 /** Management verifies what it has signed itself, also if its public key is missing in the list. */
 function signing(
@@ -39,11 +39,11 @@ function signing(
   return { signer, signatures: createKeySignatures({ ...options, publicKeys }) };
 }
 
-function createReadiness(database: Database, demoKeys: DemoKeyCheck, broker: BrokerSide) {
+function createReadiness(database: Database, demoKeys: DemoKeyCheck, workers: Workers) {
   return () => ({
     ready: database.isUp() && demoKeys.isDone(),
     ...demoKeys.details(),
-    ...broker.details(),
+    ...workers.details(),
   });
 }
 
@@ -86,7 +86,7 @@ await startOrExit(async () => {
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
   const shared = { sql, lastUsed, plans, now: () => new Date(), newId: uuidv7, metrics, logger };
-  const broker = startBrokerSide({
+  const workers = startWorkers({
     nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
     flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
@@ -94,7 +94,7 @@ await startOrExit(async () => {
     ...{ directory, signer, signatures },
     ...shared,
   });
-  const { wakeRelay, effects, directoryIsCurrent } = broker;
+  const { wakeRelay, effects, directoryIsCurrent } = workers;
   const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects });
   const background = startBackgroundWork(config, {
     ...shared,
@@ -121,7 +121,7 @@ await startOrExit(async () => {
     logger,
     app,
     metrics,
-    readiness: createReadiness(database, demoKeys, broker),
-    close: [database.close, rowSecurity.stop, demoKeys.stop, broker.stop, ...background],
+    readiness: createReadiness(database, demoKeys, workers),
+    close: [database.close, rowSecurity.stop, demoKeys.stop, workers.stop, ...background],
   });
 });

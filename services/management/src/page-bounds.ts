@@ -3,7 +3,7 @@
  * limit where it would be larger: a thousand of the largest sets of rules would not fit into a process. The twenty
  * entries that the history answers by default always fit.
  */
-export const longestPageBytes = 16 * 1024 * 1024;
+export const maxPageBytes = 16 * 1024 * 1024;
 
 /** Sequence before which a page begins with the newest entry. No identity column ever gets this far. */
 export const afterEverySequence = Number.MAX_SAFE_INTEGER;

@@ -1,9 +1,9 @@
 import { PlanLimits } from "@halyard/contracts";
 import { z } from "zod";
 
-const longestName = 50;
+const maxNameLength = 50;
 
-const PlansByName = z.record(z.string().min(1).max(longestName), PlanLimits);
+const PlansByName = z.record(z.string().min(1).max(maxNameLength), PlanLimits);
 type PlansByName = z.output<typeof PlansByName>;
 
 const limits = new Intl.ListFormat("en-GB").format(Object.keys(PlanLimits.shape));
@@ -29,8 +29,8 @@ export function parsePlans(text: string): { plans: PlansByName } | { problems: s
 function problemOf(issue: z.core.$ZodIssue): string {
   const [plan, field] = issue.path.map(String);
   if (plan === undefined) return `must be ${plansExpectation}`;
-  if (issue.code === "invalid_key" || plan.length > longestName)
-    return `has a plan whose name must be of 1 to ${longestName} characters`;
+  if (issue.code === "invalid_key" || plan.length > maxNameLength)
+    return `has a plan whose name must be of 1 to ${maxNameLength} characters`;
   const named = JSON.stringify(plan);
   if (field !== undefined)
     return `has the plan ${named}, whose ${field} must be a whole number from 0, or null`;

@@ -1,9 +1,9 @@
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { ConfigurationError, createLogger, isRefusal, runCommand } from "@halyard/service";
+import { ConfigurationError, createLogger, isProblem, runCommand } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { readDatabaseUrl } from "./config.ts";
 import { revokeDemoKeys } from "./keys/demo-keys.ts";
-import { createLeaderHint } from "./outbox/hints.ts";
+import { createLeaderNotifier } from "./outbox/notifications.ts";
 import { createWriter } from "./outbox/write.ts";
 
 /** `npm run remove-demo-keys`: revokes the keys of the demo user, then ends. */
@@ -29,7 +29,7 @@ async function removeDemoKeys(): Promise<void> {
   const url = readDatabaseUrl();
   const sql = connectPostgres({ url, name: "remove-demo-keys", maxConnections: 1, logger });
   try {
-    const ids = await revoke(sql, createLeaderHint(sql, logger));
+    const ids = await revoke(sql, createLeaderNotifier(sql, logger));
     const lines = ids.map((id) => `Revoked the demo key ${id}.\n`);
     process.stdout.write(lines.join("") || "The database contains no demo keys.\n");
   } finally {
@@ -42,7 +42,7 @@ async function revoke(sql: Sql, wakeRelay: () => void): Promise<string[]> {
   const revoked = await writer((write) =>
     revokeDemoKeys(write, { now: new Date(), newId: uuidv7 }),
   );
-  return isRefusal(revoked) ? [] : revoked.map(({ id }) => id);
+  return isProblem(revoked) ? [] : revoked.map(({ id }) => id);
 }
 
 await runCommand(async () => {

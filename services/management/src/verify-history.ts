@@ -66,10 +66,10 @@ const brokenExitCode = 1;
 const uncheckedExitCode = 2;
 
 /** More than this nobody reads one by one; how many there are is said in the end. */
-const mostShown = 50;
+const maxShown = 50;
 
 /** How often a long run shows that it goes on. */
-const progressEveryMs = 2_000;
+const progressIntervalMs = 2_000;
 
 type Files = { anchor: string | undefined; against: string | undefined };
 
@@ -121,19 +121,19 @@ async function report(
   const verified = await verifyChains(sql, {
     broken: async (found) => {
       breaks += 1;
-      if (breaks > mostShown) return;
-      const names = await readNames(sql, found.place);
+      if (breaks > maxShown) return;
+      const names = await readNames(sql, found.scope);
       process.stdout.write(`${describeBreak(found, names)}\n`);
     },
     progress: (soFar) => {
-      if (performance.now() - shownAtMs < progressEveryMs) return;
+      if (performance.now() - shownAtMs < progressIntervalMs) return;
       shownAtMs = performance.now();
       process.stderr.write(`… ${counted(soFar)}\n`);
     },
     head: anchor?.add,
     against,
   });
-  if (breaks > mostShown) process.stdout.write(`and ${number(breaks - mostShown)} more\n`);
+  if (breaks > maxShown) process.stdout.write(`and ${number(breaks - maxShown)} more\n`);
   return { breaks, verified };
 }
 

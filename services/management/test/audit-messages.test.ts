@@ -1,4 +1,4 @@
-import { type AuditRecorded, auditStream, setAsideStream } from "@halyard/contracts";
+import { type AuditRecorded, auditStream, deadLetterStream } from "@halyard/contracts";
 import {
   call,
   connectAsSuperuser,
@@ -70,7 +70,7 @@ const untilTaken = () =>
     because: "the queue is empty",
   });
 
-const deadLetters = async () => (await manager.streams.info(setAsideStream.name)).state.messages;
+const deadLetters = async () => (await manager.streams.info(deadLetterStream.name)).state.messages;
 
 async function changesOf(key = project.serverKey, query = "") {
   const path = `/api/v1/projects/${project.projectId}/changes${query}`;
@@ -220,8 +220,8 @@ describe("given an invalid message", () => {
     await send(aMessage());
     await untilTaken();
     expect(await changesOf()).toHaveLength(1);
-    const stored = await manager.streams.getMessage(setAsideStream.name, {
-      last_by_subj: setAsideStream.subjectPrefix + auditStream.recorded.subject,
+    const stored = await manager.streams.getMessage(deadLetterStream.name, {
+      last_by_subj: deadLetterStream.subjectPrefix + auditStream.recorded.subject,
     });
     expect(stored?.header.get("Halyard-Reason")).toContain(reason);
   });

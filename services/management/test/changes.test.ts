@@ -16,44 +16,44 @@ beforeAll(async () => {
 });
 afterAll(() => management.close());
 
-type Place = Awaited<ReturnType<ReturnType<typeof tenancyOf>["place"]>>;
+type Scope = Awaited<ReturnType<ReturnType<typeof tenancyOf>["scope"]>>;
 
 const pathOf = (projectId: string) => `/api/v1/projects/${projectId}/changes`;
 
-const read = (place: Place, query = "", key = place.serverKey) =>
-  management.call(pathOf(place.project.id) + query, { key });
+const read = (scope: Scope, query = "", key = scope.serverKey) =>
+  management.call(pathOf(scope.project.id) + query, { key });
 
-async function changesOf(place: Place, query = "", key = place.serverKey) {
-  const answer = await read(place, query, key);
+async function changesOf(scope: Scope, query = "", key = scope.serverKey) {
+  const answer = await read(scope, query, key);
   expect(answer.status).toBe(200);
   return answer.body.changes;
 }
 
-async function send(place: Place, method: string, path: string, body?: unknown) {
-  const answer = await management.call(path, { method, key: place.serverKey, body });
+async function send(scope: Scope, method: string, path: string, body?: unknown) {
+  const answer = await management.call(path, { method, key: scope.serverKey, body });
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
 
 let counter = 0;
-const createFlag = (place: Place, body: Record<string, unknown> = {}) =>
-  send(place, "POST", "/api/v1/flags", { key: `flag-${++counter}`, name: "A flag", ...body });
+const createFlag = (scope: Scope, body: Record<string, unknown> = {}) =>
+  send(scope, "POST", "/api/v1/flags", { key: `flag-${++counter}`, name: "A flag", ...body });
 
 const off = { enabled: false, rollout_percentage: 100, targeting_rules: [] };
 const settings = { name: "A flag", description: "", type: "release" };
 
 describe("the audit log of a project", () => {
   it("tells of a flag's whole life, the newest first, also when the flag is gone", async () => {
-    const place = await given.place();
-    const flag = await createFlag(place, { enabled: true });
+    const scope = await given.scope();
+    const flag = await createFlag(scope, { enabled: true });
     const path = `/api/v1/flags/${flag.id}`;
-    await send(place, "PATCH", path, { name: "Renamed", rollout_percentage: 5 });
-    await send(place, "PATCH", `${path}/environments/${place.second.id}`, { enabled: true });
-    await send(place, "POST", `${path}/environments/${place.second.id}/rollback`);
-    await send(place, "DELETE", path);
+    await send(scope, "PATCH", path, { name: "Renamed", rollout_percentage: 5 });
+    await send(scope, "PATCH", `${path}/environments/${scope.second.id}`, { enabled: true });
+    await send(scope, "POST", `${path}/environments/${scope.second.id}/rollback`);
+    await send(scope, "DELETE", path);
 
     const [organizationUser] =
-      await management.sql`select id, email from users where id = ${place.userId}`;
+      await management.sql`select id, email from users where id = ${scope.userId}`;
     const common = {
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       flag_id: flag.id,
@@ -62,15 +62,15 @@ describe("the audit log of a project", () => {
       webhook_id: null,
       user_id: null,
       actor: { ...organizationUser },
-      api_key_id: place.serverKey.slice(3, 19),
+      api_key_id: scope.serverKey.slice(3, 19),
       change_type: "manual",
       changed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     };
     const renamed = { ...settings, name: "Renamed" };
-    const first = { environment_id: place.first.id };
-    const second = { environment_id: place.second.id };
+    const first = { environment_id: scope.first.id };
+    const second = { environment_id: scope.second.id };
     const on = { ...off, enabled: true };
-    const [deletion, otherDeletion, ...rest] = await changesOf(place, `?flag_id=${flag.id}`);
+    const [deletion, otherDeletion, ...rest] = await changesOf(scope, `?flag_id=${flag.id}`);
     const inFirst = { ...renamed, ...on, rollout_percentage: 5 };
     expect(new Set([deletion, otherDeletion])).toEqual(
       new Set([
@@ -88,27 +88,27 @@ describe("the audit log of a project", () => {
   });
 
   it("tells of environments and keys, and of nothing secret", async () => {
-    const place = await given.place(["production"]);
-    const environments = `/api/v1/projects/${place.project.id}/environments`;
-    const keys = `${environments}/${place.first.id}/keys`;
-    const issued = await send(place, "POST", keys, {
+    const scope = await given.scope(["production"]);
+    const environments = `/api/v1/projects/${scope.project.id}/environments`;
+    const keys = `${environments}/${scope.first.id}/keys`;
+    const issued = await send(scope, "POST", keys, {
       kind: "client",
       name: "Web",
-      user_id: place.userId,
+      user_id: scope.userId,
     });
-    const rotated = await send(place, "POST", `${keys}/${issued.id}/rotate`, {});
-    await send(place, "DELETE", `${keys}/${rotated.id}`);
-    const answer = await read(place);
-    const told = answer.body.changes.map((change: Record<string, unknown>) => [
+    const rotated = await send(scope, "POST", `${keys}/${issued.id}/rotate`, {});
+    await send(scope, "DELETE", `${keys}/${rotated.id}`);
+    const answer = await read(scope);
+    const listed = answer.body.changes.map((change: Record<string, unknown>) => [
       change.action,
       change.key_id,
       (change.before as { revoked_at?: unknown } | null)?.revoked_at,
       (change.after as { revoked_at?: unknown } | null)?.revoked_at,
       change.api_key_id,
     ]);
-    const usedKey = place.serverKey.slice(3, 19);
+    const usedKey = scope.serverKey.slice(3, 19);
     const aTime = expect.stringMatching(/Z$/);
-    expect(told).toEqual([
+    expect(listed).toEqual([
       ["key_revoked", rotated.id, null, aTime, usedKey],
       ["key_issued", rotated.id, undefined, null, usedKey],
       ["key_rotated", issued.id, null, aTime, usedKey],
@@ -121,14 +121,14 @@ describe("the audit log of a project", () => {
     expect(answer.body.changes.at(-3)).toMatchObject({
       flag_id: null,
       flag_key: null,
-      environment_id: place.first.id,
+      environment_id: scope.first.id,
       actor: { id: "00000000-0000-0000-0000-000000000000", email: "operator" },
       before: null,
       after: { name: "production" },
     });
 
     const secrets = await management.sql<{ secret_sha256: string }[]>`
-      select secret_sha256 from api_keys where environment_id = ${place.first.id}`;
+      select secret_sha256 from api_keys where environment_id = ${scope.first.id}`;
     expect(secrets).toHaveLength(3);
     const text = JSON.stringify(answer.body);
     for (const { secret_sha256 } of secrets) expect(text).not.toContain(secret_sha256);
@@ -137,20 +137,20 @@ describe("the audit log of a project", () => {
   });
 
   it("contains the users of the organization, with the changes of every project", async () => {
-    const place = await given.place();
-    const other = await given.project(place.organizationId);
+    const scope = await given.scope();
+    const other = await given.project(scope.organizationId);
     const [{ email }] = await management.sql<[{ email: string }]>`
-      select email from users where id = ${place.userId}`;
+      select email from users where id = ${scope.userId}`;
     const created = {
       action: "user_created",
-      user_id: place.userId,
+      user_id: scope.userId,
       environment_id: null,
       actor: { id: "00000000-0000-0000-0000-000000000000", email: "operator" },
       api_key_id: null,
       before: null,
       after: { email, name: null },
     };
-    for (const project of [place.project, other]) {
+    for (const project of [scope.project, other]) {
       const [first, second] = (
         await management.call(pathOf(project.id), { key: operatorToken })
       ).body.changes.slice(-2);
@@ -164,49 +164,49 @@ describe("the audit log of a project", () => {
       key: operatorToken,
     });
     expect(rest.body.changes.at(-1)).toMatchObject(created);
-    const stranger = await given.place();
+    const stranger = await given.scope();
     const ofOthers = (await changesOf(stranger)).map((each: { user_id: unknown }) => each.user_id);
-    expect(ofOthers).not.toContain(place.userId);
+    expect(ofOthers).not.toContain(scope.userId);
   });
 
   it("leaves out what changed nothing", async () => {
-    const place = await given.place();
-    const flag = await createFlag(place);
-    await send(place, "PATCH", `/api/v1/flags/${flag.id}`, { enabled: false, name: "A flag" });
-    expect(await changesOf(place, `?flag_id=${flag.id}`)).toHaveLength(1);
+    const scope = await given.scope();
+    const flag = await createFlag(scope);
+    await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { enabled: false, name: "A flag" });
+    expect(await changesOf(scope, `?flag_id=${flag.id}`)).toHaveLength(1);
   });
 
   it("finds nothing of a flag that there is not", async () => {
-    const place = await given.place();
-    const answer = await read(place, `?flag_id=${randomUUID()}`);
+    const scope = await given.scope();
+    const answer = await read(scope, `?flag_id=${randomUUID()}`);
     expect(answer.body).toEqual({ changes: [], next_cursor: null });
   });
 });
 
 describe("paging", () => {
   it("answers a hundred, then what comes before", async () => {
-    const place = await given.place();
-    const flag = await createFlag(place);
+    const scope = await given.scope();
+    const flag = await createFlag(scope);
     for (let percentage = 0; percentage < 100; percentage += 1)
-      await send(place, "PATCH", `/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
-    const first = await read(place, `?flag_id=${flag.id}`);
+      await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
+    const first = await read(scope, `?flag_id=${flag.id}`);
     expect(first.body.changes).toHaveLength(100);
-    const rest = await read(place, `?flag_id=${flag.id}&cursor=${first.body.next_cursor}`);
+    const rest = await read(scope, `?flag_id=${flag.id}&cursor=${first.body.next_cursor}`);
     expect(rest.body).toMatchObject({ changes: [{ action: "created" }], next_cursor: null });
   });
 
   it("comes upon each change once, whatever is changed meanwhile", async () => {
-    const place = await given.place();
-    const flag = await createFlag(place);
+    const scope = await given.scope();
+    const flag = await createFlag(scope);
     for (let percentage = 0; percentage < 10; percentage += 1)
-      await send(place, "PATCH", `/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
-    const all = await changesOf(place);
+      await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { rollout_percentage: percentage });
+    const all = await changesOf(scope);
     const seen: unknown[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
-      const page = await read(place, `?limit=3${cursor && `&cursor=${cursor}`}`);
+      const page = await read(scope, `?limit=3${cursor && `&cursor=${cursor}`}`);
       seen.push(...page.body.changes);
       cursor = page.body.next_cursor;
-      await send(place, "PATCH", `/api/v1/flags/${flag.id}`, {
+      await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, {
         rollout_percentage: 50 + seen.length,
       });
     }
@@ -226,15 +226,15 @@ describe("paging", () => {
     [`cursor=${"A".repeat(500)}`, "/cursor"],
     ["before=1", "/before"],
   ])("refuses ?%s, naming %s", async (query, parameter) => {
-    const place = await given.place();
-    const answer = await read(place, `?${query}`);
+    const scope = await given.scope();
+    const answer = await read(scope, `?${query}`);
     expect(answer.status).toBe(400);
     expect(answer.body.error.code).toBe("VALIDATION_001");
     expect(answer.body.error.message).toContain(`query parameter ${parameter}`);
   });
 
   it("refuses the cursor of another project", async () => {
-    const [one, other] = [await given.place(), await given.place()];
+    const [one, other] = [await given.scope(), await given.scope()];
     const { body } = await read(one, "?limit=1");
     expect((await read(other, `?cursor=${body.next_cursor}`)).status).toBe(400);
   });
@@ -242,12 +242,12 @@ describe("paging", () => {
 
 describe("who may read the audit log", () => {
   it("is the operator and a server key of the project, and to others there is none", async () => {
-    const [place, stranger] = [await given.place(), await given.place()];
-    expect(await changesOf(place, "", operatorToken)).toEqual(await changesOf(place));
+    const [scope, stranger] = [await given.scope(), await given.scope()];
+    expect(await changesOf(scope, "", operatorToken)).toEqual(await changesOf(scope));
     for (const [path, key] of [
-      [pathOf(place.project.id), stranger.serverKey],
+      [pathOf(scope.project.id), stranger.serverKey],
       [pathOf(randomUUID()), operatorToken],
-      [pathOf(randomUUID()), place.serverKey],
+      [pathOf(randomUUID()), scope.serverKey],
       [pathOf("nonsense"), operatorToken],
     ] as const) {
       const answer = await management.call(path, { key });
@@ -256,34 +256,34 @@ describe("who may read the audit log", () => {
   });
 
   it("is no client key", async () => {
-    const place = await given.place();
-    const client = await given.key(place.first, { kind: "client", user_id: place.userId });
-    const answer = await read(place, "", client.key);
+    const scope = await given.scope();
+    const client = await given.key(scope.first, { kind: "client", user_id: scope.userId });
+    const answer = await read(scope, "", client.key);
     expect([answer.status, answer.body.error.code]).toEqual([403, "AUTH_002"]);
-    expect((await management.call(pathOf(place.project.id))).status).toBe(401);
+    expect((await management.call(pathOf(scope.project.id))).status).toBe(401);
   });
 
   it("is an environment_only key for what was changed in its environment", async () => {
-    const place = await given.place();
-    const bound = await given.key(place.second, { user_id: place.userId, environment_only: true });
-    const flag = await createFlag(place);
+    const scope = await given.scope();
+    const bound = await given.key(scope.second, { user_id: scope.userId, environment_only: true });
+    const flag = await createFlag(scope);
     const path = `/api/v1/flags/${flag.id}`;
-    await send(place, "PATCH", path, { name: "Renamed", enabled: true });
-    await send(place, "PATCH", `${path}/environments/${place.second.id}`, { enabled: true });
-    await send(place, "DELETE", path);
-    const seen = await changesOf(place, "", bound.key);
+    await send(scope, "PATCH", path, { name: "Renamed", enabled: true });
+    await send(scope, "PATCH", `${path}/environments/${scope.second.id}`, { enabled: true });
+    await send(scope, "DELETE", path);
+    const seen = await changesOf(scope, "", bound.key);
     expect(seen.map((change: { action: string }) => change.action)).toEqual([
       "deleted",
       "state",
       "key_issued",
       "environment_created",
     ]);
-    expect(await changesOf(place)).toContainEqual(
+    expect(await changesOf(scope)).toContainEqual(
       expect.objectContaining({ action: "project_created" }),
     );
-    for (const change of seen) expect(change.environment_id).toBe(place.second.id);
+    for (const change of seen) expect(change.environment_id).toBe(scope.second.id);
     expect(seen[0].before).toMatchObject({ enabled: true });
-    const ofFlag = await changesOf(place, `?flag_id=${flag.id}&limit=1`, bound.key);
+    const ofFlag = await changesOf(scope, `?flag_id=${flag.id}&limit=1`, bound.key);
     expect(ofFlag).toEqual([seen[0]]);
   });
 });

@@ -19,7 +19,7 @@ let cleaning: ReturnType<typeof startCleanUp>;
 /** Purges wait for this. */
 let gate = Promise.withResolvers<void>();
 let underWay = 0;
-let mostUnderWay = 0;
+let maxUnderWay = 0;
 
 beforeAll(async () => {
   rebuilds = await openRebuilds();
@@ -36,7 +36,7 @@ beforeAll(async () => {
     metrics: createRelayMetrics(createMetrics({ service: "management" })),
     logger: rebuilds.broker.logger,
   });
-  cleaning = startCleanUp({ ...rebuilds, broker, isLeading: relay.isLeading, everyMs: 50 });
+  cleaning = startCleanUp({ ...rebuilds, broker, isLeading: relay.isLeading, intervalMs: 50 });
   await eventually(() => relay.isLeading());
   await writeTombstones(tombstones);
 });
@@ -53,7 +53,7 @@ function gated(manager: JetStreamManager): JetStreamManager {
   streams.purge = async (name, options) => {
     if (!options?.filter?.includes(".gone.")) return manager.streams.purge(name, options);
     underWay += 1;
-    mostUnderWay = Math.max(mostUnderWay, underWay);
+    maxUnderWay = Math.max(maxUnderWay, underWay);
     await gate.promise;
     underWay -= 1;
     return manager.streams.purge(name, options);
@@ -106,7 +106,7 @@ describe("given a leader that purges thousands of tombstones", () => {
   });
 
   it("purges a few at once until none is left", async () => {
-    expect(mostUnderWay).toBe(4);
+    expect(maxUnderWay).toBe(4);
     gate.resolve();
     await eventually(async () => (await rowsOfTombstones()) === 0, { withinMs: 30_000 });
     expect(await tombstonesInBucket()).toBe(0);

@@ -18,7 +18,7 @@ const context: IssueContext = {
   issuer: null,
 };
 const material = { id: "bbbbbbbbbbbbbbbb", key: "hs_…", secretSha256: "b".repeat(64) };
-const place = {
+const scope = {
   organizationId: "organization",
   projectId: "project",
   environmentId: "environment",
@@ -26,7 +26,7 @@ const place = {
 const request = { kind: "server" as const, name: "CI", user_id: "ada" };
 
 const aKey = (with_: Partial<Key> = {}): Key => ({
-  ...place,
+  ...scope,
   id: "aaaaaaaaaaaaaaaa",
   secretSha256: "a".repeat(64),
   kind: "server",
@@ -55,10 +55,10 @@ function published(decision: { messages: readonly object[] }) {
 
 describe("issuing", () => {
   it("makes a key that does not expire and is not bound to its environment, unless told", () => {
-    const decision = decideIssue(place, request, material, context);
+    const decision = decideIssue(scope, request, material, context);
     expect(decision).toMatchObject({
       issued: {
-        ...place,
+        ...scope,
         id: material.id,
         environmentOnly: false,
         expiresAt: null,
@@ -71,7 +71,7 @@ describe("issuing", () => {
   });
 
   it("keeps no secret, and shows the digest in the snapshot only", () => {
-    const decision = decideIssue(place, request, material, context);
+    const decision = decideIssue(scope, request, material, context);
     expect(JSON.stringify(decision)).not.toContain(material.key);
     expect(decision).toMatchObject({
       messages: [{ value: { secret_sha256: material.secretSha256 } }],
@@ -86,15 +86,15 @@ describe("issuing", () => {
     ["2027-01-31T11:00:00+01:00", "2027-01-31T10:00:00.000Z"],
     ["9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"],
   ])("takes %s as the end", (expires_at, expected) => {
-    const decision = decideIssue(place, { ...request, expires_at }, material, context);
+    const decision = decideIssue(scope, { ...request, expires_at }, material, context);
     expect(decision).toMatchObject({ issued: { expiresAt: new Date(expected) } });
   });
 
   it.each(["2027-01-31T09:00:00Z", "2027-01-31T10:59:59+02:00", "0000-01-01T00:00:00Z"])(
     "refuses %s, which is not in the future",
     (expires_at) => {
-      expect(decideIssue(place, { ...request, expires_at }, material, context)).toEqual({
-        refused: "VALIDATION_001",
+      expect(decideIssue(scope, { ...request, expires_at }, material, context)).toEqual({
+        rejected: "VALIDATION_001",
         message: "/expires_at must be in the future",
       });
     },
@@ -102,7 +102,7 @@ describe("issuing", () => {
 
   it("refuses an end that has a year of five digits in UTC", () => {
     const expires_at = "9999-12-31T23:59:59-01:00";
-    expect(decideIssue(place, { ...request, expires_at }, material, context)).toMatchObject({
+    expect(decideIssue(scope, { ...request, expires_at }, material, context)).toMatchObject({
       message: "/expires_at must be before the year 10000",
     });
   });
@@ -113,7 +113,7 @@ describe("a key that expires", () => {
 
   it("issues keys that expire with it", () => {
     for (const expires_at of [undefined, null])
-      expect(decideIssue(place, { ...request, expires_at }, material, expiring)).toMatchObject({
+      expect(decideIssue(scope, { ...request, expires_at }, material, expiring)).toMatchObject({
         issued: { expiresAt: inSeconds(100), issuedBy: "aaaaaaaaaaaaaaaa" },
       });
   });
@@ -121,7 +121,7 @@ describe("a key that expires", () => {
   it("issues keys that expire before it", () => {
     for (const seconds of [99, 100]) {
       const expires_at = inSeconds(seconds).toISOString();
-      expect(decideIssue(place, { ...request, expires_at }, material, expiring)).toMatchObject({
+      expect(decideIssue(scope, { ...request, expires_at }, material, expiring)).toMatchObject({
         issued: { expiresAt: inSeconds(seconds) },
       });
     }
@@ -129,8 +129,8 @@ describe("a key that expires", () => {
 
   it("issues no key that expires after it", () => {
     const expires_at = inSeconds(100.001).toISOString();
-    expect(decideIssue(place, { ...request, expires_at }, material, expiring)).toEqual({
-      refused: "AUTH_002",
+    expect(decideIssue(scope, { ...request, expires_at }, material, expiring)).toEqual({
+      rejected: "AUTH_002",
       message: expect.stringContaining(inSeconds(100).toISOString()),
     });
   });
@@ -138,7 +138,7 @@ describe("a key that expires", () => {
   it("rotates no key that expires after it", () => {
     for (const expiresAt of [null, inSeconds(100.001)])
       expect(decideRotate(aKey({ expiresAt }), 0, material, expiring)).toMatchObject({
-        refused: "AUTH_002",
+        rejected: "AUTH_002",
       });
     expect(decideRotate(expiring.issuer, 0, material, expiring)).toMatchObject({
       issued: { expiresAt: inSeconds(100), issuedBy: "aaaaaaaaaaaaaaaa" },
@@ -163,7 +163,7 @@ describe("rotating", () => {
 
   it("ends the old key at once when there is no overlap", () => {
     const decision = decideRotate(aKey(), 0, material, context);
-    if ("refused" in decision) throw new Error(decision.message);
+    if ("rejected" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([aKey({ version: 4, revokedAt: now })]);
     expect(published(decision)).toEqual([
       [material.id, 1, null],
@@ -173,7 +173,7 @@ describe("rotating", () => {
 
   it("ends the old key after the overlap", () => {
     const decision = decideRotate(aKey({ expiresAt: inSeconds(500) }), 60, material, context);
-    if ("refused" in decision) throw new Error(decision.message);
+    if ("rejected" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([aKey({ version: 4, expiresAt: inSeconds(60) })]);
     expect(published(decision)).toEqual([
       [material.id, 1, inSeconds(500).toISOString()],
@@ -183,7 +183,7 @@ describe("rotating", () => {
 
   it.each([59, 60])("leaves an old key as it is that ends in %i seconds anyway", (seconds) => {
     const decision = decideRotate(aKey({ expiresAt: inSeconds(seconds) }), 60, material, context);
-    if ("refused" in decision) throw new Error(decision.message);
+    if ("rejected" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([]);
     expect(published(decision)).toEqual([[material.id, 1, inSeconds(seconds).toISOString()]]);
   });
@@ -207,8 +207,8 @@ describe("rotating", () => {
     ["expired", { expiresAt: now }],
   ])("refuses a key that is %s", (word, state) => {
     const decision = decideRotate(aKey(state), 60, material, context);
-    expect(decision).toMatchObject({ refused: "CONFLICT_001" });
-    expect("refused" in decision && decision.message).toContain(word);
+    expect(decision).toMatchObject({ rejected: "CONFLICT_001" });
+    expect("rejected" in decision && decision.message).toContain(word);
   });
 });
 

@@ -36,7 +36,7 @@ describe("an organization", () => {
   it("needs a plan that is configured", () => {
     const circumstances = { plans: { small: plans.free }, now, newId } as never;
     expect(decideCreateOrganization({ name: "Acme", plan: "free" }, circumstances)).toEqual({
-      refused: "VALIDATION_001",
+      rejected: "VALIDATION_001",
       message: '/plan must be one of "small"',
     });
   });
@@ -52,9 +52,9 @@ describe("an organization", () => {
 
   it("may be told its own plan again while that is no longer configured, and no other such", () => {
     const current = { organization: anOrganization({ plan: "old" }), projectCount: 2 };
-    const told = (plan: string) => decideUpdateOrganization(current, { plan }, { plans, now });
-    expect(told("old")).toBe("unchanged");
-    expect(told("older")).toMatchObject({ refused: "VALIDATION_001" });
+    const decide = (plan: string) => decideUpdateOrganization(current, { plan }, { plans, now });
+    expect(decide("old")).toBe("unchanged");
+    expect(decide("older")).toMatchObject({ rejected: "VALIDATION_001" });
   });
 
   it("is allowed nothing when its plan was gone before limits were recorded", () => {
@@ -107,7 +107,9 @@ describe("a project", () => {
   ])("on the plan %s beside %i others: %s", (plan, projectCount, may) => {
     const current = { organization: anOrganization({ plan }), projectCount };
     const decision = decideCreateProject(current, { name: "Web" }, { plans, context });
-    expect("refused" in decision ? decision.refused : undefined).toBe(may ? undefined : "RATE_001");
+    expect("rejected" in decision ? decision.rejected : undefined).toBe(
+      may ? undefined : "RATE_001",
+    );
   });
 
   it("names a limit of one in the singular", () => {
@@ -140,7 +142,7 @@ describe("an environment", () => {
     const decide = (environmentCount: number) =>
       decideCreateEnvironment({ project, environmentCount }, { name: "preview" }, context);
     expect(decide(49)).toMatchObject({ environment: { name: "preview", createdAt: now } });
-    expect(decide(50)).toMatchObject({ refused: "CONFLICT_001" });
+    expect(decide(50)).toMatchObject({ rejected: "CONFLICT_001" });
   });
 
   it("gives each flag a state with the flag's present version, as of its own creation", () => {

@@ -20,13 +20,13 @@ beforeAll(async () => {
 });
 afterAll(() => management.close());
 
-type Place = Awaited<ReturnType<typeof given.place>>;
+type Scope = Awaited<ReturnType<typeof given.scope>>;
 
-const organizationPath = ({ organizationId }: Place) => `/api/v1/organizations/${organizationId}`;
-const projectPath = (place: Place) => `${organizationPath(place)}/projects/${place.project.id}`;
-const environmentPath = (place: Place) =>
-  `/api/v1/projects/${place.project.id}/environments/${place.first.id}`;
-const userPath = (place: Place) => `${organizationPath(place)}/users/${place.userId}`;
+const organizationPath = ({ organizationId }: Scope) => `/api/v1/organizations/${organizationId}`;
+const projectPath = (scope: Scope) => `${organizationPath(scope)}/projects/${scope.project.id}`;
+const environmentPath = (scope: Scope) =>
+  `/api/v1/projects/${scope.project.id}/environments/${scope.first.id}`;
+const userPath = (scope: Scope) => `${organizationPath(scope)}/users/${scope.userId}`;
 
 const call = (path: string, method = "GET", options: { key?: string; body?: unknown } = {}) =>
   management.call(path, { method, key: operatorToken, ...options });
@@ -46,7 +46,7 @@ async function removeEverything(): Promise<number> {
   return batches;
 }
 
-async function rowsBelow({ organizationId, project }: Place) {
+async function rowsBelow({ organizationId, project }: Scope) {
   const [row] = await management.sql<[{ flags: number; states: number; keys: number }]>`
     select
       (select count(*)::integer from flags where project_id = ${project.id}) as flags,
@@ -59,15 +59,15 @@ async function rowsBelow({ organizationId, project }: Place) {
   return row;
 }
 
-async function placeWithFlags(count: number) {
-  const place = await given.place(["production"]);
-  const { project, first, userId } = place;
+async function scopeWithFlags(count: number) {
+  const scope = await given.scope(["production"]);
+  const { project, first, userId } = scope;
   const flagIds = await seedFlags(
     management,
     { projectId: project.id, environmentId: first.id, userId },
     count,
   );
-  return { ...place, flagIds };
+  return { ...scope, flagIds };
 }
 
 async function breaksOfTheHistory(): Promise<unknown[]> {
@@ -80,11 +80,11 @@ async function breaksOfTheHistory(): Promise<unknown[]> {
 }
 
 it("ends the users of a deleted organization at once", async () => {
-  const place = await given.place();
-  await remove(organizationPath(place));
-  expect((await call(userPath(place))).status).toBe(404);
-  expect((await call(userPath(place), "PATCH", { body: { name: "Ada" } })).status).toBe(404);
-  expect((await remove(userPath(place))).status).toBe(404);
+  const scope = await given.scope();
+  await remove(organizationPath(scope));
+  expect((await call(userPath(scope))).status).toBe(404);
+  expect((await call(userPath(scope), "PATCH", { body: { name: "Ada" } })).status).toBe(404);
+  expect((await remove(userPath(scope))).status).toBe(404);
   await removeEverything();
 });
 
@@ -95,28 +95,28 @@ describe.each([
   { subject: "user", pathOf: userPath },
 ])("deleting a $subject", ({ pathOf }) => {
   it("needs its id as confirmation", async () => {
-    const place = await given.place();
-    for (const query of ["", `?confirm=${place.second.id}`])
-      expect((await call(pathOf(place) + query, "DELETE")).status).toBe(400);
-    expect((await call(pathOf(place))).status).toBe(200);
+    const scope = await given.scope();
+    for (const query of ["", `?confirm=${scope.second.id}`])
+      expect((await call(pathOf(scope) + query, "DELETE")).status).toBe(400);
+    expect((await call(pathOf(scope))).status).toBe(200);
   });
 
   it("is for the operator only", async () => {
-    const place = await given.place();
-    const path = pathOf(place);
+    const scope = await given.scope();
+    const path = pathOf(scope);
     const answer = await call(`${path}?confirm=${path.split("/").at(-1)}`, "DELETE", {
-      key: place.serverKey,
+      key: scope.serverKey,
     });
     expect(answer.status).toBe(403);
   });
 
   it("ends it at once and ends its keys, before any row below is removed", async () => {
-    const place = await given.place();
-    const path = pathOf(place);
+    const scope = await given.scope();
+    const path = pathOf(scope);
     expect((await remove(path)).status).toBe(204);
     expect((await call(path)).status).toBe(404);
     expect((await remove(path)).status).toBe(404);
-    expect((await call("/api/v1/flags", "GET", { key: place.serverKey })).status).toBe(401);
+    expect((await call("/api/v1/flags", "GET", { key: scope.serverKey })).status).toBe(401);
   });
 });
 
@@ -124,9 +124,9 @@ describe("given a deleted project with many flags", () => {
   afterEach(removeEverything);
 
   it("has one tombstone for the project and one for each environment, and no event", async () => {
-    const place = await placeWithFlags(3);
-    await remove(projectPath(place));
-    const { organizationId, project, first } = place;
+    const scope = await scopeWithFlags(3);
+    await remove(projectPath(scope));
+    const { organizationId, project, first } = scope;
     for (const subject of [`project.${project.id}`, `environment.${first.id}`])
       expect((await entriesOf(management, `${organizationId}.${subject}`)).at(-1)).toMatchObject({
         deleted: true,
@@ -140,22 +140,22 @@ describe("given a deleted project with many flags", () => {
   });
 
   it("removes rows in bounded batches, each with the tombstones of its flags", async () => {
-    const place = await placeWithFlags(2 * removedAtOnce + 1);
-    await remove(projectPath(place));
+    const scope = await scopeWithFlags(2 * removedAtOnce + 1);
+    await remove(projectPath(scope));
     await removeBatch();
-    expect(await rowsBelow(place)).toMatchObject({ states: removedAtOnce + 1, keys: 0 });
+    expect(await rowsBelow(scope)).toMatchObject({ states: removedAtOnce + 1, keys: 0 });
     await removeEverything();
-    expect(await rowsBelow(place)).toEqual({ flags: 0, states: 0, keys: 0 });
-    const [flagId] = place.flagIds;
-    const subject = `${place.organizationId}.flag.${place.first.id}.${flagId}`;
+    expect(await rowsBelow(scope)).toEqual({ flags: 0, states: 0, keys: 0 });
+    const [flagId] = scope.flagIds;
+    const subject = `${scope.organizationId}.flag.${scope.first.id}.${flagId}`;
     expect(await entriesOf(management, subject)).toMatchObject([{ deleted: true, version: 2 }]);
     expect(await removeBatch()).toBe(false);
   });
 
   it("publishes another tenant's change between two batches", async () => {
-    const other = await given.place();
-    const place = await placeWithFlags(2 * removedAtOnce + 1);
-    await remove(projectPath(place));
+    const other = await given.scope();
+    const scope = await scopeWithFlags(2 * removedAtOnce + 1);
+    await remove(projectPath(scope));
     await removeBatch();
     const created = await call("/api/v1/flags", "POST", {
       key: other.serverKey,
@@ -167,17 +167,17 @@ describe("given a deleted project with many flags", () => {
       select count(*) filter (where row.stream_sequence < change.stream_sequence)::integer as before,
         count(*) filter (where row.stream_sequence > change.stream_sequence)::integer as after
       from outbox as row, outbox as change
-      where row.subject like ${`${place.organizationId}.flag.%`}
+      where row.subject like ${`${scope.organizationId}.flag.%`}
         and change.subject like ${`${other.organizationId}.flag.${other.first.id}.%`}`;
     expect(order).toEqual({ before: removedAtOnce, after: removedAtOnce + 1 });
   });
 
   it("stays deleted after a rebuild of the snapshot, even if a change below it is still unsent", async () => {
-    const place = await given.place();
-    const id = place.serverKey.split("_")[1] ?? "";
-    const subject = `${place.organizationId}.key.${id}`;
+    const scope = await given.scope();
+    const id = scope.serverKey.split("_")[1] ?? "";
+    const subject = `${scope.organizationId}.key.${id}`;
     const [entry] = await entriesOf(management, subject);
-    await remove(projectPath(place));
+    await remove(projectPath(scope));
     const connection = await connect({ servers: management.natsUrl });
     const manager = await jetstreamManager(connection);
     const before = await readEpoch(manager);
@@ -187,16 +187,16 @@ describe("given a deleted project with many flags", () => {
       values ('snapshot', gen_random_uuid(), ${subject}, ${JSON.stringify({ ...entry, version: 9 })})`;
     await eventually(async () => ![undefined, before].includes(await readEpoch(manager)));
     await eventually(() => management.directory.versionOf(id) === 9);
-    expect(management.directory.verify(place.serverKey, Date.now())).toBeUndefined();
+    expect(management.directory.verify(scope.serverKey, Date.now())).toBeUndefined();
     await connection.close();
   });
 
   it("has no working keys, also while their rows are left", async () => {
-    const place = await given.place();
-    const email = (await call(userPath(place))).body.email.toLowerCase();
+    const scope = await given.scope();
+    const email = (await call(userPath(scope))).body.email.toLowerCase();
     expect(await countWorkingKeysOfUser(management.sql, email)).toBeGreaterThan(0);
-    await remove(projectPath(place));
-    expect(await rowsBelow(place)).not.toMatchObject({ keys: 0 });
+    await remove(projectPath(scope));
+    expect(await rowsBelow(scope)).not.toMatchObject({ keys: 0 });
     expect(await countWorkingKeysOfUser(management.sql, email)).toBe(0);
   });
 
@@ -216,28 +216,28 @@ describe("given a deleted project with many flags", () => {
   });
 
   it("keeps its audit log for the operator", async () => {
-    const place = await given.place();
-    await remove(projectPath(place));
+    const scope = await given.scope();
+    await remove(projectPath(scope));
     await removeEverything();
-    const { status, body } = await call(`/api/v1/projects/${place.project.id}/changes`);
+    const { status, body } = await call(`/api/v1/projects/${scope.project.id}/changes`);
     expect(status).toBe(200);
     expect(body.changes[0]).toMatchObject({
       action: "project_deleted",
-      before: { name: place.project.name },
+      before: { name: scope.project.name },
       after: null,
     });
-    expect((await call(`/api/v1/projects/${place.project.id}/environments`)).status).toBe(404);
+    expect((await call(`/api/v1/projects/${scope.project.id}/environments`)).status).toBe(404);
   });
 
   it("has none of its entries in a rebuilt snapshot but the tombstones, also while rows are left", async () => {
-    const place = await placeWithFlags(3);
-    const other = await placeWithFlags(1);
-    await remove(projectPath(place));
+    const scope = await scopeWithFlags(3);
+    const other = await scopeWithFlags(1);
+    await remove(projectPath(scope));
     const found = new Map<string, unknown>();
     for await (const page of readFullState(management.sql, defaultPlans))
       for (const { address, value } of page) found.set(entryKey(address), value);
     const below = [...found].filter(
-      ([key]) => key.startsWith(place.organizationId) && !key.endsWith(".organization"),
+      ([key]) => key.startsWith(scope.organizationId) && !key.endsWith(".organization"),
     );
     expect(below).toHaveLength(2);
     for (const [, value] of below) expect(value).toMatchObject({ deleted: true });
@@ -247,22 +247,22 @@ describe("given a deleted project with many flags", () => {
   });
 
   it("has many tombstones on several pages of a rebuilt snapshot, and few batches for empty environments", async () => {
-    const place = await given.place();
+    const scope = await given.scope();
     const count = 1_200;
     await management.sql`
       insert into environments (id, project_id, name, created_at)
-      select gen_random_uuid(), ${place.project.id}, 'environment-' || number, now()
+      select gen_random_uuid(), ${scope.project.id}, 'environment-' || number, now()
       from generate_series(1, ${count}) as number`;
-    await remove(projectPath(place));
+    await remove(projectPath(scope));
     const pages: number[] = [];
     const found = new Set<string>();
     for await (const page of readFullState(management.sql, defaultPlans)) {
-      const places = page
+      const scopes = page
         .filter(({ value }) => "deleted" in value)
         .map(({ address }) => entryKey(address))
-        .filter((key) => key.startsWith(`${place.organizationId}.environment.`));
+        .filter((key) => key.startsWith(`${scope.organizationId}.environment.`));
       pages.push(page.length);
-      for (const key of places) found.add(key);
+      for (const key of scopes) found.add(key);
     }
     expect(found.size).toBeGreaterThan(count);
     expect(Math.max(...pages)).toBeLessThanOrEqual(500);
@@ -272,8 +272,8 @@ describe("given a deleted project with many flags", () => {
   });
 
   it("leaves a history that can be verified", async () => {
-    const place = await placeWithFlags(3);
-    await remove(projectPath(place));
+    const scope = await scopeWithFlags(3);
+    await remove(projectPath(scope));
     expect(await breaksOfTheHistory()).toEqual([]);
     await removeEverything();
     expect(await breaksOfTheHistory()).toEqual([]);
@@ -288,8 +288,8 @@ describe("given a process that ends between a deletion and the removal of rows",
     const { id: userId } = await user(organizationId);
     const { id: projectId, environments } = await project(organizationId);
     const [{ id: environmentId }] = environments;
-    const place = { projectId, environmentId, userId };
-    await seedFlags(before, place, removedAtOnce + 1);
+    const scope = { projectId, environmentId, userId };
+    await seedFlags(before, scope, removedAtOnce + 1);
     const path = `/api/v1/organizations/${organizationId}/projects/${projectId}`;
     const options = { method: "DELETE", key: operatorToken };
     expect((await before.call(`${path}?confirm=${projectId}`, options)).status).toBe(204);
@@ -309,16 +309,16 @@ describe("given a process that ends between a deletion and the removal of rows",
 
 describe("given an environment that is deleted", () => {
   it("keeps its flags in the other environments", async () => {
-    const place = await given.place(["production", "staging"]);
+    const scope = await given.scope(["production", "staging"]);
     const created = await call("/api/v1/flags", "POST", {
-      key: place.serverKey,
+      key: scope.serverKey,
       body: { key: "kept", name: "Kept" },
     });
-    const { key: otherKey } = await given.key(place.second, { user_id: place.userId });
-    await remove(environmentPath(place));
+    const { key: otherKey } = await given.key(scope.second, { user_id: scope.userId });
+    await remove(environmentPath(scope));
     await removeEverything();
     const flag = await call(`/api/v1/flags/${created.body.id}`, "GET", { key: otherKey });
-    expect(flag.body).toMatchObject({ key: "kept", environment_id: place.second.id });
+    expect(flag.body).toMatchObject({ key: "kept", environment_id: scope.second.id });
     const change = await call(`/api/v1/flags/${created.body.id}`, "PATCH", {
       key: otherKey,
       body: { enabled: true },
@@ -328,15 +328,15 @@ describe("given an environment that is deleted", () => {
   });
 
   it("stops a fill that is under way", async () => {
-    const place = await placeWithFlags(3 * removedAtOnce);
-    const path = `/api/v1/projects/${place.project.id}/environments`;
+    const scope = await scopeWithFlags(3 * removedAtOnce);
+    const path = `/api/v1/projects/${scope.project.id}/environments`;
     const preview = await call(path, "POST", { body: { name: "preview" } });
     expect((await remove(`${path}/${preview.body.id}`)).status).toBe(204);
     await removeEverything();
     const fills = await management.sql`
       select from environment_fills where environment_id = ${preview.body.id}`;
     expect(fills).toHaveLength(0);
-    expect(await rowsBelow(place)).toMatchObject({ states: 3 * removedAtOnce });
+    expect(await rowsBelow(scope)).toMatchObject({ states: 3 * removedAtOnce });
   });
 });
 
@@ -345,11 +345,11 @@ describe("deleting a parent while something is created below it", () => {
     { parent: "project", pathOf: projectPath },
     { parent: "organization", pathOf: organizationPath },
   ])("leaves nothing behind a deleted $parent", async ({ pathOf }) => {
-    const place = await given.place();
-    const { project, first, userId, organizationId } = place;
+    const scope = await given.scope();
+    const { project, first, userId, organizationId } = scope;
     const posts = Array.from({ length: 10 }, (_, index) => [
       call("/api/v1/flags", "POST", {
-        key: place.serverKey,
+        key: scope.serverKey,
         body: { key: `flag-${index}`, name: "f" },
       }),
       call(`/api/v1/projects/${project.id}/environments`, "POST", { body: { name: `e${index}` } }),
@@ -360,86 +360,86 @@ describe("deleting a parent while something is created below it", () => {
         body: { email: `late${index}@example.com` },
       }),
     ]).flat();
-    const [deleted, ...answers] = await Promise.all([remove(pathOf(place)), ...posts]);
+    const [deleted, ...answers] = await Promise.all([remove(pathOf(scope)), ...posts]);
     expect(deleted.status).toBe(204);
     for (const { status } of answers) expect([201, 400, 401, 404]).toContain(status);
     await removeEverything();
-    expect(await rowsBelow(place)).toMatchObject({ flags: 0, states: 0, keys: 0 });
+    expect(await rowsBelow(scope)).toMatchObject({ flags: 0, states: 0, keys: 0 });
   });
 });
 
 describe("given a deleted user", () => {
-  const audit = async (place: Place) =>
-    (await call(`/api/v1/projects/${place.project.id}/changes`)).body.changes;
+  const audit = async (scope: Scope) =>
+    (await call(`/api/v1/projects/${scope.project.id}/changes`)).body.changes;
 
   it("frees the e-mail address, and keeps it in the audit log", async () => {
-    const place = await given.place();
-    const { email } = (await call(userPath(place))).body;
-    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
-    await remove(userPath(place));
-    const users = `${organizationPath(place)}/users`;
+    const scope = await given.scope();
+    const { email } = (await call(userPath(scope))).body;
+    await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });
+    await remove(userPath(scope));
+    const users = `${organizationPath(scope)}/users`;
     expect((await call(users, "POST", { body: { email } })).status).toBe(201);
-    const created = (await audit(place)).find(
+    const created = (await audit(scope)).find(
       ({ action }: { action: string }) => action === "created",
     );
-    expect(created.actor).toEqual({ id: place.userId, email });
+    expect(created.actor).toEqual({ id: scope.userId, email });
   });
 
   it("is without e-mail address in the audit log when it was to be erased", async () => {
-    const place = await given.place();
-    const { email } = (await call(userPath(place))).body;
-    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
-    await call(userPath(place), "PATCH", { body: { name: "Ada" } });
-    await remove(userPath(place), "&erase=true");
+    const scope = await given.scope();
+    const { email } = (await call(userPath(scope))).body;
+    await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });
+    await call(userPath(scope), "PATCH", { body: { name: "Ada" } });
+    await remove(userPath(scope), "&erase=true");
     await removeEverything();
-    const text = JSON.stringify(await audit(place));
+    const text = JSON.stringify(await audit(scope));
     expect(text).not.toContain(email);
     expect(text).not.toContain("Ada");
-    expect(text).toContain(place.userId);
+    expect(text).toContain(scope.userId);
     const rows = await management.sql`select from users where email = ${email}`;
     expect(rows).toHaveLength(0);
   });
 
   it("is erased also if the organization is deleted soon after", async () => {
-    const place = await given.place();
-    const { email } = (await call(userPath(place))).body;
-    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
-    await remove(userPath(place), "&erase=true");
-    await remove(organizationPath(place));
+    const scope = await given.scope();
+    const { email } = (await call(userPath(scope))).body;
+    await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });
+    await remove(userPath(scope), "&erase=true");
+    await remove(organizationPath(scope));
     await removeEverything();
-    expect(JSON.stringify(await audit(place))).not.toContain(email);
-    const rows = await management.sql`select from users where id = ${place.userId}`;
+    expect(JSON.stringify(await audit(scope))).not.toContain(email);
+    const rows = await management.sql`select from users where id = ${scope.userId}`;
     expect(rows).toHaveLength(0);
   });
 
   it("can be erased later, once", async () => {
-    const place = await given.place();
-    const { email } = (await call(userPath(place))).body;
-    await call("/api/v1/flags", "POST", { key: place.serverKey, body: { key: "f", name: "f" } });
-    await remove(userPath(place));
+    const scope = await given.scope();
+    const { email } = (await call(userPath(scope))).body;
+    await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });
+    await remove(userPath(scope));
     await removeEverything();
-    expect((await remove(userPath(place), "&erase=true")).status).toBe(204);
+    expect((await remove(userPath(scope), "&erase=true")).status).toBe(204);
     await removeEverything();
-    expect(JSON.stringify(await audit(place))).not.toContain(email);
-    expect((await remove(userPath(place), "&erase=true")).status).toBe(404);
+    expect(JSON.stringify(await audit(scope))).not.toContain(email);
+    expect((await remove(userPath(scope), "&erase=true")).status).toBe(404);
   });
 
   it("is erased from a change that was not committed before the deletion", async () => {
-    const place = await given.place();
-    const { email } = (await call(userPath(place))).body;
+    const scope = await given.scope();
+    const { email } = (await call(userPath(scope))).body;
     const isRead = Promise.withResolvers<void>();
     const isFree = Promise.withResolvers<void>();
     const change = management.sql.begin(async (tx) => {
-      const actor = await readActor(tx, place.userId);
+      const actor = await readActor(tx, scope.userId);
       isRead.resolve();
       await isFree.promise;
       await tx`
         insert into changes (id, project_id, environment_id, action, cause, actor_id, actor_email, changed_at)
-        values (${uuidv7()}, ${place.project.id}, ${place.first.id}, 'environment_changed', 'manual',
+        values (${uuidv7()}, ${scope.project.id}, ${scope.first.id}, 'environment_changed', 'manual',
           ${actor.id}, ${actor.email}, now())`;
     });
     await isRead.promise;
-    const deletion = remove(userPath(place), "&erase=true").then(removeEverything);
+    const deletion = remove(userPath(scope), "&erase=true").then(removeEverything);
     await eventually(async () => {
       const waiting = await management.sql`select from pg_locks where not granted`;
       return waiting.length > 0;
@@ -447,7 +447,7 @@ describe("given a deleted user", () => {
     isFree.resolve();
     await Promise.all([change, deletion]);
     const rows = await management.sql<{ email: string }[]>`
-      select actor_email as email from changes where actor_id = ${place.userId}`;
+      select actor_email as email from changes where actor_id = ${scope.userId}`;
     expect(rows.map((row) => row.email)).toContain("erased");
     expect(rows.map((row) => row.email)).not.toContain(email);
   });

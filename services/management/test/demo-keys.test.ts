@@ -170,13 +170,13 @@ describe("given the command that removes demo keys", () => {
     const { url } = await start("production");
     const post = (path: string, body: unknown) =>
       call(`${url}/api/v1${path}`, { method: "POST", key: operatorToken, body });
-    const refused = {
+    const rejected = {
       status: 400,
       body: { error: { code: "VALIDATION_001", message: expect.stringContaining("demo user") } },
     };
-    expect(await post(project.users, { email: "DEMO@example.com" })).toMatchObject(refused);
+    expect(await post(project.users, { email: "DEMO@example.com" })).toMatchObject(rejected);
     const key = { kind: "server", name: "A key", user_id: project.demoUserId };
-    expect(await post(project.keys, key)).toMatchObject(refused);
+    expect(await post(project.keys, key)).toMatchObject(rejected);
     expect(await post(project.users, { email: "grace@example.com" })).toMatchObject({
       status: 201,
     });

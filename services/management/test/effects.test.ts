@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEffects, type Effects, type Incomplete } from "../src/outbox/effects.ts";
-import { decodePublished, encodePublished } from "../src/outbox/hints.ts";
+import { decodePublished, encodePublished } from "../src/outbox/notifications.ts";
 import type { OutboxMessage } from "../src/outbox/outbox-message.ts";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
 
@@ -81,10 +81,10 @@ describe("the notification of published rows", () => {
     { rowIds: [1, 2], revision },
     { rowIds: [], revision },
     { rowIds: [3], revision: undefined },
-  ])("says the same after encoding and decoding: %j", (hint) => {
-    expect(decodePublished(encodePublished(hint))).toEqual({
-      rowIds: hint.rowIds,
-      ...(hint.revision === undefined ? {} : { revision: hint.revision }),
+  ])("says the same after encoding and decoding: %j", (published) => {
+    expect(decodePublished(encodePublished(published))).toEqual({
+      rowIds: published.rowIds,
+      ...(published.revision === undefined ? {} : { revision: published.revision }),
     });
   });
 

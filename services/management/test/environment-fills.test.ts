@@ -30,10 +30,10 @@ async function fillEverything(): Promise<void> {
 
 /** A project with flags in `production`, and the new environment `preview` that has one batch of them. */
 async function newEnvironment() {
-  const tenant = await tenancyOf(management).place(["production"]);
+  const tenant = await tenancyOf(management).scope(["production"]);
   const { project, first, userId, serverKey: key } = tenant;
-  const place = { projectId: project.id, environmentId: first.id, userId };
-  const flagIds = await seedFlags(management, place, flagCount);
+  const scope = { projectId: project.id, environmentId: first.id, userId };
+  const flagIds = await seedFlags(management, scope, flagCount);
   const created = await management.call(`/api/v1/projects/${project.id}/environments`, {
     method: "POST",
     key,
@@ -105,7 +105,7 @@ describe("given a new environment of a project with many flags", () => {
   });
 
   it("publishes another tenant's change before the rest of its flags", async () => {
-    const other = await tenancyOf(management).place();
+    const other = await tenancyOf(management).scope();
     const { organizationId } = await newEnvironment();
     const created = await management.call("/api/v1/flags", {
       method: "POST",
@@ -257,7 +257,7 @@ describe("given a new environment of a project with many flags", () => {
 
   it("reveals no flag to another tenant", async () => {
     const { flag, state } = await newEnvironment();
-    const other = await tenancyOf(management).place();
+    const other = await tenancyOf(management).scope();
     for (const path of [state, `${state}/history`, flag])
       expect((await management.call(path, { key: other.serverKey })).status).toBe(404);
   });

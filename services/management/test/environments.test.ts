@@ -35,7 +35,7 @@ const createFlag = (serverKey: string, body: Record<string, unknown>) =>
 
 describe("renaming an environment", () => {
   it("answers and publishes the new name, which later events carry", async () => {
-    const { project, first, second, organizationId, serverKey } = await given.place();
+    const { project, first, second, organizationId, serverKey } = await given.scope();
     const path = `${pathOf(project.id)}/${first.id}`;
     const rename = (name: string, key = operatorToken) =>
       management.call(path, { method: "PATCH", key, body: { name } });
@@ -56,7 +56,7 @@ describe("renaming an environment", () => {
 
 describe("creating an environment", () => {
   it("answers 201, and publishes it", async () => {
-    const { project, organizationId, serverKey } = await given.place();
+    const { project, organizationId, serverKey } = await given.scope();
     const answer = await create(project.id, "preview");
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(project.id)}/${answer.body.id}`);
@@ -80,7 +80,7 @@ describe("creating an environment", () => {
   });
 
   it("gives every flag a state there: disabled, rollout 100, no rules", async () => {
-    const { project, organizationId, serverKey, userId } = await given.place();
+    const { project, organizationId, serverKey, userId } = await given.scope();
     const flag = (await createFlag(serverKey, { key: "a", enabled: true, rollout_percentage: 7 }))
       .body;
     await management.call(`/api/v1/flags/${flag.id}`, {
@@ -115,7 +115,7 @@ describe("creating an environment", () => {
   });
 
   it("is attributed to the key's user, or to the id that no user has", async () => {
-    const { project, serverKey, userId } = await given.place();
+    const { project, serverKey, userId } = await given.scope();
     const byUser = (await create(project.id, "by-user", { key: serverKey })).body;
     const byOperator = (await create(project.id, "by-operator")).body;
     const actors = await management.sql`
@@ -128,7 +128,7 @@ describe("creating an environment", () => {
   });
 
   it("refuses a name that the project has", async () => {
-    const { project, serverKey } = await given.place(["production"]);
+    const { project, serverKey } = await given.scope(["production"]);
     await createFlag(serverKey, { key: "a" });
     const again = await create(project.id, "production");
     expect(again.status).toBe(409);
@@ -136,7 +136,7 @@ describe("creating an environment", () => {
   });
 
   it("happens once for one Idempotency-Key", async () => {
-    const { project } = await given.place();
+    const { project } = await given.scope();
     const headers = { "idempotency-key": "environment" };
     const answers = await Promise.all(
       [1, 2, 3].map(() => create(project.id, "preview", { headers })),
@@ -148,7 +148,7 @@ describe("creating an environment", () => {
 
   it("is rejected when the project has 50, and keeps what a project has beyond that", async () => {
     const names = Array.from({ length: 49 }, (_, index) => `environment-${index}`);
-    const { project } = await given.place(names);
+    const { project } = await given.scope(names);
     const answers = await Promise.all([1, 2, 3].map((index) => create(project.id, `new-${index}`)));
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409]);
     const rejected = answers.find((answer) => answer.status === 409);
@@ -167,7 +167,7 @@ describe("creating an environment", () => {
 
 describe("creating environments while flags come, change and go", () => {
   it("leaves every flag with a state in every environment", async () => {
-    const { project, serverKey } = await given.place();
+    const { project, serverKey } = await given.scope();
     const early = await Promise.all(
       Array.from({ length: 15 }, (_, index) => createFlag(serverKey, { key: `early-${index}` })),
     );
@@ -205,7 +205,7 @@ describe("creating environments while flags come, change and go", () => {
   });
 
   it("ends each entry of the snapshot with what the tables have", async () => {
-    const { project, serverKey } = await given.place(["production"]);
+    const { project, serverKey } = await given.scope(["production"]);
     const flags = await Promise.all(
       Array.from({ length: 10 }, (_, index) => createFlag(serverKey, { key: `flag-${index}` })),
     );
@@ -232,8 +232,8 @@ describe("creating environments while flags come, change and go", () => {
 
 describe("who may use the environments of a project", () => {
   it("is the operator and its own server keys; to others it is not there", async () => {
-    const { project, first, serverKey } = await given.place();
-    const other = await given.place();
+    const { project, first, serverKey } = await given.scope();
+    const other = await given.scope();
     for (const [key, status] of [
       [operatorToken, 200],
       [serverKey, 200],
@@ -241,14 +241,14 @@ describe("who may use the environments of a project", () => {
     ] as const)
       for (const path of [pathOf(project.id), `${pathOf(project.id)}/${first.id}`])
         expect((await management.call(path, { key })).status).toBe(status);
-    const refused = await create(project.id, "intruder", { key: other.serverKey });
-    expect(refused.status).toBe(404);
-    expect(refused.body.error.code).toBe("NOT_FOUND_001");
+    const rejected = await create(project.id, "intruder", { key: other.serverKey });
+    expect(rejected.status).toBe(404);
+    expect(rejected.body.error.code).toBe("NOT_FOUND_001");
   });
 
   it("finds an environment in its own project only", async () => {
-    const { project, first, serverKey } = await given.place();
-    const other = await given.place();
+    const { project, first, serverKey } = await given.scope();
+    const other = await given.scope();
     for (const [path, key] of [
       [`${pathOf(other.project.id)}/${first.id}`, operatorToken],
       [`${pathOf(project.id)}/${other.first.id}`, serverKey],
@@ -262,23 +262,23 @@ describe("who may use the environments of a project", () => {
   });
 
   it("takes the project's id in either case", async () => {
-    const { project, serverKey } = await given.place();
+    const { project, serverKey } = await given.scope();
     const path = pathOf(project.id.toUpperCase());
     expect((await management.call(path, { key: serverKey })).body.environments).toHaveLength(2);
   });
 
   it("lets a key of one environment read them, but add none", async () => {
-    const { project, first, second, userId } = await given.place();
+    const { project, first, second, userId } = await given.scope();
     const bound = await given.key(first, { user_id: userId, environment_only: true });
     for (const path of [pathOf(project.id), `${pathOf(project.id)}/${second.id}`])
       expect((await management.call(path, { key: bound.key })).status).toBe(200);
-    const refused = await create(project.id, "preview", { key: bound.key });
-    expect(refused.status).toBe(403);
-    expect(refused.body.error.code).toBe("AUTH_002");
+    const rejected = await create(project.id, "preview", { key: bound.key });
+    expect(rejected.status).toBe(403);
+    expect(rejected.body.error.code).toBe("AUTH_002");
   });
 
   it("is no client key, and nobody where there is no project", async () => {
-    const { project, first, userId } = await given.place();
+    const { project, first, userId } = await given.scope();
     const client = await given.key(first, { user_id: userId, kind: "client" });
     for (const path of [pathOf(project.id), `${pathOf(project.id)}/${first.id}`])
       expect((await management.call(path, { key: client.key })).status).toBe(403);

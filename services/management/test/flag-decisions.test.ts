@@ -1,5 +1,5 @@
 import type { UpdateFlag } from "@halyard/contracts";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { decideChange, decideDelete } from "../src/flags/decide-flag.ts";
 import type { Flag, FlagState } from "../src/flags/flag.ts";
@@ -33,7 +33,7 @@ const off: FlagState = {
 };
 
 let ids = 0;
-const occasionAt = (now: Date) =>
+const contextAt = (now: Date) =>
   ({
     actor: { id: "ada", email: "ada@example.com" },
     apiKeyId: null,
@@ -62,7 +62,7 @@ describe("the timestamps of a flag's events", () => {
     let flag = created;
     let state = off;
     for (const [step, change] of changes.entries()) {
-      const decision = decideChange({ flag, state, environment }, change, occasionAt(nowAt(step)));
+      const decision = decideChange({ flag, state, environment }, change, contextAt(nowAt(step)));
       if (decision === "unchanged") throw new Error("Every change differs from the state before.");
       timestamps.push(...timestampsOf(decision.messages));
       flag = decision.flag;
@@ -70,7 +70,7 @@ describe("the timestamps of a flag's events", () => {
       expect(flag.lastEventAt.toISOString()).toBe(timestamps.at(-1));
     }
     const last = { flag, state, environment, states: [state] };
-    const deleted = decideDelete(last, occasionAt(nowAt(changes.length)));
+    const deleted = decideDelete(last, contextAt(nowAt(changes.length)));
     timestamps.push(...timestampsOf(deleted.messages));
     expect(timestamps).toHaveLength(1 + 3 * changes.length + 1);
     expect(timestamps).toEqual([...new Set(timestamps)].sort());
@@ -80,13 +80,13 @@ describe("the timestamps of a flag's events", () => {
 describe("a change of rules", () => {
   const targeting_rules = [{ conditions: [] }];
   const decide = (request: WithCheckedRules<UpdateFlag>) =>
-    decideChange({ flag: created, state: off, environment }, request, occasionAt(createdAt));
+    decideChange({ flag: created, state: off, environment }, request, contextAt(createdAt));
 
   it("needs checked rules, which only the check returns", () => {
     // @ts-expect-error Unchecked rules are a compile error.
     decide({ targeting_rules });
     const checked = checkRules({ targeting_rules });
-    if (isRefusal(checked)) throw new Error(checked.message);
+    if (isProblem(checked)) throw new Error(checked.message);
     expect(decide(checked)).toMatchObject({ state: { targetingRules: targeting_rules } });
   });
 });
@@ -105,7 +105,7 @@ describe("If-Match", () => {
   it.each([['"6"'], ['W/"7"'], ['W/"7-aZ"'], ['"77"'], ['"6-7"'], ['"7-"'], ['"-7"'], ['""']])(
     "rejects %s for version 7, because the comparison is strong",
     (ifMatch) => {
-      expect(check(ifMatch)).toMatchObject({ refused: "CONFLICT_003", headers: { etag: '"7"' } });
+      expect(check(ifMatch)).toMatchObject({ rejected: "CONFLICT_003", headers: { etag: '"7"' } });
     },
   );
 });

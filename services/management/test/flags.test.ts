@@ -161,13 +161,13 @@ describe("changing a flag", () => {
 
   it("changes nothing when If-Match names another version", async () => {
     const flag = await flags.createFlag();
-    const refused = await flags.patch(
+    const rejected = await flags.patch(
       `/api/v1/flags/${flag.id}`,
       { enabled: true },
       { "if-match": '"7"' },
     );
-    expect(refused.status).toBe(412);
-    expect(refused.body.error.code).toBe("CONFLICT_003");
+    expect(rejected.status).toBe(412);
+    expect(rejected.body.error.code).toBe("CONFLICT_003");
     const accepted = await flags.patch(
       `/api/v1/flags/${flag.id}`,
       { enabled: true },
@@ -272,8 +272,8 @@ describe("reading a flag", () => {
       { method: "POST", key, body: { kind: "server", name: "x", user_id: project.userId } },
     );
     expect(issued.headers.get("cache-control")).toBe("no-store");
-    const elsewhere = await read(path, etag, issued.body.key);
-    expect(elsewhere).toMatchObject({ status: 200, body: { version: 1 } });
+    const edgeIsStopping = await read(path, etag, issued.body.key);
+    expect(edgeIsStopping).toMatchObject({ status: 200, body: { version: 1 } });
   });
 });
 
@@ -299,8 +299,8 @@ describe("an environment_only key", () => {
       ["PUT", { enabled: true, description: "after" }],
       ["PATCH", { type: "experiment" }],
     ] as const) {
-      const refused = await management.call(path, { method, key: bound, body });
-      expect([method, body, refused.status, refused.body.error.code]).toEqual([
+      const rejected = await management.call(path, { method, key: bound, body });
+      expect([method, body, rejected.status, rejected.body.error.code]).toEqual([
         method,
         body,
         403,
@@ -316,15 +316,15 @@ describe("an environment_only key", () => {
     const created = await management.call("/api/v1/flags", { method: "POST", key: bound, body });
     expect(created.status).toBe(201);
     const path = `/api/v1/flags/${created.body.id}`;
-    const elsewhere = `${path}/environments/${project.otherEnvironmentId}`;
-    expect((await management.call(elsewhere, { key })).body.enabled).toBe(false);
+    const edgeIsStopping = `${path}/environments/${project.otherEnvironmentId}`;
+    expect((await management.call(edgeIsStopping, { key })).body.enabled).toBe(false);
     const changed = await management.call(path, {
       method: "PATCH",
       key: bound,
       body: { name: "A flag", description: "", rollout_percentage: 20 },
     });
     expect(changed).toMatchObject({ status: 200, body: { rollout_percentage: 20 } });
-    expect((await management.call(elsewhere, { key })).body.rollout_percentage).toBe(100);
+    expect((await management.call(edgeIsStopping, { key })).body.rollout_percentage).toBe(100);
   });
 });
 
@@ -432,8 +432,8 @@ describe("Idempotency-Key", () => {
         headers: { "idempotency-key": "second" },
       });
     expect((await send("a")).status).toBe(201);
-    const refused = await send("b");
-    expect(refused.status).toBe(409);
-    expect(refused.body.error.code).toBe("CONFLICT_001");
+    const rejected = await send("b");
+    expect(rejected.status).toBe(409);
+    expect(rejected.body.error.code).toBe("CONFLICT_001");
   });
 });

@@ -15,7 +15,7 @@ import {
   insertRows,
   keyRow,
   observed,
-  openLane,
+  openPublisher,
   unsentCount,
   whileLeading,
 } from "./relay-fixture.ts";
@@ -108,8 +108,8 @@ describe("given a lane whose batch does not arrive as a whole", () => {
       foreign ??= rebuilds.broker.client.publish(subject, "foreign");
       await foreign;
     });
-    const lane = await openLane(rebuilds, stream, { broker });
-    await expect(lane.drain()).rejects.toThrow("not everything was acknowledged");
+    const publisher = await openPublisher(rebuilds, stream, { broker });
+    await expect(publisher.drain()).rejects.toThrow("not everything was acknowledged");
   }
 
   const findAhead = () =>
@@ -119,13 +119,13 @@ describe("given a lane whose batch does not arrive as a whole", () => {
     const { sql, broker } = rebuilds;
     const flagId = randomUUID();
     await whileLeading(rebuilds, async () => {
-      await openLane(rebuilds, "events");
+      await openPublisher(rebuilds, "events");
       const ids = await insertRows(
         sql,
         Array.from({ length: 4 }, () => eventRow("an-organization", flagId)),
       );
       await publishBehind("events", flagEventsStream.subjects[0]);
-      await (await openLane(rebuilds, "events")).drain();
+      await (await openPublisher(rebuilds, "events")).drain();
       const rows =
         await sql`select message_id as "messageId" from outbox where id = any(${ids}) order by id`;
       const published = await read(broker, flagEventsStream.name);
@@ -170,8 +170,10 @@ describe("given a lane whose batch does not arrive as a whole", () => {
         return acknowledgement;
       };
       const client = Object.create(broker.client, { publish: { value: publish } });
-      const lane = await openLane(rebuilds, "snapshot", { broker: { ...broker, client } });
-      await expect(lane.drain()).rejects.toThrow("not everything was acknowledged");
+      const publisher = await openPublisher(rebuilds, "snapshot", {
+        broker: { ...broker, client },
+      });
+      await expect(publisher.drain()).rejects.toThrow("not everything was acknowledged");
       const [stream] = await sql`
         select last_sequence as "lastSequence" from relay_streams where stream = 'snapshot'`;
       expect(stream).toEqual({ lastSequence: lastSequence + 1 });
@@ -180,7 +182,7 @@ describe("given a lane whose batch does not arrive as a whole", () => {
       expect(sent.map(({ id }) => id)).toEqual(ids.slice(0, 1));
       await lease.renew();
       expect(await findAhead()).toBeUndefined();
-      await (await openLane(rebuilds, "snapshot")).drain();
+      await (await openPublisher(rebuilds, "snapshot")).drain();
       expect(await unsentCount(sql)).toBe(0);
     });
   });

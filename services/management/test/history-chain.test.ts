@@ -84,14 +84,14 @@ describe("given a database from before there were hashes", () => {
 
   it("links what is there, each flag and environment for itself, and what comes after", async () => {
     const written = { [production]: [] as string[], [staging]: [] as string[] };
-    const add = async (place: string) => written[place]?.push(await addEntry(sql, place));
-    for (const place of [production, staging, staging, production, production]) await add(place);
+    const add = async (scope: string) => written[scope]?.push(await addEntry(sql, scope));
+    for (const scope of [production, staging, staging, production, production]) await add(scope);
     await upTo(migrations);
-    for (const place of [staging, production]) await add(place);
+    for (const scope of [staging, production]) await add(scope);
 
-    for (const place of [production, staging]) {
-      const links = await linksOf(sql, place);
-      expect(links.map((link) => link.id)).toEqual(written[place]);
+    for (const scope of [production, staging]) {
+      const links = await linksOf(sql, scope);
+      expect(links.map((link) => link.id)).toEqual(written[scope]);
       expectChain(links);
     }
   });
@@ -114,15 +114,15 @@ describe("given the service's own role", () => {
   });
 
   it("links entries that one statement adds, in whatever time zone", async () => {
-    const place = randomUUID();
+    const scope = randomUUID();
     await runtime`set time zone 'Asia/Kolkata'`;
     await runtime`
       insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
         targeting_rules, change_type, changed_by, changed_at)
-      select gen_random_uuid(), ${flagId}, ${place}, true, percentage, '[]', 'manual', ${flagId},
+      select gen_random_uuid(), ${flagId}, ${scope}, true, percentage, '[]', 'manual', ${flagId},
         now()
       from generate_series(1, 3) as percentage`;
-    expectChain(await linksOf(admin, place));
+    expectChain(await linksOf(admin, scope));
   });
 
   it.each([
@@ -147,16 +147,16 @@ describe("given the service's own role", () => {
   });
 
   it("links to the history, also where a temporary table has its name", async () => {
-    const place = randomUUID();
-    await addEntry(runtime, place);
+    const scope = randomUUID();
+    await addEntry(runtime, scope);
     await admin`grant temporary on database ${admin(new URL(database.adminUrl).pathname.slice(1))} to public`;
     await runtime`create temporary table history (like management.history)`;
     await runtime`
       insert into management.history (id, flag_id, environment_id, enabled, rollout_percentage,
         targeting_rules, change_type, changed_by, changed_at)
-      values (gen_random_uuid(), ${flagId}, ${place}, true, 1, '[]', 'manual', ${flagId}, now())`;
+      values (gen_random_uuid(), ${flagId}, ${scope}, true, 1, '[]', 'manual', ${flagId}, now())`;
     await runtime`drop table pg_temp.history`;
-    expectChain(await linksOf(admin, place));
+    expectChain(await linksOf(admin, scope));
   });
 
   it.each([["hash"], ["previous_hash"]])(
@@ -178,9 +178,9 @@ describe("given the service's own role", () => {
   });
 
   it("is not even needed: a hash that the owner gives is replaced as well", async () => {
-    const place = randomUUID();
-    await addEntry(admin, place);
-    await addEntry(admin, place, { hash: Buffer.alloc(32), previous_hash: Buffer.alloc(32) });
-    expectChain(await linksOf(admin, place));
+    const scope = randomUUID();
+    await addEntry(admin, scope);
+    await addEntry(admin, scope, { hash: Buffer.alloc(32), previous_hash: Buffer.alloc(32) });
+    expectChain(await linksOf(admin, scope));
   });
 });

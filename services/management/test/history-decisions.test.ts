@@ -90,7 +90,7 @@ describe("going back", () => {
     ["the entry before says the same", [entry(), entry()]],
   ])("is refused when %s", (_what, newestFirst) => {
     expect(decideRollback({ flag, state, environment }, newestFirst, context)).toMatchObject({
-      refused: "CONFLICT_002",
+      rejected: "CONFLICT_002",
     });
   });
 });
@@ -145,7 +145,7 @@ describe("following chains", () => {
         const at = where % count;
         const changed = { ...links[at], intact: false } as Link;
         const found = breaksOf([...before, ...links.with(at, changed), ...after]);
-        expect(found).toEqual([{ place: changed, kind: "changed", entry: changed }]);
+        expect(found).toEqual([{ scope: changed, kind: "changed", entry: changed }]);
       }),
     );
   });
@@ -189,7 +189,7 @@ describe("following chains", () => {
   it("tells of a flag that is unknown", () => {
     const unknown = chain("b", 3).map((link) => ({ ...link, isOfKnownFlag: false }));
     expect(breaksOf([...before, ...unknown, ...after])).toEqual([
-      { place: unknown[0], kind: "flag_unknown" },
+      { scope: unknown[0], kind: "flag_unknown" },
     ]);
   });
 

@@ -3,7 +3,7 @@ import { connectPostgres, type Sql } from "@halyard/postgres";
 import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { findChangeSequence, listChanges } from "../src/audit/audit-store.ts";
+import { findAuditSequence, listChanges } from "../src/audit/audit-store.ts";
 import { findSequence, listHistory, readNewestEntries } from "../src/history/history-store.ts";
 import { visitedRows } from "./visited-rows.ts";
 
@@ -66,17 +66,17 @@ afterAll(async () => {
 
 type Work = (sql: Sql) => Promise<unknown>;
 
-const place = { flagId, environmentId };
+const scope = { flagId, environmentId };
 const page = { beforeSequence: null, limit };
 
 const ofHistory: [string, Work][] = [
-  ["a page", (tx) => listHistory(tx, place, page)],
+  ["a page", (tx) => listHistory(tx, scope, page)],
   [
     "an older page",
-    (tx) => listHistory(tx, place, { beforeSequence: others + entries / 2, limit }),
+    (tx) => listHistory(tx, scope, { beforeSequence: others + entries / 2, limit }),
   ],
-  ["the newest entries", (tx) => readNewestEntries(tx as never, place, limit)],
-  ["the place of an entry", (tx) => findSequence(tx, place, ids.entryId)],
+  ["the newest entries", (tx) => readNewestEntries(tx as never, scope, limit)],
+  ["the place of an entry", (tx) => findSequence(tx, scope, ids.entryId)],
 ];
 
 const ofChanges: [string, Work][] = [
@@ -86,7 +86,7 @@ const ofChanges: [string, Work][] = [
     "a page of an environment",
     (tx) => listChanges(tx, { projectId, organizationId, environmentId }, page),
   ],
-  ["the place of a change", (tx) => findChangeSequence(tx, ids, ids.changeId)],
+  ["the place of a change", (tx) => findAuditSequence(tx, ids, ids.changeId)],
 ];
 
 describe.each([

@@ -171,9 +171,9 @@ describe("who may read the history", () => {
     const at = (environmentId: string) =>
       management.call(pathOf(flag.id, environmentId), { key: project.environmentOnlyKey });
     expect((await at(project.environmentId)).status).toBe(200);
-    const elsewhere = await at(project.otherEnvironmentId);
-    expect(elsewhere.status).toBe(403);
-    expect(elsewhere.body.error.code).toBe("AUTH_002");
+    const edgeIsStopping = await at(project.otherEnvironmentId);
+    expect(edgeIsStopping.status).toBe(403);
+    expect(edgeIsStopping.body.error.code).toBe("AUTH_002");
   });
 
   it("is nobody of another project: to them there is no such flag", async () => {
@@ -214,10 +214,12 @@ describe("what is asked wrongly of the history", () => {
 
   it("is refused for an entry of another flag, another environment, or none", async () => {
     const [flag, other] = [await flags.createFlag(), await flags.createFlag()];
-    const elsewhere = await management.call(pathOf(flag.id, project.otherEnvironmentId), { key });
+    const edgeIsStopping = await management.call(pathOf(flag.id, project.otherEnvironmentId), {
+      key,
+    });
     for (const before of [
       (await read(other.id)).body.history[0].id,
-      elsewhere.body.history[0].id,
+      edgeIsStopping.body.history[0].id,
       randomUUID(),
     ]) {
       const answer = await read(flag.id, `?before=${before}`);

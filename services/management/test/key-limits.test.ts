@@ -34,9 +34,9 @@ describe("given a key that asks too often", () => {
   it("is answered 429 in the one error shape, with the fields that say when to come back", async () => {
     const { serverKey } = await seedProject(management);
     expect(await statuses(3, serverKey)).toEqual([200, 200, 200]);
-    const refused = await ask(serverKey);
-    expect(refused.status).toBe(429);
-    expect(refused.body).toEqual({
+    const rejected = await ask(serverKey);
+    expect(rejected.status).toBe(429);
+    expect(rejected.body).toEqual({
       error: {
         code: "RATE_001",
         category: "RATE",
@@ -46,9 +46,9 @@ describe("given a key that asks too often", () => {
         status: 429,
       },
     });
-    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(refused.headers.get("ratelimit-policy")).toBe('"requests";q=3;w=3000');
-    expect(refused.headers.get("ratelimit")).toMatch(/^"requests";r=0;t=\d+$/);
+    expect(Number(rejected.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=3;w=3000');
+    expect(rejected.headers.get("ratelimit")).toMatch(/^"requests";r=0;t=\d+$/);
   });
 
   it("is refused wherever it asks, and does not hinder others or the operator", async () => {
@@ -111,11 +111,11 @@ describe("given a directory of keys that is not current, so that the table is as
   it("refuses a flood of keys that nobody knows without asking", async () => {
     const { ask, queries } = givenOldDirectory();
     for (let index = 0; index < 3; index += 1)
-      expect(await ask(unknownKey())).toMatchObject({ refused: "AUTH_001" });
+      expect(await ask(unknownKey())).toMatchObject({ rejected: "AUTH_001" });
     const before = queries();
     expect(before).toBeGreaterThan(0);
     for (let index = 0; index < 5; index += 1)
-      expect(await ask(unknownKey())).toMatchObject({ refused: "RATE_001" });
+      expect(await ask(unknownKey())).toMatchObject({ rejected: "RATE_001" });
     expect(queries()).toBe(before);
   });
 

@@ -5,18 +5,18 @@ import { tenancyOf } from "./tenancy-fixture.ts";
 
 /** The lineage of keys: `issued_by`, inherited expiry and `DELETE …?issued=true`. */
 type Issued = { id: string; key: string; issued_by: string | null; expires_at: string | null };
-type Place = Awaited<ReturnType<ReturnType<typeof tenancyOf>["place"]>>;
+type Scope = Awaited<ReturnType<ReturnType<typeof tenancyOf>["scope"]>>;
 
 let management: Management;
 let given: ReturnType<typeof tenancyOf>;
-let place: Place;
+let scope: Scope;
 let keys: string;
 
 beforeAll(async () => {
   management = await openManagement();
   given = tenancyOf(management);
-  place = await given.place();
-  keys = `/api/v1/projects/${place.project.id}/environments/${place.first.id}/keys`;
+  scope = await given.scope();
+  keys = `/api/v1/projects/${scope.project.id}/environments/${scope.first.id}/keys`;
 });
 afterAll(() => management.close());
 
@@ -30,7 +30,7 @@ async function made(path: string, by: string, body: unknown): Promise<Issued> {
 }
 
 const issue = (by: string, body: Record<string, unknown> = {}) =>
-  made(keys, by, { kind: "server", name: "A key", user_id: place.userId, ...body });
+  made(keys, by, { kind: "server", name: "A key", user_id: scope.userId, ...body });
 
 const rotate = (by: string, { id }: Issued, overlap_seconds = 3600) =>
   made(`${keys}/${id}/rotate`, by, { overlap_seconds });
@@ -75,21 +75,21 @@ describe("the lifetime of an issued key", () => {
   it("ends with its issuer in every environment of the project", async () => {
     const expires_at = inHours(1);
     const parent = await issue(operatorToken, { expires_at });
-    const elsewhere = keys.replace(place.first.id, place.second.id);
-    const child = await made(elsewhere, parent.key, {
+    const edgeIsStopping = keys.replace(scope.first.id, scope.second.id);
+    const child = await made(edgeIsStopping, parent.key, {
       kind: "client",
       name: "A key",
-      user_id: place.userId,
+      user_id: scope.userId,
     });
     expect(child.expires_at).toBe(expires_at);
     const body = {
       kind: "server",
       name: "A key",
-      user_id: place.userId,
+      user_id: scope.userId,
       expires_at: inHours(2),
     };
-    const refused = await management.call(keys, { method: "POST", key: parent.key, body });
-    expect([refused.status, refused.body.error.code]).toEqual([403, "AUTH_002"]);
+    const rejected = await management.call(keys, { method: "POST", key: parent.key, body });
+    expect([rejected.status, rejected.body.error.code]).toEqual([403, "AUTH_002"]);
   });
 
   it("ends with the overlap when a key that was rotated out issued it", async () => {
@@ -113,9 +113,9 @@ describe("the lifetime of an issued key", () => {
     await sql`update api_keys set expires_at = ${inHours(1)} where id = ${issuer.id}`;
     expect((await issue(issuer.key)).expires_at).not.toBeNull();
     await sql`update api_keys set revoked_at = now() where id = ${issuer.id}`;
-    const body = { kind: "server", name: "A key", user_id: place.userId };
-    const refused = await management.call(keys, { method: "POST", key: issuer.key, body });
-    expect([refused.status, refused.body.error.code]).toEqual([401, "AUTH_001"]);
+    const body = { kind: "server", name: "A key", user_id: scope.userId };
+    const rejected = await management.call(keys, { method: "POST", key: issuer.key, body });
+    expect([rejected.status, rejected.body.error.code]).toEqual([401, "AUTH_001"]);
   });
 });
 
@@ -148,7 +148,7 @@ describe("revoking a key with issued=true", () => {
   it("is possible for a key of the same user, and after the key was revoked", async () => {
     const all = await family();
     await revoke(operatorToken, all.root);
-    await revoke(place.serverKey, all.root, "?issued=true");
+    await revoke(scope.serverKey, all.root, "?issued=true");
     expect(await revokedOf(all)).toEqual(["child", "grandchild", "heir", "later", "root"]);
     await revoke(operatorToken, all.root, "?issued=true");
   });
@@ -165,7 +165,7 @@ describe("revoking a key with issued=true", () => {
 
   it("leaves no key that was issued at the same time", async () => {
     const root = await issue(operatorToken);
-    const body = { kind: "server", name: "Raced", user_id: place.userId };
+    const body = { kind: "server", name: "Raced", user_id: scope.userId };
     const attempts = Array.from({ length: 8 }, () =>
       management.call(keys, { method: "POST", key: root.key, body }),
     );
@@ -230,7 +230,7 @@ describe("given that ended keys were removed", () => {
   it("a key whose row is gone issues nothing", async () => {
     const issuer = await issue(operatorToken);
     await remove(issuer);
-    const body = { kind: "server", name: "A key", user_id: place.userId };
+    const body = { kind: "server", name: "A key", user_id: scope.userId };
     const answer = await management.call(keys, { method: "POST", key: issuer.key, body });
     expect(answer.status).toBe(401);
   });

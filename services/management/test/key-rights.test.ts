@@ -120,8 +120,8 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
     const { kind, environmentOnly, seconds } = step;
     const subject =
       step.action === "issue" ? { environmentId, userId: ada, environmentOnly } : target;
-    const refusal = checkMayHandle(principalOf(issuer), subject);
-    if (refusal !== undefined) return refusal;
+    const problem = checkMayHandle(principalOf(issuer), subject);
+    if (problem !== undefined) return problem;
     if (step.action === "rotate") return decideRotate(target, seconds ?? 0, material, context);
     if (step.action !== "issue") return decideRevoke([target], context);
     const expires_at = seconds === null ? null : new Date(nowMs + seconds * 1000).toISOString();
@@ -225,7 +225,7 @@ describe("given any requests of keys over HTTP", () => {
 
   /** Fresh keys of a fresh project, and the requests that keys can make. */
   async function openProject() {
-    const { first, second, userId } = await given.place();
+    const { first, second, userId } = await given.scope();
     const environments = [first, second];
     const keysAt = (environmentId: string) =>
       `/api/v1/projects/${first.project_id}/environments/${environmentId}/keys`;

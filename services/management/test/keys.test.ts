@@ -57,7 +57,7 @@ async function isInTime(answered: () => Promise<() => Promise<boolean>>): Promis
 
 describe("issuing a key", () => {
   it("answers the record, and the key this once", async () => {
-    const { first, userId, serverKey } = await given.place();
+    const { first, userId, serverKey } = await given.scope();
     const answer = await issue(first, operatorToken, { user_id: userId });
     expect(answer.status).toBe(201);
     expect(answer.headers.get("location")).toBe(`${pathOf(first)}/${answer.body.id}`);
@@ -83,7 +83,7 @@ describe("issuing a key", () => {
   });
 
   it("makes one that works within a second", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const inTime = await isInTime(async () => {
       const { body } = await issue(first, operatorToken, { user_id: userId });
       return async () => (await statusWith(body.key)) === 200;
@@ -92,7 +92,7 @@ describe("issuing a key", () => {
   });
 
   it("keeps the secret nowhere", async () => {
-    const { first, userId, organizationId } = await given.place();
+    const { first, userId, organizationId } = await given.scope();
     const headers = { "idempotency-key": "secret" };
     const body = { kind: "client", name: "CI", user_id: userId };
     const issued = (await post(pathOf(first), operatorToken, body, headers)).body;
@@ -110,7 +110,7 @@ describe("issuing a key", () => {
   });
 
   it("takes an end in the future, in any offset, and keeps to it", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const end = Date.now() + 60 * 60 * 1000;
     const expires_at = `${new Date(end + 2 * 60 * 60 * 1000).toISOString().slice(0, -1)}+02:00`;
     const { body } = await issue(first, operatorToken, { user_id: userId, expires_at });
@@ -130,7 +130,7 @@ describe("issuing a key", () => {
     [{ environment_only: "yes" }, "/environment_only must be boolean"],
     [{ key: "hs_mine" }, "/key is not a known field"],
   ])("refuses %j", async (body, message) => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const answer = await issue(first, operatorToken, { user_id: userId, ...body });
     expect(answer.status).toBe(400);
     expect(answer.body.error.code).toBe("VALIDATION_001");
@@ -138,8 +138,8 @@ describe("issuing a key", () => {
   });
 
   it("refuses a user of another organization as it refuses one that there is not", async () => {
-    const { first } = await given.place();
-    const other = await given.place();
+    const { first } = await given.scope();
+    const other = await given.scope();
     const answer = await issue(first, operatorToken, { user_id: other.userId });
     expect(answer.status).toBe(400);
     expect(answer.body.error.message).toContain("/user_id must be a user of the project's");
@@ -148,15 +148,15 @@ describe("issuing a key", () => {
 
 describe("keys of a place that there is not, or not for the one who asks", () => {
   it("are 404, for every route", async () => {
-    const { first, userId } = await given.place();
-    const other = await given.place();
+    const { first, userId } = await given.scope();
+    const other = await given.scope();
     const { id } = await given.key(other.first, { user_id: other.userId });
     const body = { user_id: userId };
     // The environment of one project under the path of another is in neither.
     const mixed = { id: other.first.id, project_id: first.project_id };
     const foreign = other.first;
     const nowhere = { id: unknownId, project_id: first.project_id };
-    const { serverKey } = await given.place();
+    const { serverKey } = await given.scope();
     for (const [environment, key] of [
       [mixed, operatorToken],
       [nowhere, operatorToken],
@@ -177,7 +177,7 @@ describe("keys of a place that there is not, or not for the one who asks", () =>
   });
 
   it("are 404 under another environment of the same project", async () => {
-    const { first, second, userId, serverKey } = await given.place();
+    const { first, second, userId, serverKey } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     expect((await read(second, serverKey, id)).status).toBe(404);
     expect((await read(first, serverKey, unknownKeyId)).status).toBe(404);
@@ -190,11 +190,11 @@ describe("keys of a place that there is not, or not for the one who asks", () =>
 
 describe("what a server key may do to other keys", () => {
   async function keysOfTwoUsers() {
-    const place = await given.place();
-    const { first, second, userId } = place;
-    const { id: otherUserId } = await given.user(place.organizationId);
+    const scope = await given.scope();
+    const { first, second, userId } = scope;
+    const { id: otherUserId } = await given.user(scope.organizationId);
     const bound = await given.key(first, { user_id: userId, environment_only: true });
-    return { ...place, otherUserId, bound: bound.key, first, second };
+    return { ...scope, otherUserId, bound: bound.key, first, second };
   }
 
   it("is to issue keys for its own user, in every environment of the project", async () => {
@@ -202,9 +202,9 @@ describe("what a server key may do to other keys", () => {
     expect((await issue(first, serverKey, { user_id: userId })).status).toBe(201);
     expect((await issue(second, serverKey, { user_id: userId })).status).toBe(201);
     for (const user_id of [otherUserId, unknownId]) {
-      const refused = await issue(first, serverKey, { user_id });
-      expect(refused.status).toBe(403);
-      expect(refused.body.error.code).toBe("AUTH_002");
+      const rejected = await issue(first, serverKey, { user_id });
+      expect(rejected.status).toBe(403);
+      expect(rejected.body.error.code).toBe("AUTH_002");
     }
   });
 
@@ -235,9 +235,9 @@ describe("what a server key may do to other keys", () => {
     expect((await management.call(pathOf(first), { key: bound })).status).toBe(200);
     expect((await management.call(pathOf(second), { key: bound })).status).toBe(403);
     const wide = await given.key(first, { user_id: otherUserId });
-    const elsewhere = await given.key(second, { user_id: userId });
+    const edgeIsStopping = await given.key(second, { user_id: userId });
     expect((await read(first, bound, wide.id)).status).toBe(200);
-    expect((await read(second, bound, elsewhere.id)).status).toBe(403);
+    expect((await read(second, bound, edgeIsStopping.id)).status).toBe(403);
   });
 
   it("is never to get a key that may do more than itself", async () => {
@@ -252,13 +252,13 @@ describe("what a server key may do to other keys", () => {
   });
 
   it("is to revoke itself", async () => {
-    const { first, serverKey } = await given.place();
+    const { first, serverKey } = await given.scope();
     expect((await revoke(first, serverKey, serverKey.split("_")[1] ?? "")).status).toBe(204);
     await eventually(async () => (await statusWith(serverKey)) === 401);
   });
 
   it("is nothing for a client key", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const client = await given.key(first, { user_id: userId, kind: "client" });
     expect((await management.call(pathOf(first), { key: client.key })).status).toBe(403);
     expect((await read(first, client.key, client.id)).status).toBe(403);
@@ -272,7 +272,7 @@ describe("rotating a key", () => {
     post(`${pathOf(environment)}/${id}/rotate`, operatorToken, body, headers);
 
   it("answers a new key that is like the old one, which ends at once", async () => {
-    const { first, userId, organizationId } = await given.place();
+    const { first, userId, organizationId } = await given.scope();
     const old = await given.key(first, { user_id: userId, environment_only: true, name: "Deploy" });
     const answer = await rotate(first, old.id);
     expect(answer.status).toBe(201);
@@ -300,7 +300,7 @@ describe("rotating a key", () => {
   });
 
   it("ends the old key within a second", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const inTime = await isInTime(async () => {
       const old = await given.key(first, { user_id: userId });
       expect((await rotate(first, old.id)).status).toBe(201);
@@ -310,7 +310,7 @@ describe("rotating a key", () => {
   });
 
   it("lets both work during the overlap, and only the new one after it", async () => {
-    const { first, userId, organizationId } = await given.place();
+    const { first, userId, organizationId } = await given.scope();
     const old = await given.key(first, { user_id: userId });
     const { body } = await rotate(first, old.id, { overlap_seconds: 3600 });
     const end = Date.parse(body.created_at) + 3600_000;
@@ -330,7 +330,7 @@ describe("rotating a key", () => {
   });
 
   it("never makes the old key live longer than it would have", async () => {
-    const { first, userId, organizationId } = await given.place();
+    const { first, userId, organizationId } = await given.scope();
     const expires_at = new Date(Date.now() + 60_000).toISOString();
     const old = await given.key(first, { user_id: userId, expires_at });
     const { body } = await rotate(first, old.id, { overlap_seconds: 3600 });
@@ -341,7 +341,7 @@ describe("rotating a key", () => {
   });
 
   it("refuses one that is revoked or has expired", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const revoked = await given.key(first, { user_id: userId });
     await revoke(first, operatorToken, revoked.id);
     const soon = new Date(Date.now() + 3_600_000).toISOString();
@@ -349,10 +349,10 @@ describe("rotating a key", () => {
     management.clock.now = () => new Date(soon);
     try {
       for (const { id } of [revoked, expired]) {
-        const refused = await rotate(first, id);
-        expect(refused.status).toBe(409);
-        expect(refused.body.error.code).toBe("CONFLICT_001");
-        expect(refused.body.error.message).toContain("cannot be rotated");
+        const rejected = await rotate(first, id);
+        expect(rejected.status).toBe(409);
+        expect(rejected.body.error.code).toBe("CONFLICT_001");
+        expect(rejected.body.error.message).toContain("cannot be rotated");
       }
     } finally {
       management.clock.now = () => new Date();
@@ -365,7 +365,7 @@ describe("rotating a key", () => {
     [{ overlap_seconds: 1.5 }, "/overlap_seconds must be integer"],
     [{ overlap: 1 }, "/overlap is not a known field"],
   ])("refuses %j", async (body, message) => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answer = await rotate(first, id, body);
     expect(answer.status).toBe(400);
@@ -373,14 +373,14 @@ describe("rotating a key", () => {
   });
 
   it("happens once when two ask at once", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answers = await Promise.all([rotate(first, id), rotate(first, id)]);
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409]);
   });
 
   it("gives the same answer again for one Idempotency-Key", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const headers = { "idempotency-key": "rotation" };
     const [one, two] = await Promise.all([
@@ -395,7 +395,7 @@ describe("rotating a key", () => {
 
 describe("revoking a key", () => {
   it("ends it within a second", async () => {
-    const { first, userId } = await given.place();
+    const { first, userId } = await given.scope();
     const inTime = await isInTime(async () => {
       const { id, key } = await given.key(first, { user_id: userId });
       expect((await revoke(first, operatorToken, id)).status).toBe(204);
@@ -405,7 +405,7 @@ describe("revoking a key", () => {
   });
 
   it("answers the same the second time, and keeps the record", async () => {
-    const { first, userId, organizationId } = await given.place();
+    const { first, userId, organizationId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answer = await revoke(first, operatorToken, id);
     expect(answer).toMatchObject({ status: 204, body: undefined });
@@ -421,7 +421,7 @@ describe("revoking a key", () => {
   });
 
   it("happens once when many ask at once", async () => {
-    const { first, userId, organizationId } = await given.place();
+    const { first, userId, organizationId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answers = await Promise.all([1, 2, 3, 4].map(() => revoke(first, operatorToken, id)));
     expect(answers.map((answer) => answer.status)).toEqual([204, 204, 204, 204]);
@@ -431,7 +431,7 @@ describe("revoking a key", () => {
 
 describe("Idempotency-Key", () => {
   it("gives the same key again, and refuses another body", async () => {
-    const { first, userId, serverKey } = await given.place();
+    const { first, userId, serverKey } = await given.scope();
     const headers = { "idempotency-key": "issue" };
     const body = { kind: "client", name: "Once", user_id: userId };
     const answers = await Promise.all(
@@ -449,7 +449,7 @@ describe("Idempotency-Key", () => {
   });
 
   it("is each caller's own", async () => {
-    const { first, userId, serverKey } = await given.place();
+    const { first, userId, serverKey } = await given.scope();
     const headers = { "idempotency-key": "shared" };
     const body = { kind: "client", name: "Own", user_id: userId };
     const one = await post(pathOf(first), serverKey, body, headers);
@@ -461,7 +461,7 @@ describe("Idempotency-Key", () => {
 
 describe("the audit log", () => {
   it("tells who issued, rotated and revoked, and nothing of the secret", async () => {
-    const { first, userId, serverKey } = await given.place();
+    const { first, userId, serverKey } = await given.scope();
     const own = (await issue(first, serverKey, { user_id: userId })).body;
     const path = `${pathOf(first)}/${own.id}/rotate`;
     const next = (await post(path, serverKey, { overlap_seconds: 60 })).body;

@@ -1,4 +1,4 @@
-import { setAsideStream, type UsageLastSeen, usageStream } from "@halyard/contracts";
+import { deadLetterStream, type UsageLastSeen, usageStream } from "@halyard/contracts";
 import { publishLastSeen } from "@halyard/jetstream";
 import { connectAsSuperuser, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 /** Tells what was seen, and waits until management has taken it from the queue. */
-async function told(seen: Partial<UsageLastSeen>): Promise<void> {
+async function deliver(seen: Partial<UsageLastSeen>): Promise<void> {
   const nothing = { keys: [], environments: [], flags: [] };
   await publishLastSeen(jetstream(connection), { ...nothing, ...seen });
   await untilTaken();
@@ -67,16 +67,16 @@ describe("given a flag", () => {
     expect(await lastEvaluated(flag)).toBeNull();
     const environment_id = project.environmentId;
     const evaluated_at = flag.created_at;
-    await told({ flags: [{ environment_id, flag_id: flag.id, evaluated_at }] });
+    await deliver({ flags: [{ environment_id, flag_id: flag.id, evaluated_at }] });
     expect(await lastEvaluated(flag)).toBe(evaluated_at);
   });
 
   it("counts answers about all flags from its creation on, and none before", async () => {
     const flag = await createFlag();
     const { environmentId: environment_id } = project;
-    await told({ environments: [{ environment_id, evaluated_at: later(flag.created_at, -1) }] });
+    await deliver({ environments: [{ environment_id, evaluated_at: later(flag.created_at, -1) }] });
     expect(await lastEvaluated(flag)).toBeNull();
-    await told({ environments: [{ environment_id, evaluated_at: flag.created_at }] });
+    await deliver({ environments: [{ environment_id, evaluated_at: flag.created_at }] });
     expect(await lastEvaluated(flag)).toBe(flag.created_at);
   });
 
@@ -85,12 +85,12 @@ describe("given a flag", () => {
     await eventually(() => Date.now() > Date.parse(flag.created_at) + 20);
     const environment_id = project.environmentId;
     const at = (ms: number) => later(flag.created_at, ms);
-    await told({
+    await deliver({
       environments: [{ environment_id, evaluated_at: at(10) }],
       flags: [{ environment_id, flag_id: flag.id, evaluated_at: at(5) }],
     });
     expect(await lastEvaluated(flag)).toBe(at(10));
-    await told({ flags: [{ environment_id, flag_id: flag.id, evaluated_at: at(15) }] });
+    await deliver({ flags: [{ environment_id, flag_id: flag.id, evaluated_at: at(15) }] });
     expect(await lastEvaluated(flag)).toBe(at(15));
   });
 
@@ -103,9 +103,9 @@ describe("given a flag", () => {
       flag_id: flag.id,
       evaluated_at: later(flag.created_at, ms),
     });
-    await told({ flags: [seenAt(2), seenAt(6), seenAt(4)] });
-    await told({ flags: [seenAt(3)] });
-    await told({ flags: [seenAt(6)] });
+    await deliver({ flags: [seenAt(2), seenAt(6), seenAt(4)] });
+    await deliver({ flags: [seenAt(3)] });
+    await deliver({ flags: [seenAt(6)] });
     expect(await lastEvaluated(flag)).toBe(later(flag.created_at, 6));
   });
 
@@ -113,7 +113,7 @@ describe("given a flag", () => {
     const flag = await createFlag();
     const environment_id = project.otherEnvironmentId;
     const evaluated_at = flag.created_at;
-    await told({
+    await deliver({
       environments: [{ environment_id, evaluated_at }],
       flags: [{ environment_id, flag_id: flag.id, evaluated_at }],
     });
@@ -125,7 +125,7 @@ describe("given a flag", () => {
     const path = `/api/v1/flags/${flag.id}`;
     const before = await call(path);
     const environment_id = project.environmentId;
-    await told({ flags: [{ environment_id, flag_id: flag.id, evaluated_at: flag.created_at }] });
+    await deliver({ flags: [{ environment_id, flag_id: flag.id, evaluated_at: flag.created_at }] });
     const after = await call(path);
     expect(after.headers.get("etag")).not.toBe(before.headers.get("etag"));
     expect(after.body).toEqual({ ...before.body, last_evaluated_at: flag.created_at });
@@ -148,9 +148,9 @@ describe("given a flag", () => {
       flag_id: flag.id,
       evaluated_at: flag.created_at,
     };
-    await told({ flags: [seen] });
+    await deliver({ flags: [seen] });
     await call(`/api/v1/flags/${flag.id}`, { method: "DELETE" });
-    await told({ flags: [seen] });
+    await deliver({ flags: [seen] });
     expect(await management.sql`select from flags_last_seen where flag_id = ${flag.id}`).toEqual(
       [],
     );
@@ -166,7 +166,7 @@ describe("given a key", () => {
     const id = keyIdIn(project.clientKey);
     expect((await shownBy(`${path}/${id}`)).last_used_at).toBeNull();
     const used_at = new Date(Date.now() - 1_000).toISOString();
-    await told({ keys: [{ key_id: id, used_at }] });
+    await deliver({ keys: [{ key_id: id, used_at }] });
     expect((await shownBy(`${path}/${id}`)).last_used_at).toBe(used_at);
     const { keys } = await shownBy(path);
     expect(keys.find((key: { id: string }) => key.id === id).last_used_at).toBe(used_at);
@@ -215,9 +215,11 @@ describe("given a key that is removed while its use is recorded", () => {
     let isRecorded = false;
     await admin.begin(async (removal) => {
       await removal`delete from api_keys where id = ${id}`;
-      recording = told({ keys: [{ key_id: id, used_at: new Date().toISOString() }] }).then(() => {
-        isRecorded = true;
-      });
+      recording = deliver({ keys: [{ key_id: id, used_at: new Date().toISOString() }] }).then(
+        () => {
+          isRecorded = true;
+        },
+      );
       await eventually(async () => isRecorded || (await someoneWaits()));
     });
     await recording;
@@ -247,7 +249,7 @@ describe("given messages that are not what they should be", () => {
     const flag = await createFlag();
     const at = flag.created_at;
     const environment_id = project.environmentId;
-    await told({
+    await deliver({
       keys: [{ key_id: "nobody's", used_at: at }],
       environments: [{ environment_id: uuidv7(), evaluated_at: at }],
       flags: [
@@ -261,7 +263,7 @@ describe("given messages that are not what they should be", () => {
   it("takes an instant in the future for the present", async () => {
     const flag = await createFlag();
     const inAnHour = later(flag.created_at, 3_600_000);
-    await told({
+    await deliver({
       flags: [{ environment_id: project.environmentId, flag_id: flag.id, evaluated_at: inAnHour }],
     });
     expect(Date.parse((await lastEvaluated(flag)) ?? "")).toBeLessThan(Date.parse(inAnHour));
@@ -273,12 +275,12 @@ describe("given messages that are not what they should be", () => {
     await client.publish(usageStream.lastSeen.subject, JSON.stringify({ keys: "none" }));
     const flag = await createFlag();
     const evaluated_at = flag.created_at;
-    await told({
+    await deliver({
       flags: [{ environment_id: project.environmentId, flag_id: flag.id, evaluated_at }],
     });
     expect(await lastEvaluated(flag)).toBe(evaluated_at);
     const manager = await jetstreamManager(connection);
-    const { state } = await manager.streams.info(setAsideStream.name);
+    const { state } = await manager.streams.info(deadLetterStream.name);
     expect(state.messages).toBe(2);
   });
 });
@@ -296,7 +298,7 @@ describe("given many flags", () => {
       insert into flag_states
       select id, ${environmentId}, false, 100, '[]', 1, now() from unnest(${ids}::uuid[]) as id`;
     const evaluated_at = new Date(Date.now() - 1_000).toISOString();
-    await told({
+    await deliver({
       flags: ids.map((flag_id) => ({ environment_id: environmentId, flag_id, evaluated_at })),
     });
     const { flags } = (await call("/api/v1/flags")).body;

@@ -36,7 +36,7 @@ function pass(ms: number, reporting: Record<string, SnapshotRevision> = {}): voi
 }
 
 /** Long enough for every edge to report. */
-const listen = () => pass(edgeReports.everyMs * 3);
+const listen = () => pass(edgeReports.intervalMs * 3);
 
 describe("given management that has just connected to NATS", () => {
   it("waits until every edge has had the time to report", async () => {

@@ -20,7 +20,6 @@ import {
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "../src/app.ts";
-import { startBrokerSide } from "../src/broker-side.ts";
 import { startRemoving } from "../src/deletion/remove-deleted.ts";
 import { environmentEntry } from "../src/environments/environment.ts";
 import { insertEnvironments } from "../src/environments/environment-store.ts";
@@ -35,6 +34,7 @@ import { createWriter } from "../src/outbox/write.ts";
 import { projectEntry } from "../src/projects/project.ts";
 import { insertProject } from "../src/projects/project-store.ts";
 import { insertUser } from "../src/users/user-store.ts";
+import { startWorkers } from "../src/workers.ts";
 
 /**
  * Management as its main composes it, in this process, over a database and a NATS server of the test
@@ -72,7 +72,7 @@ export async function openManagement(
   const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
-  const broker = startBrokerSide({
+  const broker = startWorkers({
     nats: natsLogin("management", nats.url),
     replicas: 1,
     holder: randomUUID(),

@@ -62,9 +62,9 @@ describe("given the list of operators", () => {
       [operatorToken, 403, "AUTH_002"],
     ] as const;
     for (const [key, status, code] of cases) {
-      const refused = await ask(key);
-      expect([refused.status, refused.body.error.code]).toEqual([status, code]);
-      expect(refused.headers.get("cache-control")).toBe("private, no-cache");
+      const rejected = await ask(key);
+      expect([rejected.status, rejected.body.error.code]).toEqual([status, code]);
+      expect(rejected.headers.get("cache-control")).toBe("private, no-cache");
     }
   });
 

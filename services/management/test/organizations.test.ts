@@ -256,7 +256,7 @@ describe("the operator's routes", () => {
     `${organizations}/${unknownId}/users/${unknownId}`,
     `${organizations}/${unknownId}/projects/${unknownId}`,
   ])("are closed to every API key: %s", async (path) => {
-    const { serverKey } = await given.place();
+    const { serverKey } = await given.scope();
     const answer = await management.call(path, { key: serverKey });
     expect(answer.status).toBe(403);
     expect(answer.body.error.code).toBe("AUTH_002");

@@ -150,16 +150,16 @@ describe("the plan's limit of projects", () => {
   it("says which limit it is, and names no time to wait", async () => {
     const { id } = await given.organization({ plan: "free" });
     for (const name of ["a", "b", "c"]) await create(id, { name });
-    const refused = await create(id, { name: "d" });
-    expect(refused.status).toBe(429);
-    expect(refused.body.error).toMatchObject({
+    const rejected = await create(id, { name: "d" });
+    expect(rejected.status).toBe(429);
+    expect(rejected.body.error).toMatchObject({
       code: "RATE_001",
       message:
         'The organization\'s plan "free" allows 3 projects, and the organization has 3. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.',
     });
-    expect(refused.headers.get("retry-after")).toBeNull();
-    expect(refused.headers.get("ratelimit-policy")).toBe('"projects";q=3');
-    expect(refused.headers.get("ratelimit")).toBe('"projects";r=0');
+    expect(rejected.headers.get("retry-after")).toBeNull();
+    expect(rejected.headers.get("ratelimit-policy")).toBe('"projects";q=3');
+    expect(rejected.headers.get("ratelimit")).toBe('"projects";r=0');
   });
 
   it("moves with the plan, and leaves alone what exists when it shrinks", async () => {

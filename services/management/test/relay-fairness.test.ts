@@ -10,7 +10,7 @@ import {
   keyRow,
   type NewRow,
   observed,
-  openLane,
+  openPublisher,
   organizationOf,
   type Publication,
   unsentCount,
@@ -45,11 +45,11 @@ async function publishWith(stream: StreamName, rows: readonly NewRow[], late?: N
     return committed?.then(() => undefined);
   });
   await whileLeading(rebuilds, async () => {
-    const lane = await openLane(rebuilds, stream, { broker });
+    const publisher = await openPublisher(rebuilds, stream, { broker });
     await insertRows(rebuilds.sql, rows);
-    await lane.drain();
+    await publisher.drain();
     // A row that is committed meanwhile has a hint of its own, by which the leader drains again.
-    if (late !== undefined) await lane.drain();
+    if (late !== undefined) await publisher.drain();
   });
   expect(await unsentCount(rebuilds.sql)).toBe(0);
   return published;
@@ -157,13 +157,13 @@ describe("given several values of one entry", () => {
     });
     const values = [keyRow(small, "a-key", 1), keyRow(small, "a-key", 2)];
     await whileLeading(rebuilds, async () => {
-      const lane = await openLane(rebuilds, "snapshot", { broker, publications });
+      const publisher = await openPublisher(rebuilds, "snapshot", { broker, publications });
       const ids = await insertRows(rebuilds.sql, values);
       const writes = ids.map((id) => publications.expect([id]).confirmed);
-      await lane.drain();
+      await publisher.drain();
       const [older, newest] = await Promise.all(writes);
       expect(older).toEqual(newest);
-      expect(newest?.revision).toBe(lane.lastSequence());
+      expect(newest?.revision).toBe(publisher.lastSequence());
     });
     expect(published.map(versionOf)).toEqual([2]);
   });

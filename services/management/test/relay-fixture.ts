@@ -6,7 +6,7 @@ import { createPublications, type Publications } from "../src/outbox/publication
 import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { synchroniseEvents } from "../src/relay/events.ts";
-import { createLane } from "../src/relay/lane.ts";
+import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
 import type { Rebuilds } from "./rebuild-fixture.ts";
 
 /** Rows of the outbox as changes write them, and lanes that publish them while the test leads. */
@@ -81,7 +81,7 @@ export async function whileLeading<T>(
 }
 
 /** Brings a stream and the outbox to agree, and returns the stream's lane. The test must lead. */
-export async function openLane(
+export async function openPublisher(
   rebuilds: Rebuilds,
   stream: StreamName,
   {
@@ -93,10 +93,10 @@ export async function openLane(
   const shared = { stream, sql, lease, broker, publications, isLeading: lease.isHeld };
   if (stream === "events") {
     const { lastSequence } = await synchroniseEvents(sql, lease, broker, publications);
-    return createLane({ ...shared, lastSequence });
+    return createStreamPublisher({ ...shared, lastSequence });
   }
   const { lastSequence, epoch } = await rebuilds.synchronise();
-  return createLane({ ...shared, lastSequence, epoch, signer: testSigner });
+  return createStreamPublisher({ ...shared, lastSequence, epoch, signer: testSigner });
 }
 
 export const organizationOf = ({ subject, payload }: Publication): string =>

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import {
   allUnsentRows,
+  fairUnsentRows,
   readBacklog,
   type StreamName,
   unsentRange,
-  unsentRowsInTurns,
 } from "../src/outbox/unsent-rows.ts";
 import { readFullState } from "../src/relay/full-state.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
@@ -145,8 +145,8 @@ async function visitedBy({ isRecord, work }: Statement, about: Given) {
 const asSql = (tx: Transaction) => tx as unknown as Sql;
 
 const bounds = { rows: batch, bytes: 4_000_000, afterQueue: undefined };
-const unsentOf = (kind: Parameters<typeof unsentRowsInTurns>[1]) => async (tx: Transaction) =>
-  (await unsentRowsInTurns(tx as never, kind, bounds)).rows.length;
+const unsentOf = (kind: Parameters<typeof fairUnsentRows>[1]) => async (tx: Transaction) =>
+  (await fairUnsentRows(tx as never, kind, bounds)).rows.length;
 /** Visits a batch to see that there are more. */
 const allUnsentOf = (stream: StreamName) => async (tx: Transaction) =>
   (await allUnsentRows(tx as never, stream, bounds))?.length ?? batch;

@@ -3,16 +3,16 @@ import { testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createPublications } from "../src/outbox/publications.ts";
 import { compareFound } from "../src/relay/found-entries.ts";
-import { createLane } from "../src/relay/lane.ts";
 import type { Lease } from "../src/relay/lease.ts";
 import { findUnexplained } from "../src/relay/restored-database.ts";
+import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
 import {
   flagRow,
   insertRows,
   keyRow,
   observed,
-  openLane,
+  openPublisher,
   type Publication,
   unsentCount,
   whileLeading,
@@ -37,11 +37,11 @@ async function publishUnrecorded(): Promise<void> {
     recordAsLeader: () => Promise.reject(new Error("the leader died")),
   };
   const shared = { stream: "snapshot" as const, sql, broker, publications: createPublications() };
-  const lane = createLane({
+  const publisher = createStreamPublisher({
     ...shared,
     ...{ lease: dying, epoch, lastSequence, signer: testSigner, isLeading: () => true },
   });
-  await expect(lane.drain()).rejects.toThrow("the leader died");
+  await expect(publisher.drain()).rejects.toThrow("the leader died");
 }
 
 /** Takes over and publishes everything. Returns the versions of the entry that it published. */
@@ -50,8 +50,8 @@ async function takeOver(subject: string): Promise<number[]> {
   const published: Publication[] = [];
   const observing = observed(broker, (publication) => void published.push(publication));
   expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
-  const lane = await openLane(rebuilds, "snapshot", { broker: observing });
-  await lane.drain();
+  const publisher = await openPublisher(rebuilds, "snapshot", { broker: observing });
+  await publisher.drain();
   expect(await unsentCount(sql)).toBe(0);
   return published
     .filter((publication) => publication.subject.endsWith(subject))
@@ -104,11 +104,11 @@ describe("the comparison of found entries with the outbox", () => {
   it("settles unsent values that are older than the published one", () => {
     const found = [entry("of 3")];
     const values = [value(1, { isSent: true }), value(2), value(3), value(4)];
-    expect(compareFound(found, values)).toEqual({ unexplained: [], overtaken: [2] });
+    expect(compareFound(found, values)).toEqual({ unexplained: [], superseded: [2] });
   });
 
   it("settles nothing for an entry without a row", () => {
     const found = [entry("lost")];
-    expect(compareFound(found, [value(1)])).toEqual({ unexplained: found, overtaken: [] });
+    expect(compareFound(found, [value(1)])).toEqual({ unexplained: found, superseded: [] });
   });
 });

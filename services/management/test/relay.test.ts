@@ -11,8 +11,8 @@ import { pino } from "pino";
 import { createPublications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { synchroniseEvents } from "../src/relay/events.ts";
-import { createLane } from "../src/relay/lane.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
+import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { whileLeading } from "./relay-fixture.ts";
 
@@ -84,10 +84,10 @@ async function connectDeafly(url: string) {
   const sql = connectPostgres({ url: throughIt.href, name: "deaf", maxConnections: 1, logger });
   return {
     sql,
-    hearNothing() {
+    stopListening() {
       for (const { from, to } of answers) from.unpipe(to);
     },
-    hearAgain() {
+    listenAgain() {
       for (const { from, to } of answers) from.pipe(to);
     },
     async end() {
@@ -313,7 +313,7 @@ describe("given a former leader that wakes up late", () => {
     await createFlag();
     await expectLogToBeWhole();
     const before = await logged();
-    const lane = createLane({
+    const publisher = createStreamPublisher({
       stream: "events",
       sql: unsentForever(),
       lease: await heldLease(),
@@ -322,7 +322,7 @@ describe("given a former leader that wakes up late", () => {
       lastSequence: state.last_seq,
       isLeading: () => true,
     });
-    await expect(lane.drain()).rejects.toThrow("not everything was acknowledged");
+    await expect(publisher.drain()).rejects.toThrow("not everything was acknowledged");
     expect(await logged()).toEqual(before);
   });
 
@@ -375,20 +375,20 @@ describe("given a lease", () => {
   });
 
   it("comes free when its holder is stopped in the middle of a statement", async () => {
-    const { sql, hearNothing, hearAgain, end } = await connectDeafly(
+    const { sql, stopListening, listenAgain, end } = await connectDeafly(
       management.backends.database.runtimeUrls.management,
     );
     const stopped = createLease({ sql, name: "stopped", holder: randomUUID(), monotonicMs });
     await stopped.acquire();
     const recording = stopped.recordAsLeader(async (tx) => {
-      hearNothing();
+      stopListening();
       // What type its parameter has is asked first, and the answer is not heard.
       await tx`select ${1}::integer`;
     });
     const broken = expect(recording).rejects.toThrow();
     const other = leaseNamed("stopped");
     await eventually(() => other.acquire());
-    hearAgain();
+    listenAgain();
     await broken;
     await end();
   });

@@ -14,7 +14,7 @@ import { pino } from "pino";
 import { v4 as uuidv4 } from "uuid";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLease } from "../src/relay/lease.ts";
-import { queueStanding } from "../src/relay/records.ts";
+import { queueStatus } from "../src/relay/records.ts";
 import { discardStreams, findUnexplained } from "../src/relay/restored-database.ts";
 import { flagsOf } from "./flag-fixture.ts";
 import {
@@ -324,7 +324,7 @@ describe("given due changes in the queue that the restored database does not kno
     await expectAgreement();
   });
 
-  const isConfirmed = async (sql: Sql) => (await queueStanding(sql, "")) === "current";
+  const isConfirmed = async (sql: Sql) => (await queueStatus(sql, "")) === "current";
 
   const send = (due: ScheduleDue) =>
     broker.client.publish(scheduleStream.due.subject, JSON.stringify(due), { msgID: due.id });

@@ -1,5 +1,5 @@
 import { connectPostgres, json, type Sql } from "@halyard/postgres";
-import { createMetrics, isRefusal } from "@halyard/service";
+import { createMetrics, isProblem } from "@halyard/service";
 import {
   connectAsSuperuser,
   createTestDatabase,
@@ -89,11 +89,11 @@ async function committed<T extends object>(
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),
   );
-  if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
+  if (isProblem(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
 }
 
-const requestFor = (flagId: string) => ({ place: { ...ids, flagId } });
+const requestFor = (flagId: string) => ({ scope: { ...ids, flagId } });
 
 /** A flag that was created a number of days ago, and changed others. Its rollouts say when: 100, then the days. */
 async function flagChanged(key: string, created: number, ...changed: readonly number[]) {
@@ -129,7 +129,7 @@ async function breaks(): Promise<string[]> {
   const told: string[] = [];
   await verifyChains(runtime, {
     broken: async (found) => {
-      told.push(describeBreak(found, await readNames(runtime, found.place)));
+      told.push(describeBreak(found, await readNames(runtime, found.scope)));
     },
     progress: () => undefined,
   });
@@ -251,8 +251,8 @@ describe("given heads of chains from before the removal", () => {
 describe("the history of flags that were deleted with their project", () => {
   /** As the deletion of a project does. */
   async function endChainsOf({ id }: { id: string }, days: number): Promise<void> {
-    const place = { flagId: id, environmentId: ids.environmentId };
-    await runtime.begin((tx) => endHistory(tx, [place]));
+    const scope = { flagId: id, environmentId: ids.environmentId };
+    await runtime.begin((tx) => endHistory(tx, [scope]));
     await admin`delete from flags where id = ${id}`;
     await admin`update ended_history set ended_at = ${daysAgo(days)} where flag_id = ${id}`;
   }
@@ -275,10 +275,10 @@ describe("the history of flags that were deleted with their project", () => {
     const stagingId = newId();
     await admin`insert into environments values (${stagingId}, ${ids.projectId}, 'staging', now())`;
     const flag = await flagChanged("checkout", 99, 90);
-    const place = { flagId: flag.id, environmentId: stagingId };
+    const scope = { flagId: flag.id, environmentId: stagingId };
     const heads = (await headsNow()).filter(({ environmentId }) => environmentId === stagingId);
     expect(heads).toHaveLength(1);
-    await runtime.begin((tx) => endHistory(tx, [place]));
+    await runtime.begin((tx) => endHistory(tx, [scope]));
     await admin`delete from flag_states where environment_id = ${stagingId}`;
     await admin`update environments set deleted_at = now() where id = ${stagingId}`;
     await admin`update ended_history set ended_at = ${daysAgo(50)}`;
@@ -292,8 +292,8 @@ describe("the history of flags that were deleted with their project", () => {
     const young = await flagChanged("young", 99, 20);
     await endChainsOf(young, 50);
     const alive = await flagChanged("alive", 99, 90);
-    const place = { flagId: alive.id, environmentId: ids.environmentId };
-    await runtime.begin((tx) => endHistory(tx, [place]));
+    const scope = { flagId: alive.id, environmentId: ids.environmentId };
+    await runtime.begin((tx) => endHistory(tx, [scope]));
     await admin`update ended_history set ended_at = ${daysAgo(50)}`;
     await retain({ auditDays: 40 });
     expect(await rolloutsOf(young)).toEqual([100, 20]);
@@ -523,7 +523,7 @@ describe("a process", () => {
       logger: silent,
     });
     const counted = async () => {
-      const metric = await metrics.getSingleMetric("halyard_retention_removed_rows_total")?.get();
+      const metric = await metrics.getSingleMetric("halyard_retention_rows_removed_total")?.get();
       return metric?.values.find(({ labels }) => labels.table === "history")?.value;
     };
     await eventually(async () => (await counted()) === 2);

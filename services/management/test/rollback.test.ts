@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readContext } from "../src/access/change-context.ts";
 import { changeFlag } from "../src/flags/flag-changes.ts";
@@ -159,10 +159,10 @@ describe("rolling back", () => {
           ...{ tx, publish: () => undefined, finish: () => undefined, ...clock },
           context: () => readContext(tx, { author, cause: "scheduled" }, clock),
         },
-        { place: { ...project, flagId: flag.id } },
+        { scope: { ...project, flagId: flag.id } },
         { enabled: true },
       );
-      expect(isRefusal(changed)).toBe(false);
+      expect(isProblem(changed)).toBe(false);
     });
     expect((await rollBack(flag.id)).body).toMatchObject({ enabled: false });
     const types = (await readHistory(flag.id)).map(
@@ -220,13 +220,15 @@ describe("rolling back", () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 1 });
     const before = await management.call(stateOf(flag.id), { key });
-    const refused = await management.call(`${stateOf(flag.id)}/rollback`, {
+    const rejected = await management.call(`${stateOf(flag.id)}/rollback`, {
       method: "POST",
       key,
       body: { to: flag.id },
     });
-    expect(refused.status).toBe(400);
-    expect(refused.body.error.message).toBe("/to is not a known field: this request takes no body");
+    expect(rejected.status).toBe(400);
+    expect(rejected.body.error.message).toBe(
+      "/to is not a known field: this request takes no body",
+    );
     expect((await management.call(stateOf(flag.id), { key })).body).toEqual(before.body);
   });
 });
@@ -244,11 +246,11 @@ describe("what cannot be rolled back", () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 5 });
-    const refused = await rollBack(flag.id, { "if-match": '"2"' });
-    expect(refused.status).toBe(412);
-    expect(refused.body.error.code).toBe("CONFLICT_003");
-    expect(refused.headers.get("etag")).toBe('"3"');
-    expect(refused.body.error.message).toBe(
+    const rejected = await rollBack(flag.id, { "if-match": '"2"' });
+    expect(rejected.status).toBe(412);
+    expect(rejected.body.error.code).toBe("CONFLICT_003");
+    expect(rejected.headers.get("etag")).toBe('"3"');
+    expect(rejected.body.error.message).toBe(
       `If-Match does not name the present version of ${stateOf(flag.id)}, which is "3". Read that again, then send the request again.`,
     );
     expect((await rollBack(flag.id, { "if-match": '"3"' })).status).toBe(200);
@@ -297,8 +299,8 @@ describe("Idempotency-Key", () => {
     for (const { id } of [one, other]) await flags.patch(`/api/v1/flags/${id}`, { enabled: true });
     const headers = { "idempotency-key": `used ${one.id}` };
     expect((await rollBack(one.id, headers)).status).toBe(200);
-    const refused = await rollBack(other.id, headers);
-    expect([refused.status, refused.body.error.code]).toEqual([409, "CONFLICT_001"]);
+    const rejected = await rollBack(other.id, headers);
+    expect([rejected.status, rejected.body.error.code]).toEqual([409, "CONFLICT_001"]);
   });
 });
 

@@ -209,7 +209,7 @@ describe("given a message that is no due change", () => {
     await scheduler.send(due);
     expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
     await eventually(async () => {
-      const found = (await scheduler.setAside()).find((message) => message.text === text);
+      const found = (await scheduler.deadLetter()).find((message) => message.text === text);
       return found?.reason.includes(reason);
     });
   });
@@ -238,7 +238,7 @@ describe("given a change at which management itself fails", () => {
       reason: "It could not be processed (PostgresError).",
     });
     await eventually(async () =>
-      (await scheduler.setAside()).some(({ text }) => text.includes(due.id)),
+      (await scheduler.deadLetter()).some(({ text }) => text.includes(due.id)),
     );
     await mend();
     await scheduler.send(due);

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import {
   checkScheduleResolved,
+  deadLetterStream,
   type ScheduleDue,
   type ScheduleResolved,
   scheduleStream,
-  setAsideStream,
 } from "@halyard/contracts";
 import {
   type Consumption,
@@ -27,7 +27,7 @@ export async function openScheduler(management: Management) {
   const manager = await jetstreamManager(connection);
   const client = jetstream(connection);
   await ensureSchedule(manager, 1);
-  const heard: ScheduleResolved[] = [];
+  const received: ScheduleResolved[] = [];
   const listening = listen();
 
   function listen(): Consumption {
@@ -40,7 +40,7 @@ export async function openScheduler(management: Management) {
       handle: async ({ payload }) => {
         const resolved = checkScheduleResolved(JSON.parse(new TextDecoder().decode(payload)));
         if (!resolved.ok) throw new Error(resolved.problem);
-        heard.push(resolved.value);
+        received.push(resolved.value);
         return "done";
       },
       isOutage: () => false,
@@ -55,10 +55,10 @@ export async function openScheduler(management: Management) {
   }
 
   /** What was set aside, oldest first, with the reasons. */
-  async function setAside(): Promise<{ text: string; reason: string }[]> {
-    const { state } = await manager.streams.info(setAsideStream.name);
+  async function deadLetter(): Promise<{ text: string; reason: string }[]> {
+    const { state } = await manager.streams.info(deadLetterStream.name);
     if (state.messages === 0) return [];
-    const reader = await client.consumers.get(setAsideStream.name);
+    const reader = await client.consumers.get(deadLetterStream.name);
     const messages = await reader.fetch({ max_messages: state.messages, expires: 1_000 });
     const found: { text: string; reason: string }[] = [];
     for await (const message of messages)
@@ -69,13 +69,13 @@ export async function openScheduler(management: Management) {
     return found;
   }
 
-  const outcomesOf = (due: ScheduleDue) => heard.filter(({ id }) => id === due.id);
+  const outcomesOf = (due: ScheduleDue) => received.filter(({ id }) => id === due.id);
 
   return {
     manager,
-    heard,
+    received,
     sendBytes,
-    setAside,
+    deadLetter,
     send: (due: ScheduleDue) => sendBytes(JSON.stringify(due)),
     outcomesOf,
     outcomeOf: (due: ScheduleDue) =>

@@ -223,11 +223,11 @@ describe("given 500 changes of 500 flags that come due at once", () => {
     const many = 500;
     const made = await Promise.all(Array.from({ length: many }, () => flags.createFlag()));
     const due = made.map((flag) => dueChange(project, flag));
-    const heardBefore = scheduler.heard.length;
+    const receivedBefore = scheduler.received.length;
     await Promise.all(due.map((change) => scheduler.send(change)));
     await scheduler.queueIsEmpty();
-    const heard = scheduler.heard.slice(heardBefore);
-    expect(heard.filter(({ outcome }) => outcome === "applied")).toHaveLength(many);
+    const received = scheduler.received.slice(receivedBefore);
+    expect(received.filter(({ outcome }) => outcome === "applied")).toHaveLength(many);
     const [row] = await management.sql`
       select count(*)::integer as entries, count(distinct flag_id)::integer as flags
       from history

@@ -20,8 +20,8 @@ import { v7 as uuidv7 } from "uuid";
 import { keyEntry } from "../src/keys/key.ts";
 import { appendMessages } from "../src/outbox/outbox-message.ts";
 import { createPublications } from "../src/outbox/publications.ts";
-import { createLane } from "../src/relay/lane.ts";
 import { findUnexplained } from "../src/relay/restored-database.ts";
+import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
 
 let rebuilds: Rebuilds;
@@ -138,11 +138,11 @@ const subjectOf = ({ address }: KeyMessage) => snapshotBucket.subjectPrefix + en
 async function publishRows({ epoch, lastSequence }: { epoch: string; lastSequence: number }) {
   const { sql, lease, broker } = rebuilds;
   await lease.acquire();
-  const lane = createLane({
+  const publisher = createStreamPublisher({
     ...{ stream: "snapshot", sql, lease, broker, publications: createPublications() },
     ...{ epoch, lastSequence, signer: testSigner, isLeading: lease.isHeld },
   });
-  expect(await lane.drain()).toBeGreaterThan(0);
+  expect(await publisher.drain()).toBeGreaterThan(0);
 }
 
 /** Every key and every deletion of a key in the bucket has a valid signature of this signer. */

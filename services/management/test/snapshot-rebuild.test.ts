@@ -27,7 +27,7 @@ import {
   flagRow,
   insertRows,
   observed,
-  openLane,
+  openPublisher,
   unsentCount,
   whileLeading,
 } from "./relay-fixture.ts";
@@ -239,7 +239,7 @@ describe("given changes that are committed during each publication", () => {
     await beginRebuild();
     await whileLeading(rebuilds, () => rebuilds.synchronise({ broker: busy }));
     expect(changing).not.toEqual([]);
-    await whileLeading(rebuilds, async () => (await openLane(rebuilds, "snapshot")).drain());
+    await whileLeading(rebuilds, async () => (await openPublisher(rebuilds, "snapshot")).drain());
     await expectAgreement();
   });
 });

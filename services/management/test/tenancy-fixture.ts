@@ -42,7 +42,7 @@ export function tenancyOf(management: Management) {
   }
 
   /** An organization with a user, and a project whose server key is that user's. */
-  async function place(environments: readonly string[] = ["production", "staging"]) {
+  async function scope(environments: readonly string[] = ["production", "staging"]) {
     const { id: organizationId } = await organization();
     const { id: userId } = await user(organizationId);
     const made = await project(organizationId, { environments });
@@ -51,7 +51,7 @@ export function tenancyOf(management: Management) {
     return { organizationId, userId, project: made, first, second, serverKey };
   }
 
-  return { organization, user, project, key, place };
+  return { organization, user, project, key, scope };
 }
 
 /**
@@ -60,27 +60,27 @@ export function tenancyOf(management: Management) {
  */
 export async function seedFlags(
   { sql }: Management,
-  place: { projectId: string; environmentId: string; userId: string },
+  scope: { projectId: string; environmentId: string; userId: string },
   count: number,
 ): Promise<string[]> {
   const ids = Array.from({ length: count }, () => uuidv7());
   await sql`
     insert into flags (id, project_id, key, name, description, type, version, last_event_at,
       created_at, updated_at)
-    select id, ${place.projectId}, 'flag-' || lpad(position::text, 6, '0'), 'f', '', 'release', 1,
+    select id, ${scope.projectId}, 'flag-' || lpad(position::text, 6, '0'), 'f', '', 'release', 1,
       date, date, date
     from unnest(${ids}::uuid[]) with ordinality as flag (id, position),
       date_trunc('milliseconds', now()) as date`;
   await sql`
     insert into flag_states (flag_id, environment_id, enabled, rollout_percentage,
       targeting_rules, version, updated_at)
-    select id, ${place.environmentId}, true, 100, '[]', 1, created_at
+    select id, ${scope.environmentId}, true, 100, '[]', 1, created_at
     from flags where id = any(${ids}::uuid[])`;
   await sql`
     insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
       targeting_rules, change_type, changed_by, changed_at)
-    select gen_random_uuid(), id, ${place.environmentId}, true, 100, '[]', 'manual',
-      ${place.userId}, created_at
+    select gen_random_uuid(), id, ${scope.environmentId}, true, 100, '[]', 'manual',
+      ${scope.userId}, created_at
     from flags where id = any(${ids}::uuid[])`;
   return ids;
 }

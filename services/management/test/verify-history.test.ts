@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
@@ -83,11 +83,11 @@ function verify(
 }
 
 /** What the same program would print, in this process. */
-async function breaksTold(): Promise<string[]> {
+async function reportedBreaks(): Promise<string[]> {
   const told: string[] = [];
   await verifyChains(runtime, {
     broken: async (found) => {
-      told.push(describeBreak(found, await readNames(runtime, found.place)));
+      told.push(describeBreak(found, await readNames(runtime, found.scope)));
     },
     progress: () => undefined,
   });
@@ -106,7 +106,7 @@ async function committed<T extends object>(
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),
   );
-  if (isRefusal(done as object)) throw new Error(JSON.stringify(done));
+  if (isProblem(done as object)) throw new Error(JSON.stringify(done));
   return done as T;
 }
 
@@ -115,7 +115,7 @@ const createFlag = (key = "checkout") =>
     changes.createFlag(write, ids, { key, name: "A flag", enabled: true }),
   );
 
-const requestFor = (flagId: string) => ({ place: { ...ids, flagId } });
+const requestFor = (flagId: string) => ({ scope: { ...ids, flagId } });
 
 const setRollout = (flagId: string, percentage: number) =>
   committed((write) =>
@@ -248,7 +248,7 @@ describe("given a history that somebody has tampered with", () => {
     const { flag, entries } = await flagWithFiveEntries();
     await createFlag("untouched");
     await tamper((sql) => act(sql, entries));
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toMatch(found(entries));
     expect(told[0]).toContain(
@@ -286,7 +286,7 @@ describe("given a history that somebody has tampered with", () => {
         from history where flag_id = ${flag.id} and rollout_percentage = 1`;
       await rehash(sql, forged);
     });
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toMatch(new RegExp(`Entry ${forged} of .* was put in afterwards`));
   });
@@ -298,7 +298,7 @@ describe("given a history that somebody has tampered with", () => {
         targeting_rules, change_type, changed_by, changed_at)
       values (${uuidv7()}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
         now())`;
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("the entry was added or the state changed by hand");
   });
@@ -312,7 +312,7 @@ describe("given a history that somebody has tampered with", () => {
         values (${uuidv7()}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
           now(), '', sha256('forged'))`,
     );
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("was changed: what it says does not fit its hash");
   });
@@ -323,7 +323,7 @@ describe("given a history that somebody has tampered with", () => {
     await admin`delete from flag_states where flag_id = ${flag.id} and rollout_percentage = 4`;
     await admin`delete from flag_states where flag_id = ${other.flag.id}`;
     await admin`delete from history where flag_id = ${other.flag.id}`;
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(3);
     expect(told.filter((each) => each.includes("The flag has no state here"))).toHaveLength(3);
     expect(told.filter((each) => each.includes(`Flag checkout (${flag.id})`))).toHaveLength(1);
@@ -371,7 +371,7 @@ describe("given a history that somebody has tampered with", () => {
         state.updated_at
       from flag_states as state join flags as flag on flag.id = state.flag_id
       where state.environment_id = ${ids.environmentId}`;
-    expect(await breaksTold()).toEqual([]);
+    expect(await reportedBreaks()).toEqual([]);
 
     const removed = await admin<{ flag_id: string }[]>`
       delete from history where (flag_id, sequence) in (
@@ -382,7 +382,7 @@ describe("given a history that somebody has tampered with", () => {
         ) as numbered where place in (499, 500, 501, 998, 1200)
       ) returning flag_id`;
     expect(new Set(removed.map((row) => row.flag_id))).toEqual(new Set([flag.id, other.flag.id]));
-    expect(await breaksTold()).toHaveLength(2);
+    expect(await reportedBreaks()).toHaveLength(2);
   });
 });
 
@@ -411,7 +411,7 @@ describe("given a state that was changed together with the history", () => {
   ])("finds that the newest %s were removed", async (_what, kept) => {
     const { flag, entries } = await flagWithFiveEntries();
     await truncate(flag.id, entries.slice(kept));
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toMatch(
       new RegExp(`The newest entry, ${entries[kept - 1]} .* is not the last change in the audit`),
@@ -427,7 +427,7 @@ describe("given a state that was changed together with the history", () => {
       values (${forged}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
         now())`;
     await tamper((sql) => putStateBack(sql, flag.id));
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toMatch(new RegExp(`${forged} .* is not the last change in the audit log`));
   });
@@ -439,7 +439,7 @@ describe("given a state that was changed together with the history", () => {
       await rehash(sql, entries[4] ?? "");
       await putStateBack(sql, flag.id);
     });
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("is not the last change in the audit log");
   });
@@ -499,11 +499,11 @@ describe("given a file of heads", () => {
     await admin`
       delete from changes where flag_id = ${flag.id} and action = 'state'
         and (state_after ->> 'rollout_percentage')::integer > 2`;
-    expect(await breaksTold()).toEqual([]);
+    expect(await reportedBreaks()).toEqual([]);
     await setRollout(flag.id, 3);
     await setRollout(flag.id, 4);
     await setRollout(flag.id, 5);
-    expect(await breaksTold()).toEqual([]);
+    expect(await reportedBreaks()).toEqual([]);
     const { code, stdout } = await run("--against", file);
     expect(stdout).toMatch(new RegExp(`Entry ${entries[4]} of .* the file of heads, is missing`));
     expect(code).toBe(1);
@@ -550,7 +550,7 @@ describe("given a file of heads", () => {
         update history set hash = hash_of_history_entry(history)
         where flag_id = ${flag.id} and rollout_percentage = 60`;
     });
-    expect(await breaksTold()).toEqual([]);
+    expect(await reportedBreaks()).toEqual([]);
     expect(await run("--against", file)).toMatchObject({ code: 1 });
   });
 
@@ -576,10 +576,10 @@ describe("given flags that were deleted with their project", () => {
   /** As the deletion of a project does, batch by batch. */
   async function endChainsOf(flagId: string): Promise<void> {
     await runtime.begin(async (tx) => {
-      const places = await tx<{ flagId: string; environmentId: string }[]>`
+      const scopes = await tx<{ flagId: string; environmentId: string }[]>`
         select flag_id as "flagId", environment_id as "environmentId"
         from flag_states where flag_id = ${flagId}`;
-      await endHistory(tx, places);
+      await endHistory(tx, scopes);
       await tx`delete from flags where id = ${flagId}`;
     });
   }
@@ -610,7 +610,7 @@ describe("given flags that were deleted with their project", () => {
         targeting_rules, change_type, changed_by, changed_at)
       select ${uuidv7()}, flag_id, environment_id, true, 4, '[]', 'manual', changed_by, now()
       from history where flag_id = ${other.id}`;
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(3);
     expect(told.join()).toContain("is not the one that was recorded when the project");
     expect(told.join()).toContain("all its entries are missing");
@@ -620,7 +620,7 @@ describe("given flags that were deleted with their project", () => {
     const { flag } = await flagWithFiveEntries();
     const environmentId = ids.environmentId;
     await runtime.begin((tx) => endHistory(tx, [{ flagId: flag.id, environmentId }]));
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("but the flag has a state here");
   });
@@ -645,7 +645,7 @@ describe("given a flag that was deleted", () => {
   ])("finds that somebody removed %s", async (_what, kept) => {
     const { flag, entries } = await deletedFlag();
     await tamper((sql) => sql`delete from history where id in ${sql(entries.slice(kept))}`);
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain(`Flag bygone (${flag.id}), environment production`);
     expect(told[0]).toMatch(
@@ -656,7 +656,7 @@ describe("given a flag that was deleted", () => {
   it("finds that somebody removed its history", async () => {
     const { flag } = await deletedFlag();
     await tamper((sql) => sql`delete from history where flag_id = ${flag.id}`);
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(2);
     for (const each of told) expect(each).toContain("all its entries are missing");
   });
@@ -669,7 +669,7 @@ describe("given a flag that was deleted", () => {
       select gen_random_uuid(), flag_id, environment_id, enabled, rollout_percentage,
         targeting_rules, change_type, changed_by, changed_at
       from history where flag_id = ${flag.id} and environment_id <> ${ids.environmentId}`;
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("environment staging");
     expect(told[0]).toContain("or the entry was added by hand");
@@ -678,7 +678,7 @@ describe("given a flag that was deleted", () => {
   it("finds that it was not the service that deleted it", async () => {
     const { flag } = await flagWithFiveEntries();
     await admin`delete from flags where id = ${flag.id}`;
-    const told = await breaksTold();
+    const told = await reportedBreaks();
     expect(told).toHaveLength(2);
     for (const each of told)
       expect(each).toContain("nor does the audit log say that it was deleted");

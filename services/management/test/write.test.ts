@@ -74,7 +74,7 @@ const message = (keyId: string): OutboxMessage => ({
   value: { deleted: true, version: 1, committed_at: "2026-01-01T00:00:00.000Z" },
 });
 const done = { done: true };
-const rejected = { refused: "NOT_FOUND_001", message: "No such flag." } as const;
+const rejected = { rejected: "NOT_FOUND_001", message: "No such flag." } as const;
 
 describe("a write with messages", () => {
   it("wakes the relay after the commit", async () => {

@@ -1,4 +1,4 @@
-import { forgetAnswers } from "@halyard/idempotency";
+import { deleteExpiredAnswers } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
@@ -8,8 +8,8 @@ import type { Logger } from "pino";
  * shows schedules for 90 days; the latest one of each flag and environment stays, because it is what
  * reading the schedule answers.
  */
-const keptDays = 90;
-const cleanUpEveryMs = 10 * 60 * 1_000;
+const retentionDays = 90;
+const cleanUpIntervalMs = 10 * 60 * 1_000;
 /** Small enough that a batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 
@@ -17,7 +17,7 @@ export function startCleanUp({ sql, logger }: { sql: Sql; logger: Logger }): {
   stop(): Promise<void>;
 } {
   return startInterval((signal) => cleanUp(sql, signal), {
-    everyMs: cleanUpEveryMs,
+    intervalMs: cleanUpIntervalMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "what is old is not cleaned up now"),
   });
@@ -25,7 +25,7 @@ export function startCleanUp({ sql, logger }: { sql: Sql; logger: Logger }): {
 
 export async function cleanUp(sql: Sql, signal?: AbortSignal): Promise<void> {
   while (!signal?.aborted && (await deleteOld(sql)) === batchSize);
-  while (!signal?.aborted && (await forgetAnswers(sql, batchSize)) === batchSize);
+  while (!signal?.aborted && (await deleteExpiredAnswers(sql, batchSize)) === batchSize);
 }
 
 export async function deleteOld(sql: Sql): Promise<number> {
@@ -33,7 +33,7 @@ export async function deleteOld(sql: Sql): Promise<number> {
     delete from schedules
     where id = any(array(
       select id from schedules
-      where not latest and finished_at < present_time() - ${keptDays} * interval '1 day'
+      where not latest and finished_at < present_time() - ${retentionDays} * interval '1 day'
       order by finished_at
       limit ${batchSize}
     ))`;

@@ -17,11 +17,11 @@ import {
 } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { createSchedulerApp } from "./app.ts";
-import { startBrokerSide } from "./broker-side.ts";
 import { startCleanUp } from "./clean-up.ts";
 import { readConfig } from "./config.ts";
 import { createFlagDirectory } from "./directory/flag-directory.ts";
 import { createScheduleChanges } from "./schedules/schedule-changes.ts";
+import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
@@ -40,7 +40,7 @@ await startOrExit(async () => {
   );
   const flags = createFlagDirectory({ now: Date.now });
   const lastUsed = createLastUsed();
-  const broker = startBrokerSide({
+  const workers = startWorkers({
     nats: natsServers(config),
     sql,
     keys,
@@ -56,12 +56,12 @@ await startOrExit(async () => {
       sql,
       newId: (at) => uuidv7({ msecs: at.getTime() }),
       monotonicMs: () => performance.now(),
-      onSet: broker.onSet,
+      onSet: workers.onSet,
     }),
     findFlag: flags.find,
     authenticate: createServerKeyAuthentication({
       verify(text, nowMs) {
-        if (broker.knowsFlags()) return keys.verify(text, nowMs);
+        if (workers.flagsAreLoaded()) return keys.verify(text, nowMs);
         throw new UnavailableError("The scheduler has not heard of keys and flags yet.");
       },
       limits: createKeyLimits(keyRate(config)),
@@ -79,7 +79,7 @@ await startOrExit(async () => {
     logger,
     app,
     metrics,
-    readiness: () => ({ ready: database.isUp() && broker.knowsFlags(), ...broker.details() }),
-    close: [database.close, cleanUp.stop, broker.stop],
+    readiness: () => ({ ready: database.isUp() && workers.flagsAreLoaded(), ...workers.details() }),
+    close: [database.close, cleanUp.stop, workers.stop],
   });
 });

@@ -1,29 +1,29 @@
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { decideSchedule, type Schedule } from "../src/schedules/schedule.ts";
 
 const now = new Date("2027-01-31T09:00:00.000Z");
-const place = { organizationId: "o", projectId: "p", environmentId: "e", flagId: "f" };
+const scope = { organizationId: "o", projectId: "p", environmentId: "e", flagId: "f" };
 let drawn = 0;
-const occasion = { userId: "ada", now, newId: () => `id-${++drawn}` };
+const context = { userId: "ada", now, newId: () => `id-${++drawn}` };
 
 const decide = (request: Parameters<typeof decideSchedule>[1]) =>
-  decideSchedule(place, request, occasion);
+  decideSchedule(scope, request, context);
 const accepted = (request: Parameters<typeof decideSchedule>[1]): Schedule => {
   const schedule = decide(request);
-  if (isRefusal(schedule)) throw new Error(schedule.message);
+  if (isProblem(schedule)) throw new Error(schedule.message);
   return schedule;
 };
-const refused = (request: Parameters<typeof decideSchedule>[1]) => {
+const rejected = (request: Parameters<typeof decideSchedule>[1]) => {
   const schedule = decide(request);
-  return isRefusal(schedule) ? `${schedule.refused} ${schedule.message}` : "accepted";
+  return isProblem(schedule) ? `${schedule.rejected} ${schedule.message}` : "accepted";
 };
 
 describe("a schedule", () => {
   it("is one change, armed to come due", () => {
     const schedule = accepted({ enable_at: "2027-01-31T10:00:00.000Z" });
     expect(schedule).toMatchObject({
-      ...place,
+      ...scope,
       enableAt: new Date("2027-01-31T10:00:00.000Z"),
       disableAt: null,
       status: "pending",
@@ -54,7 +54,7 @@ describe("a schedule", () => {
 
   it("may be as far away as four digits of a year reach", () => {
     expect(accepted({ enable_at: "9999-12-31T23:59:59.999Z" }).changes).toHaveLength(1);
-    expect(refused({ enable_at: "9999-12-31T23:59:59-01:00" })).toBe(
+    expect(rejected({ enable_at: "9999-12-31T23:59:59-01:00" })).toBe(
       "VALIDATION_001 /enable_at must be before the year 10000.",
     );
   });
@@ -82,6 +82,6 @@ describe("a schedule", () => {
       "/disable_at must be in the future; it is 2027-01-31T09:00:00.000Z.",
     ],
   ])("is refused with %s", (_name, request, message) => {
-    expect(refused(request)).toBe(`VALIDATION_001 ${message}`);
+    expect(rejected(request)).toBe(`VALIDATION_001 ${message}`);
   });
 });

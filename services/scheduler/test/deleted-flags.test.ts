@@ -26,7 +26,7 @@ beforeAll(async () => {
   tenant = makeTenant();
   await scheduler.bucket.rewrite(tenant.entries);
   replicas = [await scheduler.startReplica(), await scheduler.startReplica()];
-  for (const replica of replicas) await eventually(() => replica.knowsKey(tenant.serverKey));
+  for (const replica of replicas) await eventually(() => replica.hasKey(tenant.serverKey));
 });
 afterEach(() => void jest.useRealTimers());
 afterAll(() => scheduler?.close());
@@ -37,7 +37,7 @@ const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toIS
 async function scheduledFlags(count: number, body: object) {
   const flags = Array.from({ length: count }, () => tenant.flag());
   await scheduler.bucket.put(...flags.map(({ entry }) => entry));
-  await eventually(() => replicas.every((replica) => flags.every(replica.knowsFlag)));
+  await eventually(() => replicas.every((replica) => flags.every(replica.hasFlag)));
   for (const flag of flags) {
     const set = await first().call(flag.path, { method: "POST", key: tenant.serverKey, body });
     expect(set.status).toBe(201);
@@ -60,10 +60,10 @@ const statesOf = (flags: readonly Flag[]) => scheduler.admin<
 describe("many flags that are deleted at once", () => {
   it("cancel their schedules on every replica, in whatever order each hears of them", async () => {
     const flags = await scheduledFlags(60, { enable_at: inHours(1), disable_at: inHours(2) });
-    const places = flags.map(({ flagId, environmentId }) => ({ flagId, environmentId }));
+    const scopes = flags.map(({ flagId, environmentId }) => ({ flagId, environmentId }));
     await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        cancelOfFlags(first().sql, index % 2 === 0 ? places : places.toReversed()),
+        cancelOfFlags(first().sql, index % 2 === 0 ? scopes : scopes.toReversed()),
       ),
     );
     for (const { status, latest, states } of await statesOf(flags))
@@ -148,14 +148,14 @@ describe("a deletion that a scheduler reads after an interruption", () => {
     });
     await followed.ready;
     await scheduler.bucket.put(restored.entry, known.entry);
-    await eventually(() => [restored, known].every((flag) => flags.standing(flag) === "exists"));
+    await eventually(() => [restored, known].every((flag) => flags.statusOf(flag) === "exists"));
     // After the reconnect, the follower waits before its next attempt.
     const lost = eventually(() => !followed.isCurrent());
     await connection.reconnect();
     await lost;
     await scheduler.bucket.put(restored.deleted);
     await eventually(followed.isCurrent);
-    expect(flags.standing(restored)).toBe("deleted");
+    expect(flags.statusOf(restored)).toBe("deleted");
     expect(current).toHaveBeenCalledTimes(2);
     await scheduler.bucket.put(known.deleted);
     await eventually(() => deleted.includes(known.flagId));
@@ -171,8 +171,8 @@ describe("a deleted environment", () => {
     await scheduler.bucket.put(...deleted.entries);
     const flag = deleted.flag();
     await scheduler.bucket.put(flag.entry);
-    await eventually(() => replicas.every((replica) => replica.knowsKey(deleted.serverKey)));
-    await eventually(() => first().knowsFlag(flag));
+    await eventually(() => replicas.every((replica) => replica.hasKey(deleted.serverKey)));
+    await eventually(() => first().hasFlag(flag));
     const body = { enable_at: inHours(1), disable_at: inHours(2) };
     const options = { method: "POST", key: deleted.serverKey, body };
     expect((await first().call(flag.path, options)).status).toBe(201);
@@ -180,11 +180,11 @@ describe("a deleted environment", () => {
     await scheduler.bucket.putPayload(deletion, JSON.stringify(deletion.value));
     // Entries that follow the forged deletion arrive after it.
     const [kept] = (await scheduledFlags(1, body)) as [Flag];
-    expect(replicas.every((replica) => replica.knowsKey(deleted.serverKey))).toBe(true);
+    expect(replicas.every((replica) => replica.hasKey(deleted.serverKey))).toBe(true);
     await scheduler.bucket.put(projectDeletion, deletion, ...deleted.entries);
     await eventually(async () => (await statesOf([flag])).length === 0);
     expect(await statesOf([kept])).toHaveLength(1);
-    await eventually(() => replicas.every((replica) => !replica.knowsKey(deleted.serverKey)));
+    await eventually(() => replicas.every((replica) => !replica.hasKey(deleted.serverKey)));
     expect((await first().call(flag.path, options)).status).toBe(401);
   });
 });
@@ -205,7 +205,7 @@ describe("a deletion that nobody heard of", () => {
     const gone = createSchedulesOfDeletedFlags({
       sql: first().sql,
       flags: {
-        standing: ({ flagId }) => {
+        statusOf: ({ flagId }) => {
           asked.push(flagId);
           return "unknown";
         },
@@ -215,7 +215,7 @@ describe("a deletion that nobody heard of", () => {
         return false;
       },
       snapshotIsSettled: async () => true,
-      lookAfterMs: [0],
+      checkAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
     gone.current();
@@ -230,13 +230,13 @@ describe("a deletion that nobody heard of", () => {
     const asked = Promise.withResolvers<void>();
     const gone = createSchedulesOfDeletedFlags({
       sql: first().sql,
-      flags: { standing: () => "deleted" },
+      flags: { statusOf: () => "deleted" },
       directoryIsCurrent: () => true,
       snapshotIsSettled: async () => {
         asked.resolve();
         return false;
       },
-      lookAfterMs: [0],
+      checkAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
     gone.current();
@@ -247,14 +247,14 @@ describe("a deletion that nobody heard of", () => {
 
   it("is concluded from the snapshot that management rebuilds after a restore, not from the old one", async () => {
     jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
-    const standings: string[] = [];
+    const statuses: string[] = [];
     let snapshot = "old";
     const looked = Promise.withResolvers<void>();
     const gone = createSchedulesOfDeletedFlags({
       sql: oneScheduledFlag(),
       flags: {
-        standing: () => {
-          standings.push(snapshot);
+        statusOf: () => {
+          statuses.push(snapshot);
           looked.resolve();
           return "exists";
         },
@@ -271,7 +271,7 @@ describe("a deletion that nobody heard of", () => {
     jest.useRealTimers();
     await looked.promise;
     await gone.stop();
-    expect(standings).toEqual(["rebuilt"]);
+    expect(statuses).toEqual(["rebuilt"]);
   });
 
   it("is concluded no sooner than 30 s after an outage of PostgreSQL", async () => {
@@ -282,12 +282,12 @@ describe("a deletion that nobody heard of", () => {
       // A part of a statement.
       if (text === "") return [];
       looks += 1;
-      if (looks === 1) throw refused();
+      if (looks === 1) throw rejected();
       return flagsWithSchedules``;
     }) as unknown as Replica["sql"];
     const gone = createSchedulesOfDeletedFlags({
       sql,
-      flags: { standing: () => "exists" },
+      flags: { statusOf: () => "exists" },
       directoryIsCurrent: () => true,
       snapshotIsSettled: async () => true,
       logger: pino({ level: "silent" }),
@@ -317,14 +317,14 @@ describe("a deletion that nobody heard of", () => {
       {
         async begin() {
           cancellations += 1;
-          if (cancellations === 1) throw refused();
+          if (cancellations === 1) throw rejected();
         },
       },
     ) as unknown as Replica["sql"];
     const gone = createSchedulesOfDeletedFlags({
       sql,
       // The rebuilt snapshot has the flag.
-      flags: { standing: () => "exists" },
+      flags: { statusOf: () => "exists" },
       directoryIsCurrent: () => true,
       snapshotIsSettled: async () => true,
       logger: pino({ level: "silent" }),
@@ -338,7 +338,7 @@ describe("a deletion that nobody heard of", () => {
     await gone.stop();
   });
 
-  const refused = () => Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+  const rejected = () => Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
 
   async function advance(ms: number): Promise<void> {
     await jest.advanceTimersByTimeAsync(ms);

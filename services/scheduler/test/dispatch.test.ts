@@ -26,7 +26,7 @@ beforeAll(async () => {
   tenant = makeTenant();
   await scheduler.bucket.rewrite(tenant.entries);
   replica = await scheduler.startReplica();
-  await eventually(() => replica.knowsKey(tenant.serverKey));
+  await eventually(() => replica.hasKey(tenant.serverKey));
   management = await startFakeManagement(scheduler.natsUrl, () => behaviour);
 });
 afterEach(async () => {
@@ -41,12 +41,12 @@ afterAll(async () => {
 const hourMs = 3_600_000;
 const soonMs = 600;
 /** A schedule that a busy machine was too slow to set is set again for a later time, up to this. */
-const mostLaterMs = 10_000;
+const maxLaterMs = 10_000;
 
 async function newFlag() {
   const flag = tenant.flag();
   await scheduler.bucket.put(flag.entry);
-  await eventually(() => replica.knowsFlag(flag));
+  await eventually(() => replica.hasFlag(flag));
   return flag;
 }
 
@@ -60,7 +60,7 @@ async function schedule(flag: Flag, inMs: { enable?: number; disable?: number })
       ...(inMs.disable === undefined ? {} : { disable_at: timeOf(inMs.disable) }),
     };
     const set = await replica.call(flag.path, { method: "POST", key: tenant.serverKey, body });
-    if (set.status === 400 && laterMs < mostLaterMs) continue;
+    if (set.status === 400 && laterMs < maxLaterMs) continue;
     expect(set.status).toBe(201);
     return set.body;
   }
@@ -99,7 +99,7 @@ describe("a change whose time has come", () => {
     expect(change.lateness_ms).toBe(Date.parse(change.applied_at) - Date.parse(change.at));
     expect(change.lateness_ms).toBeLessThan(10_000);
     await eventually(async () =>
-      /halyard_schedule_lateness_seconds_count\{service="scheduler"\} [1-9]/.test(
+      /halyard_scheduled_change_lateness_seconds_count\{service="scheduler"\} [1-9]/.test(
         await replica.metrics.metrics(),
       ),
     );
@@ -216,12 +216,12 @@ describe("a message that is lost", () => {
   });
 
   it("is sent again when the answer to it was lost, and then counts once", async () => {
-    let tells = false;
-    behaviour = { tells: () => tells };
+    let publishesOutcome = false;
+    behaviour = { publishesOutcome: () => publishesOutcome };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => actionsFor(flag).length === 1);
-    tells = true;
+    publishesOutcome = true;
     // The broker drops a message id that it has seen, for two minutes; a new stream has seen none.
     await deleteStream("SCHEDULE");
     await ended(flag);
@@ -230,12 +230,12 @@ describe("a message that is lost", () => {
   });
 
   it("is sent again while the broker still drops repetitions of the first message", async () => {
-    let tells = false;
-    behaviour = { tells: () => tells };
+    let publishesOutcome = false;
+    behaviour = { publishesOutcome: () => publishesOutcome };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => actionsFor(flag).length === 1);
-    tells = true;
+    publishesOutcome = true;
     await ended(flag);
     expect(actionsFor(flag)).toEqual(["enable"]);
     expect(actionsFor(flag, management.received)).toEqual(["enable", "enable"]);
@@ -325,7 +325,8 @@ describe("a message that is lost", () => {
 describe("a change that is due and not made", () => {
   it("shows in the metrics, and no longer when it is made", async () => {
     const overdue = async () => {
-      const [line] = (await replica.metrics.metrics()).match(/^halyard_schedule_overdue.*$/m) ?? [];
+      const [line] =
+        (await replica.metrics.metrics()).match(/^halyard_scheduled_change_overdue.*$/m) ?? [];
       return Number(line?.split(" ")[1]);
     };
     const held = Promise.withResolvers<void>();
@@ -351,7 +352,7 @@ describe("an answer that comes again", () => {
     await connection.request("schedule.resolved", JSON.stringify({ ...again, outcome: "failed" }));
     await connection.request("schedule.resolved", "nonsense");
     await eventually(async () =>
-      /messages_total\{[^}]*"set_aside"[^}]*\} 1/.test(await replica.metrics.metrics()),
+      /messages_processed_total\{[^}]*"set_aside"[^}]*\} 1/.test(await replica.metrics.metrics()),
     );
     expect(await read(flag)).toEqual(before);
     await connection.close();

@@ -1,5 +1,10 @@
 import { type ScheduleDue, type ScheduleResolved, scheduleStream } from "@halyard/contracts";
-import { connectNats, consumeQueue, createQueueMetrics, isBrokerAway } from "@halyard/jetstream";
+import {
+  connectNats,
+  consumeQueue,
+  createQueueMetrics,
+  isBrokerUnavailable,
+} from "@halyard/jetstream";
 import { createMetrics } from "@halyard/service";
 import { natsLogin } from "@halyard/testing";
 import { jetstream } from "@nats-io/jetstream";
@@ -22,7 +27,7 @@ export type Behaviour = {
   before?: (due: ScheduleDue) => Promise<void>;
   outcome?: (due: ScheduleDue) => Partial<ScheduleResolved>;
   /** Whether the scheduler is told. */
-  tells?: () => boolean;
+  publishesOutcome?: () => boolean;
 };
 
 export async function startFakeManagement(
@@ -47,10 +52,10 @@ export async function startFakeManagement(
     async handle({ payload }) {
       const due = JSON.parse(Buffer.from(payload).toString()) as ScheduleDue;
       received.push(due);
-      const { before, outcome, tells } = behaviour();
+      const { before, outcome, publishesOutcome } = behaviour();
       await before?.(due);
       if (!made.has(due.id)) made.set(due.id, { ...due, madeAtMs: performance.now() });
-      if (tells?.() === false) return "done";
+      if (publishesOutcome?.() === false) return "done";
       const resolved: ScheduleResolved = {
         id: due.id,
         schedule_id: due.schedule_id,
@@ -62,7 +67,7 @@ export async function startFakeManagement(
       await client.publish(scheduleStream.resolved.subject, JSON.stringify(resolved));
       return "done";
     },
-    isOutage: isBrokerAway,
+    isOutage: isBrokerUnavailable,
     metrics: createQueueMetrics(createMetrics({ service: "test" })),
     logger,
   });

@@ -28,7 +28,7 @@ type Flag = ReturnType<Tenant["flag"]>;
 async function newFlag(): Promise<Flag> {
   const flag = tenant.flag();
   await scheduler.bucket.put(flag.entry);
-  await eventually(() => replicas.every((replica) => replica.knowsFlag(flag)));
+  await eventually(() => replicas.every((replica) => replica.hasFlag(flag)));
   return flag;
 }
 
@@ -96,7 +96,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     const body = { enable_at: inHours(1) };
     const first = await post(flag, body, "flag is gone");
     await scheduler.bucket.put(flag.deleted);
-    await eventually(() => replicas.every((replica) => !replica.knowsFlag(flag)));
+    await eventually(() => replicas.every((replica) => !replica.hasFlag(flag)));
     expect((await post(flag, body, "flag is gone")).body).toEqual(first.body);
     expect((await post(flag, body, "another")).status).toBe(404);
   });
@@ -131,9 +131,9 @@ describe("an Idempotency-Key", () => {
     const [flag, other] = [await newFlag(), await newFlag()];
     const body = { enable_at: inHours(1) };
     expect((await post(flag, body, "taken")).status).toBe(201);
-    const refused = await post(flag, { enable_at: inHours(2) }, "taken");
-    expect(refused.status).toBe(409);
-    expect(refused.body.error.code).toBe("CONFLICT_001");
+    const rejected = await post(flag, { enable_at: inHours(2) }, "taken");
+    expect(rejected.status).toBe(409);
+    expect(rejected.body.error.code).toBe("CONFLICT_001");
     expect((await post(other, body, "taken")).status).toBe(409);
     expect(await count(other)).toBe(0);
   });
@@ -155,8 +155,8 @@ describe("an Idempotency-Key", () => {
 
   it("must be text that can be one", async () => {
     const flag = await newFlag();
-    const refused = await post(flag, { enable_at: inHours(1) }, "k".repeat(256));
-    expect(refused).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_001" } } });
+    const rejected = await post(flag, { enable_at: inHours(1) }, "k".repeat(256));
+    expect(rejected).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_001" } } });
     expect(await count(flag)).toBe(0);
   });
 

@@ -56,9 +56,9 @@ describe("given a key that asks too often, and wrong keys", () => {
     for (let index = 0; index < 3; index += 1)
       statuses.push((await ask(tenant.environmentOnlyKey)).status);
     expect(statuses).toEqual([404, 404, 429]);
-    const refused = await ask(tenant.environmentOnlyKey);
-    expect(refused.body.error.code).toBe("RATE_001");
-    expect(refused.headers.get("ratelimit-policy")).toBe('"requests";q=2;w=2000');
+    const rejected = await ask(tenant.environmentOnlyKey);
+    expect(rejected.body.error.code).toBe("RATE_001");
+    expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=2;w=2000');
     const ofWrongKeys = [];
     for (let index = 0; index < 3; index += 1) ofWrongKeys.push((await ask("wrong")).status);
     expect(ofWrongKeys).toEqual([401, 401, 429]);

@@ -47,7 +47,7 @@ const raceTimeoutMs = 150_000;
 async function newFlags() {
   const flags = Array.from({ length: flagsAtOnce }, () => tenant.flag());
   await scheduler.bucket.put(...flags.map(({ entry }) => entry));
-  for (const replica of replicas) await eventually(() => flags.every(replica.knowsFlag));
+  for (const replica of replicas) await eventually(() => flags.every(replica.hasFlag));
   return flags;
 }
 
@@ -149,17 +149,17 @@ describe("a schedule that comes due while it is", () => {
   );
 
   it("is waited for, and after five seconds of that the answer is 503 and nothing is altered", async () => {
-    const refusedBefore = Promise.withResolvers<void>();
-    held = refusedBefore.promise;
+    const rejectedBefore = Promise.withResolvers<void>();
+    held = rejectedBefore.promise;
     const [flag] = (await newFlags()) as [Flag];
     const set = await post(flag, { enable_at: new Date(Date.now() + 3_000).toISOString() });
     await eventually(() => management.received.some(({ flag_id }) => flag_id === flag.flagId));
-    const refused = await post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() });
+    const rejected = await post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() });
     const { body } = await someReplica().call(flag.path, { key: tenant.serverKey });
-    refusedBefore.resolve();
-    expect(refused.status).toBe(503);
-    expect(refused.body.error.code).toBe("SERVER_002");
-    expect(refused.headers.get("retry-after")).toBe("1");
+    rejectedBefore.resolve();
+    expect(rejected.status).toBe(503);
+    expect(rejected.body.error.code).toBe("SERVER_002");
+    expect(rejected.headers.get("retry-after")).toBe("1");
     expect(body.id).toBe(set.body.id);
     await eventually(async () => {
       const read = await someReplica().call(flag.path, { key: tenant.serverKey });

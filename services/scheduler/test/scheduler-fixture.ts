@@ -27,9 +27,9 @@ import {
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createSchedulerApp } from "../src/app.ts";
-import { startBrokerSide } from "../src/broker-side.ts";
 import { createFlagDirectory } from "../src/directory/flag-directory.ts";
 import { createScheduleChanges } from "../src/schedules/schedule-changes.ts";
+import { startWorkers } from "../src/workers.ts";
 
 /**
  * The scheduler as its main composes it, in this process, any number of replicas of it, over a
@@ -43,8 +43,8 @@ export async function openScheduler() {
   const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
   await bucket.rewrite([]);
 
-  /** `patienceMs`: how long a flag that was just created is waited for. */
-  async function startReplica(options: { patienceMs?: number } = {}) {
+  /** `timeoutMs`: how long a flag that was just created is waited for. */
+  async function startReplica(options: { timeoutMs?: number } = {}) {
     const replica = await composeReplica(database.runtimeUrls.scheduler, nats.url, options);
     replicas.push(replica);
     return replica;
@@ -74,7 +74,7 @@ export type Replica = Awaited<ReturnType<Scheduler["startReplica"]>>;
 async function composeReplica(
   postgresUrl: string,
   natsUrl: string,
-  options: { patienceMs?: number },
+  options: { timeoutMs?: number },
 ) {
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
@@ -82,13 +82,13 @@ async function composeReplica(
   const keys = createKeyDirectory(testSignatures());
   const flags = createFlagDirectory({ now: Date.now, ...options });
   const lastUsed = createLastUsed();
-  const broker = startBrokerSide({
+  const workers = startWorkers({
     nats: natsLogin("scheduler", natsUrl),
     sql,
     keys,
     flags,
     lastUsed,
-    lookForFlagsAfterMs: [0],
+    checkFlagsAfterMs: [0],
     metrics,
     logger,
   });
@@ -98,7 +98,7 @@ async function composeReplica(
       sql,
       newId: (at) => uuidv7({ msecs: at.getTime() }),
       monotonicMs: () => performance.now(),
-      onSet: broker.onSet,
+      onSet: workers.onSet,
     }),
     findFlag: flags.find,
     authenticate: createServerKeyAuthentication({
@@ -113,18 +113,20 @@ async function composeReplica(
     logger,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  await eventually(() => broker.knowsFlags(), { because: "the scheduler follows the snapshot" });
+  await eventually(() => workers.flagsAreLoaded(), {
+    because: "the scheduler follows the snapshot",
+  });
   return {
     url,
     sql,
     metrics,
-    knowsFlag: (place: { flagId: string; environmentId: string }) =>
-      flags.standing(place) === "exists",
-    knowsKey: (key: string) => keys.verify(key, Date.now()) !== undefined,
+    hasFlag: (scope: { flagId: string; environmentId: string }) =>
+      flags.statusOf(scope) === "exists",
+    hasKey: (key: string) => keys.verify(key, Date.now()) !== undefined,
     call: (path: string, options?: CallOptions) => call(url + path, options),
     stop: once(async () => {
       await app.close();
-      await broker.stop();
+      await workers.stop();
       await sql.end();
     }),
   };

@@ -25,14 +25,14 @@ afterAll(() => scheduler?.close());
 async function newTenant(): Promise<Tenant> {
   const made = makeTenant();
   await scheduler.bucket.put(...made.entries);
-  await eventually(() => replica.knowsKey(made.environmentOnlyKey));
+  await eventually(() => replica.hasKey(made.environmentOnlyKey));
   return made;
 }
 
 async function newFlag(fields: Parameters<Tenant["flag"]>[0] = {}, of = tenant) {
   const flag = of.flag(fields);
   await scheduler.bucket.put(flag.entry);
-  await eventually(() => replica.knowsFlag(flag));
+  await eventually(() => replica.hasFlag(flag));
   return flag;
 }
 
@@ -211,8 +211,8 @@ describe("who may", () => {
       (each: { environment_id: string }) => each.environment_id,
     );
     expect(new Set(environments)).toEqual(new Set([tenant.environmentId]));
-    const elsewhere = `/api/v1/schedules?environment_id=${tenant.otherEnvironmentId}`;
-    expect((await get(elsewhere, key)).body.error.code).toBe("AUTH_002");
+    const edgeIsStopping = `/api/v1/schedules?environment_id=${tenant.otherEnvironmentId}`;
+    expect((await get(edgeIsStopping, key)).body.error.code).toBe("AUTH_002");
   });
 
   it("answers ids that nothing has, and ids that are none, like each other", async () => {
@@ -230,8 +230,8 @@ describe("a flag that was just created", () => {
   /** A replica that waits for longer than a test may take: who waits in vain is not answered. */
   let patient: Replica;
   beforeAll(async () => {
-    patient = await scheduler.startReplica({ patienceMs: 120_000 });
-    await eventually(() => patient.knowsKey(tenant.serverKey));
+    patient = await scheduler.startReplica({ timeoutMs: 120_000 });
+    await eventually(() => patient.hasKey(tenant.serverKey));
   });
 
   it("is waited for, if the scheduler has not heard of it yet", async () => {
@@ -245,7 +245,7 @@ describe("a flag that was just created", () => {
   it("is not waited for where the environment is none of its project", async () => {
     const flag = await newFlag();
     const path = `/api/v1/flags/${flag.flagId}/environments/${uuidv4()}/schedule`;
-    await eventually(() => patient.knowsFlag(flag));
+    await eventually(() => patient.hasFlag(flag));
     expect((await patient.call(path, { key: tenant.serverKey })).status).toBe(404);
   });
 
@@ -370,7 +370,7 @@ describe("the outbox for the audit log", () => {
 
     const rows = await scheduler.admin`
       select message from audit_outbox where message ->> 'flag_id' = ${flag.flagId} order by id`;
-    const place = {
+    const scope = {
       organization_id: tenant.organizationId,
       project_id: tenant.projectId,
       environment_id: flag.environmentId,
@@ -385,9 +385,9 @@ describe("the outbox for the audit log", () => {
     const before = { schedule_id: id, enable_at: first, disable_at: null };
     const after = { schedule_id: next.id, enable_at: null, disable_at: second };
     expect(rows.map(({ message }) => message)).toMatchObject([
-      { ...place, ...byUser, action: "schedule_set", before: null, after: before },
-      { ...place, ...byColleague, action: "schedule_replaced", before, after },
-      { ...place, ...byUser, action: "schedule_cleared", before: after, after: null },
+      { ...scope, ...byUser, action: "schedule_set", before: null, after: before },
+      { ...scope, ...byColleague, action: "schedule_replaced", before, after },
+      { ...scope, ...byUser, action: "schedule_cleared", before: after, after: null },
     ]);
   });
 });

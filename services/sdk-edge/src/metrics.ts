@@ -32,7 +32,7 @@ export function registerEdgeMetrics(options: {
   registerAnswerMetrics(options);
   registerEvaluationMetrics(options);
   const propagation = new Histogram({
-    name: "halyard_edge_propagation_seconds",
+    name: "halyard_change_propagation_seconds",
     help: "From the commit of a change to its bytes being handed to the open streams; those of users may follow in slices.",
     buckets: propagationBucketsSeconds,
     registers: [options.registry],
@@ -48,7 +48,7 @@ function registerSnapshotMetrics(options: {
   const { registry, holder } = options;
   const registers = [registry];
   new Gauge({
-    name: "halyard_edge_snapshot_entries",
+    name: "halyard_snapshot_entries",
     help: "Entries of the snapshot that this edge holds.",
     labelNames: ["kind"],
     registers,
@@ -59,7 +59,7 @@ function registerSnapshotMetrics(options: {
     },
   });
   new Gauge({
-    name: "halyard_edge_snapshot_source",
+    name: "halyard_snapshot_source",
     help: "1 for the source of the snapshot: none, cache or nats.",
     labelNames: ["source"],
     registers,
@@ -68,7 +68,7 @@ function registerSnapshotMetrics(options: {
     },
   });
   new Gauge({
-    name: "halyard_edge_snapshot_stale_seconds",
+    name: "halyard_snapshot_age_seconds",
     help: "How long ago the snapshot was last known to be current. NaN: there is no snapshot.",
     registers,
     collect() {
@@ -77,7 +77,7 @@ function registerSnapshotMetrics(options: {
     },
   });
   new Counter({
-    name: "halyard_edge_entries_rejected_total",
+    name: "halyard_snapshot_entries_rejected_total",
     help: "Entries of the snapshot that did not fit their schema and were left out.",
     registers,
     collect() {
@@ -94,7 +94,7 @@ function registerStreamMetrics(options: {
   const { openStreams, counts } = options.streams;
   const registers = [options.registry];
   new Gauge({
-    name: "halyard_edge_streams",
+    name: "halyard_streams_open",
     help: "Open streams.",
     registers,
     collect() {
@@ -102,7 +102,7 @@ function registerStreamMetrics(options: {
     },
   });
   new Counter({
-    name: "halyard_edge_stream_events_total",
+    name: "halyard_stream_events_sent_total",
     help: "Events handed to open streams.",
     labelNames: ["event"],
     registers,
@@ -114,7 +114,7 @@ function registerStreamMetrics(options: {
     },
   });
   new Counter({
-    name: "halyard_edge_streams_closed_total",
+    name: "halyard_streams_closed_total",
     help: "Streams that have ended, by the cause.",
     labelNames: ["cause"],
     registers,
@@ -127,7 +127,7 @@ function registerStreamMetrics(options: {
 
 function registerAnswerMetrics(options: { registry: Registry; answerCounts: AnswerCounts }): void {
   new Counter({
-    name: "halyard_edge_answers_total",
+    name: "halyard_sdk_responses_total",
     help: "Answers to SDKs.",
     labelNames: ["endpoint", "status"],
     registers: [options.registry],
@@ -145,7 +145,7 @@ function registerEvaluationMetrics(options: {
   const { registry, costlyEvaluations } = options;
   const registers = [registry];
   new Gauge({
-    name: "halyard_edge_evaluations_waiting",
+    name: "halyard_costly_evaluations_waiting",
     help: "Costly evaluations that wait for their start.",
     registers,
     collect() {
@@ -153,7 +153,7 @@ function registerEvaluationMetrics(options: {
     },
   });
   new Counter({
-    name: "halyard_edge_evaluations_rejected_total",
+    name: "halyard_costly_evaluations_rejected_total",
     help: "Costly evaluations that were answered 503 because too many waited.",
     registers,
     collect() {

@@ -51,7 +51,7 @@ export async function startEdgeServer(
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
   // What is fed is taken at the end of the turn, so that a test knows when that is.
-  const pace: Pace = { worked: () => undefined, restMs: () => 0 };
+  const pace: Pace = { addWork: () => undefined, pauseMs: () => 0 };
   const holder = createSnapshotHolder({ now, pace });
   const registry = createMetrics({ service: "sdk-edge" });
   const counting = countsUsage ? createCounting({ holder }) : undefined;
@@ -79,7 +79,7 @@ export async function startEdgeServer(
     counting,
     async metric(begins) {
       const lines = (await registry.metrics()).split("\n");
-      const line = lines.find((one) => one.startsWith(`halyard_edge_${begins}`));
+      const line = lines.find((one) => one.startsWith(`halyard_${begins}`));
       return Number(line?.split(" ").at(-1));
     },
     log: () => lines.join(""),

@@ -22,7 +22,7 @@ describe("given an edge that is at work", () => {
     expect(await edge.metric('snapshot_entries{kind="organization"')).toBe(1);
     expect(await edge.metric('snapshot_entries{kind="deleted"')).toBe(1);
     edge.passTime(5_000);
-    expect(await edge.metric("snapshot_stale_seconds")).toBeGreaterThanOrEqual(5);
+    expect(await edge.metric("snapshot_age_seconds")).toBeGreaterThanOrEqual(5);
     edge.passTime(-5_000);
   });
 
@@ -31,33 +31,35 @@ describe("given an edge that is at work", () => {
     await ask();
     await ask({ "if-none-match": "*" });
     await call(`${edge.url}/api/v1/sdk/evaluate?key=checkout`, { key: key.text });
-    expect(await edge.metric('answers_total{endpoint="flags",status="200"')).toBe(1);
-    expect(await edge.metric('answers_total{endpoint="flags",status="304"')).toBe(1);
-    expect(await edge.metric('answers_total{endpoint="evaluate",status="200"')).toBe(1);
+    expect(await edge.metric('sdk_responses_total{endpoint="flags",status="200"')).toBe(1);
+    expect(await edge.metric('sdk_responses_total{endpoint="flags",status="304"')).toBe(1);
+    expect(await edge.metric('sdk_responses_total{endpoint="evaluate",status="200"')).toBe(1);
   });
 
   it("counts its streams, what they were told and how they ended", async () => {
     const headers = { authorization: `Bearer ${key.text}` };
     const stream = await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
-    expect(await edge.metric("streams{")).toBe(1);
+    expect(await edge.metric("streams_open{")).toBe(1);
     await edge.feed(flagEntry({ version: 2, enabled: true }));
     await eventually(() => stream.events.filter(({ event }) => event === "flags").length === 2);
-    expect(await edge.metric('stream_events_total{event="flags"')).toBe(2);
-    expect(await edge.metric('stream_events_total{event="heartbeat"')).toBeGreaterThanOrEqual(1);
+    expect(await edge.metric('stream_events_sent_total{event="flags"')).toBe(2);
+    expect(await edge.metric('stream_events_sent_total{event="heartbeat"')).toBeGreaterThanOrEqual(
+      1,
+    );
     stream.close();
     await eventually(async () => (await edge.metric('streams_closed_total{cause="client"')) === 1);
-    expect(await edge.metric("streams{")).toBe(0);
+    expect(await edge.metric("streams_open{")).toBe(0);
   });
 
   it("measures how long a change took to get here, and leaves out what a full read tells", async () => {
-    const before = await edge.metric("propagation_seconds_count");
-    const quickOnes = () => edge.metric('propagation_seconds_bucket{le="0.025"');
+    const before = await edge.metric("change_propagation_seconds_count");
+    const quickOnes = () => edge.metric('change_propagation_seconds_bucket{le="0.025"');
     const quickBefore = await quickOnes();
     const committedAt = new Date(Date.now() - 40).toISOString();
     await edge.feed(flagEntry({ version: 3, committed_at: committedAt }));
-    expect(await edge.metric("propagation_seconds_count")).toBe(before + 1);
+    expect(await edge.metric("change_propagation_seconds_count")).toBe(before + 1);
     expect(await quickOnes()).toBe(quickBefore);
     edge.holder.replace(id("epoch", 2), [key.entry, flagEntry({ version: 4 })]);
-    expect(await edge.metric("propagation_seconds_count")).toBe(before + 1);
+    expect(await edge.metric("change_propagation_seconds_count")).toBe(before + 1);
   });
 });

@@ -5,7 +5,7 @@ import {
   type App,
   answer,
   createApp,
-  refuse,
+  createProblem,
   registerRoute,
   UnavailableError,
 } from "@halyard/service";
@@ -63,7 +63,7 @@ export function createUsageApp(options: {
         .environmentsOf({ projectId: key.projectId, flagId })
         .filter(({ environmentId }) => !key.environmentOnly || environmentId === key.environmentId);
       if (environments.length === 0)
-        return refuse("NOT_FOUND_001", "There is no such flag in this project.");
+        return createProblem("NOT_FOUND_001", "There is no such flag in this project.");
       const hours = query.hours ?? contract.defaultUsageHours;
       return answer.ok(await reportFlagUsage(sql, { flagId, environments, hours }));
     },

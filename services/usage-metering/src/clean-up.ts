@@ -2,12 +2,12 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import type { UsageMetrics } from "./counting/usage-metrics.ts";
-import { type Existing, forgetGone } from "./retention/forget-gone.ts";
 import { oldRows, rollUpHours } from "./retention/old-rows.ts";
+import { type Existing, removeOrphans } from "./retention/remove-orphans.ts";
 
-const cleanUpEveryMs = 10 * 60 * 1_000;
+const cleanUpIntervalMs = 10 * 60 * 1_000;
 /** Walks whole tables, and nothing in them is urgent. */
-const forgetEveryMs = 60 * 60 * 1_000;
+const removeIntervalMs = 60 * 60 * 1_000;
 /** A batch holds its locks for milliseconds. */
 const atMost = 1_000;
 
@@ -15,7 +15,7 @@ type CleanUpOptions = {
   sql: Sql;
   usageMetrics: Pick<UsageMetrics, "rolledUp">;
   /** Retention period of requests by day; undefined keeps all. */
-  keptRequestDays: number | undefined;
+  requestRetentionDays: number | undefined;
 };
 
 /** Rolls up old hours, and deletes what is no longer needed. */
@@ -24,44 +24,44 @@ export function startCleanUp(options: CleanUpOptions & { existing: Existing; log
 } {
   const { sql, existing, logger } = options;
   const every = (
-    everyMs: number,
+    intervalMs: number,
     failure: string,
-    work: (mayGoOn: () => boolean) => Promise<void>,
+    work: (mayContinue: () => boolean) => Promise<void>,
   ) =>
     startInterval((signal) => work(() => !signal.aborted), {
-      everyMs,
+      intervalMs,
       isExpected: isOutage,
       onFailure: (err) => logger.warn({ err }, failure),
     });
-  const cleaning = every(cleanUpEveryMs, "old hours are not rolled up now", (mayGoOn) =>
-    cleanUp(options, mayGoOn),
+  const cleaning = every(cleanUpIntervalMs, "old hours are not rolled up now", (mayContinue) =>
+    cleanUp(options, mayContinue),
   );
-  const forgetting = every(
-    forgetEveryMs,
+  const removing = every(
+    removeIntervalMs,
     "flags and keys that are gone are not forgotten now",
-    (mayGoOn) => forgetGone(sql, { existing, mayGoOn }),
+    (mayContinue) => removeOrphans(sql, { existing, mayContinue }),
   );
   return {
     async stop() {
-      await Promise.all([cleaning.stop(), forgetting.stop()]);
+      await Promise.all([cleaning.stop(), removing.stop()]);
     },
   };
 }
 
 export async function cleanUp(
-  { sql, usageMetrics, keptRequestDays }: CleanUpOptions,
-  mayGoOn: () => boolean,
+  { sql, usageMetrics, requestRetentionDays }: CleanUpOptions,
+  mayContinue: () => boolean,
 ): Promise<void> {
-  for (let rolledUp = atMost; mayGoOn() && rolledUp === atMost; ) {
+  for (let rolledUp = atMost; mayContinue() && rolledUp === atMost; ) {
     rolledUp = await rollUpHours(sql, atMost);
     usageMetrics.rolledUp(rolledUp);
   }
   const { bulkAnswers, flagHours, edges, requestDays } = oldRows;
-  const days = { ...requestDays, keptDays: keptRequestDays };
-  for (const { deleteOldest, keptDays } of [bulkAnswers, flagHours, edges, days])
+  const days = { ...requestDays, retentionDays: requestRetentionDays };
+  for (const { deleteOldest, retentionDays } of [bulkAnswers, flagHours, edges, days])
     while (
-      keptDays !== undefined &&
-      mayGoOn() &&
-      (await deleteOldest(sql, { keptDays, atMost })) === atMost
+      retentionDays !== undefined &&
+      mayContinue() &&
+      (await deleteOldest(sql, { retentionDays, atMost })) === atMost
     );
 }

@@ -15,12 +15,12 @@ import {
   UnavailableError,
 } from "@halyard/service";
 import { createUsageApp } from "./app.ts";
-import { startBrokerSide } from "./broker-side.ts";
 import { startCleanUp } from "./clean-up.ts";
 import { readConfig } from "./config.ts";
 import { createUsageMetrics } from "./counting/usage-metrics.ts";
 import { createDirectory } from "./directory/directory.ts";
 import { createOpenStreams } from "./open-streams/open-streams.ts";
+import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
@@ -40,7 +40,7 @@ await startOrExit(async () => {
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
   const usageMetrics = createUsageMetrics(metrics);
-  const broker = startBrokerSide({
+  const workers = startWorkers({
     nats: natsServers(config),
     sql,
     directory,
@@ -53,12 +53,12 @@ await startOrExit(async () => {
   const cleanUp = startCleanUp({
     sql,
     existing: {
-      isSettled: broker.isSettled,
+      isSettled: workers.isSettled,
       flagExists: directory.flagExists,
       keyExists: (keyId) => directory.keys.isLive(keyId, Date.now()),
     },
     usageMetrics,
-    keptRequestDays: config.USAGE_RETENTION_DAYS,
+    requestRetentionDays: config.USAGE_RETENTION_DAYS,
     logger,
   });
   const app = createUsageApp({
@@ -67,7 +67,7 @@ await startOrExit(async () => {
     openStreams,
     authenticate: createServerKeyAuthentication({
       verify(text, nowMs) {
-        if (broker.knowsSnapshot()) return directory.keys.verify(text, nowMs);
+        if (workers.snapshotIsLoaded()) return directory.keys.verify(text, nowMs);
         throw new UnavailableError("Usage metering has not heard of keys and flags yet.");
       },
       limits: createKeyLimits(keyRate(config)),
@@ -85,7 +85,10 @@ await startOrExit(async () => {
     logger,
     app,
     metrics,
-    readiness: () => ({ ready: database.isUp() && broker.knowsSnapshot(), ...broker.details() }),
-    close: [database.close, cleanUp.stop, broker.stop],
+    readiness: () => ({
+      ready: database.isUp() && workers.snapshotIsLoaded(),
+      ...workers.details(),
+    }),
+    close: [database.close, cleanUp.stop, workers.stop],
   });
 });

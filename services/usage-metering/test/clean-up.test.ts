@@ -3,7 +3,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { cleanUp } from "../src/clean-up.ts";
-import { type Existing, forgetGone } from "../src/retention/forget-gone.ts";
+import { type Existing, removeOrphans } from "../src/retention/remove-orphans.ts";
 import { type Metering, makeTenant, openMetering, type Replica } from "./usage-fixture.ts";
 
 /** What becomes of what is old. */
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => metering?.close());
 
 /** As two replicas do it at the same moment. */
-async function cleanUpTwice(keptRequestDays?: number): Promise<number> {
+async function cleanUpTwice(requestRetentionDays?: number): Promise<number> {
   let hours = 0;
   const usageMetrics = {
     rolledUp: (more: number) => {
@@ -25,13 +25,13 @@ async function cleanUpTwice(keptRequestDays?: number): Promise<number> {
     },
   };
   await Promise.all(
-    replicas.map(({ sql }) => cleanUp({ sql, usageMetrics, keptRequestDays }, () => true)),
+    replicas.map(({ sql }) => cleanUp({ sql, usageMetrics, requestRetentionDays }, () => true)),
   );
   return hours;
 }
 
-const forgetTwice = (existing: Existing) =>
-  Promise.all(replicas.map(({ sql }) => forgetGone(sql, { existing, mayGoOn: () => true })));
+const removeTwice = (existing: Existing) =>
+  Promise.all(replicas.map(({ sql }) => removeOrphans(sql, { existing, mayContinue: () => true })));
 
 describe("hours that are long past", () => {
   it("become days, with the same sum for each month, endpoint and day of UTC", async () => {
@@ -163,7 +163,7 @@ describe("when flags and keys were last seen", () => {
     const [fresh, old, existing] = [uuidv7(), uuidv7(), uuidv7()];
     await insert(fresh, old);
     await insert(uuidv7(), existing);
-    await forgetTwice({
+    await removeTwice({
       isSettled: async () => true,
       flagExists: ({ flagId }) => flagId === existing,
       keyExists: (keyId) => keyId === existing,
@@ -182,7 +182,7 @@ describe("when flags and keys were last seen", () => {
       insert into flags_last_seen
       select gen_random_uuid(), gen_random_uuid(), now() - interval '40 days', 'none'
       from generate_series(1, 2500)`;
-    await forgetTwice(nothingExists);
+    await removeTwice(nothingExists);
     const [old] = await metering.admin`
       select count(*)::int as rows from flags_last_seen where evaluated_at < now() - interval '31 days'`;
     expect(old?.rows).toBe(0);
@@ -195,7 +195,7 @@ describe("when flags and keys were last seen", () => {
     await metering.admin.begin(async (tx) => {
       await tx`update flags_last_seen set evaluated_at = now() where flag_id = ${writtenId}`;
       await tx`update keys_last_seen set used_at = now() where key_id = ${writtenId}`;
-      await forgetTwice(nothingExists);
+      await removeTwice(nothingExists);
     });
     expect(await left([writtenId, goneId])).toEqual([writtenId]);
   });
@@ -205,10 +205,10 @@ describe("when flags and keys were last seen", () => {
     await insert(uuidv7(), goneId);
     await metering.admin.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
-      await forgetTwice(nothingExists);
+      await removeTwice(nothingExists);
     });
     expect(await left([goneId])).toEqual([goneId]);
-    await forgetTwice(nothingExists);
+    await removeTwice(nothingExists);
     expect(await left([goneId])).toEqual([]);
   });
 
@@ -216,9 +216,9 @@ describe("when flags and keys were last seen", () => {
     let pages = 0;
     await metering.admin.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
-      await forgetGone(replicas[0].sql, {
+      await removeOrphans(replicas[0].sql, {
         existing: nothingExists,
-        mayGoOn: () => {
+        mayContinue: () => {
           pages += 1;
           return true;
         },
@@ -232,18 +232,18 @@ describe("when flags and keys were last seen", () => {
     const epoch = randomUUID();
     await bucket.rewriteWithoutEnd([]);
     await bucket.complete({ epoch });
-    const [{ broker }] = replicas;
-    const isSettled = () => broker.isSettled();
+    const [{ workers }] = replicas;
+    const isSettled = () => workers.isSettled();
     await eventually(isSettled);
     const goneId = uuidv7();
     await insert(uuidv7(), goneId);
     await bucket.complete({ epoch, rebuilding: true });
-    await forgetTwice({ ...nothingExists, isSettled });
+    await removeTwice({ ...nothingExists, isSettled });
     expect(await left([goneId])).toEqual([goneId]);
     await bucket.complete({ epoch: randomUUID() });
-    expect(await broker.isSettled()).toBe(false);
+    expect(await workers.isSettled()).toBe(false);
     await eventually(isSettled);
-    await forgetTwice({ ...nothingExists, isSettled });
+    await removeTwice({ ...nothingExists, isSettled });
     expect(await left([goneId])).toEqual([]);
   });
 });

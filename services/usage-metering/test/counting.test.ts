@@ -165,7 +165,7 @@ describe("a message of an edge of a later release", () => {
 });
 
 describe("a message that cannot be counted", () => {
-  const setAside = async () => {
+  const deadLetter = async () => {
     const { state } = await metering.manager.streams.info("SET_ASIDE", { subjects_filter: ">" });
     return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
   };
@@ -186,18 +186,18 @@ describe("a message that cannot be counted", () => {
     for (const payload of bad) await metering.client.publish(usageStream.recorded.subject, payload);
     await metering.tell(good);
     await metering.allTaken();
-    expect(await setAside()).toBe(bad.length);
+    expect(await deadLetter()).toBe(bad.length);
     expect(await metering.countedFor(tenant.organizationId)).toBe(1);
   });
 
   it("is set aside when the database will not have it, and those beside it are counted", async () => {
-    const before = await setAside();
+    const before = await deadLetter();
     const tenant = makeTenant();
     const good = Array.from({ length: 30 }, () => makeEdge().message([tenant.used()]));
     const bad = makeEdge().message([tenant.used()], [{ key_id: "\0", used_at: hourAgo(0) }]);
     await metering.tell(...good.slice(0, 15), bad, ...good.slice(15));
     await metering.allTaken();
-    expect(await setAside()).toBe(before + 1);
+    expect(await deadLetter()).toBe(before + 1);
     expect(await metering.countedFor(tenant.organizationId)).toBe(good.length);
   });
 });

@@ -73,12 +73,12 @@ describe("messages that are summed up", () => {
       message([used({ bulk_answers: 7, bulk_answered_at: late, flags: [of(late)] })]),
       message([used({ bulk_answers: 1, bulk_answered_at: early, flags: [of(early)] })]),
     ]);
-    const place = { flag_id: flag, environment_id: environment };
+    const scope = { flag_id: flag, environment_id: environment };
     expect(sums).toMatchObject({
       bulkAnswers: [{ environment_id: environment, hour, answers: 8 }],
-      flags: [{ ...place, hour, evaluations: 8 }],
+      flags: [{ ...scope, hour, evaluations: 8 }],
       environmentsSeen: [{ environment_id: environment, evaluated_at: late }],
-      flagsSeen: [{ ...place, evaluated_at: late }],
+      flagsSeen: [{ ...scope, evaluated_at: late }],
     });
   });
 

@@ -62,7 +62,7 @@ function countQuestions(): () => number {
   return () => questions;
 }
 
-const keysTold = (tenant: Tenant) =>
+const keysSent = (tenant: Tenant) =>
   told.flatMap(({ keys }) => keys).filter(({ key_id }) => key_id === tenant.clientKeyId);
 const at = (secondsAgo: number) => new Date(Date.now() - secondsAgo * 1_000).toISOString();
 const usedAt = (tenant: Tenant, instant: string) => [
@@ -79,7 +79,7 @@ describe("what was seen for the first time", () => {
       flags: [{ flag_id: flagId, evaluations: 1, evaluated_at: instant }],
     });
     await metering.tell(makeEdge().message([usage], usedAt(tenant, instant)));
-    await eventually(() => keysTold(tenant).length > 0);
+    await eventually(() => keysSent(tenant).length > 0);
     const environment_id = tenant.environmentId;
     expect(told).toContainEqual({
       keys: [{ key_id: tenant.clientKeyId, used_at: instant }],
@@ -95,8 +95,8 @@ describe("what was seen for the first time", () => {
       evaluated_at: at(10),
     }));
     await metering.tell(makeEdge().message([makeTenant().used({ flags })]));
-    const flagsTold = () => new Set(told.flatMap((message) => message.flags.map((f) => f.flag_id)));
-    await eventually(() => flagsTold().size === 2_500);
+    const flagsSent = () => new Set(told.flatMap((message) => message.flags.map((f) => f.flag_id)));
+    await eventually(() => flagsSent().size === 2_500);
     expect(Math.max(...told.map((message) => message.flags.length))).toBe(1_000);
   });
 });
@@ -108,12 +108,12 @@ describe("what is seen again", () => {
     const tell = (instant: string) => metering.tell(edge.message([], usedAt(tenant, instant)));
     const [first, early, late] = [at(100), at(200), at(50)];
     await tell(first);
-    await eventually(() => keysTold(tenant).length > 0);
+    await eventually(() => keysSent(tenant).length > 0);
     await tell(early);
     await tell(first);
     await tell(late);
-    await eventually(() => keysTold(tenant).some(({ used_at }) => used_at === late));
-    expect(keysTold(tenant).map(({ used_at }) => used_at)).toEqual([first, late]);
+    await eventually(() => keysSent(tenant).some(({ used_at }) => used_at === late));
+    expect(keysSent(tenant).map(({ used_at }) => used_at)).toEqual([first, late]);
   });
 });
 
@@ -121,7 +121,7 @@ describe("what management may not have heard", () => {
   it("is told again when the process died before it could note that it was told", async () => {
     const tenant = makeTenant();
     await metering.tell(makeEdge().message([], usedAt(tenant, at(10))));
-    await eventually(() => keysTold(tenant).length > 0);
+    await eventually(() => keysSent(tenant).length > 0);
     await eventually(async () => {
       const [row] = await metering.admin`
         select news from keys_last_seen where key_id = ${tenant.clientKeyId}`;
@@ -130,7 +130,7 @@ describe("what management may not have heard", () => {
     told.length = 0;
     await metering.admin`
       update keys_last_seen set news = 'first' where key_id = ${tenant.clientKeyId}`;
-    await eventually(() => keysTold(tenant).length > 0);
+    await eventually(() => keysSent(tenant).length > 0);
   });
 
   it("is told when there is a queue again", async () => {

@@ -1,7 +1,7 @@
 import { quotaBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { isNews } from "../src/quota/quota-publisher.ts";
+import { isUpdate } from "../src/quota/quota-publisher.ts";
 import {
   type Metering,
   makeEdge,
@@ -113,7 +113,7 @@ describe("about the turn of the month, when clocks differ", () => {
 
 describe("an entry that is not as it should be", () => {
   /** Everything is compared when the bucket is read anew, and every half minute. */
-  async function makeBucketAnew() {
+  async function recreateBucket() {
     await metering.manager.streams.delete(quotaBucket.streamName);
     await eventually(() => metering.manager.streams.info(quotaBucket.streamName).then(Boolean));
   }
@@ -125,13 +125,13 @@ describe("an entry that is not as it should be", () => {
     for (const { organizationId } of [lost, behind])
       await metering.admin`
         insert into organization_months values ('2031-09-01', ${organizationId}, 12)`;
-    await makeBucketAnew();
+    await recreateBucket();
     await metering.client.publish(
       quotaBucket.subjectPrefix + behind.organizationId,
       JSON.stringify({ organization_id: behind.organizationId, month: "2031-09", requests: 11 }),
     );
     await published(lost, { month: "2031-09", requests: 12 });
-    await makeBucketAnew();
+    await recreateBucket();
     await published(behind, { month: "2031-09", requests: 12 });
   });
 
@@ -199,19 +199,19 @@ describe("an entry over one that is known", () => {
   });
 
   it.each([
-    { given: entry("2031-05", 5), known: undefined, news: true },
-    { given: entry("2031-06", 5), known: entry("2031-05", 4), news: true },
-    { given: entry("2031-06", 5), known: entry("2031-07", 4), news: false },
-    { given: entry("2031-05", 5), known: entry("2031-05", 4), news: true },
-    { given: entry("2031-05", 5), known: entry("2031-05", 5), news: false },
-    { given: entry("2031-05", 5), known: entry("2031-05", 6), news: false },
-    { given: entry("2031-05", 5), known: entry("2031-04", 6), news: true },
-    { given: entry("2031-05", 5), known: entry("2031-06", 9), news: true },
-    { given: entry("2031-04", 5), known: entry("2031-05", 1), news: false },
+    { given: entry("2031-05", 5), known: undefined, isExpected: true },
+    { given: entry("2031-06", 5), known: entry("2031-05", 4), isExpected: true },
+    { given: entry("2031-06", 5), known: entry("2031-07", 4), isExpected: false },
+    { given: entry("2031-05", 5), known: entry("2031-05", 4), isExpected: true },
+    { given: entry("2031-05", 5), known: entry("2031-05", 5), isExpected: false },
+    { given: entry("2031-05", 5), known: entry("2031-05", 6), isExpected: false },
+    { given: entry("2031-05", 5), known: entry("2031-04", 6), isExpected: true },
+    { given: entry("2031-05", 5), known: entry("2031-06", 9), isExpected: true },
+    { given: entry("2031-04", 5), known: entry("2031-05", 1), isExpected: false },
   ])(
-    "in 2031-05, $given.month: $given.requests over $known.month: $known.requests is news: $news",
-    ({ given, known, news }) => {
-      expect(isNews(given, known, "2031-05")).toBe(news);
+    "in 2031-05, $given.month: $given.requests over $known.month: $known.requests is news: $isExpected",
+    ({ given, known, isExpected }) => {
+      expect(isUpdate(given, known, "2031-05")).toBe(isExpected);
     },
   );
 });

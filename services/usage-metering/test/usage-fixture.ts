@@ -32,10 +32,10 @@ import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createUsageApp } from "../src/app.ts";
-import { startBrokerSide } from "../src/broker-side.ts";
 import { createUsageMetrics } from "../src/counting/usage-metrics.ts";
 import { createDirectory } from "../src/directory/directory.ts";
 import { createOpenStreams } from "../src/open-streams/open-streams.ts";
+import { startWorkers } from "../src/workers.ts";
 
 /**
  * Usage metering as its main composes it, in this process, any number of replicas of it, over a database
@@ -133,7 +133,7 @@ async function composeReplica(
   const directory = createDirectory(testSignatures());
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
-  const broker = startBrokerSide({
+  const workers = startWorkers({
     nats: natsLogin("usage-metering", natsUrl),
     sql,
     directory,
@@ -159,7 +159,7 @@ async function composeReplica(
     logger,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  await eventually(() => broker.details().messages === "counted" && broker.knowsSnapshot(), {
+  await eventually(() => workers.details().messages === "counted" && workers.snapshotIsLoaded(), {
     because: "usage metering counts",
   });
   return {
@@ -167,12 +167,12 @@ async function composeReplica(
     sql,
     metrics,
     directory,
-    broker,
+    workers,
     openStreams,
     call: (path: string, options?: CallOptions) => call(url + path, options),
     stop: once(async () => {
       await app.close();
-      await broker.stop();
+      await workers.stop();
       await sql.end();
     }),
   };

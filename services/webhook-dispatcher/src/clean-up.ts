@@ -1,4 +1,4 @@
-import { forgetAnswers } from "@halyard/idempotency";
+import { deleteExpiredAnswers } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { releaseAll } from "@halyard/service";
 import { startInterval } from "@halyard/timing";
@@ -13,22 +13,22 @@ import { startKeepingSecrets } from "./webhooks/webhook-secrets.ts";
  * long ago, with their attempts, of events that come no more, and of answers that were kept for repeated
  * requests.
  */
-const cleanUpEveryMs = 10 * 60 * 1_000;
+const cleanUpIntervalMs = 10 * 60 * 1_000;
 /** Small enough that a batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 /** The log keeps an event for seven days, and until then it can come again. */
-const eventsKeptDays = 8;
+const eventRetentionDays = 8;
 
 export function startCleanUp(options: {
   sql: Sql;
   secrets: SecretBox;
   /** How long deliveries are kept after their end. */
-  keptDays: number;
+  retentionDays: number;
   logger: Logger;
 }): { stop(): Promise<void> } {
-  const { sql, keptDays, logger } = options;
-  const deleting = startInterval((signal) => cleanUp(sql, { keptDays, signal }), {
-    everyMs: cleanUpEveryMs,
+  const { sql, retentionDays, logger } = options;
+  const deleting = startInterval((signal) => cleanUp(sql, { retentionDays, signal }), {
+    intervalMs: cleanUpIntervalMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "old deliveries are not cleaned up now"),
   });
@@ -38,22 +38,22 @@ export function startCleanUp(options: {
 
 export async function cleanUp(
   sql: Sql,
-  { keptDays, signal }: { keptDays: number; signal?: AbortSignal },
+  { retentionDays, signal }: { retentionDays: number; signal?: AbortSignal },
 ): Promise<void> {
-  const old = { keptDays, atMost: batchSize };
+  const old = { retentionDays, atMost: batchSize };
   while (!signal?.aborted && (await giveUpOldDeliveries(sql, old)) === batchSize);
-  while (!signal?.aborted && (await deleteOldDeliveries(sql, keptDays)) === batchSize);
+  while (!signal?.aborted && (await deleteOldDeliveries(sql, retentionDays)) === batchSize);
   while (!signal?.aborted && (await deleteOldEvents(sql)) === batchSize);
-  while (!signal?.aborted && (await forgetAnswers(sql, batchSize)) === batchSize);
+  while (!signal?.aborted && (await deleteExpiredAnswers(sql, batchSize)) === batchSize);
 }
 
 /** One that a person has just asked to be made again has not ended any more. */
-export async function deleteOldDeliveries(sql: Sql, keptDays: number): Promise<number> {
+export async function deleteOldDeliveries(sql: Sql, retentionDays: number): Promise<number> {
   const deleted = await sql`
     delete from deliveries
     where id = any(array(
       select id from deliveries
-      where finished_at < now() - ${keptDays} * interval '1 day'
+      where finished_at < now() - ${retentionDays} * interval '1 day'
       order by finished_at
       limit ${batchSize}
     )) and finished_at is not null`;
@@ -65,7 +65,7 @@ export async function deleteOldEvents(sql: Sql): Promise<number> {
     delete from inbox
     where event_id = any(array(
       select event_id from inbox
-      where received_at < now() - ${eventsKeptDays} * interval '1 day'
+      where received_at < now() - ${eventRetentionDays} * interval '1 day'
       order by received_at
       limit ${batchSize}
     ))`;

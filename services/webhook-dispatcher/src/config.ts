@@ -60,12 +60,12 @@ export const configSchema = z.object({
   ),
   WEBHOOKS_PER_PROJECT: limitVariable({
     default: 100,
-    most: 1_000,
+    max: 1_000,
     description: "Maximum number of webhooks in a project.",
   }),
   WEBHOOK_TESTS_PER_ORGANIZATION: limitVariable({
     default: 5,
-    most: 100,
+    max: 100,
     description: "Maximum number of concurrent webhook tests of an organization in this process.",
   }),
   WEBHOOK_RETRY_DELAYS: variable(

@@ -18,7 +18,6 @@ import {
 } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { createWebhookApp } from "./app.ts";
-import { startBrokerSide } from "./broker-side.ts";
 import { startCleanUp } from "./clean-up.ts";
 import { readConfig } from "./config.ts";
 import { startDispatch } from "./dispatch/dispatcher.ts";
@@ -26,6 +25,7 @@ import { createSecretBox } from "./secrets/secret-box.ts";
 import { createSend } from "./sending/send.ts";
 import { chooseTargetRules } from "./targets/target.ts";
 import { createWebhookTests } from "./webhooks/webhook-tests.ts";
+import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
@@ -56,16 +56,19 @@ await startOrExit(async () => {
     random: Math.random,
     monotonicMs: () => performance.now(),
   });
-  const broker = startBrokerSide({
+  const workers = startWorkers({
     ...shared,
     nats: natsServers(config),
     keys,
     lastUsed,
     onDeliveries: dispatch.wake,
   });
-  const cleanUp = startCleanUp({ ...shared, keptDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS });
-  const mostPerOrganization = config.WEBHOOK_TESTS_PER_ORGANIZATION;
-  const tests = createWebhookTests({ ...shared, mostPerOrganization });
+  const cleanUp = startCleanUp({
+    ...shared,
+    retentionDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS,
+  });
+  const maxPerOrganization = config.WEBHOOK_TESTS_PER_ORGANIZATION;
+  const tests = createWebhookTests({ ...shared, maxPerOrganization });
   const app = createWebhookApp({
     ...shared,
     rules,
@@ -74,7 +77,7 @@ await startOrExit(async () => {
     onDue: dispatch.wake,
     authenticate: createServerKeyAuthentication({
       verify(text, nowMs) {
-        if (broker.knowsKeys()) return keys.verify(text, nowMs);
+        if (workers.keysAreLoaded()) return keys.verify(text, nowMs);
         throw new UnavailableError("The webhook dispatcher has not heard of keys yet.");
       },
       limits: createKeyLimits(keyRate(config)),
@@ -90,8 +93,8 @@ await startOrExit(async () => {
     logger,
     app,
     metrics,
-    readiness: () => ({ ready: database.isUp() && broker.knowsKeys(), ...broker.details() }),
+    readiness: () => ({ ready: database.isUp() && workers.keysAreLoaded(), ...workers.details() }),
     drain: tests.stop,
-    close: [database.close, sender.close, cleanUp.stop, dispatch.stop, broker.stop],
+    close: [database.close, sender.close, cleanUp.stop, dispatch.stop, workers.stop],
   });
 });

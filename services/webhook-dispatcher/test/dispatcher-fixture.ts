@@ -28,11 +28,11 @@ import {
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createWebhookApp } from "../src/app.ts";
-import { startBrokerSide } from "../src/broker-side.ts";
 import { createSecretBox, readSecretKeys } from "../src/secrets/secret-box.ts";
 import { createSend } from "../src/sending/send.ts";
 import type { TargetRules } from "../src/targets/target.ts";
 import { createWebhookTests, testPayload } from "../src/webhooks/webhook-tests.ts";
+import { startWorkers } from "../src/workers.ts";
 
 /** As on one's own machine: the receiver of the tests is on loopback. */
 const privateTargets: TargetRules = { httpsOnly: false, allowPrivate: true };
@@ -80,7 +80,7 @@ export async function openDispatcher() {
     async newTenant(...known: Replica[]) {
       const tenant = makeTenant();
       await bucket.put(...tenant.entries);
-      for (const replica of known) await eventually(() => replica.knowsKeysOf(tenant));
+      for (const replica of known) await eventually(() => replica.hasKeysOf(tenant));
       return tenant;
     },
     /** Deletes the project of a tenant in the snapshot. */
@@ -111,14 +111,14 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
   const metrics = createMetrics({ service: "webhook-dispatcher" });
   const ids = { newId: uuidv7, now: () => new Date() };
   const shared = { sql, secrets, metrics, logger, send: sender.send, ...ids };
-  const broker = startBrokerSide({
+  const workers = startWorkers({
     ...shared,
     nats: natsLogin("webhook-dispatcher", natsUrl),
     keys,
     lastUsed,
     onDeliveries: () => undefined,
   });
-  const tests = createWebhookTests({ ...shared, mostPerOrganization: testsPerOrganization });
+  const tests = createWebhookTests({ ...shared, maxPerOrganization: testsPerOrganization });
   let wokenTimes = 0;
   const app = createWebhookApp({
     ...shared,
@@ -138,21 +138,23 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     checkAnswers: true,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  await eventually(() => broker.knowsKeys(), { because: "the dispatcher follows the snapshot" });
+  await eventually(() => workers.keysAreLoaded(), {
+    because: "the dispatcher follows the snapshot",
+  });
   return {
     ...shared,
     url,
     tests,
     log: log.text,
     wokenTimes: () => wokenTimes,
-    knowsKeysOf: (tenant: Tenant) =>
+    hasKeysOf: (tenant: Tenant) =>
       [tenant.serverKey, tenant.otherServerKey, tenant.clientKey, tenant.environmentOnlyKey].every(
         (key) => keys.verify(key, Date.now()) !== undefined,
       ),
     call: (path: string, callOptions?: CallOptions) => call(url + path, callOptions),
     stop: once(async () => {
       await app.close();
-      await broker.stop();
+      await workers.stop();
       await sender.close();
       await sql.end();
     }),

@@ -65,8 +65,8 @@ describe("an Idempotency-Key", () => {
     ["no secret", { name: "Chat", secret: null }],
   ])("is refused with %s", async (_, fields) => {
     await post(aWebhook({ secret: "whisper" }), "taken");
-    const refused = await post(aWebhook({ secret: "whisper", ...fields }), "taken");
-    expect(refused).toMatchObject({ status: 409, body: { error: { code: "CONFLICT_001" } } });
+    const rejected = await post(aWebhook({ secret: "whisper", ...fields }), "taken");
+    expect(rejected).toMatchObject({ status: 409, body: { error: { code: "CONFLICT_001" } } });
     expect(await rowsOf("webhooks")).toHaveLength(1);
   });
 
@@ -102,7 +102,7 @@ describe("an Idempotency-Key", () => {
     await dispatcher.admin`
       update idempotency_keys set created_at = created_at - interval '25 hours'`;
     await post(aWebhook({ name: "Mail" }), "today");
-    await cleanUp(replica.sql, { keptDays: 30 });
+    await cleanUp(replica.sql, { retentionDays: 30 });
     expect(await rowsOf("idempotency_keys")).toMatchObject([{ idempotency_key: "today" }]);
   });
 });

@@ -188,12 +188,12 @@ describe("tests that hang", () => {
     dispatcher.receiver.answer({ kind: "answer", status: 200, after: answered }, "/silent");
     const held = Array.from({ length: testsPerOrganization }, () => test(silent, mine.serverKey));
     await eventually(() => dispatcher.receiver.requests.length === testsPerOrganization);
-    const refused = await test(silent, mine.serverKey);
-    expect(refused).toMatchObject({ status: 429, body: { error: { code: "RATE_001" } } });
-    expect(refused.body.error.message).toBe(
+    const rejected = await test(silent, mine.serverKey);
+    expect(rejected).toMatchObject({ status: 429, body: { error: { code: "RATE_001" } } });
+    expect(rejected.body.error.message).toBe(
       "The limit of an organization is 4 concurrent webhook tests. Wait until one ends, or have the operator raise WEBHOOK_TESTS_PER_ORGANIZATION.",
     );
-    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(rejected.headers.get("retry-after")).toBe("1");
     expect((await test(await newWebhook())).body.success).toBe(true);
     answerNow();
     for (const { body } of await Promise.all(held)) expect(body.success).toBe(true);

@@ -110,15 +110,15 @@ describe("creating a webhook", () => {
       post(other.path, aWebhook(), other.serverKey),
     );
     const answers = await Promise.all(attempts);
-    const refused = answers.filter(({ status }) => status === 429);
+    const rejected = answers.filter(({ status }) => status === 429);
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(webhooksPerProject);
-    expect(refused).toHaveLength(5);
-    expect(refused[0]?.body.error).toMatchObject({
+    expect(rejected).toHaveLength(5);
+    expect(rejected[0]?.body.error).toMatchObject({
       code: "RATE_001",
       message: `The limit of a project is ${webhooksPerProject} webhooks, and this one has ${webhooksPerProject}. Delete one, or have the operator raise WEBHOOKS_PER_PROJECT.`,
     });
-    expect(refused[0]?.headers.get("retry-after")).toBeNull();
-    expect(refused[0]?.headers.get("ratelimit")).toBe('"webhooks";r=0');
+    expect(rejected[0]?.headers.get("retry-after")).toBeNull();
+    expect(rejected[0]?.headers.get("ratelimit")).toBe('"webhooks";r=0');
     const { body } = await get(other.path, other.serverKey);
     await remove(`${other.path}/${body.webhooks[0].id}`, other.serverKey);
     expect((await post(other.path, aWebhook(), other.serverKey)).status).toBe(201);
@@ -290,8 +290,8 @@ describe("changing a webhook", () => {
 
   it("refuses a name that another has, but not its own", async () => {
     const [one, other] = [await newWebhook(), await newWebhook()];
-    const refused = await patch(one.path, { name: other.body.name, url: "https://example.com/x" });
-    expect(refused).toMatchObject({ status: 409, body: { error: { code: "CONFLICT_001" } } });
+    const rejected = await patch(one.path, { name: other.body.name, url: "https://example.com/x" });
+    expect(rejected).toMatchObject({ status: 409, body: { error: { code: "CONFLICT_001" } } });
     expect((await get(one.path)).body).toEqual(one.body);
     expect((await patch(one.path, { name: one.body.name })).status).toBe(200);
   });
@@ -382,9 +382,9 @@ describe("another secret", () => {
   ])("is refused with $name", async ({ body }) => {
     const webhook = await newWebhook({ secret: "old" });
     const before = await rowOf(webhook.body.id);
-    const refused = await patch(webhook.path, body);
-    expect(refused.status).toBe(400);
-    expect(refused.body.error.message.split(" ")[0]).toBe("/secret_overlap_seconds");
+    const rejected = await patch(webhook.path, body);
+    expect(rejected.status).toBe(400);
+    expect(rejected.body.error.message.split(" ")[0]).toBe("/secret_overlap_seconds");
     expect(await rowOf(webhook.body.id)).toEqual(before);
   });
 });

@@ -29,7 +29,7 @@ export const loadHalyard: LoadLibrary = async (flags, users) => {
 };
 
 function contextOf(user: User): EvaluationContext {
-  const read = readAttributes(user, "refuse");
+  const read = readAttributes(user, "reject");
   if (!read.ok) throw new Error(`invalid user in the benchmark: ${read.problem.expected}`);
   return createContext(read.attributes);
 }

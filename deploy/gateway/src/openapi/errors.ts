@@ -5,7 +5,7 @@ import {
   errorCodes,
   errorSchemaFor,
   type RouteContract,
-  tellsWhatIsLeft,
+  reportsRemaining,
 } from "@halyard/contracts";
 import { answerableErrors } from "@halyard/service";
 import type { Components, JsonObject } from "./components.ts";
@@ -48,9 +48,9 @@ export function errorResponses(
     const answering = contracts.filter(
       (contract) => !hasOwnShape(contract) && answerableErrors(contract).includes(code),
     );
-    const ways = new Set(answering.map((contract) => tellsWhatIsLeft(contract, code)));
-    for (const tellsLimits of [...ways].toSorted())
-      responses[nameOf(code, tellsLimits)] = response([code], tellsLimits, {
+    const ways = new Set(answering.map((contract) => reportsRemaining(contract, code)));
+    for (const reportsLimits of [...ways].toSorted())
+      responses[nameOf(code, reportsLimits)] = response([code], reportsLimits, {
         components,
         path: "/",
       });
@@ -59,8 +59,8 @@ export function errorResponses(
 }
 
 /** A refusal by a limit always tells what is left, so there is one response for it. */
-function nameOf(code: ErrorCode, tellsLimits: boolean): string {
-  return tellsLimits && code !== "RATE_001" ? `${code}_with_limits` : code;
+function nameOf(code: ErrorCode, reportsLimits: boolean): string {
+  return reportsLimits && code !== "RATE_001" ? `${code}_with_limits` : code;
 }
 
 /** Error responses of OFREP are not shared with other paths. */
@@ -70,15 +70,15 @@ function hasOwnShape({ path }: RouteContract): boolean {
 
 function response(
   codes: readonly ErrorCode[],
-  tellsLimits: boolean,
+  reportsLimits: boolean,
   { components, path }: { components: Components; path: string },
 ): JsonObject {
   const headers = Object.assign({}, ...codes.map((code) => extraHeaders[code] ?? {}));
   const target = path.replace(":key", "checkout");
-  const errors = codes.map((refused) => {
-    const explanation = explanations[refused];
-    const body = errorBodyFor(target, refused, explanation);
-    return { code: "errorCode" in body ? body.errorCode : refused, explanation, body };
+  const errors = codes.map((rejected) => {
+    const explanation = explanations[rejected];
+    const body = errorBodyFor(target, rejected, explanation);
+    return { code: "errorCode" in body ? body.errorCode : rejected, explanation, body };
   });
   return {
     description: errors.map(({ code, explanation }) => `${code}: ${explanation}`).join(". "),
@@ -86,7 +86,7 @@ function response(
       ...commonHeaders,
       ...optionalCacheHeaders,
       ...headers,
-      ...(tellsLimits ? limitHeaders : {}),
+      ...(reportsLimits ? limitHeaders : {}),
     },
     content: {
       "application/json": {
@@ -103,11 +103,11 @@ export function errorsByStatus(contract: RouteContract, components: Components):
   const responses: JsonObject = {};
   for (const [status, codes] of byStatus) {
     const [first, ...others] = codes as [ErrorCode, ...ErrorCode[]];
-    const tellsLimits = codes.some((code) => tellsWhatIsLeft(contract, code));
+    const reportsLimits = codes.some((code) => reportsRemaining(contract, code));
     responses[String(status)] =
       others.length === 0 && !hasOwnShape(contract)
-        ? { $ref: `#/components/responses/${nameOf(first, tellsLimits)}` }
-        : response(codes, tellsLimits, { components, path: contract.path });
+        ? { $ref: `#/components/responses/${nameOf(first, reportsLimits)}` }
+        : response(codes, reportsLimits, { components, path: contract.path });
   }
   return responses;
 }
@@ -116,7 +116,7 @@ export function errorsByStatus(contract: RouteContract, components: Components):
 export function ownErrorsOf(contract: RouteContract, components: Components): JsonObject {
   const headers = {
     ...commonHeaders,
-    ...(tellsWhatIsLeft(contract) ? limitHeaders : {}),
+    ...(reportsRemaining(contract) ? limitHeaders : {}),
   };
   return Object.fromEntries(
     Object.entries(contract.ownErrors ?? {}).map(([status, { description, body, example }]) => [

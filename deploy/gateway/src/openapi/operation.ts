@@ -1,4 +1,4 @@
-import { type Access, type RouteContract, tellsWhatIsLeft, userHeaders } from "@halyard/contracts";
+import { type Access, type RouteContract, reportsRemaining, userHeaders } from "@halyard/contracts";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
 import { parameterExample } from "./examples.ts";
@@ -84,7 +84,7 @@ function successOf(contract: RouteContract, components: Components): JsonObject 
   const headers: JsonObject = { ...commonHeaders, ...cacheHeaders(contract) };
   if (status === 201)
     headers.Location = { ...(answerHeaders.Location as JsonObject), required: true };
-  if (tellsWhatIsLeft(contract)) Object.assign(headers, limitHeaders);
+  if (reportsRemaining(contract)) Object.assign(headers, limitHeaders);
   if (isTagged(contract, components)) headers.ETag = headerRef("ETag");
   const schema = body === undefined ? { type: "string" } : components.refer(body);
   const content = status === 204 ? {} : { content: { [contentType]: { schema } } };

@@ -44,10 +44,10 @@ describe.each(overlays)("the %s overlay", (overlay) => {
   });
 
   test("has every object in the namespace halyard", () => {
-    const elsewhere = objects.filter(
+    const edgeIsStopping = objects.filter(
       ({ kind, metadata }) => kind !== "Namespace" && metadata.namespace !== "halyard",
     );
-    expect(elsewhere).toEqual([]);
+    expect(edgeIsStopping).toEqual([]);
   });
 
   test.each(workloadsOf(objects))(

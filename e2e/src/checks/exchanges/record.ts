@@ -2,12 +2,12 @@ import { eventually, startReceiver } from "@halyard/testing";
 import { connect } from "@nats-io/transport-node";
 import { startSystem } from "../../system/system.ts";
 import { createTenant, must, operatorToken, plansText } from "../../system/tenancy.ts";
-import { awaitRest, awaitSnapshot } from "../agreement.ts";
+import { awaitSettled, awaitSnapshot } from "../agreement.ts";
 import { meetLimits, tinyPlan } from "./limits.ts";
 import { sendMalformed } from "./malformed.ts";
 import { createMask, type Mask } from "./mask.ts";
 import { useManagement } from "./ordinary-use.ts";
-import { refuseEverywhere } from "./refusals.ts";
+import { rejectEverywhere } from "./rejections.ts";
 import { recordReceived, useSdk, useStreams } from "./sdk-use.ts";
 import { awaitAudited, awaitEventsRead, listenToMessages, recordStored } from "./stored.ts";
 import { createTranscript, type Keys, type Transcript } from "./transcript.ts";
@@ -82,7 +82,7 @@ export async function recordExchanges(): Promise<Map<string, string>> {
         mask,
       }),
     );
-    await awaitRest(system.sql);
+    await awaitSettled(system.sql);
     await awaitSnapshot(system.nats.url);
     await chapter("stored", async (transcript, mask) => {
       await recordStored(transcript, { sql: system.sql, natsUrl: system.nats.url, mask });
@@ -90,7 +90,7 @@ export async function recordExchanges(): Promise<Map<string, string>> {
     });
     const foreign = await createTenant(url, { name: "Foreign" });
     keys.foreign = foreign.serverKey;
-    await chapter("refusals", (transcript) => refuseEverywhere(transcript, ids));
+    await chapter("refusals", (transcript) => rejectEverywhere(transcript, ids));
     await chapter("limits", (transcript) => meetLimits(transcript, { url, keys }));
     const listeners = [
       ["gateway", url],

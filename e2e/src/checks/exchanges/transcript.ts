@@ -68,7 +68,7 @@ function replyOf({ head, body }: Answer): Reply {
   }
 }
 
-const longestShown = 400;
+const maxShownLength = 400;
 
 export function shownRequest(
   { as, method = "GET", path, headers = {}, body }: Asked & { as?: string | undefined },
@@ -83,9 +83,9 @@ export function shownRequest(
 }
 
 const cut = (text: string) =>
-  text.length <= longestShown
+  text.length <= maxShownLength
     ? text
-    : `${text.slice(0, longestShown)}… (${text.length} characters)`;
+    : `${text.slice(0, maxShownLength)}… (${text.length} characters)`;
 
 export function shownAnswer({ head, body }: Answer, mask: Mask): string {
   const bytes = Buffer.byteLength(body);

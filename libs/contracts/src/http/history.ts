@@ -25,7 +25,7 @@ export const Rollback = z.strictObject({
 });
 export type Rollback = z.infer<typeof Rollback>;
 
-const place = "/api/v1/flags/:flagId/environments/:envId";
+const basePath = "/api/v1/flags/:flagId/environments/:envId";
 const Params = z.strictObject({ flagId: IdParam, envId: IdParam });
 const shared = { service: "management", tag: "History" } as const;
 
@@ -34,7 +34,7 @@ export const getHistory = defineRoute({
   access: "operator_or_server_key",
   operationId: "getHistory",
   method: "GET",
-  path: `${place}/history`,
+  path: `${basePath}/history`,
   params: Params,
   summary: "Read what a flag's state was in an environment, the newest first",
   description:
@@ -58,7 +58,7 @@ export const rollBack = defineRoute({
   access: "server_key",
   operationId: "rollBack",
   method: "POST",
-  path: `${place}/rollback`,
+  path: `${basePath}/rollback`,
   params: Params,
   summary: "Bring back the state that stood before the newest entry of the history",
   description:

@@ -4,7 +4,7 @@ import { Id, IdParam, InstantIn, InstantOut, KeyIdParam, Name } from "./fields.t
 import { defineRoute } from "./route.ts";
 
 /** API keys: issued once, stored as a hash, rotated with an overlap, revoked within a second. */
-const longestOverlapSeconds = 7 * 24 * 60 * 60;
+const maxOverlapSeconds = 7 * 24 * 60 * 60;
 
 const keyFields = {
   id: z.string(),
@@ -42,7 +42,7 @@ export const IssueKey = z.strictObject({
   environment_only: z.boolean().optional(),
 });
 export const RotateKey = z.strictObject({
-  overlap_seconds: z.int().min(0).max(longestOverlapSeconds).optional(),
+  overlap_seconds: z.int().min(0).max(maxOverlapSeconds).optional(),
 });
 
 const keys = "/api/v1/projects/:projectId/environments/:environmentId/keys";

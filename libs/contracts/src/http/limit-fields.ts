@@ -6,7 +6,7 @@ import type { RouteContract } from "./route.ts";
  * anything limits that one. Every refusal by a limit does. Beside it does what counts as a request of the
  * month, whatever is answered; but nobody knows whose a request is that comes without a valid key.
  */
-export function tellsWhatIsLeft({ service }: RouteContract, refusal?: ErrorCode): boolean {
-  if (refusal === "RATE_001") return true;
-  return service === "sdk-edge" && refusal !== "AUTH_001";
+export function reportsRemaining({ service }: RouteContract, problem?: ErrorCode): boolean {
+  if (problem === "RATE_001") return true;
+  return service === "sdk-edge" && problem !== "AUTH_001";
 }

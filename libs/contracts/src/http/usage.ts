@@ -22,7 +22,7 @@ export const Usage = z.strictObject({
 export type Usage = z.infer<typeof Usage>;
 
 /** Hours are kept so long. */
-export const mostUsageHours = 30 * 24;
+export const maxUsageHours = 30 * 24;
 export const defaultUsageHours = 24;
 
 export const FlagUsage = z.strictObject({
@@ -30,7 +30,7 @@ export const FlagUsage = z.strictObject({
   hours: z
     .int()
     .min(1)
-    .max(mostUsageHours)
+    .max(maxUsageHours)
     .describe("How many hours back this reaches, the present one among them"),
   environments: z.array(
     z.strictObject({
@@ -68,7 +68,7 @@ export const getFlagUsage = defineRoute({
   summary: "How often a flag is asked for",
   description: `By environment and hour, over the last \`hours\` (${defaultUsageHours} unless given). An answer about all flags counts for each of them; opening a stream of values is such an answer, what the stream tells afterwards is not counted. An \`environment_only\` key sees its own environment.`,
   query: z.strictObject({
-    hours: z.int().min(1).max(mostUsageHours).optional().meta({ default: defaultUsageHours }),
+    hours: z.int().min(1).max(maxUsageHours).optional().meta({ default: defaultUsageHours }),
   }),
   success: { status: 200, description: "Its evaluations", body: FlagUsage },
 });

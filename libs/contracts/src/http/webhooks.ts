@@ -4,12 +4,12 @@ import { Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
 /** Webhooks: customers' systems are told when flags change, and can see what they were told. */
-const longestUrl = 2_048;
-const longestOverlapSeconds = 7 * 24 * 60 * 60;
+const maxUrlLength = 2_048;
+const maxOverlapSeconds = 7 * 24 * 60 * 60;
 
 const Url = z
   .string()
-  .max(longestUrl)
+  .max(maxUrlLength)
   .describe(
     "An absolute `https` URL without user name and password; `http` only in development. Its host must be public, and its port must not be one of another protocol, such as 25 or 6379",
   );
@@ -19,11 +19,11 @@ const Events = z
   .meta({ uniqueItems: true })
   .describe("The kinds of events to be told of, each once");
 /** As many characters as the bytes that are allowed; the dispatcher counts the bytes. */
-const longestSecret = 256;
+const maxSecretLength = 256;
 const Secret = z
   .string()
   .min(1)
-  .max(longestSecret)
+  .max(maxSecretLength)
   .regex(/^\P{Cs}*$/u)
   .describe(
     "must be 1 to 256 bytes of UTF-8, with which deliveries are signed. It never comes back in an answer",
@@ -60,7 +60,7 @@ export const UpdateWebhook = z
     secret_overlap_seconds: z
       .int()
       .min(0)
-      .max(longestOverlapSeconds)
+      .max(maxOverlapSeconds)
       .optional()
       .describe(
         "How long the Standard Webhooks signatures are made with the secret before as well; only together with another `secret`",

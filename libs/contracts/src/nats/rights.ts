@@ -1,13 +1,13 @@
 import { edgeReports } from "../edge-reports.ts";
-import { completeKey, keysAndPlacesFilter } from "../snapshot.ts";
+import { completeKey, keysAndScopesFilter } from "../snapshot.ts";
 import { leaseKey } from "../stream-leases.ts";
 import {
   auditStream,
+  deadLetterStream,
   flagEventsStream,
   leasesBucket,
   quotaBucket,
   scheduleStream,
-  setAsideStream,
   snapshotBucket,
   usageStream,
 } from "../streams.ts";
@@ -82,7 +82,7 @@ const consumes = (
   api("CONSUMER.DELETE", stream, consumer),
   api("CONSUMER.MSG.NEXT", stream, consumer),
   ...replies("ACK", stream, consumer),
-  ...subjects.map((subject) => setAsideStream.subjectPrefix + subject),
+  ...subjects.map((subject) => deadLetterStream.subjectPrefix + subject),
 ];
 
 const consumesQueue = (stream: string, { subject, consumer }: Queue) =>
@@ -102,7 +102,7 @@ const allStreams = [
   flagEventsStream.name,
   auditStream.name,
   scheduleStream.name,
-  setAsideStream.name,
+  deadLetterStream.name,
   usageStream.name,
   snapshotBucket.streamName,
   quotaBucket.streamName,
@@ -127,7 +127,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     api("STREAM.DELETE", flagEventsStream.name),
     api("STREAM.DELETE", scheduleStream.name),
     ...readsSnapshot(),
-    ...readsSnapshot(keysAndPlacesFilter),
+    ...readsSnapshot(keysAndScopesFilter),
     ...reads(flagEventsStream.name),
     ...consumesQueue(scheduleStream.name, scheduleStream.due),
     scheduleStream.resolved.subject,
@@ -153,7 +153,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     api("STREAM.PURGE", leasesBucket.streamName),
   ],
   "webhook-dispatcher": [
-    ...readsSnapshot(keysAndPlacesFilter),
+    ...readsSnapshot(keysAndScopesFilter),
     ...consumes(
       flagEventsStream.name,
       flagEventsStream.webhookConsumer,

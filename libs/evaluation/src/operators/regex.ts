@@ -5,7 +5,7 @@ import type { Comparison } from "./operator.ts";
 export function compileMatchesRegex(pattern: string): Comparison | undefined {
   const regex = compileRegex(pattern);
   if (!regex.ok) return undefined;
-  const { test, longestText: longest } = regex;
+  const { test, maxTextLength: longest } = regex;
   return {
     holds: ({ text }) => text.length <= longest && test(text),
     negated: false,

@@ -5,27 +5,27 @@
  */
 
 /** UTF-16 code units of a pattern. */
-export const longestPattern = 500;
+export const maxPatternLength = 500;
 
 /**
  * Weighted instructions of one expression. Enough for every pattern of that length without counted
  * repetitions of classes.
  */
-export const largestProgram = 1_000;
+export const maxProgramSize = 1_000;
 
 /** UTF-16 code units of a text that is searched; a longer one does not match. */
-export const longestText = 4_096;
+export const maxTextLength = 4_096;
 
 /**
  * Characters times weighted instructions of one search. The largest programs search texts of 150
- * characters, those of ordinary size (up to 36) all that `longestText` allows.
+ * characters, those of ordinary size (up to 36) all that `maxTextLength` allows.
  */
-export const mostSteps = 150_000;
+export const maxSteps = 150_000;
 
 /**
  * Maximum size of the states that one expression keeps of its searches, by the engine's own reckoning. Ordinary
  * expressions need up to 9 KB, those with several alternatives more: with half of this bound, one of five words took
- * five times as long. The number of expressions is limited by `largestTogether` for each flag, not for a process.
+ * five times as long. The number of expressions is limited by `maxTotalSize` for each flag, not for a process.
  */
 export const searchMemoryBytes = 32 * 1024;
 
@@ -33,13 +33,13 @@ export const searchMemoryBytes = 32 * 1024;
  * Of all expressions in the rules of one state, by `countExpression`: some thirty milliseconds of
  * compiling, which management spends on every change of rules and every edge after it.
  */
-export const largestTogether = 5_000;
+export const maxTotalSize = 5_000;
 
 /** What one more expression counts, however small: it has its own start, memory and text. */
 const perExpression = 30;
 
 /**
- * What an expression counts towards `largestTogether`. The work of its classes, in steps of 5 µs, counts as
+ * What an expression counts towards `maxTotalSize`. The work of its classes, in steps of 5 µs, counts as
  * well, since the time that rules take to compile is bounded by this.
  */
 export function countExpression(programSize: number, classWork: number): number {
@@ -47,6 +47,6 @@ export function countExpression(programSize: number, classWork: number): number 
 }
 
 /** The longest text, or list of texts, in which an expression of this size is searched. */
-export function longestTextFor(programSize: number): number {
-  return Math.min(longestText, Math.floor(mostSteps / programSize));
+export function maxTextLengthFor(programSize: number): number {
+  return Math.min(maxTextLength, Math.floor(maxSteps / programSize));
 }

@@ -1,11 +1,11 @@
 import { RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
 import {
   countExpression,
-  largestProgram,
-  largestTogether,
-  longestPattern,
-  longestText,
-  longestTextFor,
+  maxPatternLength,
+  maxProgramSize,
+  maxTextLength,
+  maxTextLengthFor,
+  maxTotalSize,
   searchMemoryBytes,
 } from "./bounds.ts";
 import { estimateClassWork, estimateSize } from "./estimate.ts";
@@ -16,7 +16,7 @@ export type CompiledRegex =
       ok: true;
       test: (text: string) => boolean;
       /** Texts that are longer are not searched. */
-      longestText: number;
+      maxTextLength: number;
       countsAs: number;
       /** Length of the shortest text that could match. */
       shortestMatch: () => number;
@@ -35,24 +35,24 @@ const plainText = /^[\w !"#%&',/:;<=>@~-]*$/;
 
 /** An expression in RE2 syntax, to be searched for anywhere in a text, in linear time. */
 export function compileRegex(pattern: string): CompiledRegex {
-  if (pattern.length > longestPattern) {
-    return { ok: false, problem: `it is longer than ${longestPattern} characters` };
+  if (pattern.length > maxPatternLength) {
+    return { ok: false, problem: `it is longer than ${maxPatternLength} characters` };
   }
   const classWork = estimateClassWork(pattern);
-  if (estimateSize(pattern) > 4 * largestProgram) return tooLarge;
-  if (countExpression(0, classWork) > largestTogether) return tooLarge;
+  if (estimateSize(pattern) > 4 * maxProgramSize) return tooLarge;
+  if (countExpression(0, classWork) > maxTotalSize) return tooLarge;
   try {
     const regex = RE2JS.compile(pattern);
     limitSearchMemory(regex);
     const program: Program = regex.re2().prog;
     const programSize = weigh(program);
-    if (programSize > largestProgram) return tooLarge;
+    if (programSize > maxProgramSize) return tooLarge;
     const countsAs = countExpression(programSize, classWork);
     const isPlain = plainText.test(pattern);
     return {
       ok: true,
       test: isPlain ? (text) => text.includes(pattern) : (text) => regex.test(text),
-      longestText: isPlain ? longestText : longestTextFor(programSize),
+      maxTextLength: isPlain ? maxTextLength : maxTextLengthFor(programSize),
       countsAs,
       shortestMatch: () => shortestMatch(program),
     };
@@ -75,7 +75,7 @@ function limitSearchMemory(regex: RE2JS): void {
 
 /** What an expression counts at the least, known before it is compiled. */
 export function countUncompiled(pattern: string): number {
-  return countExpression(0, pattern.length > longestPattern ? 0 : estimateClassWork(pattern));
+  return countExpression(0, pattern.length > maxPatternLength ? 0 : estimateClassWork(pattern));
 }
 
 /**

@@ -60,7 +60,7 @@ const perProperty = (ignoresCase: boolean) => (ignoresCase ? 50 : 25);
 const foldedPerStep = 35;
 
 /** So many characters have another case, in all of Unicode; those of a longer range mostly have none. */
-const mostFolded = 3_000;
+const maxFolded = 3_000;
 const othersPerStep = 160;
 
 /** Characters, and escapes such as `\W`, which bring a few ranges each. */
@@ -89,7 +89,7 @@ function workOfClass(token: string, ignoresCase: boolean): number {
 }
 
 function workOfRange(length: number): number {
-  const folded = Math.min(length, mostFolded);
+  const folded = Math.min(length, maxFolded);
   return Math.ceil(folded / foldedPerStep + (length - folded) / othersPerStep);
 }
 

@@ -5,11 +5,11 @@ import {
   type DirectoryKey,
   digestOfToken,
   type KeyLimits,
-  keyRefusals,
+  keyProblems,
   type LastUsed,
 } from "@halyard/api-keys";
 import type { Access } from "@halyard/contracts";
-import { isRefusal, type Refusal, type RequestFacts, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem, type RequestFacts } from "@halyard/service";
 import type { Author } from "./change-context.ts";
 
 /** Who is asking: the platform's operator, or the holder of an API key. */
@@ -32,7 +32,7 @@ export type PrincipalOf<A extends BearerAccess> = {
 
 export type Authenticate<Caller extends Principal = Principal> = (
   request: RequestFacts,
-) => Promise<Caller | Refusal>;
+) => Promise<Caller | Problem>;
 
 /**
  * Finds an API key by the text that a caller presented. Where that costs a query, the caller is checked
@@ -41,8 +41,8 @@ export type Authenticate<Caller extends Principal = Principal> = (
 export type FindKey = (
   text: string,
   nowMs: number,
-  checkCaller: () => Refusal | undefined,
-) => Promise<DirectoryKey | Refusal | undefined>;
+  checkCaller: () => Problem | undefined,
+) => Promise<DirectoryKey | Problem | undefined>;
 
 /**
  * The check that stands before a route. Who cannot be recognized gets 401; who is known but may not
@@ -63,18 +63,18 @@ export function createAuthentication(options: {
     token: string,
     address: string,
     nowMs: number,
-  ): Promise<Principal | Refusal> {
+  ): Promise<Principal | Problem> {
     if (isOperatorToken(token)) return { kind: "operator" };
     const key = await options.findKey(token, nowMs, () => limits.checkAddress(address, nowMs));
-    if (key === undefined) return limits.refuseWrongKey(address, nowMs);
-    return isRefusal(key) ? key : { kind: "key", key };
+    if (key === undefined) return limits.rejectInvalidKey(address, nowMs);
+    return isProblem(key) ? key : { kind: "key", key };
   }
 
   function admitted(
     principal: Principal,
     access: BearerAccess,
     nowMs: number,
-  ): Principal | Refusal {
+  ): Principal | Problem {
     if (principal.kind === "operator") return permitted(principal, access) ?? principal;
     const { key } = principal;
     // Also when it is refused: whoever still has it in use must not find it revoked as unneeded.
@@ -84,26 +84,26 @@ export function createAuthentication(options: {
 
   return (access) => async (request) => {
     const token = bearerToken(request.headers.authorization);
-    if (token === undefined) return keyRefusals.missing;
+    if (token === undefined) return keyProblems.missing;
     const nowMs = options.nowMs();
     const principal = await identify(token, request.ip, nowMs);
-    return isRefusal(principal) ? principal : admitted(principal, access, nowMs);
+    return isProblem(principal) ? principal : admitted(principal, access, nowMs);
   };
 }
 
-function permitted(principal: Principal, access: BearerAccess): Refusal | undefined {
+function permitted(principal: Principal, access: BearerAccess): Problem | undefined {
   switch (access) {
     case "operator":
       if (principal.kind === "operator") return undefined;
-      return refuse("AUTH_002", "This needs the operator's token, not an API key.");
+      return createProblem("AUTH_002", "This needs the operator's token, not an API key.");
     case "operator_or_server_key":
       if (principal.kind === "operator" || principal.key.kind === "server") return undefined;
-      return refuse("AUTH_002", "This needs a server key or the operator's token.");
+      return createProblem("AUTH_002", "This needs a server key or the operator's token.");
     case "server_key":
-      if (principal.kind === "operator") return keyRefusals.operator;
-      return principal.key.kind === "server" ? undefined : keyRefusals.notServer;
+      if (principal.kind === "operator") return keyProblems.operator;
+      return principal.key.kind === "server" ? undefined : keyProblems.notServer;
     case "any_key":
-      return principal.kind === "key" ? undefined : keyRefusals.operator;
+      return principal.kind === "key" ? undefined : keyProblems.operator;
   }
 }
 
@@ -120,13 +120,13 @@ export function reachesProject(principal: Principal, projectId: string): boolean
   return principal.kind === "operator" || principal.key.projectId === projectId.toLowerCase();
 }
 
-export const noSuchProject = refuse("NOT_FOUND_001", "There is no such project.");
+export const noSuchProject = createProblem("NOT_FOUND_001", "There is no such project.");
 
 /** A key made with `environment_only` reaches its own environment only. */
 export function checkReachesEnvironment(
   principal: Principal,
   environmentId: string,
-): Refusal | undefined {
+): Problem | undefined {
   if (principal.kind === "operator") return undefined;
   return checkKeyEnvironment(principal.key, environmentId);
 }

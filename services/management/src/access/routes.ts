@@ -4,8 +4,8 @@ import {
   type Answer,
   type App,
   type Awaitable,
-  isRefusal,
-  type Refusal,
+  isProblem,
+  type Problem,
   type RouteInput,
   registerRoute,
 } from "@halyard/service";
@@ -31,9 +31,9 @@ export type Change<Caller extends Principal = Principal> = Write &
 /** The steps of a write, in this order. A refusal by any of them rolls back the transaction. */
 type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> = {
   /** Rejects requests without the database, or returns the checked part of the input. */
-  check?: (input: Input) => Checked | Refusal;
+  check?: (input: Input) => Checked | Problem;
   /** The use case, in the transaction. */
-  run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Refusal>;
+  run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Problem>;
   answer: (done: Done, write: Write) => Awaitable<Answer>;
 };
 
@@ -63,7 +63,7 @@ export function createRoutes(
     A extends BearerAccess,
   >(
     contract: RouteContract<P, Q, B, A>,
-    handle: (input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) => Awaitable<Answer | Refusal>,
+    handle: (input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) => Awaitable<Answer | Problem>,
   ): void {
     registerRoute(app, contract, { authenticate: authenticationFor(contract.access), handle });
   }
@@ -83,11 +83,11 @@ export function createRoutes(
 
     function handle(input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) {
       const checked = steps.check?.(input);
-      if (checked !== undefined && isRefusal(checked)) return checked;
-      return writer((write): Promise<Answer | Refusal> => {
+      if (checked !== undefined && isProblem(checked)) return checked;
+      return writer((write): Promise<Answer | Problem> => {
         const work = async () => {
           const done = await steps.run(changeOf(write, principal), input, checked as Checked);
-          return isRefusal(done) ? done : steps.answer(done, write);
+          return isProblem(done) ? done : steps.answer(done, write);
         };
         if (!idempotent) return work();
         const caller = principal.kind === "operator" ? "operator" : principal.key.id;

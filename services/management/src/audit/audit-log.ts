@@ -32,7 +32,7 @@ export function auditEntry(
 }
 
 /** An entry of a project's audit log as stored. */
-export type RecordedChange = {
+export type StoredAuditEntry = {
   id: string;
   action: AuditedChange["action"];
   cause: Cause;
@@ -50,7 +50,7 @@ export type RecordedChange = {
 };
 
 /** An entry as the API returns it. */
-export function changeResource(change: RecordedChange): AuditedChange {
+export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
   return {
     id: change.id,
     action: change.action,

@@ -1,13 +1,13 @@
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { answer, cursorOf, readCursor, refuse } from "@halyard/service";
+import { answer, createProblem, cursorOf, readCursor } from "@halyard/service";
 import { validate as isUuid } from "uuid";
 import { noSuchProject, type Principal, reachesProject } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
-import { changeResource } from "./audit-log.ts";
+import { auditEntryResource } from "./audit-log.ts";
 import {
   type AuditLog,
-  findChangeSequence,
+  findAuditSequence,
   findOrganizationOf,
   listChanges,
 } from "./audit-store.ts";
@@ -33,7 +33,7 @@ export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void
     const { limit = usualLimit, cursor } = query;
     const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
     if (beforeSequence === undefined)
-      return refuse(
+      return createProblem(
         "VALIDATION_001",
         "query parameter /cursor must be the `next_cursor` of an earlier answer",
       );
@@ -44,7 +44,7 @@ export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void
     );
     const last = more ? changes.at(-1) : undefined;
     return answer.ok({
-      changes: changes.map(changeResource),
+      changes: changes.map(auditEntryResource),
       next_cursor: last === undefined ? null : cursorOf(last.id),
     });
   });
@@ -62,5 +62,5 @@ async function sequenceOfCursor(
 ): Promise<number | undefined> {
   const changeId = readCursor(cursor, isUuid);
   if (changeId === undefined) return undefined;
-  return findChangeSequence(sql, log, changeId);
+  return findAuditSequence(sql, log, changeId);
 }

@@ -1,6 +1,6 @@
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import { afterEverySequence, longestPageBytes } from "../page-bounds.ts";
-import type { AuditEntry, RecordedChange } from "./audit-log.ts";
+import { afterEverySequence, maxPageBytes } from "../page-bounds.ts";
+import type { AuditEntry, StoredAuditEntry } from "./audit-log.ts";
 
 /**
  * Adds entries to the audit log in the transaction of their change. Returns the number of new entries: an entry whose
@@ -33,7 +33,7 @@ export const auditInsertion = (entries: readonly AuditEntry[]) => fragment`
 export type AuditLog = { projectId: string; organizationId: string };
 
 /** Returns the sequence of a change; undefined if it is not in the audit log. */
-export async function findChangeSequence(
+export async function findAuditSequence(
   sql: Sql,
   log: AuditLog,
   changeId: string,
@@ -53,7 +53,7 @@ export async function listChanges(
   sql: Sql,
   which: AuditLog & { flagId?: string | undefined; environmentId?: string | undefined },
   page: { beforeSequence: number | null; limit: number },
-): Promise<{ changes: RecordedChange[]; more: boolean }> {
+): Promise<{ changes: StoredAuditEntry[]; more: boolean }> {
   const { flagId, environmentId } = which;
   const ofFlag = flagId === undefined ? fragment`` : fragment`and change.flag_id = ${flagId}`;
   const ofEnvironment =
@@ -73,7 +73,7 @@ export async function listChanges(
           where change.organization_id = ${which.organizationId} ${upToPage}
         )`
       : fragment``;
-  const rows = await sql<(RecordedChange & { available: number })[]>`
+  const rows = await sql<(StoredAuditEntry & { available: number })[]>`
     select id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
       webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",
       jsonb_build_object('id', actor_id, 'email', actor_email) as actor,
@@ -101,7 +101,7 @@ export async function listChanges(
         limit ${page.limit + 1}
       ) as found
     ) as measured
-    where coalesce(bytes_before, 0) < ${longestPageBytes}
+    where coalesce(bytes_before, 0) < ${maxPageBytes}
     order by sequence desc`;
   const changes = rows.slice(0, page.limit).map(({ available: _, ...change }) => change);
   return { changes, more: (rows[0]?.available ?? 0) > changes.length };

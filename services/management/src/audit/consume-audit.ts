@@ -27,7 +27,7 @@ export function consumeAudit(options: {
     concurrency,
     check: checkAuditRecorded,
     async handle(recorded) {
-      if (!hasSubject(recorded)) return { setAside: "The subject of the change is missing." };
+      if (!hasSubject(recorded)) return { deadLetter: "The subject of the change is missing." };
       return options.sql.begin((tx) => insertRecorded(tx, recorded));
     },
     isOutage,
@@ -41,7 +41,7 @@ function hasSubject(message: AuditRecorded): boolean {
 
 async function insertRecorded(tx: Transaction, message: AuditRecorded): Promise<Verdict> {
   const known = await readKnown(tx, message);
-  if (!known.isOfOrganization) return { setAside: "Unknown project." };
+  if (!known.isOfOrganization) return { deadLetter: "Unknown project." };
   const { user_id: userId } = message;
   await insertAuditEntries(tx, [
     {

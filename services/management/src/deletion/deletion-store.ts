@@ -1,6 +1,6 @@
 import { type Deletion, entryKey, parseEntryKey, type SnapshotEntry } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
-import type { StatePlace } from "../history/history-store.ts";
+import type { StateScope } from "../history/history-store.ts";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /**
@@ -19,29 +19,29 @@ export async function markDeleted(
 ): Promise<OutboxMessage[]> {
   const marked = await tx<{ entryKey: string; version: number }[]>`
     select entry_key as "entryKey", next_version as version from mark_deleted(${subject}, ${now})`;
-  return marked.map((place) => entryToPublish(placeTombstone({ ...place, deletedAt: now })));
+  return marked.map((scope) => entryToPublish(scopeTombstone({ ...scope, deletedAt: now })));
 }
 
 /** Days for which every rebuilt snapshot contains a tombstone. Other tombstones are kept for seven. */
 const tombstoneDays = 8;
 
 /** Reads the next tombstones of organizations, projects and environments for a rebuild of the snapshot. */
-export async function placeTombstonesAfter(
+export async function scopeTombstonesAfter(
   sql: Sql,
   last: SnapshotEntry | undefined,
   limit: number,
 ): Promise<Deletion[]> {
   const lastKey = last === undefined ? "" : entryKey(last.address);
-  const places = await sql<{ entryKey: string; version: number; deletedAt: Date }[]>`
+  const scopes = await sql<{ entryKey: string; version: number; deletedAt: Date }[]>`
     select entry_key as "entryKey", deleted_version as version, deletion as "deletedAt"
     from deleted_places(${tombstoneDays}, ${lastKey}, ${limit})`;
-  return places.map(placeTombstone);
+  return scopes.map(scopeTombstone);
 }
 
-function placeTombstone(place: { entryKey: string; version: number; deletedAt: Date }): Deletion {
-  const address = parseEntryKey(place.entryKey);
-  if (address === undefined) throw new Error(`${place.entryKey} is not the key of an entry`);
-  const { version, deletedAt } = place;
+function scopeTombstone(scope: { entryKey: string; version: number; deletedAt: Date }): Deletion {
+  const address = parseEntryKey(scope.entryKey);
+  if (address === undefined) throw new Error(`${scope.entryKey} is not the key of an entry`);
+  const { version, deletedAt } = scope;
   return { address, value: { deleted: true, version, committed_at: deletedAt.toISOString() } };
 }
 
@@ -93,8 +93,8 @@ export async function lockStates(
   tx: Transaction,
   { environmentId }: DeletedEnvironment,
   atMost: number,
-): Promise<(StatePlace & { version: number })[]> {
-  return tx<(StatePlace & { version: number })[]>`
+): Promise<(StateScope & { version: number })[]> {
+  return tx<(StateScope & { version: number })[]>`
     select flag.id as "flagId", ${environmentId}::uuid as "environmentId",
       flag.version + 1 as version
     from flags as flag

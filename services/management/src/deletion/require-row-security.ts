@@ -2,7 +2,7 @@ import type { Sql } from "@halyard/postgres";
 import { ConfigurationError } from "@halyard/service";
 import { pause } from "@halyard/timing";
 
-const checkEveryMs = 500;
+const checkIntervalMs = 500;
 
 /**
  * Keeps management from working with a role that bypasses row-level security, because it would serve deleted
@@ -25,7 +25,7 @@ export async function requireRowSecurity(options: {
   }
 
   async function checkUntilDone(): Promise<void> {
-    while ((await pause(checkEveryMs, stopping.signal)) && !(await check()));
+    while ((await pause(checkIntervalMs, stopping.signal)) && !(await check()));
   }
 
   const checking = (await check()) ? undefined : checkUntilDone().catch(options.onBypassed);

@@ -23,10 +23,10 @@ export type LiveEdges = {
   count(): number;
 };
 
-export const tickMs = edgeReports.everyMs;
+export const tickMs = edgeReports.intervalMs;
 const silentAfterTicks = edgeReports.silentAfterMs / tickMs;
 /** Every edge has reported within two full ticks. Before that, this process does not know all edges. */
-const knownAfterTicks = 3;
+const liveAfterTicks = 3;
 
 type Edge = {
   applied: SnapshotRevision | undefined;
@@ -45,7 +45,7 @@ export function createLiveEdges(): LiveEdges {
 
   /** The revision of one epoch that every live edge has applied, or -1. */
   const lowestApplied = (epoch: string) =>
-    ticks < knownAfterTicks ? -1 : lowestOf(edges.values(), epoch);
+    ticks < liveAfterTicks ? -1 : lowestOf(edges.values(), epoch);
 
   function resolveWaiters(): void {
     let epoch: string | undefined;

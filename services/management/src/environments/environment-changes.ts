@@ -1,6 +1,6 @@
-import { keyRefusals } from "@halyard/api-keys";
+import { keyProblems } from "@halyard/api-keys";
 import type { Transaction } from "@halyard/postgres";
-import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
 import { noSuchProject, reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
@@ -29,11 +29,11 @@ export async function createEnvironment(
   change: Change,
   { projectId }: { projectId: string },
   request: { name: string },
-): Promise<Environment | Refusal> {
+): Promise<Environment | Problem> {
   const { tx, principal } = change;
   if (!reachesProject(principal, projectId)) return noSuchProject;
   if (principal.kind === "key" && principal.key.environmentOnly)
-    return keyRefusals.otherEnvironment;
+    return keyProblems.otherEnvironment;
   // The lock lets one environment through at a time, so that the limit is exact.
   const project = await lockParentProject(tx, projectId);
   if (project === undefined) return noSuchProject;
@@ -42,7 +42,7 @@ export async function createEnvironment(
     countEnvironments(tx, project.id),
   ]);
   const decision = decideCreateEnvironment({ project, environmentCount }, request, context);
-  if (isRefusal(decision)) return decision;
+  if (isProblem(decision)) return decision;
   const { environment } = decision;
   if (!(await insertEnvironments(tx, [environment]))) return nameTaken(request.name);
   await insertAuditEntries(tx, decision.audit);
@@ -57,10 +57,10 @@ export async function renameEnvironment(
   change: Change,
   address: Address,
   { name }: { name?: string | undefined },
-): Promise<Environment | Refusal> {
+): Promise<Environment | Problem> {
   const { tx } = change;
   const found = await lockEnvironment(tx, address);
-  if (isRefusal(found)) return found;
+  if (isProblem(found)) return found;
   const { environment, organizationId } = found;
   if (name === undefined || name === environment.name) return environment;
   const context = await change.context();
@@ -78,10 +78,10 @@ export async function renameEnvironment(
 export async function removeEnvironment(
   change: Change,
   address: Address,
-): Promise<Environment | Refusal> {
+): Promise<Environment | Problem> {
   const { tx } = change;
   const found = await lockEnvironment(tx, address);
-  if (isRefusal(found)) return found;
+  if (isProblem(found)) return found;
   const { environment } = found;
   const context = await change.context();
   const names = { before: { name: environment.name }, after: null };
@@ -96,7 +96,7 @@ export async function removeEnvironment(
 async function lockEnvironment(
   tx: Transaction,
   address: Address,
-): Promise<{ environment: Environment; organizationId: string } | Refusal> {
+): Promise<{ environment: Environment; organizationId: string } | Problem> {
   const project = await lockParentProject(tx, address.projectId);
   if (project === undefined) return noSuchEnvironment;
   const environment = await findEnvironment(tx, address);
@@ -104,6 +104,9 @@ async function lockEnvironment(
   return { environment, organizationId: project.organizationId };
 }
 
-function nameTaken(name: string): Refusal {
-  return refuse("CONFLICT_001", `The project already has an environment with the name ${name}.`);
+function nameTaken(name: string): Problem {
+  return createProblem(
+    "CONFLICT_001",
+    `The project already has an environment with the name ${name}.`,
+  );
 }

@@ -1,5 +1,5 @@
 import type { EntryOf, Environment as EnvironmentResource } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
@@ -55,7 +55,7 @@ export function environmentAudit(
 }
 
 /** Also the answer to who may not reach the project: to them there is nothing in it. */
-export const noSuchEnvironment = refuse(
+export const noSuchEnvironment = createProblem(
   "NOT_FOUND_001",
   "There is no such environment in this project.",
 );
@@ -68,19 +68,19 @@ export type EnvironmentDecision = {
 };
 
 /** Each flag of the project has a state in each of them, so their number bounds the cost of a flag. */
-export const mostEnvironments = 50;
+export const maxEnvironments = 50;
 
 /** A new environment. No flag changes: flags keep their versions, and there is no event. */
 export function decideCreateEnvironment(
   current: { project: { id: string; organizationId: string }; environmentCount: number },
   request: { name: string },
   context: ChangeContext,
-): EnvironmentDecision | Refusal {
+): EnvironmentDecision | Problem {
   const { project, environmentCount } = current;
-  if (environmentCount >= mostEnvironments)
-    return refuse(
+  if (environmentCount >= maxEnvironments)
+    return createProblem(
       "CONFLICT_001",
-      `The project has ${environmentCount} environments. The maximum is ${mostEnvironments}.`,
+      `The project has ${environmentCount} environments. The maximum is ${maxEnvironments}.`,
     );
   const environment = newEnvironment(project.id, request.name, context);
   return {

@@ -26,7 +26,7 @@ import type { WithCheckedRules } from "./targeting-rules.ts";
  * state is meant for one of them. One event tells of it, whatever the number of environments.
  */
 export function decideCreate(
-  place: {
+  scope: {
     organizationId: string;
     projectId: string;
     environments: readonly FlagEnvironment[];
@@ -39,8 +39,8 @@ export function decideCreate(
   const at = context.now;
   const flag: Flag = {
     id: context.newId(),
-    organizationId: place.organizationId,
-    projectId: place.projectId,
+    organizationId: scope.organizationId,
+    projectId: scope.projectId,
     key: request.key,
     name: request.name,
     description: request.description ?? "",
@@ -50,9 +50,9 @@ export function decideCreate(
     createdAt: at,
     updatedAt: at,
   };
-  const states = place.environments.map((environment) => initialState(flag, environment.id));
+  const states = scope.environments.map((environment) => initialState(flag, environment.id));
   const state: FlagState = {
-    ...initialState(flag, place.environment.id),
+    ...initialState(flag, scope.environment.id),
     enabled: request.enabled ?? initialSettings.enabled,
     rolloutPercentage: request.rollout_percentage ?? initialSettings.rolloutPercentage,
     targetingRules: request.targeting_rules ?? initialSettings.targetingRules,
@@ -62,7 +62,7 @@ export function decideCreate(
   );
   const event = flagEvent(
     "flag.created",
-    { flag, environment: place.environment, state, before: null, at },
+    { flag, environment: scope.environment, state, before: null, at },
     context,
   );
   const after = { ...auditedSettings(flag), ...auditedState(state) };

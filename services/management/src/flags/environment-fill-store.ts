@@ -54,13 +54,13 @@ export async function claimFill(tx: Transaction): Promise<EnvironmentFill | unde
 /** The fills that have yet to reach a flag; none if the flag is not in the project. */
 export async function fillsWithout(
   tx: Transaction,
-  place: { projectId: string | null; flagId: string },
+  scope: { projectId: string | null; flagId: string },
 ): Promise<EnvironmentFill[]> {
   const rows = await tx<FillRow[]>`
     ${fills}
     join flags as flag on flag.project_id = fill.project_id and flag.key > fill.after_key
-    where flag.id = ${place.flagId}
-      and flag.project_id = coalesce(${place.projectId}::uuid, flag.project_id)
+    where flag.id = ${scope.flagId}
+      and flag.project_id = coalesce(${scope.projectId}::uuid, flag.project_id)
     order by environment.id`;
   return rows.map(fromRow);
 }

@@ -56,10 +56,10 @@ export async function continueFills(
 /** Writes a flag's missing states. */
 export async function fillFlag(
   write: Write & Clock,
-  place: { projectId: string | null; flagId: string },
+  scope: { projectId: string | null; flagId: string },
 ): Promise<void> {
-  for (const fill of await fillsWithout(write.tx, place))
-    await fillFlags(write, fill, [place.flagId]);
+  for (const fill of await fillsWithout(write.tx, scope))
+    await fillFlags(write, fill, [scope.flagId]);
 }
 
 /** Returns the fill after its next batch; undefined when the environment is complete. */

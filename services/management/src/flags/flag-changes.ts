@@ -1,11 +1,11 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
-import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
 import type { ChangeContext, Clock } from "../access/change-context.ts";
 import type { Change } from "../access/routes.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
 import { fillFlag } from "./environment-fills.ts";
-import type { Decision, Flag, FlagInEnvironment, FlagPlace, FlagState } from "./flag.ts";
+import type { Decision, Flag, FlagInEnvironment, FlagScope, FlagState } from "./flag.ts";
 import { pathOf } from "./flag-resource.ts";
 import {
   deleteFlag,
@@ -22,9 +22,9 @@ import type { WithCheckedRules } from "./targeting-rules.ts";
 export type FlagWrite = Write & Clock & Pick<Change, "context">;
 
 export type ChangeRequest = {
-  place: FlagPlace;
+  scope: FlagScope;
   /** Checks the flag and its state before the change. A refusal leaves both unchanged. */
-  permit?: (current: FlagAndState) => Refusal | undefined;
+  permit?: (current: FlagAndState) => Problem | undefined;
 };
 
 export type FlagAndState = { flag: Flag; state: FlagState };
@@ -32,14 +32,14 @@ export type FlagAndState = { flag: Flag; state: FlagState };
 /** The use cases lock the flag, decide, and write the decision, in one transaction. */
 export async function createFlag(
   write: FlagWrite,
-  place: { organizationId: string; projectId: string; environmentId: string },
+  scope: { organizationId: string; projectId: string; environmentId: string },
   request: WithCheckedRules<CreateFlag>,
-): Promise<FlagAndState | Refusal> {
-  const environments = await holdEnvironments(write.tx, place.projectId);
-  const environment = environments.find(({ id }) => id === place.environmentId);
+): Promise<FlagAndState | Problem> {
+  const environments = await holdEnvironments(write.tx, scope.projectId);
+  const environment = environments.find(({ id }) => id === scope.environmentId);
   if (environment === undefined) return noSuchFlag;
   const context = await write.context();
-  const decision = decideCreate({ ...place, environments, environment }, request, context);
+  const decision = decideCreate({ ...scope, environments, environment }, request, context);
   if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
   write.publish(decision.messages);
   return decision;
@@ -50,11 +50,11 @@ export async function changeFlag(
   write: FlagWrite,
   request: ChangeRequest,
   settings: WithCheckedRules<UpdateFlag>,
-): Promise<(FlagAndState & { lastEvaluatedAt: Date | null; changed: boolean }) | Refusal> {
+): Promise<(FlagAndState & { lastEvaluatedAt: Date | null; changed: boolean }) | Problem> {
   const decided = await decideUnderLock(write, request, (current, context) =>
     decideChange(current, settings, context),
   );
-  if (isRefusal(decided)) return decided;
+  if (isProblem(decided)) return decided;
   const { current, decision } = decided;
   if (decision === "unchanged") return { ...current, changed: false };
   return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt, changed: true };
@@ -67,13 +67,13 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   decide: (
     current: FlagInEnvironment,
     context: ChangeContext,
-  ) => Decided | Refusal | Promise<Decided | Refusal>,
-): Promise<{ current: FlagInEnvironment; decision: Decided } | Refusal> {
+  ) => Decided | Problem | Promise<Decided | Problem>,
+): Promise<{ current: FlagInEnvironment; decision: Decided } | Problem> {
   const [current, context] = await Promise.all([lockPermitted(write, request), write.context()]);
-  if (isRefusal(current)) return current;
+  if (isProblem(current)) return current;
   const decision = await decide(current, context);
   if (decision === "unchanged") return { current, decision };
-  if (isRefusal(decision)) return decision;
+  if (isProblem(decision)) return decision;
   write.finish(updateFlag(write.tx, decision));
   write.publish(decision.messages);
   return { current, decision };
@@ -82,10 +82,10 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
 export async function removeFlag(
   write: FlagWrite,
   request: ChangeRequest,
-): Promise<{ removed: Flag } | Refusal> {
-  await holdEnvironments(write.tx, request.place.projectId);
+): Promise<{ removed: Flag } | Problem> {
+  await holdEnvironments(write.tx, request.scope.projectId);
   const current = await lockPermitted(write, request);
-  if (isRefusal(current)) return current;
+  if (isProblem(current)) return current;
   const context = await write.context();
   const states = await readStates(write.tx, current.flag.id);
   const decision = decideDelete({ ...current, states }, context);
@@ -96,28 +96,28 @@ export async function removeFlag(
 
 async function lockPermitted(
   write: Write & Clock,
-  { place, permit }: ChangeRequest,
-): Promise<FlagInEnvironment | Refusal> {
-  let current = await lockFlag(write.tx, place);
+  { scope, permit }: ChangeRequest,
+): Promise<FlagInEnvironment | Problem> {
+  let current = await lockFlag(write.tx, scope);
   if (current === undefined || current.lacksStates) {
-    await fillFlag(write, place);
-    current = await lockFlag(write.tx, place);
+    await fillFlag(write, scope);
+    current = await lockFlag(write.tx, scope);
   }
   if (current === undefined) return noSuchFlag;
   return permit?.(current) ?? current;
 }
 
 /** The flag with the key can be deleted before its id is read; then the refusal has no `Location`. */
-async function keyTaken(write: Write, flag: Flag): Promise<Refusal> {
+async function keyTaken(write: Write, flag: Flag): Promise<Problem> {
   const id = await findFlagId(write.tx, flag);
-  return refuse(
+  return createProblem(
     "CONFLICT_001",
     `The project already has a flag with the key ${flag.key}.`,
     id === undefined ? undefined : { location: pathOf({ id }) },
   );
 }
 
-export const noSuchFlag = refuse(
+export const noSuchFlag = createProblem(
   "NOT_FOUND_001",
   "There is no such flag or environment in this project.",
 );

@@ -4,7 +4,7 @@ import {
   type FlagState as FlagStateResource,
   inSchemaOrder,
 } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { Flag, FlagInEnvironment, FlagState } from "./flag.ts";
 
 /**
@@ -86,11 +86,11 @@ export function checkIfMatch(
   ifMatch: readonly string[] | undefined,
   current: { version: number },
   resource: string,
-): Refusal | undefined {
+): Problem | undefined {
   if (ifMatch === undefined) return undefined;
   const present = etagOf(current);
   if (ifMatch.some((tag) => tag === "*" || versionTagOf(tag) === present)) return undefined;
-  return refuse(
+  return createProblem(
     "CONFLICT_003",
     `If-Match does not name the present version of ${resource}, which is ${present}. Read that again, then send the request again.`,
     { etag: present },

@@ -5,16 +5,16 @@ import type { Sql } from "@halyard/postgres";
 import {
   type Answer,
   answer,
+  createProblem,
   cursorOf,
   fixedAnswer,
   namesTag,
   noSuchCursor,
-  type Refusal,
+  type Problem,
   readCursor,
-  refuse,
 } from "@halyard/service";
 import type { Routes } from "../access/routes.ts";
-import { longestPageBytes } from "../page-bounds.ts";
+import { maxPageBytes } from "../page-bounds.ts";
 import { changedSettings } from "./decide-flag.ts";
 import type { Flag, FlagState } from "./flag.ts";
 import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
@@ -48,7 +48,7 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
     const readPage: ReadFlagPage = async (page) =>
       isPossible ? listFlags(sql, { ...key, flagKey }, page) : { flags: [], more: false };
     if (limit === undefined) return answerAllFlags(readPage, afterKey);
-    const { flags, more } = await readPage({ afterKey, limit, longestBytes: longestPageBytes });
+    const { flags, more } = await readPage({ afterKey, limit, maxBytes: maxPageBytes });
     const last = more ? flags.at(-1) : undefined;
     return answer.ok({
       flags: flags.map(resourceOf),
@@ -73,8 +73,8 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
       const permit = ({ flag }: { flag: Flag }) =>
         checkMayChangeSettings(key, flag, settings) ??
         checkIfMatch(request.ifMatch, flag, pathOf(flag));
-      const place = { ...key, flagId: params.id };
-      return changeFlag(change, { place, permit }, settings);
+      const scope = { ...key, flagId: params.id };
+      return changeFlag(change, { scope, permit }, settings);
     },
     answer: (changed) => answer.ok(resourceOf(changed), { etag: etagOf(changed.flag) }),
   });
@@ -84,8 +84,8 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
       const { key } = change.principal;
       const permit = ({ flag }: { flag: Flag }) =>
         checkMayDelete(key) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag));
-      const place = { ...key, flagId: params.id };
-      return removeFlag(change, { place, permit });
+      const scope = { ...key, flagId: params.id };
+      return removeFlag(change, { scope, permit });
     },
     answer: answer.noContent,
   });
@@ -94,11 +94,11 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
 /** The routes of a flag's state in any environment of the project. */
 export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.getFlagState, async ({ params }, { key }) => {
-    const place = { ...key, flagId: params.flagId, environmentId: params.envId };
-    const found = await findFlag(sql, place);
+    const scope = { ...key, flagId: params.flagId, environmentId: params.envId };
+    const found = await findFlag(sql, scope);
     if (found === undefined) return noSuchFlag;
-    const refusal = checkKeyEnvironment(key, found.environment.id);
-    if (refusal !== undefined) return refusal;
+    const problem = checkKeyEnvironment(key, found.environment.id);
+    if (problem !== undefined) return problem;
     return answer.ok(flagStateResource(found.state), { etag: etagOf(found.state) });
   });
 
@@ -109,8 +109,8 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
       const permit = ({ state }: { state: FlagState }) =>
         checkKeyEnvironment(key, state.environmentId) ??
         checkIfMatch(request.ifMatch, state, pathOfState(state));
-      const place = { ...key, flagId: params.flagId, environmentId: params.envId };
-      return changeFlag(change, { place, permit }, settings);
+      const scope = { ...key, flagId: params.flagId, environmentId: params.envId };
+      return changeFlag(change, { scope, permit }, settings);
     },
     answer: ({ state }) => answer.ok(flagStateResource(state), { etag: etagOf(state) }),
   });
@@ -133,9 +133,9 @@ function isFlagKey(text: string): boolean {
  * Restrictions of `environment_only` keys. Such a key creates flags, because a new flag is off in every other
  * environment. It changes states in its own environment, and nothing that other environments share.
  */
-function checkMayDelete(key: DirectoryKey): Refusal | undefined {
+function checkMayDelete(key: DirectoryKey): Problem | undefined {
   if (!key.environmentOnly) return undefined;
-  return refuse(
+  return createProblem(
     "AUTH_002",
     "A key with environment_only may not delete a flag, because the flag exists in every environment.",
   );
@@ -146,11 +146,11 @@ function checkMayChangeSettings(
   key: DirectoryKey,
   flag: Flag,
   request: Parameters<typeof changedSettings>[1],
-): Refusal | undefined {
+): Problem | undefined {
   if (!key.environmentOnly) return undefined;
   const [name] = Object.keys(changedSettings(flag, request));
   if (name === undefined) return undefined;
-  return refuse(
+  return createProblem(
     "AUTH_002",
     `A key with environment_only may not change /${name}, because it applies to every environment.`,
   );
@@ -159,14 +159,14 @@ function checkMayChangeSettings(
 type ReadFlagPage = (page: {
   afterKey: string;
   limit: number;
-  longestBytes: number;
+  maxBytes: number;
 }) => Promise<FlagPage>;
 
 const pageBounds = {
   /** A few milliseconds of the event loop. */
   limit: 500,
   /** Flags with the largest rules that are allowed fill a page by three. */
-  longestBytes: 1024 * 1024,
+  maxBytes: 1024 * 1024,
 };
 
 /**

@@ -5,7 +5,7 @@ import {
   type Flag,
   type FlagEnvironment,
   type FlagInEnvironment,
-  type FlagPlace,
+  type FlagScope,
   type FlagState,
   type HistoryEntry,
   initialSettings,
@@ -64,13 +64,13 @@ const tables = fragment`
   ) as state on stored.flag_id is not null or fill.environment_id is not null
   ${lastSeen}`;
 
-export async function findFlag(sql: Sql, place: FlagPlace): Promise<FlagInEnvironment | undefined> {
+export async function findFlag(sql: Sql, scope: FlagScope): Promise<FlagInEnvironment | undefined> {
   const [row] = await sql<Row[]>`
     select ${columns}
     from ${tables}
-    where flag.id = ${place.flagId}
-      and flag.project_id = ${place.projectId}
-      and state.environment_id = ${place.environmentId}`;
+    where flag.id = ${scope.flagId}
+      and flag.project_id = ${scope.projectId}
+      and state.environment_id = ${scope.environmentId}`;
   return row && fromRow(row);
 }
 
@@ -81,7 +81,7 @@ export async function findFlag(sql: Sql, place: FlagPlace): Promise<FlagInEnviro
  */
 export async function lockFlag(
   tx: Transaction,
-  place: FlagPlace,
+  scope: FlagScope,
 ): Promise<(FlagInEnvironment & { lacksStates: boolean }) | undefined> {
   const [row] = await tx<(Row & { lacksStates: boolean })[]>`
     select ${columns},
@@ -94,9 +94,9 @@ export async function lockFlag(
     join flag_states as state on state.flag_id = flag.id
     join environments as environment on environment.id = state.environment_id
     ${lastSeen}
-    where flag.id = ${place.flagId}
-      and flag.project_id = ${place.projectId}
-      and state.environment_id = ${place.environmentId}
+    where flag.id = ${scope.flagId}
+      and flag.project_id = ${scope.projectId}
+      and state.environment_id = ${scope.environmentId}
     for update of flag, state`;
   if (row === undefined) return undefined;
   const { lacksStates, ...rest } = row;
@@ -119,15 +119,15 @@ export type FlagPage = { flags: FlagInEnvironment[]; more: boolean };
 
 /**
  * Reads the flags after a key: at most `limit`, and fewer where their rules together are longer than
- * `longestBytes`. With `flagKey`, only the flag with that key.
+ * `maxBytes`. With `flagKey`, only the flag with that key.
  */
 export async function listFlags(
   sql: Sql,
-  place: { projectId: string; environmentId: string; flagKey?: string | undefined },
-  page: { afterKey: string; limit: number; longestBytes: number },
+  scope: { projectId: string; environmentId: string; flagKey?: string | undefined },
+  page: { afterKey: string; limit: number; maxBytes: number },
 ): Promise<FlagPage> {
   const withKey =
-    place.flagKey === undefined ? fragment`` : fragment`and flag.key = ${place.flagKey}`;
+    scope.flagKey === undefined ? fragment`` : fragment`and flag.key = ${scope.flagKey}`;
   const rows = await sql<(Row & { available: number; bytesBefore: number })[]>`
     select *
     from (
@@ -142,15 +142,15 @@ export async function listFlags(
       from (
         select ${columns}
         from ${tables}
-        where flag.project_id = ${place.projectId}
-          and state.environment_id = ${place.environmentId}
+        where flag.project_id = ${scope.projectId}
+          and state.environment_id = ${scope.environmentId}
           and flag.key > ${page.afterKey}
           ${withKey}
         order by flag.key
         limit ${page.limit + 1}
       ) as found
     ) as measured
-    where "bytesBefore" < ${page.longestBytes}
+    where "bytesBefore" < ${page.maxBytes}
     order by key`;
   const flags = rows
     .slice(0, page.limit)

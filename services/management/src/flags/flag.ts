@@ -44,7 +44,7 @@ export type FlagInEnvironment = {
 };
 
 /** Where to look: a flag of a project, in one of its environments. */
-export type FlagPlace = { projectId: string; flagId: string; environmentId: string };
+export type FlagScope = { projectId: string; flagId: string; environmentId: string };
 
 /** What a state is before anybody has set it. */
 export const initialSettings = {

@@ -1,6 +1,6 @@
-import { longestRulesBytes, type TargetingRule } from "@halyard/contracts";
+import { maxRulesBytes, type TargetingRule } from "@halyard/contracts";
 import { findRulesProblem } from "@halyard/evaluation";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 
 declare const isChecked: unique symbol;
 
@@ -23,10 +23,10 @@ export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
  */
 export function checkRules<Request extends { targeting_rules?: TargetingRule[] | undefined }>(
   request: Request,
-): WithCheckedRules<Request> | Refusal {
+): WithCheckedRules<Request> | Problem {
   const rules = request.targeting_rules;
-  const refusal = rules && (checkSize(rules) ?? checkValues(rules));
-  return refusal ?? (request as WithCheckedRules<Request>);
+  const problem = rules && (checkSize(rules) ?? checkValues(rules));
+  return problem ?? (request as WithCheckedRules<Request>);
 }
 
 /** The rules of a flag that nobody has changed. */
@@ -35,17 +35,20 @@ export const noRules = [] as readonly TargetingRule[] as CheckedRules;
 /**
  * Rules are measured as we write them, which can be longer than what was sent: `1e20` has 21 digits.
  */
-function checkSize(rules: readonly TargetingRule[]): Refusal | undefined {
+function checkSize(rules: readonly TargetingRule[]): Problem | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(rules));
-  if (bytes <= longestRulesBytes) return undefined;
-  return refuse(
+  if (bytes <= maxRulesBytes) return undefined;
+  return createProblem(
     "VALIDATION_001",
-    `/targeting_rules must be at most ${longestRulesBytes} bytes as JSON, and these are ${bytes}`,
+    `/targeting_rules must be at most ${maxRulesBytes} bytes as JSON, and these are ${bytes}`,
   );
 }
 
-function checkValues(rules: readonly TargetingRule[]): Refusal | undefined {
+function checkValues(rules: readonly TargetingRule[]): Problem | undefined {
   const problem = findRulesProblem(rules);
   if (problem === undefined) return undefined;
-  return refuse("VALIDATION_001", `/targeting_rules${problem.pointer} must be ${problem.expected}`);
+  return createProblem(
+    "VALIDATION_001",
+    `/targeting_rules${problem.pointer} must be ${problem.expected}`,
+  );
 }

@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { decideChange } from "../flags/decide-flag.ts";
 import type { Decision, Flag, FlagEnvironment, FlagState, HistoryEntry } from "../flags/flag.ts";
@@ -14,7 +14,7 @@ export function decideRollback(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
   newestFirst: readonly HistoryEntry[],
   context: ChangeContext,
-): RollbackDecision | Refusal {
+): RollbackDecision | Problem {
   const [, restored] = newestFirst;
   if (restored === undefined) return nothingBefore;
   const decision = decideChange(
@@ -31,7 +31,7 @@ export function decideRollback(
   return { ...decision, restored };
 }
 
-const nothingBefore = refuse(
+const nothingBefore = createProblem(
   "CONFLICT_002",
   "There is nothing to roll back to: the state has been like this from the beginning.",
 );

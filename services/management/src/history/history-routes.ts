@@ -1,7 +1,7 @@
 import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { answer, refuse } from "@halyard/service";
+import { answer, createProblem } from "@halyard/service";
 import type { Clock } from "../access/change-context.ts";
 import { checkReachesEnvironment } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
@@ -11,7 +11,7 @@ import { decideUnderLock, noSuchFlag } from "../flags/flag-changes.ts";
 import { checkIfMatch, etagOf, pathOfState } from "../flags/flag-resource.ts";
 import type { Writer } from "../outbox/write.ts";
 import { decideRollback } from "./decide-rollback.ts";
-import { findSequence, findStatePlace, listHistory, readNewestEntries } from "./history-store.ts";
+import { findSequence, findStateScope, listHistory, readNewestEntries } from "./history-store.ts";
 
 /** How many entries are answered when nobody says how many. */
 const usualLimit = 20;
@@ -25,34 +25,34 @@ export function registerHistoryRoutes(
   { sql, writer, now, newId }: Clock & { sql: Sql; writer: Writer },
 ): void {
   /** In an environment that is being filled, a flag may have no history yet. */
-  async function findOrFill(asked: Parameters<typeof findStatePlace>[1]) {
-    const found = await findStatePlace(sql, asked);
+  async function findOrFill(asked: Parameters<typeof findStateScope>[1]) {
+    const found = await findStateScope(sql, asked);
     if (found !== undefined) return found;
     await writer(async (write) => {
       await fillFlag({ ...write, now, newId }, asked);
       return {};
     });
-    return findStatePlace(sql, asked);
+    return findStateScope(sql, asked);
   }
 
   routes.read(contract.getHistory, async ({ params, query }, principal) => {
-    const place = await findOrFill({
+    const scope = await findOrFill({
       projectId: principal.kind === "operator" ? null : principal.key.projectId,
       flagId: params.flagId,
       environmentId: params.envId,
     });
-    if (place === undefined) return noSuchFlag;
-    const refusal = checkReachesEnvironment(principal, place.environmentId);
-    if (refusal !== undefined) return refusal;
+    if (scope === undefined) return noSuchFlag;
+    const problem = checkReachesEnvironment(principal, scope.environmentId);
+    if (problem !== undefined) return problem;
 
     const { limit = usualLimit, before } = query;
-    const beforeSequence = before === undefined ? null : await findSequence(sql, place, before);
+    const beforeSequence = before === undefined ? null : await findSequence(sql, scope, before);
     if (beforeSequence === undefined)
-      return refuse(
+      return createProblem(
         "VALIDATION_001",
         "query parameter /before must be the id of an entry of this flag's history in this environment",
       );
-    const { entries, more } = await listHistory(sql, place, { beforeSequence, limit });
+    const { entries, more } = await listHistory(sql, scope, { beforeSequence, limit });
     const history = entries.map(historyEntryResource);
     if (query.limit === undefined && before === undefined) return answer.ok({ history });
     return answer.ok({ history, next_before: more ? entries.at(-1)?.id : null });
@@ -69,7 +69,7 @@ function registerRollback(routes: Routes): void {
       return decideUnderLock(
         { ...change, context: () => change.context("rollback") },
         {
-          place: { ...key, flagId: params.flagId, environmentId: params.envId },
+          scope: { ...key, flagId: params.flagId, environmentId: params.envId },
           permit: ({ state }) =>
             checkKeyEnvironment(key, state.environmentId) ??
             checkIfMatch(request.ifMatch, state, pathOfState(state)),

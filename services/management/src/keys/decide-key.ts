@@ -1,11 +1,11 @@
 import type { NewApiKey } from "@halyard/api-keys";
 import { type IssueKey, parseInstant } from "@halyard/contracts";
-import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
 import type { z } from "zod";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
-import { type Key, type KeyPlace, keyEntry } from "./key.ts";
+import { type Key, type KeyScope, keyEntry } from "./key.ts";
 
 /** The result of issuing, rotating or revoking, decided before anything is written. */
 export type KeyDecision = {
@@ -23,19 +23,19 @@ const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Without a requested expiry, the new key ends with its issuer. */
 export function decideIssue(
-  place: KeyPlace,
+  scope: KeyScope,
   request: z.infer<typeof IssueKey>,
   material: NewApiKey,
   context: IssueContext,
-): (KeyDecision & { issued: Key }) | Refusal {
+): (KeyDecision & { issued: Key }) | Problem {
   const requested = readExpiry(request.expires_at ?? null, context.now);
-  if (requested !== null && isRefusal(requested)) return requested;
+  if (requested !== null && isProblem(requested)) return requested;
   const { issuer } = context;
   const expiresAt = requested ?? issuer?.expiresAt ?? null;
-  const refusal = checkLifetime({ expiresAt }, issuer);
-  if (refusal !== undefined) return refusal;
+  const problem = checkLifetime({ expiresAt }, issuer);
+  if (problem !== undefined) return problem;
   const issued = newKey(material, context, {
-    ...place,
+    ...scope,
     kind: request.kind,
     name: request.name,
     userId: request.user_id,
@@ -60,9 +60,9 @@ export function decideRotate(
   overlapSeconds: number,
   material: NewApiKey,
   context: IssueContext,
-): (KeyDecision & { issued: Key }) | Refusal {
-  const refusal = checkStillWorks(old, context.now) ?? checkLifetime(old, context.issuer);
-  if (refusal !== undefined) return refusal;
+): (KeyDecision & { issued: Key }) | Problem {
+  const problem = checkStillWorks(old, context.now) ?? checkLifetime(old, context.issuer);
+  if (problem !== undefined) return problem;
   const issued = newKey(material, context, { ...old, successorOf: old.id });
   const ended =
     overlapSeconds === 0 ? revoked(old, context) : expiring(old, overlapSeconds, context);
@@ -105,13 +105,13 @@ function newKey(
   };
 }
 
-function readExpiry(text: string | null, now: Date): Date | null | Refusal {
+function readExpiry(text: string | null, now: Date): Date | null | Problem {
   if (text === null) return null;
   const ms = parseInstant(text);
   if (ms === undefined || ms <= now.getTime())
-    return refuse("VALIDATION_001", "/expires_at must be in the future");
+    return createProblem("VALIDATION_001", "/expires_at must be in the future");
   if (ms > lastInstantMs)
-    return refuse("VALIDATION_001", "/expires_at must be before the year 10000");
+    return createProblem("VALIDATION_001", "/expires_at must be before the year 10000");
   return new Date(ms);
 }
 
@@ -119,24 +119,27 @@ function readExpiry(text: string | null, now: Date): Date | null | Refusal {
 function checkLifetime(
   subject: { expiresAt: Date | null },
   issuer: Key | null,
-): Refusal | undefined {
+): Problem | undefined {
   const limit = issuer?.expiresAt ?? null;
   if (limit === null || (subject.expiresAt !== null && subject.expiresAt <= limit))
     return undefined;
-  return refuse(
+  return createProblem(
     "AUTH_002",
     `This key expires at ${limit.toISOString()}. It may issue and rotate only keys that expire by then.`,
   );
 }
 
-function checkStillWorks(key: Key, now: Date): Refusal | undefined {
+function checkStillWorks(key: Key, now: Date): Problem | undefined {
   if (key.revokedAt !== null)
-    return refuse(
+    return createProblem(
       "CONFLICT_001",
       "The key has been revoked and cannot be rotated; issue a new one.",
     );
   if (key.expiresAt !== null && key.expiresAt <= now)
-    return refuse("CONFLICT_001", "The key has expired and cannot be rotated; issue a new one.");
+    return createProblem(
+      "CONFLICT_001",
+      "The key has expired and cannot be rotated; issue a new one.",
+    );
   return undefined;
 }
 

@@ -60,7 +60,7 @@ export type DemoKeyCheck = {
   stop(): Promise<void>;
 };
 
-const checkEveryMs = 500;
+const checkIntervalMs = 500;
 
 export async function forbidDemoKeys(options: {
   sql: Sql;
@@ -85,7 +85,7 @@ export async function forbidDemoKeys(options: {
   }
 
   async function checkUntilDone(): Promise<void> {
-    while (count === undefined && (await pause(checkEveryMs, stopping.signal))) {
+    while (count === undefined && (await pause(checkIntervalMs, stopping.signal))) {
       const found = await countOrUndefined();
       throwIfAny(found);
       count = found;

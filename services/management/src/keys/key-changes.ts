@@ -1,7 +1,7 @@
-import { keyRefusals, makeApiKey } from "@halyard/api-keys";
+import { keyProblems, makeApiKey } from "@halyard/api-keys";
 import { type IssueKey, isDemoUser } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
-import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
 import type { z } from "zod";
 import { reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
@@ -12,11 +12,11 @@ import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./dec
 import { checkMayHandle, type Key, type KeyAddress } from "./key.ts";
 import {
   findUnrevokedKey,
-  holdKeyPlace,
   holdOwner,
   insertKey,
   lockIssuedKeys,
   lockKey,
+  lockKeyScope,
   lockKeysOf,
   updateKeys,
 } from "./key-store.ts";
@@ -33,25 +33,25 @@ export async function issueKey(
   { projectId, environmentId }: { projectId: string; environmentId: string },
   request: z.infer<typeof IssueKey>,
   options: { randomBytes: RandomBytes; allowDemoUser: boolean },
-): Promise<IssuedKey | Refusal> {
+): Promise<IssuedKey | Problem> {
   const { tx, principal } = change;
   if (!reachesProject(principal, projectId)) return noSuchEnvironment;
   await lockKeysOf(tx, [projectId]);
-  const place = await holdKeyPlace(tx, { projectId, environmentId });
-  if (place === undefined) return noSuchEnvironment;
+  const scope = await lockKeyScope(tx, { projectId, environmentId });
+  if (scope === undefined) return noSuchEnvironment;
   const environmentOnly = request.environment_only ?? false;
-  const subject = { ...place, userId: request.user_id, environmentOnly };
-  const refusal = checkMayHandle(principal, subject);
-  if (refusal !== undefined) return refusal;
-  const ownerAddress = { organizationId: place.organizationId, userId: request.user_id };
+  const subject = { ...scope, userId: request.user_id, environmentOnly };
+  const problem = checkMayHandle(principal, subject);
+  if (problem !== undefined) return problem;
+  const ownerAddress = { organizationId: scope.organizationId, userId: request.user_id };
   const owner = await findOwner(tx, ownerAddress, options);
-  if (isRefusal(owner)) return owner;
+  if (isProblem(owner)) return owner;
   const issuer = await readIssuer(change);
-  if (issuer !== null && isRefusal(issuer)) return issuer;
+  if (issuer !== null && isProblem(issuer)) return issuer;
   const material = makeApiKey(request.kind, options.randomBytes);
   const context = { ...(await change.context()), issuer };
-  const decision = decideIssue(place, { ...request, user_id: owner.id }, material, context);
-  if (isRefusal(decision)) return decision;
+  const decision = decideIssue(scope, { ...request, user_id: owner.id }, material, context);
+  if (isProblem(decision)) return decision;
   await carryOut(change, decision);
   return { key: decision.issued, text: material.key };
 }
@@ -61,15 +61,15 @@ export async function rotateKey(
   address: KeyAddress,
   overlapSeconds: number,
   randomBytes: RandomBytes,
-): Promise<IssuedKey | Refusal> {
+): Promise<IssuedKey | Problem> {
   const old = await lockPermitted(change, address);
-  if (isRefusal(old)) return old;
+  if (isProblem(old)) return old;
   const issuer = await readIssuer(change);
-  if (issuer !== null && isRefusal(issuer)) return issuer;
+  if (issuer !== null && isProblem(issuer)) return issuer;
   const material = makeApiKey(old.kind, randomBytes);
   const context = { ...(await change.context()), issuer };
   const decision = decideRotate(old, overlapSeconds, material, context);
-  if (isRefusal(decision)) return decision;
+  if (isProblem(decision)) return decision;
   await carryOut(change, decision);
   return { key: decision.issued, text: material.key };
 }
@@ -78,9 +78,9 @@ export async function revokeKey(
   change: Change,
   address: KeyAddress,
   { withIssued }: { withIssued: boolean },
-): Promise<Key | Refusal> {
+): Promise<Key | Problem> {
   const key = await lockPermitted(change, address);
-  if (isRefusal(key)) return key;
+  if (isProblem(key)) return key;
   const issued = withIssued ? await lockIssuedKeys(change.tx, key.id) : [];
   const decision = decideRevoke([key, ...issued], await change.context());
   if (decision.changed.length > 0) await carryOut(change, decision);
@@ -91,17 +91,17 @@ export async function revokeKey(
  * Reads the calling key as it is now. The directory can be behind, and a key that was revoked or shortened a
  * moment ago must not issue another one.
  */
-async function readIssuer({ tx, principal, now }: Change): Promise<Key | null | Refusal> {
+async function readIssuer({ tx, principal, now }: Change): Promise<Key | null | Problem> {
   if (principal.kind === "operator") return null;
   const issuer = await findUnrevokedKey(tx, principal.key.id);
   const hasEnded = issuer === undefined || (issuer.expiresAt !== null && issuer.expiresAt <= now());
-  return hasEnded ? keyRefusals.invalid : issuer;
+  return hasEnded ? keyProblems.invalid : issuer;
 }
 
 async function lockPermitted(
   { tx, principal }: Change,
   address: KeyAddress,
-): Promise<Key | Refusal> {
+): Promise<Key | Problem> {
   if (!reachesProject(principal, address.projectId)) return noSuchKey;
   await lockKeysOf(tx, [address.projectId]);
   const key = await lockKey(tx, address);
@@ -120,19 +120,22 @@ export async function carryOut(write: Write, decision: KeyDecision): Promise<voi
   write.publish(decision.messages);
 }
 
-export const noSuchKey = refuse("NOT_FOUND_001", "There is no such key in this environment.");
+export const noSuchKey = createProblem(
+  "NOT_FOUND_001",
+  "There is no such key in this environment.",
+);
 
 /** Returns the user that a new key belongs to. */
 export async function findOwner(
   tx: Transaction,
   address: { organizationId: string; userId: string },
   { allowDemoUser }: { allowDemoUser: boolean },
-): Promise<{ id: string } | Refusal> {
+): Promise<{ id: string } | Problem> {
   const user = await holdOwner(tx, address);
   if (user === undefined)
-    return refuse("VALIDATION_001", "/user_id must be a user of the project's organization");
+    return createProblem("VALIDATION_001", "/user_id must be a user of the project's organization");
   if (allowDemoUser || !isDemoUser(user)) return user;
-  return refuse(
+  return createProblem(
     "VALIDATION_001",
     "/user_id must not be a demo user: production does not start with keys of one",
   );

@@ -27,8 +27,8 @@ export function createKeyLookup(options: {
     if (options.directoryIsCurrent()) return known;
     const parsed = parseApiKey(text);
     if (parsed === undefined) return undefined;
-    const refusal = known === undefined ? checkCaller() : undefined;
-    if (refusal !== undefined) return refusal;
+    const problem = known === undefined ? checkCaller() : undefined;
+    if (problem !== undefined) return problem;
     const key = await findUnrevokedKey(sql, parsed.id);
     if (key === undefined) return undefined;
     const { value } = keyEntry({ ...key, committedAt: key.createdAt });

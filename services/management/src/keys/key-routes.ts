@@ -6,7 +6,7 @@ import type { Routes } from "../access/routes.ts";
 import { noSuchEnvironment } from "../environments/environment.ts";
 import { issuedKeyResource, keyResource } from "./key.ts";
 import { type IssuedKey, issueKey, noSuchKey, revokeKey, rotateKey } from "./key-changes.ts";
-import { findKey, findKeyPlace, listKeys } from "./key-store.ts";
+import { findKey, findKeyScope, listKeys } from "./key-store.ts";
 
 /** The routes of API keys: for the operator, and for the project's own server keys. */
 export function registerKeyRoutes(
@@ -22,11 +22,11 @@ export function registerKeyRoutes(
 
   routes.read(contract.listKeys, async ({ params }, principal) => {
     if (!reachesProject(principal, params.projectId)) return noSuchEnvironment;
-    const place = await findKeyPlace(sql, params);
-    if (place === undefined) return noSuchEnvironment;
-    const refusal = checkReachesEnvironment(principal, place.environmentId);
-    if (refusal !== undefined) return refusal;
-    const keys = await listKeys(sql, place.environmentId);
+    const scope = await findKeyScope(sql, params);
+    if (scope === undefined) return noSuchEnvironment;
+    const problem = checkReachesEnvironment(principal, scope.environmentId);
+    if (problem !== undefined) return problem;
+    const keys = await listKeys(sql, scope.environmentId);
     return answer.ok({ keys: keys.map(keyResource) });
   });
 

@@ -1,8 +1,8 @@
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import type { Key, KeyAddress, KeyInUse, KeyPlace } from "./key.ts";
+import type { Key, KeyAddress, KeyInUse, KeyScope } from "./key.ts";
 
 /** API keys in PostgreSQL. Retention removes them after their end, and so does the deletion of their environment. */
-type Place = { projectId: string; environmentId: string };
+type Scope = { projectId: string; environmentId: string };
 
 const columns = fragment`
   key.id, key.secret_sha256 as "secretSha256", key.kind, key.name,
@@ -25,23 +25,23 @@ const isAt = (address: KeyAddress) => fragment`
   and environment.id = ${address.environmentId}
   and project.id = ${address.projectId}`;
 
-export async function findKeyPlace(
+export async function findKeyScope(
   sql: Sql | Transaction,
-  place: Place,
-): Promise<KeyPlace | undefined> {
-  const [found] = await sql<KeyPlace[]>`
+  scope: Scope,
+): Promise<KeyScope | undefined> {
+  const [found] = await sql<KeyScope[]>`
     select project.organization_id as "organizationId", project.id as "projectId",
            environment.id as "environmentId"
     from environments as environment
     join projects as project on project.id = environment.project_id
-    where environment.id = ${place.environmentId} and project.id = ${place.projectId}`;
+    where environment.id = ${scope.environmentId} and project.id = ${scope.projectId}`;
   return found;
 }
 
 /** The same, for a new key. The environment is not deleted before the transaction ends. */
-export async function holdKeyPlace(tx: Transaction, place: Place): Promise<KeyPlace | undefined> {
-  const held = await tx`select from projects where id = ${place.projectId} for key share`;
-  return held.count === 0 ? undefined : findKeyPlace(tx, place);
+export async function lockKeyScope(tx: Transaction, scope: Scope): Promise<KeyScope | undefined> {
+  const held = await tx`select from projects where id = ${scope.projectId} for key share`;
+  return held.count === 0 ? undefined : findKeyScope(tx, scope);
 }
 
 /** Reads the user that a new key is to belong to. The user is not deleted before the transaction ends. */

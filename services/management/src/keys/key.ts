@@ -1,6 +1,6 @@
 import type { KeyKind } from "@halyard/api-keys";
 import type { ApiKey, EntryOf, IssuedApiKey } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import { checkReachesEnvironment, type Principal } from "../access/principal.ts";
 
 /** An API key as it is kept: everything but the secret, of which there is only a digest. */
@@ -30,7 +30,7 @@ export type Key = {
 export type KeyInUse = Key & { lastUsedAt: Date | null };
 
 /** Where a key is: an environment of a project. */
-export type KeyPlace = { organizationId: string; projectId: string; environmentId: string };
+export type KeyScope = { organizationId: string; projectId: string; environmentId: string };
 
 /** A key as paths name it: in one environment of one project. */
 export type KeyAddress = { projectId: string; environmentId: string; keyId: string };
@@ -107,13 +107,13 @@ export function keyEntry(key: {
 export function checkMayHandle(
   principal: Principal,
   subject: { environmentId: string; userId: string; environmentOnly: boolean },
-): Refusal | undefined {
-  const refusal = checkReachesEnvironment(principal, subject.environmentId);
-  if (refusal !== undefined || principal.kind === "operator") return refusal;
+): Problem | undefined {
+  const problem = checkReachesEnvironment(principal, subject.environmentId);
+  if (problem !== undefined || principal.kind === "operator") return problem;
   if (principal.key.userId !== subject.userId.toLowerCase())
-    return refuse("AUTH_002", "A server key may handle the keys of its own user only.");
+    return createProblem("AUTH_002", "A server key may handle the keys of its own user only.");
   if (principal.key.environmentOnly && !subject.environmentOnly)
-    return refuse(
+    return createProblem(
       "AUTH_002",
       "A key with environment_only may handle only keys with environment_only: true.",
     );

@@ -1,4 +1,4 @@
-import { isRefusal, type Refusal } from "@halyard/service";
+import { isProblem, type Problem } from "@halyard/service";
 import type { Change } from "../access/routes.ts";
 import { auditEntry } from "../audit/audit-log.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
@@ -24,9 +24,9 @@ export async function createOrganization(
   { tx, publish, now, newId }: Change,
   request: { name: string; plan: string },
   plans: Plans,
-): Promise<Organization | Refusal> {
+): Promise<Organization | Problem> {
   const decision = decideCreateOrganization(request, { plans, now: now(), newId });
-  if (isRefusal(decision)) return decision;
+  if (isProblem(decision)) return decision;
   await insertOrganization(tx, decision.organization);
   publish(decision.messages);
   return decision.organization;
@@ -37,12 +37,12 @@ export async function changeOrganization(
   organizationId: string,
   request: { name?: string | undefined; plan?: string | undefined },
   plans: Plans,
-): Promise<Organization | Refusal> {
+): Promise<Organization | Problem> {
   const current = await lockOrganization(tx, organizationId);
   if (current === undefined) return noSuchOrganization;
   const decision = decideUpdateOrganization(current, request, { plans, now: now() });
   if (decision === "unchanged") return current.organization;
-  if (isRefusal(decision)) return decision;
+  if (isProblem(decision)) return decision;
   await updateOrganization(tx, decision.organization);
   publish(decision.messages);
   return decision.organization;
@@ -51,7 +51,7 @@ export async function changeOrganization(
 export async function removeOrganization(
   change: Change,
   organizationId: string,
-): Promise<Organization | Refusal> {
+): Promise<Organization | Problem> {
   const { tx } = change;
   const organization = await lockToDelete(tx, organizationId);
   if (organization === undefined) return noSuchOrganization;

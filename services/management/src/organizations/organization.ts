@@ -1,5 +1,5 @@
 import type { EntryOf, Organization as OrganizationResource, PlanLimits } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /** The limits of each plan that is configured. */
@@ -21,7 +21,7 @@ export type Organization = {
 /** An organization whose row is locked, with the number of its projects at that time. */
 export type LockedOrganization = { organization: Organization; projectCount: number };
 
-export const noSuchOrganization = refuse("NOT_FOUND_001", "There is no such organization.");
+export const noSuchOrganization = createProblem("NOT_FOUND_001", "There is no such organization.");
 
 /** An organization as the API shows it: with the limits of its plan. */
 export function organizationResource(
@@ -86,7 +86,7 @@ export type OrganizationDecision = {
 export function decideCreateOrganization(
   request: { name: string; plan: string },
   circumstances: { plans: Plans; now: Date; newId: () => string },
-): OrganizationDecision | Refusal {
+): OrganizationDecision | Problem {
   const { plans, now } = circumstances;
   const organization: Organization = {
     id: circumstances.newId(),
@@ -105,13 +105,13 @@ export function decideUpdateOrganization(
   current: LockedOrganization,
   request: { name?: string | undefined; plan?: string | undefined },
   circumstances: { plans: Plans; now: Date },
-): OrganizationDecision | Refusal | "unchanged" {
+): OrganizationDecision | Problem | "unchanged" {
   const { organization, projectCount } = current;
   const { plans } = circumstances;
   const { name = organization.name, plan = organization.plan } = request;
   // Its own plan may be told again, also when that is not configured any more: nothing changes.
-  const refusal = plan === organization.plan ? undefined : checkPlan(plan, plans);
-  if (refusal !== undefined) return refusal;
+  const problem = plan === organization.plan ? undefined : checkPlan(plan, plans);
+  if (problem !== undefined) return problem;
   if (name === organization.name && plan === organization.plan) return "unchanged";
   return nextVersion({ ...organization, name, plan }, projectCount, circumstances);
 }
@@ -140,8 +140,8 @@ function withLimits(
   return { organization, messages: [entryToPublish(entry)] };
 }
 
-function checkPlan(plan: string, plans: Plans): Refusal | undefined {
+function checkPlan(plan: string, plans: Plans): Problem | undefined {
   if (Object.hasOwn(plans, plan)) return undefined;
   const names = Object.keys(plans).map((name) => JSON.stringify(name));
-  return refuse("VALIDATION_001", `/plan must be one of ${names.join(", ")}`);
+  return createProblem("VALIDATION_001", `/plan must be one of ${names.join(", ")}`);
 }

@@ -1,5 +1,5 @@
 import type { Sql } from "@halyard/postgres";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { pause } from "@halyard/timing";
 import type { Logger } from "pino";
 import { readBacklog } from "./unsent-rows.ts";
@@ -16,7 +16,7 @@ import type { Write, Writer } from "./write.ts";
 export type Batches = { stop(): Promise<void> };
 
 /** Polling interval while there is no work, or while it is paused. */
-const lookAgainAfterMs = 500;
+const pollIntervalMs = 500;
 
 /** Unsent rows of the outbox at which work pauses: changes queue already, or NATS is disconnected. */
 const unsentRowsAtMost = 1_000;
@@ -40,18 +40,18 @@ export function startBatches(options: {
     const { rows } = await readBacklog(sql, unsentRowsAtMost);
     if (rows === unsentRowsAtMost) return false;
     const written = await writer(async (write) => ({ any: await writeBatch(write) }));
-    return !isRefusal(written) && written.any;
+    return !isProblem(written) && written.any;
   }
 
   async function run(): Promise<void> {
-    let restMs = 0;
-    while (await pause(restMs, stopping.signal)) {
+    let pauseMs = 0;
+    while (await pause(pauseMs, stopping.signal)) {
       const startedMs = performance.now();
       const wroteBatch = await writeOnce().catch((error: unknown) => {
         logger.warn({ err: error }, `${options.failure}; retrying`);
         return false;
       });
-      restMs = wroteBatch ? performance.now() - startedMs : lookAgainAfterMs;
+      pauseMs = wroteBatch ? performance.now() - startedMs : pollIntervalMs;
     }
   }
 

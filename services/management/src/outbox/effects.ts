@@ -26,9 +26,9 @@ export type Incomplete = (typeof steps)[number];
 const steps = ["disconnected", "publication", "edges", "keys"] as const;
 
 /** Maximum time that an answer waits. */
-const patienceMs = 500;
+const timeoutMs = 500;
 /** The key directory receives an entry a moment after the broker has acknowledged it. */
-const lookAgainAfterMs = 1;
+const pollIntervalMs = 1;
 
 export function createEffects(options: {
   publications: Publications;
@@ -52,7 +52,7 @@ export function createEffects(options: {
     else if (messages.some(({ stream }) => stream === "snapshot")) return "edges";
     if (ended.aborted) return "edges";
     while (!messages.every(options.isInEffect))
-      if (!(await pause(lookAgainAfterMs, ended))) return "keys";
+      if (!(await pause(pollIntervalMs, ended))) return "keys";
     return undefined;
   }
 
@@ -68,7 +68,7 @@ export function createEffects(options: {
           }
           const ending = new AbortController();
           waits.add(ending);
-          const timer = setTimeout(() => ending.abort(), patienceMs);
+          const timer = setTimeout(() => ending.abort(), timeoutMs);
           const incomplete = await waitFor(confirmed, messages, ending.signal);
           clearTimeout(timer);
           waits.delete(ending);
@@ -104,7 +104,7 @@ export function createEffectMetrics(
     },
   });
   const incomplete = new Counter({
-    name: "halyard_write_waits_incomplete_total",
+    name: "halyard_writes_unconfirmed_total",
     help: "Answers to writes that did not wait until the write was in effect, by the step that was not completed",
     labelNames: ["step"],
     registers,

@@ -76,7 +76,7 @@ export type UnsentBatch = {
  * Reads the oldest rows of all queues of one kind, equally many from each, so a backlog of one organization does not
  * delay another's change. Begins after a queue, or with the first one.
  */
-export async function unsentRowsInTurns(
+export async function fairUnsentRows(
   sql: Pick<Sql, "unprepared">,
   kind: QueueKind,
   { rows, bytes, afterQueue }: BatchBounds & { afterQueue: string | undefined },

@@ -1,5 +1,5 @@
-import { type Sql, type Transaction, unlessRefused } from "@halyard/postgres";
-import { isRefusal, type Refusal } from "@halyard/service";
+import { rollBackOnProblem, type Sql, type Transaction } from "@halyard/postgres";
+import { isProblem, type Problem } from "@halyard/service";
 import type { Effects, ExpectedEffect } from "./effects.ts";
 import { appendMessages, type OutboxMessage } from "./outbox-message.ts";
 
@@ -21,10 +21,10 @@ export type Write = {
 };
 
 export type Writer = <T extends object>(
-  work: (write: Write) => Promise<T | Refusal>,
-) => Promise<T | Refusal>;
+  work: (write: Write) => Promise<T | Problem>,
+) => Promise<T | Problem>;
 
-/** Creates a writer. broker-side.ts creates `wakeRelay` and `effects`: the relay, and the waits for it and the edges. */
+/** Creates a writer. workers.ts creates `wakeRelay` and `effects`: the relay, and the waits for it and the edges. */
 export function createWriter(options: {
   sql: Sql;
   newId: () => string;
@@ -39,13 +39,13 @@ export function createWriter(options: {
     const messages: OutboxMessage[] = [];
     let pending: ExpectedEffect | undefined;
     try {
-      const result = await unlessRefused(sql, async (tx) => {
+      const result = await rollBackOnProblem(sql, async (tx) => {
         const done = await work({
           tx,
           publish: (more) => void messages.push(...more),
           finish: handled,
         });
-        if (!isRefusal(done) && messages.length > 0)
+        if (!isProblem(done) && messages.length > 0)
           handled(
             appendMessages(tx, messages, newId).then((rowIds) => {
               // The commit is sent, but not answered.
@@ -54,7 +54,7 @@ export function createWriter(options: {
           );
         return done;
       });
-      if (isRefusal(result)) return result;
+      if (isProblem(result)) return result;
       if (messages.length > 0) options.wakeRelay();
       await pending?.wait(messages);
       return result;

@@ -1,5 +1,5 @@
 import type { Transaction } from "@halyard/postgres";
-import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
 import { noSuchProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
@@ -30,14 +30,14 @@ export async function createProject(
   { organizationId }: { organizationId: string },
   request: { name: string; environments?: readonly string[] | undefined },
   plans: Plans,
-): Promise<ProjectDecision | Refusal> {
+): Promise<ProjectDecision | Problem> {
   const { tx } = change;
   // The organization's lock lets one project through at a time, so that the limit is exact.
   const current = await lockOrganization(tx, organizationId);
   if (current === undefined) return noSuchOrganization;
   const context = await change.context();
   const decision = decideCreateProject(current, request, { plans, context });
-  if (isRefusal(decision)) return decision;
+  if (isProblem(decision)) return decision;
   if (!(await insertProject(tx, decision.project))) return nameTaken(request.name);
   await Promise.all([
     insertEnvironments(tx, decision.environments),
@@ -52,10 +52,10 @@ export async function renameProject(
   change: Change,
   address: Address,
   { name }: { name?: string | undefined },
-): Promise<Project | Refusal> {
+): Promise<Project | Problem> {
   const { tx } = change;
   const found = await lockWithOrganization(tx, address);
-  if (isRefusal(found)) return found;
+  if (isProblem(found)) return found;
   const { project } = found;
   if (name === undefined || name === project.name) return project;
   const context = await change.context();
@@ -72,10 +72,10 @@ export async function removeProject(
   change: Change,
   address: Address,
   plans: Plans,
-): Promise<Project | Refusal> {
+): Promise<Project | Problem> {
   const { tx } = change;
   const found = await lockWithOrganization(tx, address);
-  if (isRefusal(found)) return found;
+  if (isProblem(found)) return found;
   const { project, organization, projectCount } = found;
   const context = await change.context();
   const names = { before: { name: project.name }, after: null };
@@ -91,7 +91,7 @@ export async function removeProject(
 async function lockWithOrganization(
   tx: Transaction,
   { organizationId, projectId }: Address,
-): Promise<(LockedOrganization & { project: Project }) | Refusal> {
+): Promise<(LockedOrganization & { project: Project }) | Problem> {
   const current = await lockOrganization(tx, organizationId);
   if (current === undefined) return noSuchProject;
   const project = await lockProject(tx, projectId);
@@ -99,6 +99,9 @@ async function lockWithOrganization(
   return { ...current, project };
 }
 
-function nameTaken(name: string): Refusal {
-  return refuse("CONFLICT_001", `The organization already has a project with the name ${name}.`);
+function nameTaken(name: string): Problem {
+  return createProblem(
+    "CONFLICT_001",
+    `The organization already has a project with the name ${name}.`,
+  );
 }

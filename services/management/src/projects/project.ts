@@ -1,5 +1,5 @@
 import { type EntryOf, raisedByPlan } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import {
@@ -69,11 +69,11 @@ export function decideCreateProject(
   current: LockedOrganization,
   request: { name: string; environments?: readonly string[] | undefined },
   circumstances: { plans: Plans; context: ChangeContext },
-): ProjectDecision | Refusal {
+): ProjectDecision | Problem {
   const { plans, context } = circumstances;
   const names = request.environments ?? usualEnvironments;
-  const refusal = checkNames(names) ?? checkLimit(current, plans);
-  if (refusal !== undefined) return refusal;
+  const problem = checkNames(names) ?? checkLimit(current, plans);
+  if (problem !== undefined) return problem;
 
   const organizationId = current.organization.id;
   const project: Project = {
@@ -110,18 +110,21 @@ export function decideCreateProject(
   };
 }
 
-function checkNames(names: readonly string[]): Refusal | undefined {
+function checkNames(names: readonly string[]): Problem | undefined {
   const repeated = names.findIndex((name, index) => names.indexOf(name) < index);
   if (repeated === -1) return undefined;
-  return refuse("VALIDATION_001", `/environments/${repeated} must not repeat an earlier name`);
+  return createProblem(
+    "VALIDATION_001",
+    `/environments/${repeated} must not repeat an earlier name`,
+  );
 }
 
 /** Time does not help against this limit, so the answer says no time to try again. */
-function checkLimit(current: LockedOrganization, plans: Plans): Refusal | undefined {
+function checkLimit(current: LockedOrganization, plans: Plans): Problem | undefined {
   const { plan } = current.organization;
   const { projects: limit } = limitsOf(current.organization, plans);
   if (limit === null || current.projectCount < limit) return undefined;
-  return refuse(
+  return createProblem(
     "RATE_001",
     `The organization's plan ${JSON.stringify(plan)} allows ${limit} ${limit === 1 ? "project" : "projects"}, and the organization has ${current.projectCount}. ${raisedByPlan}`,
     { "ratelimit-policy": `"projects";q=${limit}`, ratelimit: '"projects";r=0' },

@@ -24,7 +24,7 @@ export type PlansToApply = {
   newId: () => string;
 };
 
-export const applyPlansEveryMs = 10_000;
+export const applyPlansIntervalMs = 10_000;
 
 /** Takes milliseconds, for which these organizations are locked. */
 const batchSize = 200;

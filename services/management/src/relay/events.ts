@@ -12,7 +12,7 @@ import { pause } from "@halyard/timing";
 import type { Publications } from "../outbox/publications.ts";
 import type { Broker } from "./broker.ts";
 import type { Lease } from "./lease.ts";
-import { forgetEventsAfter, recordedStream, recordFound, recordStream } from "./records.ts";
+import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./records.ts";
 
 /**
  * Brings the outbox and the log of events to agree before anything is published. The log may hold
@@ -38,7 +38,7 @@ export async function synchroniseEvents(
   const sameStream = recorded?.createdAt === position.createdAt;
   const known = sameStream ? Math.min(recorded.lastSequence, position.lastSequence) : 0;
 
-  const lost = await forgetAll(lease, known);
+  const lost = await markAllUnsent(lease, known);
   if (lost > 0) broker.logger.warn({ events: lost }, "the log of events lost some; refilling it");
 
   const { createdAt } = position;
@@ -71,10 +71,10 @@ export async function synchroniseEvents(
 /** A page takes milliseconds to record, far from any time-out. */
 const pageSize = 5_000;
 
-async function forgetAll(lease: Lease, known: number): Promise<number> {
+async function markAllUnsent(lease: Lease, known: number): Promise<number> {
   let forgotten = 0;
   for (;;) {
-    const rows = await lease.recordAsLeader((tx) => forgetEventsAfter(tx, known, pageSize));
+    const rows = await lease.recordAsLeader((tx) => markUnsentAfter(tx, known, pageSize));
     forgotten += rows;
     if (rows < pageSize) return forgotten;
   }
@@ -87,7 +87,7 @@ const readPage = ({ connection, manager }: Broker, fromSequence: number) =>
 export type EventsSize = StreamSize & { unread: number };
 
 /** An attempt to fill the log takes hours, so this is soon enough. */
-const watchEveryMs = 10_000;
+const watchIntervalMs = 10_000;
 
 /**
  * Measures the log of events, and applies its bound to a log that was created without it or with another
@@ -114,7 +114,7 @@ export async function watchEventsSize(
     } catch (err) {
       logger.warn({ err }, "the size of FLAG_EVENTS could not be measured or bounded");
     }
-  } while (await pause(watchEveryMs, signal));
+  } while (await pause(watchIntervalMs, signal));
 }
 
 /** From this share of its bound on, the log of events needs attention. */

@@ -25,18 +25,18 @@ export type UnrecordedValue = { id: number; key: string; sha256: string; isSent:
 export function compareFound(
   entries: readonly FoundEntry[],
   values: readonly UnrecordedValue[],
-): { unexplained: FoundEntry[]; overtaken: number[] } {
+): { unexplained: FoundEntry[]; superseded: number[] } {
   const valuesOf = Map.groupBy(values, ({ key }) => key);
   const unexplained: FoundEntry[] = [];
-  const overtaken: number[] = [];
+  const superseded: number[] = [];
   for (const entry of entries) {
     const { key, sha256 } = entry;
     const known = valuesOf.get(key) ?? [];
     const published = known.findLast((value) => value.sha256 === sha256);
     if (published === undefined) unexplained.push(entry);
-    else for (const { id, isSent } of known) if (!isSent && id < published.id) overtaken.push(id);
+    else for (const { id, isSent } of known) if (!isSent && id < published.id) superseded.push(id);
   }
-  return { unexplained, overtaken };
+  return { unexplained, superseded };
 }
 
 /**

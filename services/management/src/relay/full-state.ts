@@ -1,6 +1,6 @@
 import type { SnapshotEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { placeTombstonesAfter } from "../deletion/deletion-store.ts";
+import { scopeTombstonesAfter } from "../deletion/deletion-store.ts";
 import { environmentEntry } from "../environments/environment.ts";
 import { flagEntry } from "../flags/flag-events.ts";
 import { keyEntry } from "../keys/key.ts";
@@ -26,8 +26,8 @@ export async function* readFullState(
   plans: Plans,
 ): AsyncGenerator<readonly SnapshotEntry[]> {
   // Rows that were written before a deletion may still be unsent, and their entries follow the pages.
-  const places = (last?: SnapshotEntry) => placeTombstonesAfter(sql, last, pageBounds.rows);
-  for await (const tombstones of pages(places)) yield tombstones;
+  const scopes = (last?: SnapshotEntry) => scopeTombstonesAfter(sql, last, pageBounds.rows);
+  for await (const tombstones of pages(scopes)) yield tombstones;
   const byId = <Row extends { id: string }>(read: (sql: Sql, id: string) => Promise<Row[]>) =>
     pages((last: Row | undefined) => read(sql, last?.id ?? nilUuid));
   for await (const rows of byId(organizationsAfter))

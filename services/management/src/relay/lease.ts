@@ -27,15 +27,15 @@ export type Lease = {
 
 /** Long enough to outlast a pause for garbage or a slow commit, short enough to fail over quickly. */
 export const leaseMs = 3_000;
-export const renewEveryMs = 1_000;
+export const renewIntervalMs = 1_000;
 /** A process that is stopped while it records must not hold the lease's row for longer than the lease. */
-const recordingPatienceMs = 2_000;
+const recordingTimeoutMs = 2_000;
 /**
  * One that is stopped between the messages of one statement counts neither as idle nor as executing, and
  * no other bound would ever end it. What a leader records takes milliseconds; this leaves room for a disk
  * that is slow. PostgreSQL has the setting since version 17.
  */
-const transactionPatienceMs = 5_000;
+const transactionTimeoutMs = 5_000;
 
 export function createLease(options: {
   sql: Sql;
@@ -78,11 +78,11 @@ export function createLease(options: {
     recordAsLeader: async (work) =>
       sql.begin(async (tx) => {
         const rows = await tx`
-          select set_config('idle_in_transaction_session_timeout', ${String(recordingPatienceMs)}, true),
+          select set_config('idle_in_transaction_session_timeout', ${String(recordingTimeoutMs)}, true),
                  -- A plan that was made for an almost empty outbox would scan all of it, until the next ANALYZE.
                  set_config('plan_cache_mode', 'force_custom_plan', true),
                  case when current_setting('transaction_timeout', true) is not null then
-                   set_config('transaction_timeout', ${String(transactionPatienceMs)}, true)
+                   set_config('transaction_timeout', ${String(transactionTimeoutMs)}, true)
                  end
           from leases
           where name = ${name} and holder = ${holder} and expires_at > clock_timestamp()

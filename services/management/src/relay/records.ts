@@ -1,7 +1,7 @@
 import { flagEventsStream, type SnapshotRevision } from "@halyard/contracts";
 import type { StreamPosition } from "@halyard/jetstream";
 import type { Sql, Transaction } from "@halyard/postgres";
-import { notifyPublished } from "../outbox/hints.ts";
+import { notifyPublished } from "../outbox/notifications.ts";
 import type { StreamName } from "../outbox/unsent-rows.ts";
 import { StreamMovedError } from "./broker.ts";
 import type { UnrecordedValue } from "./found-entries.ts";
@@ -140,7 +140,7 @@ export async function unrecordedValues(
  * Leaves out events that are older than the log keeps them: an old backup holds such rows, and
  * dispatchers no longer know that they delivered them. Answers how many it were.
  */
-export async function forgetEventsAfter(
+export async function markUnsentAfter(
   tx: Transaction,
   sequence: number,
   limit: number,
@@ -245,7 +245,7 @@ export async function recordDiscardedQueue(tx: Transaction, createdAt: string): 
 }
 
 /** Returns whether messages of the queue with this creation time take effect. */
-export async function queueStanding(
+export async function queueStatus(
   sql: Sql,
   createdAt: string,
 ): Promise<"current" | "unconfirmed" | "discarded"> {

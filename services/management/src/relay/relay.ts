@@ -1,7 +1,7 @@
 import { createWakeUp, pause } from "@halyard/timing";
 import type { Logger } from "pino";
 import { Counter, Gauge, type Registry } from "prom-client";
-import { leadOneRound, type RelayMetrics, type RoundOptions } from "./round.ts";
+import { leadOneTerm, type RelayMetrics, type TermOptions } from "./term.ts";
 
 /**
  * The relay carries the outbox to JetStream. Of all replicas one leads, by a lease in PostgreSQL.
@@ -23,22 +23,22 @@ export type Relay = {
 const retryAfterMs = 500;
 
 export function startRelay(
-  options: Omit<RoundOptions, "wakeUps" | "onLeading"> & { logger: Logger },
+  options: Omit<TermOptions, "wakeUps" | "onLeading"> & { logger: Logger },
 ): Relay {
   const { lease, metrics, logger } = options;
   const wakeUps = { events: createWakeUp(), snapshot: createWakeUp() };
   const stop = new AbortController();
   let leading = false;
-  const round: RoundOptions = { ...options, wakeUps, onLeading: () => setLeading(true) };
+  const term: TermOptions = { ...options, wakeUps, onLeading: () => setLeading(true) };
 
   async function run(): Promise<void> {
     do {
       try {
-        if (await lease.acquire()) await leadOneRound(round, stop.signal);
+        if (await lease.acquire()) await leadOneTerm(term, stop.signal);
       } catch (error) {
         // Outages and lost races end here; the next round looks at everything afresh.
         logger.warn({ err: error }, "the relay starts over");
-        metrics.roundsFailed.inc();
+        metrics.termsFailed.inc();
       }
       setLeading(false);
     } while (await pause(retryAfterMs, stop.signal));
@@ -78,47 +78,47 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
   const registers = [registry];
   return {
     leading: new Gauge({
-      name: "halyard_relay_leading",
+      name: "halyard_relay_leader",
       help: "1 while this process publishes the outbox",
       registers,
     }),
     published: new Counter({
-      name: "halyard_relay_published_total",
+      name: "halyard_relay_messages_published_total",
       help: "Messages that this process published from the outbox",
       registers,
     }),
     unsentRows: new Gauge({
-      name: "halyard_outbox_unsent",
+      name: "halyard_outbox_unsent_messages",
       help: "Messages that wait in the outbox, as the leader last saw it, counted up to 10,000",
       registers,
     }),
     oldestUnsentSeconds: new Gauge({
-      name: "halyard_outbox_oldest_unsent_seconds",
+      name: "halyard_outbox_oldest_message_age_seconds",
       help: "How long the oldest message has waited in the outbox, as the leader last saw it",
       registers,
     }),
     eventsBytes: new Gauge({
-      name: "halyard_flag_events_bytes",
+      name: "halyard_event_log_size_bytes",
       help: "Size of the log of events, as measured by the leader",
       registers,
     }),
     eventsMaxBytes: new Gauge({
-      name: "halyard_flag_events_max_bytes",
+      name: "halyard_event_log_size_limit_bytes",
       help: "Size at which the log of events discards its oldest ones; 0 for no bound",
       registers,
     }),
     eventsUnread: new Gauge({
-      name: "halyard_flag_events_unread",
+      name: "halyard_event_log_unprocessed_events",
       help: "Events of the log that webhook dispatchers have not processed",
       registers,
     }),
     databaseBehind: new Counter({
-      name: "halyard_relay_database_behind_total",
+      name: "halyard_relay_stream_rebuilds_total",
       help: "Times that this process rebuilt the streams because the database was older than they",
       registers,
     }),
-    roundsFailed: new Counter({
-      name: "halyard_relay_rounds_failed_total",
+    termsFailed: new Counter({
+      name: "halyard_relay_failures_total",
       help: "Times that the relay had to bring outbox and streams to agree again after a fault",
       registers,
     }),

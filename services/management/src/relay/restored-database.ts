@@ -73,12 +73,12 @@ async function isSnapshotAhead(
   if (lastSequence <= recorded.lastSequence) return false;
   const behind = await compareBehind(recorded, lastSequence, { sql, broker, signatures });
   if (behind === "ahead") return true;
-  const { foreign, overtaken } = behind;
+  const { foreign, superseded } = behind;
   const signedSequence = behind.isSigned ? lastSequence : recorded.signedSequence;
   await lease.recordAsLeader(async (tx) => {
     await settle(
       tx,
-      overtaken.map((id) => ({ id, sequence: null })),
+      superseded.map((id) => ({ id, sequence: null })),
     );
     // The next look begins behind what this one has explained.
     await recordStream(tx, "snapshot", { ...recorded, lastSequence, signedSequence });
@@ -101,7 +101,7 @@ async function compareBehind(
   lastSequence: number,
   { sql, broker, signatures }: { sql: Sql; broker: Broker; signatures: KeySignatures },
 ) {
-  const overtaken: number[] = [];
+  const superseded: number[] = [];
   const foreign = { count: 0, first: "" };
   const add = (key: string) => {
     foreign.first ||= key.slice(0, loggedLength);
@@ -120,11 +120,11 @@ async function compareBehind(
     for (const { key, origin } of isCompared ? compared.unexplained : [])
       if (isForeign(key, origin, signatures)) add(key);
       else return "ahead";
-    overtaken.push(...compared.overtaken);
+    superseded.push(...compared.superseded);
     isSigned &&= page.isSigned;
     read = page.lastSequence;
   }
-  return { overtaken, isSigned, foreign };
+  return { superseded, isSigned, foreign };
 }
 
 async function readEntries({ connection, manager }: Broker, fromSequence: number) {

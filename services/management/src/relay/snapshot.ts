@@ -21,10 +21,10 @@ import type { Plans } from "../organizations/organization.ts";
 import type { Publications } from "../outbox/publications.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { readFullState } from "./full-state.ts";
-import { createLane, type Lane } from "./lane.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
 import { recordedStream, recordRebuilding, recordStream } from "./records.ts";
 import { isOwnComplete, signedPayload } from "./signed-payload.ts";
+import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.ts";
 
 export type SnapshotOptions = {
   plans: Plans;
@@ -34,7 +34,7 @@ export type SnapshotOptions = {
   isLeading: () => boolean;
 };
 
-export type SnapshotStanding = StreamPosition & { epoch: string };
+export type SynchronisedSnapshot = StreamPosition & { epoch: string };
 
 /**
  * Brings the outbox and the snapshot to agree before anything is published. A snapshot is rebuilt from
@@ -53,7 +53,7 @@ export async function synchroniseSnapshot(
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<SnapshotStanding> {
+): Promise<SynchronisedSnapshot> {
   const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
   // No snapshot of this database was ever complete, so no edge has streams.
@@ -106,36 +106,36 @@ async function rebuildSnapshot(
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<SnapshotStanding> {
+): Promise<SynchronisedSnapshot> {
   const epoch = options.newEpoch();
   broker.logger.info({ epoch }, "rebuilding the snapshot");
   const start = await ensureSnapshot(broker.manager, broker.replicas);
   const { createdAt } = start;
   await lease.recordAsLeader((tx) => recordRebuilding(tx, start));
   const { plans, publications, signer, isLeading } = options;
-  const lane = createLane({
+  const publisher = createStreamPublisher({
     ...{ stream: "snapshot", sql, lease, broker, publications, epoch, signer, isLeading },
     lastSequence: start.lastSequence,
   });
   const former = await findComplete(broker.manager);
   // A foreign entry must not get a signature.
   if (former !== undefined && isOwnComplete(signer, former))
-    await lane.write([
-      await completeMessage({ ...former.complete, rebuilding: true }, { lane, signer }),
+    await publisher.write([
+      await completeMessage({ ...former.complete, rebuilding: true }, { publisher, signer }),
     ]);
   let entries = 0;
   for await (const page of readFullState(sql, plans)) {
-    await lane.write(await Promise.all(page.map((entry) => outgoing(entry, signer))));
-    await lane.drain({ atMostPasses: passesPerPage });
+    await publisher.write(await Promise.all(page.map((entry) => outgoing(entry, signer))));
+    await publisher.drain({ maxPasses: passesPerPage });
     entries += page.length;
   }
-  await lane.drainPresent();
+  await publisher.drainPresent();
 
   if (!isLeading()) throw new LeadershipLostError("the lease ended during a rebuild");
   const from = start.lastSequence + 1;
-  await purgeComplete(broker.manager, lane.lastSequence());
+  await purgeComplete(broker.manager, publisher.lastSequence());
   await purgeEntriesBefore(broker.manager, from);
-  const base = lane.lastSequence();
+  const base = publisher.lastSequence();
   // A crash before `complete` leaves a stream that ends at its base, so the next leader starts over.
   await lease.recordAsLeader((tx) =>
     recordStream(tx, "snapshot", {
@@ -145,9 +145,9 @@ async function rebuildSnapshot(
       signedSequence: base,
     }),
   );
-  await lane.write([await completeMessage({ epoch, from }, { lane, signer })]);
+  await publisher.write([await completeMessage({ epoch, from }, { publisher, signer })]);
   broker.logger.info({ epoch, entries }, "the snapshot is complete");
-  return { createdAt, lastSequence: lane.lastSequence(), epoch };
+  return { createdAt, lastSequence: publisher.lastSequence(), epoch };
 }
 
 /** Two batches of keys and two of flags take about as long as a few pages. */
@@ -156,11 +156,11 @@ const passesPerPage = 2;
 /** The lane writes the message at the sequence that its signature contains, or not at all. */
 async function completeMessage(
   entry: CompleteEntry,
-  { lane, signer }: { lane: Lane; signer: EntrySigner | undefined },
+  { publisher, signer }: { publisher: StreamPublisher; signer: EntrySigner | undefined },
 ): Promise<OutgoingMessage> {
   const subject = snapshotBucket.subjectPrefix + completeKey;
   if (signer === undefined) return { subject, payload: JSON.stringify(entry) };
-  return { subject, payload: await signComplete(signer, entry, lane.lastSequence() + 1) };
+  return { subject, payload: await signComplete(signer, entry, publisher.lastSequence() + 1) };
 }
 
 async function outgoing(

@@ -1,5 +1,5 @@
 import { snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
-import { forgetAnswers } from "@halyard/idempotency";
+import { deleteExpiredAnswers } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Broker } from "../relay/broker.ts";
@@ -12,7 +12,7 @@ import { inboxLifetimeDays } from "../schedule/due-changes.ts";
  *
  * It runs beside the rounds of the leader, because a round ends only after all of its tasks.
  */
-const cleanUpEveryMs = 10 * 60 * 1000;
+const cleanUpIntervalMs = 10 * 60 * 1000;
 
 /** Small enough that a batch holds its locks for milliseconds. */
 const batchSize = 1_000;
@@ -27,7 +27,7 @@ export function startCleanUp(options: {
   sql: Sql;
   broker: Broker;
   isLeading: () => boolean;
-  everyMs?: number;
+  intervalMs?: number;
 }): { stop(): Promise<void> } {
   const { sql, broker, isLeading } = options;
   return startInterval(
@@ -35,7 +35,7 @@ export function startCleanUp(options: {
       if (isLeading()) await cleanUp(sql, broker, () => !signal.aborted && isLeading());
     },
     {
-      everyMs: options.everyMs ?? cleanUpEveryMs,
+      intervalMs: options.intervalMs ?? cleanUpIntervalMs,
       isExpected: () => true,
       onFailure: (err) => broker.logger.warn({ err }, "the clean-up failed; it runs again later"),
     },
@@ -45,11 +45,11 @@ export function startCleanUp(options: {
 export async function cleanUp(
   sql: Sql,
   broker: Pick<Broker, "manager">,
-  mayGoOn: () => boolean,
+  mayContinue: () => boolean,
 ): Promise<void> {
-  while (mayGoOn() && (await cleanOutbox(sql, broker, mayGoOn)) === batchSize);
-  while (mayGoOn() && (await forgetAnswers(sql, batchSize)) === batchSize);
-  while (mayGoOn() && (await cleanInbox(sql)) === batchSize);
+  while (mayContinue() && (await cleanOutbox(sql, broker, mayContinue)) === batchSize);
+  while (mayContinue() && (await deleteExpiredAnswers(sql, batchSize)) === batchSize);
+  while (mayContinue() && (await cleanInbox(sql)) === batchSize);
 }
 
 type SentRow = { id: number; subject: string; tombstoneSequence: number | null };
@@ -58,7 +58,7 @@ type SentRow = { id: number; subject: string; tombstoneSequence: number | null }
 async function cleanOutbox(
   sql: Sql,
   broker: Pick<Broker, "manager">,
-  mayGoOn: () => boolean,
+  mayContinue: () => boolean,
 ): Promise<number> {
   const rows = await sql<SentRow[]>`
     select id, subject, case when tombstone then stream_sequence end as "tombstoneSequence"
@@ -69,7 +69,7 @@ async function cleanOutbox(
     order by sent_at
     limit ${batchSize}`;
   // Entries go first: after a crash in between, the rows are still there.
-  const purged = await purgeTombstones(rows, broker, mayGoOn);
+  const purged = await purgeTombstones(rows, broker, mayContinue);
   const ids = rows.flatMap((row) => (row.tombstoneSequence === null ? [row.id] : []));
   await sql`delete from outbox where id = any(${[...ids, ...purged]}::bigint[])`;
   return ids.length + purged.length;
@@ -79,14 +79,14 @@ async function cleanOutbox(
 async function purgeTombstones(
   rows: readonly SentRow[],
   { manager }: Pick<Broker, "manager">,
-  mayGoOn: () => boolean,
+  mayContinue: () => boolean,
 ): Promise<number[]> {
   const purged: number[] = [];
   const remaining = rows.values();
   async function purgeRemaining(): Promise<void> {
     for (const { id, subject, tombstoneSequence } of remaining) {
       if (tombstoneSequence === null) continue;
-      if (!mayGoOn()) return;
+      if (!mayContinue()) return;
       // A later value of the same entry stays: a restored database may have brought the entry back.
       await manager.streams.purge(snapshotBucket.streamName, {
         filter: snapshotBucket.subjectPrefix + subject,

@@ -1,5 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
@@ -12,7 +12,7 @@ import type { Writer } from "../outbox/write.ts";
  * several share the keys by row locks. Batches are transactions of their own, so that none holds its locks
  * for long and a stop waits for one at most.
  */
-const applyEveryMs = 10 * 60 * 1_000;
+const applyIntervalMs = 10 * 60 * 1_000;
 /** Small enough that a batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 
@@ -31,7 +31,7 @@ export function startRetention(options: RetentionOptions & { metrics: Registry; 
 } {
   const { metrics, logger } = options;
   const rows = new Counter({
-    name: "halyard_retention_removed_rows_total",
+    name: "halyard_retention_rows_removed_total",
     help: "Rows that this process removed because they were older than their retention period.",
     labelNames: ["table"],
     registers: [metrics],
@@ -43,7 +43,7 @@ export function startRetention(options: RetentionOptions & { metrics: Registry; 
       logger.info({ removed }, "removed rows older than their retention period");
   };
   return startInterval(work, {
-    everyMs: applyEveryMs,
+    intervalMs: applyIntervalMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "retention is not applied now"),
     beginsAtOnce: true,
@@ -52,13 +52,13 @@ export function startRetention(options: RetentionOptions & { metrics: Registry; 
 
 export async function applyRetention(
   { sql, writer, periods, now }: RetentionOptions,
-  mayGoOn: () => boolean,
+  mayContinue: () => boolean,
 ): Promise<Removed> {
   const removed: Removed = { history: 0, changes: 0, api_keys: 0 };
   const { auditDays, endedKeyDays } = periods;
-  if (auditDays !== undefined) await removeAudit(sql, auditDays, { removed, mayGoOn });
+  if (auditDays !== undefined) await removeAudit(sql, auditDays, { removed, mayContinue });
   if (endedKeyDays !== undefined)
-    for (let more = true; more && mayGoOn(); ) {
+    for (let more = true; more && mayContinue(); ) {
       const keys = await removeKeys(writer, endedKeyDays, now);
       removed.api_keys += keys;
       more = keys === batchSize;
@@ -72,12 +72,12 @@ export async function applyRetention(
  */
 async function removeAudit(
   sql: Sql,
-  keptDays: number,
-  { removed, mayGoOn }: { removed: Removed; mayGoOn: () => boolean },
+  retentionDays: number,
+  { removed, mayContinue }: { removed: Removed; mayContinue: () => boolean },
 ): Promise<void> {
   for (const removeBatch of [removeOldHistory, removeOldChanges, removeEndedHistory])
     for (let more = true; more; ) {
-      const batch = mayGoOn() ? await removeBatch(sql, keptDays) : undefined;
+      const batch = mayContinue() ? await removeBatch(sql, retentionDays) : undefined;
       if (batch === undefined || batch.steps === null) return;
       removed.history += batch.history;
       removed.changes += batch.changes;
@@ -98,26 +98,29 @@ type AuditBatch = {
 };
 
 /** Visits the next old entries of the history and removes those that they supersede. */
-async function removeOldHistory(sql: Sql, keptDays: number): Promise<AuditBatch | undefined> {
+async function removeOldHistory(sql: Sql, retentionDays: number): Promise<AuditBatch | undefined> {
   const [batch] = await sql<AuditBatch[]>`
     select visited_entries as steps, removed_entries as history, 0 as changes
-    from remove_old_history(${keptDays}, ${batchSize})`;
+    from remove_old_history(${retentionDays}, ${batchSize})`;
   return batch;
 }
 
 /** Removes entries of the audit log, and the rest of the history of flags whose deletion is among them. */
-async function removeOldChanges(sql: Sql, keptDays: number): Promise<AuditBatch | undefined> {
+async function removeOldChanges(sql: Sql, retentionDays: number): Promise<AuditBatch | undefined> {
   const [batch] = await sql<AuditBatch[]>`
     select removed_changes as steps, removed_entries as history, removed_changes as changes
-    from remove_old_changes(${keptDays}, ${batchSize})`;
+    from remove_old_changes(${retentionDays}, ${batchSize})`;
   return batch;
 }
 
 /** Removes the recorded ends of old chains of deleted projects and environments, with the rest of their history. */
-async function removeEndedHistory(sql: Sql, keptDays: number): Promise<AuditBatch | undefined> {
+async function removeEndedHistory(
+  sql: Sql,
+  retentionDays: number,
+): Promise<AuditBatch | undefined> {
   const [batch] = await sql<AuditBatch[]>`
     select removed_chains as steps, removed_entries as history, 0 as changes
-    from remove_ended_history(${keptDays}, ${batchSize})`;
+    from remove_ended_history(${retentionDays}, ${batchSize})`;
   return batch;
 }
 
@@ -125,14 +128,14 @@ async function removeEndedHistory(sql: Sql, keptDays: number): Promise<AuditBatc
  * Removes keys that ended, and publishes the deletions of those that are still in the snapshot: a revoked key left it
  * when it was revoked, an expired one stays. Returns their number.
  */
-async function removeKeys(writer: Writer, keptDays: number, now: () => Date): Promise<number> {
+async function removeKeys(writer: Writer, retentionDays: number, now: () => Date): Promise<number> {
   const done = await writer(async ({ tx, publish }) => {
     const removed = await tx<
       { keyId: string; organizationId: string; nextVersion: number; wasRevoked: boolean }[]
     >`
       select key_id as "keyId", organization_id as "organizationId", next_version as "nextVersion",
         was_revoked as "wasRevoked"
-      from remove_ended_keys(${keptDays}, ${batchSize})`;
+      from remove_ended_keys(${retentionDays}, ${batchSize})`;
     const committed_at = now().toISOString();
     publish(
       removed
@@ -146,5 +149,5 @@ async function removeKeys(writer: Writer, keptDays: number, now: () => Date): Pr
     );
     return { keys: removed.length };
   });
-  return isRefusal(done) ? 0 : done.keys;
+  return isProblem(done) ? 0 : done.keys;
 }

@@ -1,7 +1,7 @@
 import type { ScheduleDue, ScheduleResolved } from "@halyard/contracts";
 import type { Verdict } from "@halyard/jetstream";
 import { json, type Transaction } from "@halyard/postgres";
-import { isRefusal, refuse } from "@halyard/service";
+import { createProblem, isProblem } from "@halyard/service";
 import { readContext } from "../access/change-context.ts";
 import { changeFlag } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
@@ -32,17 +32,17 @@ export function createDueChanges(options: {
 
   async function once(
     due: ScheduleDue,
-    decide: (write: Write, standing: Standing) => Promise<Outcome>,
+    decide: (write: Write, status: ChangeStatus) => Promise<Outcome>,
   ): Promise<Outcome> {
     const result = await writer(async (write) => {
-      const standing = await readStanding(write.tx, due);
-      if (standing.outcome !== null) return standing.outcome;
-      const outcome = await decide(write, standing);
+      const status = await readStatus(write.tx, due);
+      if (status.outcome !== null) return status.outcome;
+      const outcome = await decide(write, status);
       if (await recordOutcome(write.tx, due.id, outcome)) return outcome;
-      return refuse("CONFLICT_001", "Another process was faster with this message.");
+      return createProblem("CONFLICT_001", "Another process was faster with this message.");
     });
     // The other's outcome is there to be read now.
-    return isRefusal(result) ? once(due, decide) : result;
+    return isProblem(result) ? once(due, decide) : result;
   }
 
   async function change(write: Write, due: ScheduleDue): Promise<Outcome> {
@@ -52,10 +52,10 @@ export function createDueChanges(options: {
     const { project_id: projectId, flag_id: flagId, environment_id: environmentId } = due;
     const done = await changeFlag(
       { ...write, ...clock, context },
-      { place: { projectId, flagId, environmentId } },
+      { scope: { projectId, flagId, environmentId } },
       { enabled: due.action === "enable" },
     );
-    if (isRefusal(done)) return cancelled("The flag or the environment is gone.");
+    if (isProblem(done)) return cancelled("The flag or the environment is gone.");
     return applied(done.changed ? done.state.updatedAt : now());
   }
 
@@ -97,7 +97,7 @@ export function resolvedMessage(due: ScheduleDue, outcome: Outcome): ScheduleRes
 
 /** What failed is for somebody to look at. */
 export function verdictOf({ outcome, reason }: Outcome): Verdict {
-  return outcome === "failed" ? { setAside: reason ?? outcome } : "done";
+  return outcome === "failed" ? { deadLetter: reason ?? outcome } : "done";
 }
 
 /**
@@ -108,15 +108,15 @@ export function verdictOf({ outcome, reason }: Outcome): Verdict {
 export const inboxLifetimeDays = 90;
 
 /** What is known of a due change before anything is done about it. */
-type Standing = {
+type ChangeStatus = {
   /** What became of it already; null when it is new. */
   outcome: Outcome | null;
   /** Whether organization, project and user are what the message says, and belong together. */
   isOfOrganization: boolean;
 };
 
-async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing> {
-  const [standing] = await tx<[Standing]>`
+async function readStatus(tx: Transaction, due: ScheduleDue): Promise<ChangeStatus> {
+  const [status] = await tx<[ChangeStatus]>`
     select
       (select inbox.outcome from inbox where inbox.message_id = ${due.id}) as outcome,
       exists (
@@ -127,7 +127,7 @@ async function readStanding(tx: Transaction, due: ScheduleDue): Promise<Standing
           and project.organization_id = ${due.organization_id}
           and member.id = ${due.user_id}
       ) as "isOfOrganization"`;
-  return standing;
+  return status;
 }
 
 /**

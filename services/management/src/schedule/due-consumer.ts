@@ -4,7 +4,7 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import { createWriter } from "../outbox/write.ts";
 import type { Broker } from "../relay/broker.ts";
-import { queueStanding } from "../relay/records.ts";
+import { queueStatus } from "../relay/records.ts";
 import { createDueChanges, type Outcome, resolvedMessage, verdictOf } from "./due-changes.ts";
 
 /**
@@ -42,22 +42,25 @@ export function consumeDueChanges(options: {
     check: checkScheduleDue,
 
     async handle(due, { streamCreatedAt }) {
-      const standing = await queueStanding(sql, streamCreatedAt);
-      if (standing === "unconfirmed") return "later";
+      const status = await queueStatus(sql, streamCreatedAt);
+      if (status === "unconfirmed") return "later";
       // A scheduler whose database knows the change sends it again.
-      if (standing === "discarded") return "done";
+      if (status === "discarded") return "done";
       const outcome = await dueChanges.apply(due);
-      await tell(client, due, outcome);
+      await publishOutcome(client, due, outcome);
       if (outcome.outcome === "failed")
-        logger.error({ change: due.id, reason: outcome.reason }, "a due change has failed");
+        logger.error(
+          { scheduled_change: due.id, reason: outcome.reason },
+          "a due change has failed",
+        );
       return verdictOf(outcome);
     },
 
-    async onGivenUp(due, error) {
-      logger.error({ change: due.id, err: error }, "a due change is given up");
+    async onRetriesExhausted(due, error) {
+      logger.error({ scheduled_change: due.id, err: error }, "a due change is given up");
       const name = error instanceof Error ? error.name : typeof error;
       const outcome = await dueChanges.giveUp(due, `It could not be processed (${name}).`);
-      await tell(client, due, outcome);
+      await publishOutcome(client, due, outcome);
     },
   });
 }
@@ -66,7 +69,11 @@ export function consumeDueChanges(options: {
 const acknowledgementTimeoutMs = 2_000;
 
 /** Told again, it changes nothing: the broker drops it by its id, or the scheduler by the change's. */
-async function tell(client: JetStreamClient, due: ScheduleDue, outcome: Outcome): Promise<void> {
+async function publishOutcome(
+  client: JetStreamClient,
+  due: ScheduleDue,
+  outcome: Outcome,
+): Promise<void> {
   await client.publish(
     scheduleStream.resolved.subject,
     JSON.stringify(resolvedMessage(due, outcome)),

@@ -1,6 +1,6 @@
 import { demoUserEmail, isDemoUser } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { Change } from "../access/routes.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
 import { decideRevoke } from "../keys/decide-key.ts";
@@ -28,7 +28,7 @@ export async function createUser(
   { organizationId }: { organizationId: string },
   request: { email: string; name?: string | undefined },
   demoUsers: DemoUsers,
-): Promise<User | Refusal> {
+): Promise<User | Problem> {
   const { tx } = change;
   const { email, name = null } = request;
   // The lock lets one user through at a time, so that no two get one e-mail address.
@@ -43,8 +43,8 @@ export async function createUser(
     name,
     createdAt: context.now,
   };
-  const refusal = await checkEmail(tx, user, demoUsers);
-  if (refusal !== undefined) return refusal;
+  const problem = await checkEmail(tx, user, demoUsers);
+  if (problem !== undefined) return problem;
   await insertUser(tx, user);
   await insertAuditEntries(tx, [userAudit("user_created", { before: null, after: user }, context)]);
   return user;
@@ -55,7 +55,7 @@ export async function changeUser(
   address: UserAddress,
   request: { email?: string | undefined; name?: string | undefined },
   demoUsers: DemoUsers,
-): Promise<User | Refusal> {
+): Promise<User | Problem> {
   const { tx } = change;
   const current = await lockOrganization(tx, address.organizationId);
   const before = current && (await lockUser(tx, address));
@@ -65,8 +65,8 @@ export async function changeUser(
   const after = { ...before, email, name };
   // Another spelling of the same address stays the address of this user.
   const isSameEmail = email.toLowerCase() === before.email.toLowerCase();
-  const refusal = isSameEmail ? undefined : await checkEmail(tx, after, demoUsers);
-  if (refusal !== undefined) return refusal;
+  const problem = isSameEmail ? undefined : await checkEmail(tx, after, demoUsers);
+  if (problem !== undefined) return problem;
   await updateUser(tx, after);
   await insertAuditEntries(tx, [
     userAudit("user_changed", { before, after }, await change.context()),
@@ -78,7 +78,7 @@ export async function removeUser(
   change: Change,
   address: UserAddress,
   { erase }: { erase: boolean },
-): Promise<User | Refusal> {
+): Promise<User | Problem> {
   const { tx } = change;
   // The locks of the projects come first, because a request that issues a key takes them in this order.
   await lockKeysOf(tx, await listProjectIds(tx, address.organizationId));
@@ -93,7 +93,7 @@ export async function removeUser(
 }
 
 /** A user that was deleted without `erase` can be erased later. */
-async function eraseDeleted(tx: Transaction, address: UserAddress): Promise<User | Refusal> {
+async function eraseDeleted(tx: Transaction, address: UserAddress): Promise<User | Problem> {
   const user = await lockDeletedUser(tx, address);
   if (user === undefined) return noSuchUser;
   await eraseUser(tx, user.id);
@@ -104,14 +104,14 @@ async function checkEmail(
   tx: Transaction,
   user: User,
   { allowDemoUser }: DemoUsers,
-): Promise<Refusal | undefined> {
+): Promise<Problem | undefined> {
   if (!allowDemoUser && isDemoUser(user))
-    return refuse(
+    return createProblem(
       "VALIDATION_001",
       `/email must not be ${demoUserEmail}: it is the demo user, whose keys keep production from starting`,
     );
   if (!(await isEmailTaken(tx, user))) return undefined;
-  return refuse(
+  return createProblem(
     "CONFLICT_001",
     `The organization already has a user with the e-mail address ${user.email}.`,
   );

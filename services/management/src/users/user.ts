@@ -1,5 +1,5 @@
 import type { User as UserResource } from "@halyard/contracts";
-import { refuse } from "@halyard/service";
+import { createProblem } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 
@@ -24,7 +24,10 @@ export function userResource(user: User): UserResource {
   };
 }
 
-export const noSuchUser = refuse("NOT_FOUND_001", "There is no such user in this organization.");
+export const noSuchUser = createProblem(
+  "NOT_FOUND_001",
+  "There is no such user in this organization.",
+);
 
 export function userAudit(
   action: "user_created" | "user_changed" | "user_deleted",

@@ -22,24 +22,24 @@ import type { Logger } from "pino";
  * when a schedule is set. Versions decide, not arrival: a flag that was deleted stays deleted whatever
  * older news of it turns up.
  */
-export type FlagPlace = FlagAddress;
+export type FlagScope = FlagAddress;
 export type KnownFlag = { projectId: string };
 
 /** Finds a flag in an environment, if it exists. */
-export type FindFlag = (place: FlagPlace) => Promise<KnownFlag | undefined>;
+export type FindFlag = (scope: FlagScope) => Promise<KnownFlag | undefined>;
 
 export type FlagDirectory = {
   /** Begins a replacement by a whole snapshot's flags. The present ones stay in use until `finish`. */
   beginReplacing(): {
-    take(place: FlagPlace, entry: FlagEntry | Tombstone): void;
+    take(scope: FlagScope, entry: FlagEntry | Tombstone): void;
     finish(): void;
   };
   /** Applies an entry unless it is older. Returns whether the entry was newer. */
-  apply(place: FlagPlace, entry: FlagEntry | Tombstone): boolean;
+  apply(scope: FlagScope, entry: FlagEntry | Tombstone): boolean;
   /** The entry of this flag does not fit its schema. */
-  unreadable(place: FlagPlace): void;
+  unreadable(scope: FlagScope): void;
   /** The state of a flag. One with an unreadable entry exists, or has existed. */
-  standing(place: FlagPlace): "exists" | "deleted" | "unreadable" | "unknown";
+  statusOf(scope: FlagScope): "exists" | "deleted" | "unreadable" | "unknown";
   /** The same at once, or after a moment where the flag is so new that we may not have heard of it. */
   find: FindFlag;
 };
@@ -50,40 +50,40 @@ export type FlagDirectory = {
  * a look.
  */
 const newMs = 5_000;
-const newPatienceMs = 1_000;
+const newFlagTimeoutMs = 1_000;
 
 export function createFlagDirectory(options: {
   now: () => number;
   /** How long what is new is waited for. */
-  patienceMs?: number;
+  timeoutMs?: number;
 }): FlagDirectory {
-  const { patienceMs = newPatienceMs } = options;
+  const { timeoutMs = newFlagTimeoutMs } = options;
   let known = createFlagIndex();
   /** Since the last full read began; those of an abandoned read are among them, which does no harm. */
   let unreadableKeys = new Set<string>();
   let unreadableInRead = unreadableKeys;
   const awaited = new Map<string, Set<() => void>>();
 
-  function lookUp(place: FlagPlace): KnownFlag | undefined {
-    const projectId = known.projectOf(place.environmentId);
-    return known.standing(place) === "exists" && projectId !== undefined
+  function lookUp(scope: FlagScope): KnownFlag | undefined {
+    const projectId = known.projectOf(scope.environmentId);
+    return known.statusOf(scope) === "exists" && projectId !== undefined
       ? { projectId }
       : undefined;
   }
 
   /** Whether the flag is so new, or the environment, that we may not have heard of it. */
-  function mayTurnUp({ flagId, environmentId }: FlagPlace): boolean {
+  function mayAppear({ flagId, environmentId }: FlagScope): boolean {
     const now = options.now();
     return (isNew(flagId, now) && !known.hasFlag(flagId)) || isNew(environmentId, now);
   }
 
   /** Resolves when the flag turns up, or when it is too late. */
-  function appears(place: FlagPlace): Promise<void> {
-    const key = keyOf(place);
+  function appears(scope: FlagScope): Promise<void> {
+    const key = keyOf(scope);
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiters = awaited.get(key) ?? new Set();
     awaited.set(key, waiters.add(resolve));
-    const timer = setTimeout(resolve, patienceMs);
+    const timer = setTimeout(resolve, timeoutMs);
     return promise.finally(() => {
       clearTimeout(timer);
       waiters.delete(resolve);
@@ -96,7 +96,7 @@ export function createFlagDirectory(options: {
       const next = createFlagIndex();
       unreadableInRead = new Set();
       return {
-        take: (place, entry) => void next.apply(place, entry),
+        take: (scope, entry) => void next.apply(scope, entry),
         finish() {
           known = next;
           unreadableKeys = unreadableInRead;
@@ -104,26 +104,26 @@ export function createFlagDirectory(options: {
         },
       };
     },
-    apply(place, entry) {
-      if (!known.apply(place, entry)) return false;
-      for (const resolve of awaited.get(keyOf(place)) ?? []) resolve();
+    apply(scope, entry) {
+      if (!known.apply(scope, entry)) return false;
+      for (const resolve of awaited.get(keyOf(scope)) ?? []) resolve();
       return true;
     },
-    unreadable(place) {
-      for (const keys of [unreadableKeys, unreadableInRead]) keys.add(keyOf(place));
+    unreadable(scope) {
+      for (const keys of [unreadableKeys, unreadableInRead]) keys.add(keyOf(scope));
     },
-    standing(place) {
-      const standing = known.standing(place);
-      return standing === "unknown" && unreadableKeys.has(keyOf(place)) ? "unreadable" : standing;
+    statusOf(scope) {
+      const statusOf = known.statusOf(scope);
+      return statusOf === "unknown" && unreadableKeys.has(keyOf(scope)) ? "unreadable" : statusOf;
     },
-    async find(place) {
-      if (known.standing(place) === "unknown" && mayTurnUp(place)) await appears(place);
-      return lookUp(place);
+    async find(scope) {
+      if (known.statusOf(scope) === "unknown" && mayAppear(scope)) await appears(scope);
+      return lookUp(scope);
     },
   };
 }
 
-function keyOf({ flagId, environmentId }: FlagPlace): string {
+function keyOf({ flagId, environmentId }: FlagScope): string {
   return `${environmentId}.${flagId}`;
 }
 
@@ -137,7 +137,7 @@ function isNew(id: string, nowMs: number): boolean {
  */
 export type OnFlagsGone = {
   /** A flag was deleted in an environment, while the directory was current. */
-  deleted(place: FlagPlace): void;
+  deleted(scope: FlagScope): void;
   /** The directory is current, at the start and after every interruption. */
   current(): void;
 };
@@ -161,7 +161,7 @@ export function followDirectory(options: {
 
 function partOfFlags(flags: FlagDirectory, onFlagsGone: OnFlagsGone): SnapshotPart {
   /** Returns the flag that this entry deletes. */
-  function apply(entry: SnapshotEntry): FlagPlace | undefined {
+  function apply(entry: SnapshotEntry): FlagScope | undefined {
     if (!isEntryOf("flag", entry)) return undefined;
     const { address, value } = entry;
     return flags.apply(address, value) && "deleted" in value ? address : undefined;

@@ -20,11 +20,11 @@ export type Dispatcher = {
   stop(): Promise<void>;
 };
 
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 /** One statement's worth: its rows are locked for milliseconds, and other replicas get their share. */
 const claimBatch = 200;
 const retryAfterMs = 250;
-const lockedPatienceMs = 20;
+const lockTimeoutMs = 20;
 
 export function startDispatcher(options: {
   sql: Sql;
@@ -44,15 +44,15 @@ export function startDispatcher(options: {
 
   /** Sends what is due; answers how long there is nothing to do. */
   async function dispatch(): Promise<number> {
-    if (!canSend()) return lookEveryMs;
+    if (!canSend()) return pollIntervalMs;
     try {
       const claimed = await claimDue(sql, claimBatch);
       if (claimed.length > 0) await send(claimed);
       if (claimed.length === claimBatch) return 0;
-      const untilNextMs = (await msUntilNextDue(sql)) ?? lookEveryMs;
+      const untilNextMs = (await msUntilNextDue(sql)) ?? pollIntervalMs;
       // What is due and was not to be had is locked by somebody, who needs a moment.
-      if (claimed.length === 0 && untilNextMs <= 0) return lockedPatienceMs;
-      return Math.min(untilNextMs, lookEveryMs);
+      if (claimed.length === 0 && untilNextMs <= 0) return lockTimeoutMs;
+      return Math.min(untilNextMs, pollIntervalMs);
     } catch (error) {
       if (!isOutage(error)) throw error;
       logger.warn({ err: error }, "what is due is not sent yet");

@@ -1,5 +1,5 @@
 import { scheduleStream } from "@halyard/contracts";
-import { type Backlog, findBacklog, isBrokerAway } from "@halyard/jetstream";
+import { type Backlog, findBacklog, isBrokerUnavailable } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import { JetStreamApiCodes, JetStreamApiError, type JetStreamManager } from "@nats-io/jetstream";
@@ -13,7 +13,7 @@ import type { SendDue } from "./send-due.ts";
  * under way after all has left the queue that was there when it was. It is sent again, with the same id:
  * management knows what it has applied, and answers again. No clock has a part in this.
  */
-const lookEveryMs = 2_000;
+const pollIntervalMs = 2_000;
 const pageSize = 1_000;
 
 export function watchForLostMessages(options: {
@@ -42,8 +42,8 @@ export function watchForLostMessages(options: {
   }
 
   return startInterval(look, {
-    everyMs: lookEveryMs,
-    isExpected: (error) => isOutage(error) || isBrokerAway(error),
+    intervalMs: pollIntervalMs,
+    isExpected: (error) => isOutage(error) || isBrokerUnavailable(error),
     onFailure: (err) => logger.warn({ err }, "not looking for lost messages now"),
   });
 }

@@ -27,13 +27,13 @@ export function createScheduleMetrics(registry: Registry): ScheduleMetrics {
     registers: [registry],
   });
   const lateness = new Histogram({
-    name: "halyard_schedule_lateness_seconds",
+    name: "halyard_scheduled_change_lateness_seconds",
     help: "How long after its time a scheduled change took effect.",
     buckets: latenessBucketsSeconds,
     registers: [registry],
   });
   const overdue = new Gauge({
-    name: "halyard_schedule_overdue_seconds",
+    name: "halyard_scheduled_change_overdue_seconds",
     help: "How long the change that is due longest and not made yet has been due; 0 when there is none.",
     registers: [registry],
   });
@@ -50,14 +50,14 @@ export function createScheduleMetrics(registry: Registry): ScheduleMetrics {
  * Keeps the figure by which an operator sees that changes are due and are not made: lateness is known
  * only afterwards, and while something is away nothing is made at all.
  */
-const lookEveryMs = 2_000;
+const pollIntervalMs = 2_000;
 
 export function watchOverdue(options: { sql: Sql; metrics: ScheduleMetrics; logger: Logger }): {
   stop(): Promise<void>;
 } {
   const { sql, metrics, logger } = options;
   return startInterval(async () => metrics.overdue(await overdueSeconds(sql)), {
-    everyMs: lookEveryMs,
+    intervalMs: pollIntervalMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "what is overdue is not known now"),
   });

@@ -1,10 +1,10 @@
 import { type ScheduleAction, type ScheduleDue, scheduleStream } from "@halyard/contracts";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
-import type { SchedulePlace } from "../schedules/schedule.ts";
+import type { ScheduleScope } from "../schedules/schedule.ts";
 
 /** A change whose time has come, with all that management needs to make it. */
-export type DueChange = SchedulePlace & {
+export type DueChange = ScheduleScope & {
   id: string;
   scheduleId: string;
   action: ScheduleAction;

@@ -21,7 +21,7 @@ export function createSettleChanges(options: {
   const { sql, metrics, onArmed, logger } = options;
   return async ({ payload }) => {
     const checked = checkScheduleResolved(parseJson(payload));
-    if (!checked.ok) return { setAside: checked.problem };
+    if (!checked.ok) return { deadLetter: checked.problem };
     const resolved = checked.value;
     const settled = await settle(sql, resolved);
     if (settled !== undefined) {

@@ -1,7 +1,7 @@
-import { type DeletedPlaces, removeOfDeletedPlaces } from "@halyard/jetstream";
+import { type DeletedScopes, removeOfDeletedScopes } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
-import type { FlagDirectory, FlagPlace, OnFlagsGone } from "../directory/flag-directory.ts";
+import type { FlagDirectory, FlagScope, OnFlagsGone } from "../directory/flag-directory.ts";
 import {
   cancelOfFlags,
   deleteSchedulesOf,
@@ -24,37 +24,37 @@ import {
  */
 const batchSize = 1_000;
 /** Management rebuilds a snapshot within seconds. The second time is a little longer than a schedule is new. */
-const lookAfterMs: readonly number[] = [30_000, 90_000];
+const checkAfterMs: readonly number[] = [30_000, 90_000];
 
 export type SchedulesOfDeletedFlags = OnFlagsGone & { stop(): Promise<void> };
 
 type Options = {
   sql: Sql;
-  flags: Pick<FlagDirectory, "standing">;
+  flags: Pick<FlagDirectory, "statusOf">;
   /** Whether the directory follows the snapshot at this moment. */
   directoryIsCurrent: () => boolean;
   /** Returns whether the directory is current and the snapshot is not being rebuilt. */
   snapshotIsSettled: () => Promise<boolean>;
   /** Times after an interruption at which every flag is looked at. */
-  lookAfterMs?: readonly number[];
+  checkAfterMs?: readonly number[];
   logger: Logger;
 };
 
 export function createSchedulesOfDeletedFlags(options: Options): SchedulesOfDeletedFlags {
   const { sql, logger } = options;
-  const looksAfterMs = options.lookAfterMs ?? lookAfterMs;
+  const checksAfterMs = options.checkAfterMs ?? checkAfterMs;
   const stopping = new AbortController();
-  let deleted: FlagPlace[] = [];
-  let isLookDue = false;
+  let deleted: FlagScope[] = [];
+  let isCheckDue = false;
   let working: Promise<void> | undefined;
   let looks: NodeJS.Timeout[] = [];
 
   async function work(): Promise<void> {
-    while (!stopping.signal.aborted && (deleted.length > 0 || isLookDue)) {
+    while (!stopping.signal.aborted && (deleted.length > 0 || isCheckDue)) {
       const batch = deleted.slice(0, batchSize);
-      const look = isLookDue;
+      const look = isCheckDue;
       // Another read in the meantime asks for another look.
-      isLookDue = false;
+      isCheckDue = false;
       try {
         if (batch.length > 0) await cancelOfFlags(sql, batch);
         deleted = deleted.slice(batch.length);
@@ -62,29 +62,29 @@ export function createSchedulesOfDeletedFlags(options: Options): SchedulesOfDele
       } catch (error) {
         if (!isOutage(error)) throw error;
         deleted = [];
-        lookLater();
+        checkLater();
         logger.warn({ err: error }, "schedules of deleted flags are not cancelled yet");
       }
     }
     working = undefined;
   }
 
-  function lookNow(): void {
-    isLookDue = true;
+  function checkNow(): void {
+    isCheckDue = true;
     working ??= work();
   }
 
-  function lookLater(): void {
+  function checkLater(): void {
     looks.forEach(clearTimeout);
-    looks = looksAfterMs.map((afterMs) => setTimeout(lookNow, afterMs).unref());
+    looks = checksAfterMs.map((afterMs) => setTimeout(checkNow, afterMs).unref());
   }
 
   return {
-    deleted(place) {
-      deleted.push(place);
+    deleted(scope) {
+      deleted.push(scope);
       working ??= work();
     },
-    current: lookLater,
+    current: checkLater,
     async stop() {
       stopping.abort();
       looks.forEach(clearTimeout);
@@ -98,10 +98,10 @@ async function cancelOfMissingFlags(options: Options, signal: AbortSignal): Prom
   const { sql, flags, directoryIsCurrent, snapshotIsSettled } = options;
   if (!(await snapshotIsSettled())) return;
   const isGone = (flag: ScheduledFlag) => {
-    const standing = flags.standing(flag);
-    return standing === "deleted" || (standing === "unknown" && !flag.isNew);
+    const statusOf = flags.statusOf(flag);
+    return statusOf === "deleted" || (statusOf === "unknown" && !flag.isNew);
   };
-  let last: FlagPlace | undefined;
+  let last: FlagScope | undefined;
   do {
     const page = await listScheduledFlags(sql, last, batchSize);
     if (signal.aborted || !directoryIsCurrent()) return;
@@ -116,11 +116,11 @@ export function deleteSchedulesOfDeleted(options: {
   sql: Sql;
   settledRevision: () => Promise<number | undefined>;
   logger: Logger;
-}): DeletedPlaces {
-  return removeOfDeletedPlaces({
+}): DeletedScopes {
+  return removeOfDeletedScopes({
     ...options,
     kind: "environment",
-    remove: (ids, mayGoOn) => deleteSchedulesOf(options.sql, ids, mayGoOn),
+    remove: (ids, mayContinue) => deleteSchedulesOf(options.sql, ids, mayContinue),
     isOutage,
     monotonicMs: () => performance.now(),
   });

@@ -1,13 +1,13 @@
 import { writeAudit } from "@halyard/audit-outbox";
 import type { SetSchedule } from "@halyard/contracts";
-import { type Sql, type Transaction, unlessRefused } from "@halyard/postgres";
-import { type Answer, isRefusal, type Refusal, refuse } from "@halyard/service";
+import { rollBackOnProblem, type Sql, type Transaction } from "@halyard/postgres";
+import { type Answer, createProblem, isProblem, type Problem } from "@halyard/service";
 import { backoffMs, pause } from "@halyard/timing";
 import {
   type Author,
   decideSchedule,
   type Schedule,
-  type SchedulePlace,
+  type ScheduleScope,
   scheduleAudit,
 } from "./schedule.ts";
 import { readPresentTime, replaceOpen } from "./schedule-store.ts";
@@ -23,24 +23,24 @@ export type ScheduleChanges = {
    * from within, also that there is no such place.
    */
   set(
-    place: SchedulePlace | Refusal,
-    wish: { author: Author; request: SetSchedule },
+    scope: ScheduleScope | Problem,
+    requested: { author: Author; request: SetSchedule },
     answering: (
       tx: Transaction,
-      make: () => Promise<Schedule | Refusal>,
-    ) => Promise<Answer | Refusal>,
-  ): Promise<Answer | Refusal>;
-  clear(place: SchedulePlace, author: Author): Promise<"cleared" | Refusal>;
+      make: () => Promise<Schedule | Problem>,
+    ) => Promise<Answer | Problem>,
+  ): Promise<Answer | Problem>;
+  clear(scope: ScheduleScope, author: Author): Promise<"cleared" | Problem>;
 };
 
 /** How long a change that is under way is waited for; a healthy system takes milliseconds. */
-const underWayPatienceMs = 5_000;
+const underWayTimeoutMs = 5_000;
 /** Rarely after a while, because every attempt takes a connection that the change needs too. */
-const backoff = { firstMs: 20, mostMs: 250 };
+const backoff = { firstMs: 20, maxMs: 250 };
 /** So many may wait at once; with more, what they wait for would be made later. */
-const mostWaiting = 50;
+const maxWaiting = 50;
 
-const stillUnderWay = refuse(
+const stillUnderWay = createProblem(
   "SERVER_002",
   "A change of this schedule is just being made and has not ended yet. Nothing was altered; try again.",
   { "retry-after": "1" },
@@ -53,21 +53,21 @@ export function createScheduleChanges(options: {
   /** Milliseconds that never go back. */
   monotonicMs: () => number;
   /** Told of every schedule that has been set. */
-  onSet: (place: SchedulePlace) => void;
+  onSet: (scope: ScheduleScope) => void;
 }): ScheduleChanges {
   const { sql, newId, onSet } = options;
   const whenNothingIsUnderWay = createWait(options);
 
   return {
-    async set(place, { author, request }, answering) {
+    async set(scope, { author, request }, answering) {
       const { userId } = author;
       const now = await readPresentTime(sql);
-      const schedule = isRefusal(place)
-        ? place
-        : decideSchedule(place, request, { userId, now, newId: () => newId(now) });
+      const schedule = isProblem(scope)
+        ? scope
+        : decideSchedule(scope, request, { userId, now, newId: () => newId(now) });
       const answered = await whenNothingIsUnderWay((tx) =>
         answering(tx, async () => {
-          if (isRefusal(schedule)) return schedule;
+          if (isProblem(schedule)) return schedule;
           const replaced = await replaceOpen(tx, schedule, { next: schedule, userId });
           if (replaced === "under way") return stillUnderWay;
           const change = { before: replaced.cancelled, after: schedule };
@@ -78,22 +78,22 @@ export function createScheduleChanges(options: {
           return schedule;
         }),
       );
-      if (!isRefusal(answered) && !isRefusal(schedule)) onSet(schedule);
+      if (!isProblem(answered) && !isProblem(schedule)) onSet(schedule);
       return answered;
     },
 
-    async clear(place, author) {
+    async clear(scope, author) {
       const { userId } = author;
       const now = await readPresentTime(sql);
       const done = await whenNothingIsUnderWay(async (tx) => {
-        const replaced = await replaceOpen(tx, place, { next: undefined, userId });
+        const replaced = await replaceOpen(tx, scope, { next: undefined, userId });
         if (replaced === "under way") return stillUnderWay;
         const change = { before: replaced.cancelled, after: null };
         if (change.before !== null)
-          await writeAudit(tx, scheduleAudit(place, change, { author, id: newId(now), at: now }));
+          await writeAudit(tx, scheduleAudit(scope, change, { author, id: newId(now), at: now }));
         return { cleared: true };
       });
-      return isRefusal(done) ? done : "cleared";
+      return isProblem(done) ? done : "cleared";
     },
   };
 }
@@ -106,16 +106,16 @@ function createWait({ sql, monotonicMs }: { sql: Sql; monotonicMs: () => number 
   let waiting = 0;
 
   return async <T extends object>(
-    work: (tx: Transaction) => Promise<T | Refusal>,
-  ): Promise<T | Refusal> => {
-    let done = await unlessRefused(sql, work);
-    if (done !== stillUnderWay || waiting >= mostWaiting) return done;
-    const deadlineMs = monotonicMs() + underWayPatienceMs;
+    work: (tx: Transaction) => Promise<T | Problem>,
+  ): Promise<T | Problem> => {
+    let done = await rollBackOnProblem(sql, work);
+    if (done !== stillUnderWay || waiting >= maxWaiting) return done;
+    const deadlineMs = monotonicMs() + underWayTimeoutMs;
     waiting += 1;
     try {
       for (let attempts = 1; done === stillUnderWay && monotonicMs() < deadlineMs; attempts += 1) {
         await pause(backoffMs(backoff, attempts));
-        done = await unlessRefused(sql, work);
+        done = await rollBackOnProblem(sql, work);
       }
       return done;
     } finally {

@@ -9,12 +9,12 @@ import type { Sql } from "@halyard/postgres";
 import {
   type App,
   answer,
+  createProblem,
   idOfCursor,
-  isRefusal,
+  isProblem,
   noSuchCursor,
+  type Problem,
   pageOf,
-  type Refusal,
-  refuse,
   registerRoute,
 } from "@halyard/service";
 import type { FindFlag } from "../directory/flag-directory.ts";
@@ -23,7 +23,7 @@ import {
   latenessMs,
   publicState,
   type Schedule,
-  type SchedulePlace,
+  type ScheduleScope,
 } from "./schedule.ts";
 import type { ScheduleChanges } from "./schedule-changes.ts";
 import { findLatest, listSchedules } from "./schedule-store.ts";
@@ -50,15 +50,15 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
   registerRoute(app, contract.setSchedule, {
     authenticate,
     handle: async ({ params, body, request }, key) => {
-      const place = await placeOf(findFlag, key, params);
+      const scope = await scopeOf(findFlag, key, params);
       // Who has had an answer is given it again, whatever has become of the flag since.
-      if (isRefusal(place) && request.idempotencyKey === undefined) return place;
+      if (isProblem(scope) && request.idempotencyKey === undefined) return scope;
       const { operationId } = contract.setSchedule;
       const asked = { caller: key.id, operationId, params, body, request };
-      return changes.set(place, { author: authorOf(key), request: body }, (tx, make) =>
+      return changes.set(scope, { author: authorOf(key), request: body }, (tx, make) =>
         answerOnce(tx, asked, async () => {
           const schedule = await make();
-          if (isRefusal(schedule)) return schedule;
+          if (isProblem(schedule)) return schedule;
           return answer.created(
             `/api/v1/flags/${schedule.flagId}/environments/${schedule.environmentId}/schedule`,
             scheduleResource(schedule),
@@ -71,9 +71,9 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
   registerRoute(app, contract.clearSchedule, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = await placeOf(findFlag, key, params);
-      if (isRefusal(place)) return place;
-      const cleared = await changes.clear(place, authorOf(key));
+      const scope = await scopeOf(findFlag, key, params);
+      if (isProblem(scope)) return scope;
+      const cleared = await changes.clear(scope, authorOf(key));
       return cleared === "cleared" ? answer.noContent() : cleared;
     },
   });
@@ -83,11 +83,11 @@ function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes
   registerRoute(app, contract.getSchedule, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = await placeOf(findFlag, key, params);
-      if (isRefusal(place)) return place;
-      const schedule = await findLatest(sql, place);
+      const scope = await scopeOf(findFlag, key, params);
+      if (isProblem(scope)) return scope;
+      const schedule = await findLatest(sql, scope);
       if (schedule === undefined)
-        return refuse("NOT_FOUND_001", "Nothing was ever scheduled for this flag here.");
+        return createProblem("NOT_FOUND_001", "Nothing was ever scheduled for this flag here.");
       return answer.ok(scheduleResource(schedule));
     },
   });
@@ -100,8 +100,8 @@ function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes
       if (cursor !== undefined && beforeId === undefined) return noSuchCursor;
       const environmentId =
         query.environment_id ?? (key.environmentOnly ? key.environmentId : undefined);
-      const refusal = environmentId && checkKeyEnvironment(key, environmentId.toLowerCase());
-      if (refusal) return refusal;
+      const problem = environmentId && checkKeyEnvironment(key, environmentId.toLowerCase());
+      if (problem) return problem;
       const { projectId } = key;
       const asked = { projectId, status, flagId, environmentId, beforeId, limit: limit + 1 };
       const page = pageOf(await listSchedules(sql, asked), limit, ({ id }) => id);
@@ -114,19 +114,19 @@ function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes
 }
 
 /** The flag in the environment that a path names, if this key may know of it and touch it. */
-async function placeOf(
+async function scopeOf(
   findFlag: FindFlag,
   key: DirectoryKey,
   params: { flagId: string; envId: string },
-): Promise<SchedulePlace | Refusal> {
+): Promise<ScheduleScope | Problem> {
   const flagId = params.flagId.toLowerCase();
   const environmentId = params.envId.toLowerCase();
   const flag = await findFlag({ flagId, environmentId });
   if (flag?.projectId !== key.projectId)
-    return refuse("NOT_FOUND_001", "There is no such flag or environment in this project.");
+    return createProblem("NOT_FOUND_001", "There is no such flag or environment in this project.");
   const { organizationId, projectId } = key;
-  const place = { organizationId, projectId, environmentId, flagId };
-  return checkKeyEnvironment(key, environmentId) ?? place;
+  const scope = { organizationId, projectId, environmentId, flagId };
+  return checkKeyEnvironment(key, environmentId) ?? scope;
 }
 
 function authorOf(key: DirectoryKey): Author {

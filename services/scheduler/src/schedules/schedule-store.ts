@@ -1,16 +1,16 @@
 import type { ScheduleState } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import type { FlagPlace } from "../directory/flag-directory.ts";
+import type { FlagScope } from "../directory/flag-directory.ts";
 import type {
   ChangeState,
   Schedule,
   ScheduledChange,
-  SchedulePlace,
+  ScheduleScope,
   ScheduleTimes,
 } from "./schedule.ts";
 
 /** Schedules in PostgreSQL, as people set, clear and read them. */
-type Place = Pick<SchedulePlace, "flagId" | "environmentId">;
+type Scope = Pick<ScheduleScope, "flagId" | "environmentId">;
 
 /** What time it is for every replica of this service: the database's. */
 export async function readPresentTime(sql: Sql): Promise<Date> {
@@ -26,16 +26,16 @@ export async function readPresentTime(sql: Sql): Promise<Date> {
  */
 export async function replaceOpen(
   tx: Transaction,
-  place: Place,
+  scope: Scope,
   { next, userId }: { next: Schedule | undefined; userId: string },
 ): Promise<{ cancelled: ScheduleTimes | null } | "under way"> {
   // Two that replace at once would both find nothing to wait for.
   await tx`
-    select pg_advisory_xact_lock(hashtextextended(${`${place.flagId}.${place.environmentId}`}, 0))`;
+    select pg_advisory_xact_lock(hashtextextended(${`${scope.flagId}.${scope.environmentId}`}, 0))`;
   const open = await tx<{ id: string; state: ChangeState; scheduleId: string }[]>`
     select id, state, schedule_id as "scheduleId"
     from scheduled_changes
-    where flag_id = ${place.flagId} and environment_id = ${place.environmentId}
+    where flag_id = ${scope.flagId} and environment_id = ${scope.environmentId}
       and state in ('waiting', 'armed', 'sent')
     order by due_at
     for update`;
@@ -80,11 +80,11 @@ async function insertSchedule(tx: Transaction, schedule: Schedule): Promise<void
 }
 
 /** The schedule that was set last for a flag in an environment, also when it is done. */
-export async function findLatest(sql: Sql, place: Place): Promise<Schedule | undefined> {
+export async function findLatest(sql: Sql, scope: Scope): Promise<Schedule | undefined> {
   const [schedule] = await sql<Schedule[]>`
     select ${columns}
     from schedules as schedule
-    where flag_id = ${place.flagId} and environment_id = ${place.environmentId} and latest`;
+    where flag_id = ${scope.flagId} and environment_id = ${scope.environmentId} and latest`;
   return schedule && revived(schedule);
 }
 
@@ -170,9 +170,9 @@ export async function endSchedules(
  * way ends by itself, because management does not find the flag. Every replica hears of a deletion and
  * does this, so all lock in one order.
  */
-export async function cancelOfFlags(sql: Sql, places: readonly FlagPlace[]): Promise<void> {
-  const flagIds = places.map(({ flagId }) => flagId);
-  const environmentIds = places.map(({ environmentId }) => environmentId);
+export async function cancelOfFlags(sql: Sql, scopes: readonly FlagScope[]): Promise<void> {
+  const flagIds = scopes.map(({ flagId }) => flagId);
+  const environmentIds = scopes.map(({ environmentId }) => environmentId);
   await sql.begin(async (tx) => {
     const open = await tx<{ id: string; scheduleId: string }[]>`
       select change.id, change.schedule_id as "scheduleId"
@@ -201,7 +201,7 @@ export async function cancelOfFlags(sql: Sql, places: readonly FlagPlace[]): Pro
 }
 
 /** A flag that has a schedule, in an environment. */
-export type ScheduledFlag = FlagPlace & {
+export type ScheduledFlag = FlagScope & {
   /** So new that the asking replica may not have heard of the flag yet. */
   isNew: boolean;
 };
@@ -209,7 +209,7 @@ export type ScheduledFlag = FlagPlace & {
 /** Flags with a schedule that reading it would answer, page by page in the order of their ids. */
 export async function listScheduledFlags(
   sql: Sql,
-  after: FlagPlace | undefined,
+  after: FlagScope | undefined,
   limit: number,
 ): Promise<ScheduledFlag[]> {
   return sql<ScheduledFlag[]>`
@@ -232,9 +232,9 @@ const batchSize = 1_000;
 export async function deleteSchedulesOf(
   sql: Sql,
   environmentIds: readonly string[],
-  mayGoOn: () => boolean,
+  mayContinue: () => boolean,
 ): Promise<void> {
-  for (let deleted = batchSize; mayGoOn() && deleted === batchSize; ) {
+  for (let deleted = batchSize; mayContinue() && deleted === batchSize; ) {
     const rows = await sql`
       delete from schedules
       where id = any(array(

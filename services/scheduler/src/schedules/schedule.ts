@@ -6,10 +6,10 @@ import {
   type SetSchedule,
   wholeDocument,
 } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 
 /** Where a schedule applies: a flag, in one environment of its project. */
-export type SchedulePlace = {
+export type ScheduleScope = {
   organizationId: string;
   projectId: string;
   environmentId: string;
@@ -17,7 +17,7 @@ export type SchedulePlace = {
 };
 
 /** Changes of one flag in one environment, one or two of them. */
-export type Schedule = SchedulePlace & {
+export type Schedule = ScheduleScope & {
   id: string;
   enableAt: Date | null;
   disableAt: Date | null;
@@ -61,38 +61,41 @@ const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
  * earlier change is armed, the later one waits for it.
  */
 export function decideSchedule(
-  place: SchedulePlace,
+  scope: ScheduleScope,
   request: SetSchedule,
-  occasion: { userId: string; now: Date; newId: () => string },
-): Schedule | Refusal {
+  context: { userId: string; now: Date; newId: () => string },
+): Schedule | Problem {
   const times: { action: ScheduleAction; at: Date }[] = [];
   for (const action of ["enable", "disable"] as const) {
     const given = request[`${action}_at`] ?? undefined;
     if (given === undefined) continue;
-    const at = readTime(`/${action}_at`, given, occasion.now);
-    if ("refused" in at) return at;
+    const at = readTime(`/${action}_at`, given, context.now);
+    if ("rejected" in at) return at;
     times.push({ action, at });
   }
   const [first, second] = times.sort((one, other) => one.at.getTime() - other.at.getTime());
   if (first === undefined)
-    return refuse("VALIDATION_001", `${wholeDocument} must have enable_at, disable_at or both.`);
+    return createProblem(
+      "VALIDATION_001",
+      `${wholeDocument} must have enable_at, disable_at or both.`,
+    );
   if (first.at.getTime() === second?.at.getTime())
-    return refuse("VALIDATION_001", "/disable_at must differ from /enable_at.");
+    return createProblem("VALIDATION_001", "/disable_at must differ from /enable_at.");
 
   const timeOf = (action: ScheduleAction) => times.find((time) => time.action === action)?.at;
   return {
-    ...place,
-    id: occasion.newId(),
+    ...scope,
+    id: context.newId(),
     enableAt: timeOf("enable") ?? null,
     disableAt: timeOf("disable") ?? null,
     status: "pending",
-    createdAt: occasion.now,
-    createdBy: occasion.userId,
+    createdAt: context.now,
+    createdBy: context.userId,
     cancelledAt: null,
     cancelledBy: null,
     changes: times.map(
       ({ action, at }, index): ScheduledChange => ({
-        id: occasion.newId(),
+        id: context.newId(),
         action,
         dueAt: at,
         state: index === 0 ? "armed" : "waiting",
@@ -103,12 +106,15 @@ export function decideSchedule(
 }
 
 /** The schema has seen to it that the text is an instant that exists. */
-function readTime(field: string, text: string, now: Date): Date | Refusal {
+function readTime(field: string, text: string, now: Date): Date | Problem {
   const milliseconds = parseInstant(text);
   if (milliseconds === undefined || milliseconds > lastInstantMs)
-    return refuse("VALIDATION_001", `${field} must be before the year 10000.`);
+    return createProblem("VALIDATION_001", `${field} must be before the year 10000.`);
   if (milliseconds <= now.getTime())
-    return refuse("VALIDATION_001", `${field} must be in the future; it is ${now.toISOString()}.`);
+    return createProblem(
+      "VALIDATION_001",
+      `${field} must be in the future; it is ${now.toISOString()}.`,
+    );
   return new Date(milliseconds);
 }
 
@@ -129,21 +135,21 @@ export type ScheduleTimes = { id: string; enableAt: Date | null; disableAt: Date
 
 /** Returns the message for the audit log about a schedule that was set, replaced or cleared. */
 export function scheduleAudit(
-  place: SchedulePlace,
+  scope: ScheduleScope,
   { before, after }: { before: ScheduleTimes | null; after: ScheduleTimes | null },
   { author, id, at }: { author: Author; id: string; at: Date },
 ): AuditRecorded {
   return {
     id,
-    organization_id: place.organizationId,
-    project_id: place.projectId,
+    organization_id: scope.organizationId,
+    project_id: scope.projectId,
     action: actionOf(before, after),
     service: "scheduler",
     user_id: author.userId,
     api_key_id: author.apiKeyId,
     webhook_id: null,
-    flag_id: place.flagId,
-    environment_id: place.environmentId,
+    flag_id: scope.flagId,
+    environment_id: scope.environmentId,
     before: before && auditedTimes(before),
     after: after && auditedTimes(after),
     changed_at: at.toISOString(),

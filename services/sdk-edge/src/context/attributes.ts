@@ -1,5 +1,5 @@
 import { type AttributeValue, readAttributes } from "@halyard/evaluation";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 
 /**
  * Attributes are kept in maps from the moment on that JSON is parsed: there a name like `__proto__`
@@ -9,7 +9,7 @@ import { type Refusal, refuse } from "@halyard/service";
 export type AttributeMap = Map<string, AttributeValue>;
 
 /** Where an object of attributes stands, for messages: its own name, and what its fields' begin with. */
-export type Place = { name: string; fields: string };
+export type Location = { name: string; fields: string };
 
 /** Whether a parsed JSON value is an object, which an array is not. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
@@ -17,10 +17,10 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Reads one object of attributes, of which nothing is ignored. */
-export function readAttributeObject(source: object, place: Place): AttributeMap | Refusal {
-  const read = readAttributes(source, "refuse");
+export function readAttributeObject(source: object, location: Location): AttributeMap | Problem {
+  const read = readAttributes(source, "reject");
   if (read.ok) return read.attributes;
-  return refuse("VALIDATION_001", describeProblem(read.problem, place));
+  return createProblem("VALIDATION_001", describeProblem(read.problem, location));
 }
 
 /**
@@ -29,7 +29,7 @@ export function readAttributeObject(source: object, place: Place): AttributeMap 
  */
 function describeProblem(
   { attribute, expected }: { attribute: string; expected: string },
-  { name, fields }: Place,
+  { name, fields }: Location,
 ): string {
   if (attribute === "id" || attribute === "user_id")
     return `${fields}${attribute} must be a string or a number`;

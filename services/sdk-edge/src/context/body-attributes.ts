@@ -1,10 +1,10 @@
 import { wholeDocument } from "@halyard/contracts";
-import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
 import {
   type AttributeMap,
   addMissing,
   isJsonObject,
-  type Place,
+  type Location,
   readAttributeObject,
 } from "./attributes.ts";
 
@@ -15,30 +15,30 @@ import {
  *
  * Objects are taken apart by rest patterns, which make own properties of all names, `__proto__` too.
  */
-const wholeBody: Place = { name: wholeDocument, fields: "/" };
-const user: Place = { name: "/user", fields: "/user/" };
-const userAttributes: Place = { name: "/user/attributes", fields: "/user/attributes/" };
+const wholeBody: Location = { name: wholeDocument, fields: "/" };
+const user: Location = { name: "/user", fields: "/user/" };
+const userAttributes: Location = { name: "/user/attributes", fields: "/user/attributes/" };
 
-const bodyIsNoObject = refuse("VALIDATION_001", `${wholeDocument} must be an object`);
-const attributesAreNoObject = refuse("VALIDATION_001", "/user/attributes must be an object");
+const bodyIsNoObject = createProblem("VALIDATION_001", `${wholeDocument} must be an object`);
+const attributesAreNoObject = createProblem("VALIDATION_001", "/user/attributes must be an object");
 
-export function readBodyAttributes(body: unknown): AttributeMap | Refusal {
+export function readBodyAttributes(body: unknown): AttributeMap | Problem {
   if (!isJsonObject(body)) return bodyIsNoObject;
   if (!isJsonObject(body.user)) return readAttributeObject(body, wholeBody);
   const { user: described, ...others } = body;
   const fromUser = readUser(described as Record<string, unknown>);
-  if (isRefusal(fromUser)) return fromUser;
+  if (isProblem(fromUser)) return fromUser;
   const fromOthers = readAttributeObject(others, wholeBody);
-  return isRefusal(fromOthers) ? fromOthers : addMissing(fromUser, fromOthers);
+  return isProblem(fromOthers) ? fromOthers : addMissing(fromUser, fromOthers);
 }
 
-function readUser(described: Record<string, unknown>): AttributeMap | Refusal {
+function readUser(described: Record<string, unknown>): AttributeMap | Problem {
   const { attributes, ...fields } = described;
   const fromFields = readAttributeObject(fields, user);
-  if (isRefusal(fromFields) || attributes === undefined || attributes === null) return fromFields;
+  if (isProblem(fromFields) || attributes === undefined || attributes === null) return fromFields;
   if (!isJsonObject(attributes)) return attributesAreNoObject;
   const fromAttributes = readAttributeObject(attributes, userAttributes);
-  if (isRefusal(fromAttributes)) return fromAttributes;
+  if (isProblem(fromAttributes)) return fromAttributes;
   const id = fromFields.get("id");
   if (id !== undefined && isGiven(fields.id)) fromAttributes.set("id", id);
   return addMissing(fromAttributes, fromFields);

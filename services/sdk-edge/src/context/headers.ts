@@ -1,12 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
-import { hasDuplicateMembers, isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, hasDuplicateMembers, isProblem, type Problem } from "@halyard/service";
 import {
   type AttributeMap,
   addIfMissing,
   addMissing,
   isJsonObject,
-  type Place,
+  type Location,
   readAttributeObject,
 } from "./attributes.ts";
 
@@ -16,13 +16,13 @@ import {
  */
 const maxUserHeadersBytes = 16 * 1024;
 
-const tooLarge = refuse(
+const tooLarge = createProblem(
   "VALIDATION_002",
   `The X-User-* headers must have at most ${maxUserHeadersBytes} bytes together`,
 );
 
 /** What the headers say about the user; undefined when they say nothing. One without a value counts as not sent. */
-export function readUserHeaders(headers: IncomingHttpHeaders): AttributeMap | Refusal | undefined {
+export function readUserHeaders(headers: IncomingHttpHeaders): AttributeMap | Problem | undefined {
   const context = joined(headers["x-user-context"]);
   const id = joined(headers["x-user-id"]);
   const email = joined(headers["x-user-email"]);
@@ -33,7 +33,7 @@ export function readUserHeaders(headers: IncomingHttpHeaders): AttributeMap | Re
 
   const attributes = context === "" ? undefined : readContextHeader(context);
   if (bytes === context.length) return attributes;
-  if (attributes !== undefined && isRefusal(attributes)) return attributes;
+  if (attributes !== undefined && isProblem(attributes)) return attributes;
   return addIndividualHeaders(attributes, { id, email, list });
 }
 
@@ -46,7 +46,7 @@ function joined(value: string | string[] | undefined): string {
 function addIndividualHeaders(
   known: AttributeMap | undefined,
   individual: { id: string; email: string; list: string },
-): AttributeMap | Refusal | undefined {
+): AttributeMap | Problem | undefined {
   let attributes = known;
   if (individual.id !== "") {
     const id = readHeaderText("X-User-ID", individual.id);
@@ -62,29 +62,29 @@ function addIndividualHeaders(
   const list = readHeaderText("X-User-Attributes", individual.list);
   if (typeof list !== "string") return list;
   const listed = readAttributesHeader(list);
-  return isRefusal(listed) ? listed : addMissing(attributes, listed);
+  return isProblem(listed) ? listed : addMissing(attributes, listed);
 }
 
 /** Reads `X-User-Context`: a JSON object of all attributes, as it is or in base64. */
-const place: Place = { name: "X-User-Context", fields: "X-User-Context /" };
+const location: Location = { name: "X-User-Context", fields: "X-User-Context /" };
 
-const notAnObject = refuse(
+const notAnObject = createProblem(
   "VALIDATION_001",
   "X-User-Context must be a JSON object in UTF-8, as it is or in base64 or base64url",
 );
 
-const duplicateMember = refuse(
+const duplicateMember = createProblem(
   "VALIDATION_001",
   "X-User-Context has an object with two members of the same name",
 );
 
-export function readContextHeader(value: string): AttributeMap | Refusal {
-  const json = beginsWithBrace(value) ? readHeaderText(place.name, value) : decodeBase64(value);
+export function readContextHeader(value: string): AttributeMap | Problem {
+  const json = beginsWithBrace(value) ? readHeaderText(location.name, value) : decodeBase64(value);
   if (json === undefined) return notAnObject;
   if (typeof json !== "string") return json;
   const context = parseJson(json);
   if (context !== undefined && hasDuplicateMembers(json, context)) return duplicateMember;
-  return isJsonObject(context) ? readAttributeObject(context, place) : notAnObject;
+  return isJsonObject(context) ? readAttributeObject(context, location) : notAnObject;
 }
 
 /** Also after white space. What would end the header, a line's end, cannot be in it. */
@@ -117,7 +117,7 @@ function parseJson(json: string): unknown {
   }
 }
 
-const malformed = refuse(
+const malformed = createProblem(
   "VALIDATION_001",
   "X-User-Attributes must be a list like name=value,name=value",
 );
@@ -127,7 +127,7 @@ const malformed = refuse(
  * with the list, since HTTP joins the two with a comma. Of a name that comes twice the later wins; an
  * empty id counts as not sent.
  */
-export function readAttributesHeader(list: string): AttributeMap | Refusal {
+export function readAttributesHeader(list: string): AttributeMap | Problem {
   const attributes: AttributeMap = new Map();
   let userId: string | undefined;
   for (const item of list.split(",")) {
@@ -148,11 +148,11 @@ export function readAttributesHeader(list: string): AttributeMap | Refusal {
 const beyondAscii = /[\u0080-\uffff]/;
 
 /** The text of a header's bytes, which are UTF-8 as everything else that is sent here. */
-function readHeaderText(name: string, value: string): string | Refusal {
+function readHeaderText(name: string, value: string): string | Problem {
   if (!beyondAscii.test(value)) return value;
   return (
     decodeUtf8(Buffer.from(value, "latin1")) ??
-    refuse("VALIDATION_001", `${name} must be valid UTF-8`)
+    createProblem("VALIDATION_001", `${name} must be valid UTF-8`)
   );
 }
 

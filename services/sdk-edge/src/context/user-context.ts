@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { sdkGetFlags } from "@halyard/contracts";
 import { createContext, type EvaluationContext, emptyContext } from "@halyard/evaluation";
-import { compileInputChecks, isRefusal, type Refusal } from "@halyard/service";
+import { compileInputChecks, isProblem, type Problem } from "@halyard/service";
 import { type AttributeMap, addIfMissing, addMissing } from "./attributes.ts";
 import { readBodyAttributes } from "./body-attributes.ts";
 import { readUserHeaders } from "./headers.ts";
@@ -22,11 +22,11 @@ export type ContextSources = {
  * Sources are merged by attribute, so that a proxy can add one to those of its client. Every source has to be valid,
  * also where another one overrides it. Returns `emptyContext` itself if nothing is given.
  */
-export function readUserContext(sources: ContextSources): EvaluationContext | Refusal {
+export function readUserContext(sources: ContextSources): EvaluationContext | Problem {
   const fromBody = sources.body === undefined ? undefined : readBodyAttributes(sources.body);
-  if (fromBody !== undefined && isRefusal(fromBody)) return fromBody;
+  if (fromBody !== undefined && isProblem(fromBody)) return fromBody;
   const fromHeaders = readUserHeaders(sources.headers);
-  if (fromHeaders !== undefined && isRefusal(fromHeaders)) return fromHeaders;
+  if (fromHeaders !== undefined && isProblem(fromHeaders)) return fromHeaders;
   const userId = readUserId(sources);
   if (typeof userId !== "string") return userId;
 
@@ -41,9 +41,9 @@ export function readUserContext(sources: ContextSources): EvaluationContext | Re
 /** All SDK routes read the same parameter. */
 const checks = compileInputChecks(sdkGetFlags);
 
-function readUserId({ query, target }: ContextSources): string | Refusal {
+function readUserId({ query, target }: ContextSources): string | Problem {
   // Most requests have none (`npm run bench -- flags`).
   if (!target.includes("?")) return "";
   const checked = checks.query(query, target);
-  return isRefusal(checked) ? checked : (checked.value.user_id ?? "");
+  return isProblem(checked) ? checked : (checked.value.user_id ?? "");
 }

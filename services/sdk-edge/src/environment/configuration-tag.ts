@@ -84,7 +84,7 @@ export function parseConfigurationTag(text: string): ConfigurationTag | undefine
  * what is older by more than that is surely no news. What lies further ahead of this process's own
  * clock was not told by any edge, and waiting would not bring it.
  */
-export function mayBeNews(
+export function mayBeNewer(
   theirs: ConfigurationTag,
   { present, nowMs }: { present: ConfigurationTag; nowMs: number },
 ): boolean {

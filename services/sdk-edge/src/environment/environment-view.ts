@@ -18,7 +18,7 @@ export type EnvironmentView = {
   /** The flag with a key. */
   find(key: string): PreparedFlag | undefined;
   /** The values for the empty context. */
-  readonly valuesForNobody: FlagValues;
+  readonly valuesWithoutContext: FlagValues;
   valuesFor(context: EvaluationContext): FlagValues;
   /** The tag of these values alone, which costs less. */
   tagFor(context: EvaluationContext): string;
@@ -54,8 +54,8 @@ export function changeView(view: EnvironmentView, taken: Iterable<TakenEntry>): 
 
 function createView(segments: Segments, previousKeys: FlagKeys | undefined): EnvironmentView {
   const keys = keysOf(segments, previousKeys);
-  let valuesForNobody: FlagValues | undefined;
-  let tagForNobody: string | undefined;
+  let valuesWithoutContext: FlagValues | undefined;
+  let tagWithoutContext: string | undefined;
 
   function outcomesFor(context: EvaluationContext): Uint8Array {
     const { all, ofSegments } = keys.outcomes;
@@ -64,10 +64,10 @@ function createView(segments: Segments, previousKeys: FlagKeys | undefined): Env
     return all;
   }
 
-  function outcomesForNobody(): Uint8Array {
+  function outcomesWithoutContext(): Uint8Array {
     const { all, ofSegments } = keys.outcomes;
     segments.forEach((segment, index) => {
-      ofSegments[index]?.set(segment.outcomesForNobody);
+      ofSegments[index]?.set(segment.outcomesWithoutContext);
     });
     return all;
   }
@@ -83,16 +83,16 @@ function createView(segments: Segments, previousKeys: FlagKeys | undefined): Env
     segments,
     keys,
     find: (key) => findFlag(segments, key),
-    get valuesForNobody() {
-      valuesForNobody ??= valuesOf(outcomesForNobody());
-      return valuesForNobody;
+    get valuesWithoutContext() {
+      valuesWithoutContext ??= valuesOf(outcomesWithoutContext());
+      return valuesWithoutContext;
     },
     valuesFor: (context) =>
-      context === emptyContext ? view.valuesForNobody : valuesOf(outcomesFor(context)),
+      context === emptyContext ? view.valuesWithoutContext : valuesOf(outcomesFor(context)),
     tagFor(context) {
       if (context !== emptyContext) return tagOf(outcomesFor(context));
-      tagForNobody ??= tagOf(outcomesForNobody());
-      return tagForNobody;
+      tagWithoutContext ??= tagOf(outcomesWithoutContext());
+      return tagWithoutContext;
     },
     outcomesFor,
     valuesOf,

@@ -1,6 +1,6 @@
 import { isEntryOf } from "@halyard/contracts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
+import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
 import type { TakenEntry } from "../snapshot/take-entries.ts";
 import { changeView, deriveView, type EnvironmentView } from "./environment-view.ts";
 
@@ -13,7 +13,7 @@ export type EnvironmentViews = {
   /** An unknown environment has no flags. */
   of(environmentId: string): EnvironmentView;
   /** Takes a change of the snapshot. Returns the changed environments that have a view. */
-  update(change: SnapshotChange): readonly string[];
+  update(change: SnapshotUpdate): readonly string[];
 };
 
 export function createEnvironmentViews(): EnvironmentViews {
@@ -30,9 +30,9 @@ export function createEnvironmentViews(): EnvironmentViews {
       return view;
     },
 
-    update({ snapshot, changed, whole, taken }) {
+    update({ snapshot, changed, isReplacement, taken }) {
       environments = snapshot.environments;
-      const flags = whole ? undefined : flagsByEnvironment(taken);
+      const flags = isReplacement ? undefined : flagsByEnvironment(taken);
       const updated: string[] = [];
       for (const environmentId of changed.environments) {
         const view = views.get(environmentId);

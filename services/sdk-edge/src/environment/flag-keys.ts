@@ -6,7 +6,7 @@ import { DigestSum } from "./digest-sum.ts";
  * Up to this number of flags, the list of keys is hashed and tags say each value. Beyond it, a tag that
  * says each value would burden every request, and a change would hash the keys of all flags.
  */
-const mostListed = 1_024;
+const maxListed = 1_024;
 
 /**
  * The keys of an environment's flags, in order, with everything that is prepared from keys alone. Changes
@@ -17,7 +17,7 @@ export class FlagKeys {
   readonly segments: readonly SegmentKeys[];
   readonly size: number;
   #digest: Buffer | undefined;
-  #outcomes: OutcomePlaces | undefined;
+  #outcomes: OutcomePositions | undefined;
 
   constructor(segments: readonly SegmentKeys[]) {
     this.segments = segments;
@@ -25,8 +25,8 @@ export class FlagKeys {
   }
 
   /** Places for an evaluation, which the next one uses again. */
-  get outcomes(): OutcomePlaces {
-    this.#outcomes ??= createOutcomePlaces(this);
+  get outcomes(): OutcomePositions {
+    this.#outcomes ??= createOutcomePositions(this);
     return this.#outcomes;
   }
 
@@ -38,14 +38,14 @@ export class FlagKeys {
 
   /** True if tags consist of a sum and a hash instead of the list and the bits. */
   get isLarge(): boolean {
-    return this.size > mostListed;
+    return this.size > maxListed;
   }
 }
 
 /** One byte for the outcome of each flag, and the parts of these bytes that belong to each segment. */
-export type OutcomePlaces = { all: Uint8Array; ofSegments: readonly Uint8Array[] };
+export type OutcomePositions = { all: Uint8Array; ofSegments: readonly Uint8Array[] };
 
-function createOutcomePlaces({ segments, size }: FlagKeys): OutcomePlaces {
+function createOutcomePositions({ segments, size }: FlagKeys): OutcomePositions {
   const all = new Uint8Array(size);
   let begin = 0;
   const ofSegments = segments.map(({ keys }) => {
@@ -100,22 +100,22 @@ export type TemplateShape = {
   beforeKey: string;
   afterKey: string;
   /** The text of the place before anything was written there. */
-  place: string;
-  afterPlace: string;
+  position: string;
+  afterPosition: string;
 };
 
 /** ASCII text of all flags, separated by commas, and the offset of each place in it. */
-export type Template = { bytes: Buffer; places: Int32Array };
+export type Template = { bytes: Buffer; positions: Int32Array };
 
 function writeTemplate(keys: readonly string[], shape: TemplateShape): Template {
-  const places = new Int32Array(keys.length);
+  const positions = new Int32Array(keys.length);
   let text = "";
   keys.forEach((key, index) => {
     text += `${index === 0 ? "" : ","}${shape.beforeKey}${asciiJson(key)}${shape.afterKey}`;
-    places[index] = text.length;
-    text += shape.place + shape.afterPlace;
+    positions[index] = text.length;
+    text += shape.position + shape.afterPosition;
   });
-  return { bytes: Buffer.from(text, "latin1"), places };
+  return { bytes: Buffer.from(text, "latin1"), positions };
 }
 
 const comma = 0x2c;
@@ -131,17 +131,17 @@ export function joinTemplates(
   const flagBytes = parts.reduce((sum, { bytes }) => sum + bytes.length, commas);
   const length = begin.length + flagBytes + end.length;
   const bytes = Buffer.alloc(length + spareBytes);
-  const places = new Int32Array(size);
+  const positions = new Int32Array(size);
   let offset = bytes.write(begin, "latin1");
   let flag = 0;
   for (const part of parts) {
     if (flag > 0) bytes[offset++] = comma;
     bytes.set(part.bytes, offset);
-    for (const place of part.places) places[flag++] = offset + place;
+    for (const position of part.positions) positions[flag++] = offset + position;
     offset += part.bytes.length;
   }
   bytes.write(end, offset, "latin1");
-  return { bytes, places, length };
+  return { bytes, positions, length };
 }
 
 /** An environment without flags has one empty segment. */

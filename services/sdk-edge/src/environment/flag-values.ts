@@ -71,11 +71,11 @@ function packValues(outcomeNumbers: Uint8Array, bits: Buffer): void {
   }
 }
 
-const shape: TemplateShape = { beforeKey: "", afterKey: ":", place: "false", afterPlace: "" };
+const shape: TemplateShape = { beforeKey: "", afterKey: ":", position: "false", afterPosition: "" };
 
 /** Returns a function that writes the body with the values that the bits have at that time. */
 function createBodies(keys: FlagKeys, bits: Buffer): () => string {
-  const { bytes, places } = joinTemplates(keys, shape, { begin: '{"flags":{', end: "}}" });
+  const { bytes, positions } = joinTemplates(keys, shape, { begin: '{"flags":{', end: "}}" });
   const written = Buffer.alloc(bits.length);
   return () => {
     for (let byte = 0; byte < written.length; byte += 1) {
@@ -83,9 +83,9 @@ function createBodies(keys: FlagKeys, bits: Buffer): () => string {
       let differing = now ^ (written[byte] as number);
       while (differing !== 0) {
         const lowest = 31 - Math.clz32(differing & -differing);
-        const place = places[byte * 8 + lowest] as number;
-        if (((now >> lowest) & 1) === 1) writeTrue(bytes, place);
-        else writeFalse(bytes, place);
+        const position = positions[byte * 8 + lowest] as number;
+        if (((now >> lowest) & 1) === 1) writeTrue(bytes, position);
+        else writeFalse(bytes, position);
         differing &= differing - 1;
       }
       written[byte] = now;
@@ -95,20 +95,20 @@ function createBodies(keys: FlagKeys, bits: Buffer): () => string {
 }
 
 /** Letter by letter: a call of `Buffer.write` costs more than five bytes do. */
-function writeTrue(bytes: Buffer, place: number): void {
-  bytes[place] = 0x20;
-  bytes[place + 1] = 0x74;
-  bytes[place + 2] = 0x72;
-  bytes[place + 3] = 0x75;
-  bytes[place + 4] = 0x65;
+function writeTrue(bytes: Buffer, position: number): void {
+  bytes[position] = 0x20;
+  bytes[position + 1] = 0x74;
+  bytes[position + 2] = 0x72;
+  bytes[position + 3] = 0x75;
+  bytes[position + 4] = 0x65;
 }
 
-function writeFalse(bytes: Buffer, place: number): void {
-  bytes[place] = 0x66;
-  bytes[place + 1] = 0x61;
-  bytes[place + 2] = 0x6c;
-  bytes[place + 3] = 0x73;
-  bytes[place + 4] = 0x65;
+function writeFalse(bytes: Buffer, position: number): void {
+  bytes[position] = 0x66;
+  bytes[position + 1] = 0x61;
+  bytes[position + 2] = 0x6c;
+  bytes[position + 3] = 0x73;
+  bytes[position + 4] = 0x65;
 }
 
 /** A tag says which flags there are, as a hash, and then their values: bit by bit, or as another hash. */

@@ -13,12 +13,12 @@ export function* outcomesInSteps(
   const outcomeNumbers = new Uint8Array(keys.size);
   let index = 0;
   for (const { flags } of segments)
-    for (const { compiled, outcomeForNobody } of flags) {
+    for (const { compiled, outcomeWithoutContext } of flags) {
       // A generator costs far more than a constant flag, and most flags of a large environment are constant.
       outcomeNumbers[index] =
         compiled.constant === undefined
           ? numberOfOutcome(yield* evaluateInSteps(compiled, context))
-          : outcomeForNobody;
+          : outcomeWithoutContext;
       index += 1;
     }
   return outcomeNumbers;

@@ -14,7 +14,7 @@ export type PreparedFlag = {
   /** Cost of evaluating it, in conditions; 0 if its outcome is constant. */
   readonly weight: number;
   /** Number of its outcome for the empty context. */
-  readonly outcomeForNobody: number;
+  readonly outcomeWithoutContext: number;
 };
 
 /** An expression takes at worst as long as this many other conditions. */
@@ -26,7 +26,7 @@ export function prepareFlag(entry: FlagEntry): PreparedFlag {
     entry,
     compiled,
     weight: compiled.constant === undefined ? weightOf(entry) : 0,
-    outcomeForNobody: numberOfOutcome(compiled.evaluate(emptyContext)),
+    outcomeWithoutContext: numberOfOutcome(compiled.evaluate(emptyContext)),
   };
 }
 

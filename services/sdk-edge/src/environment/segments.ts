@@ -16,10 +16,10 @@ export type Segments = readonly Segment[];
  * A segment's flags share their conditions when they are evaluated, and where they are few, those of a
  * whole environment do. A change copies the lists of one segment, a few microseconds at this length.
  */
-export const longestSegment = 1_024;
+export const maxSegmentSize = 1_024;
 
 /** A changed segment that is shorter is joined with the one before it, so that deletions leave no crumbs. */
-const shortestSegment = longestSegment / 4;
+const minSegmentSize = maxSegmentSize / 4;
 
 /**
  * A run of an environment's flags in the order of their keys. It never changes: a change of a flag makes
@@ -38,7 +38,7 @@ export class Segment {
   readonly keys: SegmentKeys;
   readonly weight: number;
   #evaluateAll: EvaluateAll | undefined;
-  #outcomesForNobody: Uint8Array | undefined;
+  #outcomesWithoutContext: Uint8Array | undefined;
 
   /** Derives from all flags everything that is not given. */
   constructor(
@@ -57,15 +57,15 @@ export class Segment {
   }
 
   /** The number of each flag's outcome for the empty context. */
-  get outcomesForNobody(): Uint8Array {
-    if (this.#outcomesForNobody === undefined) {
+  get outcomesWithoutContext(): Uint8Array {
+    if (this.#outcomesWithoutContext === undefined) {
       const outcomes = new Uint8Array(this.flags.length);
-      this.flags.forEach(({ outcomeForNobody }, index) => {
-        outcomes[index] = outcomeForNobody;
+      this.flags.forEach(({ outcomeWithoutContext }, index) => {
+        outcomes[index] = outcomeWithoutContext;
       });
-      this.#outcomesForNobody = outcomes;
+      this.#outcomesWithoutContext = outcomes;
     }
-    return this.#outcomesForNobody;
+    return this.#outcomesWithoutContext;
   }
 }
 
@@ -88,21 +88,21 @@ class SegmentDraft {
   }
 
   remove(entry: FlagEntry): void {
-    const place = this.#placeOf(entry);
-    if (!this.#isAt(place, entry)) return;
-    this.withReplaced.splice(place, 1);
+    const position = this.#positionOf(entry);
+    if (!this.#isAt(position, entry)) return;
+    this.withReplaced.splice(position, 1);
     this.#hasSameKeys = false;
   }
 
   /** Adds a flag, or replaces the flag with the same key and id. */
   put(entry: FlagEntry): void {
-    const place = this.#placeOf(entry);
+    const position = this.#positionOf(entry);
     const flag = prepareFlag(entry);
-    if (this.#isAt(place, entry)) {
-      this.#weight += flag.weight - (this.withReplaced[place]?.weight ?? 0);
-      this.withReplaced[place] = flag;
+    if (this.#isAt(position, entry)) {
+      this.#weight += flag.weight - (this.withReplaced[position]?.weight ?? 0);
+      this.withReplaced[position] = flag;
     } else {
-      this.withReplaced.splice(place, 0, flag);
+      this.withReplaced.splice(position, 0, flag);
       this.#hasSameKeys = false;
     }
   }
@@ -113,13 +113,13 @@ class SegmentDraft {
     return new Segment(this.withReplaced, { flags: this.withReplaced, keys, weight: this.#weight });
   }
 
-  #isAt(place: number, entry: FlagEntry): boolean {
-    const found = this.withReplaced[place]?.entry;
+  #isAt(position: number, entry: FlagEntry): boolean {
+    const found = this.withReplaced[position]?.entry;
     return found !== undefined && compareEntries(found, entry) === 0;
   }
 
   /** The index of an entry, or where it would be. */
-  #placeOf(entry: FlagEntry): number {
+  #positionOf(entry: FlagEntry): number {
     return firstIndex(this.withReplaced, (flag) => compareEntries(flag.entry, entry) >= 0);
   }
 }
@@ -179,18 +179,18 @@ function append(segments: Segment[], draft: SegmentDraft): void {
   const last = segments.at(-1);
   if (
     last !== undefined &&
-    length < shortestSegment &&
-    last.withReplaced.length + length <= longestSegment
+    length < minSegmentSize &&
+    last.withReplaced.length + length <= maxSegmentSize
   )
     segments.splice(-1, 1, new Segment([...last.withReplaced, ...draft.withReplaced]));
-  else if (length <= longestSegment) segments.push(draft.finish());
+  else if (length <= maxSegmentSize) segments.push(draft.finish());
   else segments.push(...segmentsOf(draft.withReplaced));
 }
 
 /** Cuts ordered flags into segments of about equal length. */
 function segmentsOf(ordered: readonly PreparedFlag[]): Segment[] {
   const segments: Segment[] = [];
-  const length = Math.ceil(ordered.length / Math.ceil(ordered.length / longestSegment));
+  const length = Math.ceil(ordered.length / Math.ceil(ordered.length / maxSegmentSize));
   for (let begin = 0; begin < ordered.length; ) {
     let end = begin + length;
     // Flags that claim the same key stay together.

@@ -3,15 +3,15 @@ import {
   type DirectoryKey,
   type IsOperatorToken,
   type KeyDirectory,
-  keyRefusals,
+  keyProblems,
 } from "@halyard/api-keys";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { Exchange } from "./exchange.ts";
 
 /** Finds the key of a request, or the error for a request without one. */
-export type Authenticate = (exchange: Exchange) => DirectoryKey | Refusal;
+export type Authenticate = (exchange: Exchange) => DirectoryKey | Problem;
 
-export const unknownKey = refuse("AUTH_001", "A valid API key is needed");
+export const unknownKey = createProblem("AUTH_001", "A valid API key is needed");
 
 /** Authenticates by the API key in `Authorization: Bearer`, and for OFREP also by the one in `X-API-Key`. */
 export function createAuthentication(
@@ -19,7 +19,7 @@ export function createAuthentication(
   isOperatorToken: IsOperatorToken,
 ): { byBearer: Authenticate; byEitherHeader: Authenticate } {
   const verify = (text: string, nowMs: number) =>
-    directory.verify(text, nowMs) ?? (isOperatorToken(text) ? keyRefusals.operator : unknownKey);
+    directory.verify(text, nowMs) ?? (isOperatorToken(text) ? keyProblems.operator : unknownKey);
   return {
     byBearer({ headers, nowMs }) {
       const token = bearerToken(headers.authorization);

@@ -3,11 +3,11 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import type { UsageEndpoint } from "@halyard/contracts";
 import {
   anyOriginHeaders,
+  createProblem,
   type Logger,
   namesTag,
-  type Refusal,
-  refuse,
-  writeRefusal,
+  type Problem,
+  writeProblem,
 } from "@halyard/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type LimitFields, nameFurtherLimits, noLimitFields } from "../limits/limits.ts";
@@ -144,13 +144,13 @@ export class Exchange {
   }
 
   /** Sends an error, which pages of any origin can read. */
-  refuse(refusal: Refusal): void {
+  reject(problem: Problem): void {
     const { name, counts } = this.#route;
     const named = { "X-Request-Id": this.id, ...commonHeadersByName };
     // An error about a limit has its own fields, to which the other limits are added.
-    if (refusal.refused === "RATE_001")
-      writeRefusal(this.response, nameFurtherLimits(refusal, this.rateLimit.members), named);
-    else writeRefusal(this.response, refusal, { ...named, ...byName(this.rateLimit.headers) });
+    if (problem.rejected === "RATE_001")
+      writeProblem(this.response, nameFurtherLimits(problem, this.rateLimit.members), named);
+    else writeProblem(this.response, problem, { ...named, ...byName(this.rateLimit.headers) });
     counts.count(name, this.response.statusCode);
   }
 
@@ -171,7 +171,7 @@ export class Exchange {
     const { name, logger } = this.#route;
     logger.error({ endpoint: name, method: this.request.method, err: error }, "request failed");
     if (this.response.headersSent) this.response.destroy();
-    else this.refuse(ourFault);
+    else this.reject(ourFault);
   }
 }
 
@@ -181,7 +181,7 @@ const none: readonly string[] = [];
 const longBodyBytes = 32 * 1024;
 
 const jsonType = "application/json; charset=utf-8";
-const ourFault = refuse("SERVER_001", "Something went wrong on our side");
+const ourFault = createProblem("SERVER_001", "Something went wrong on our side");
 
 const commonHeadersByName = { ...anyOriginHeaders, "X-Content-Type-Options": "nosniff" };
 const commonHeaders: readonly string[] = Object.entries(commonHeadersByName).flat();

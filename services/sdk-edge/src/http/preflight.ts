@@ -17,7 +17,7 @@ const allowedHeaders = [
 const userHeader = /^x-user-[a-z0-9-]{1,64}$/;
 
 /** More than any page needs. It bounds the length of the response. */
-const mostRequestedHeaders = 32;
+const maxRequestedHeaders = 32;
 
 /** The longest time for which a browser keeps the response: a day, in some browsers two hours. */
 const maxAgeSeconds = 24 * 60 * 60;
@@ -50,7 +50,7 @@ function answerPreflight(request: IncomingMessage, response: ServerResponse): vo
 function allowedFor({ headers }: IncomingMessage): string[] {
   const known = new Set(allowedHeaders.map((name) => name.toLowerCase()));
   const requested = (headers["access-control-request-headers"] ?? "")
-    .split(",", mostRequestedHeaders)
+    .split(",", maxRequestedHeaders)
     .map((name) => name.trim().toLowerCase());
   const more = requested.filter((name) => userHeader.test(name) && !known.has(name));
   return [...allowedHeaders, ...more];

@@ -2,12 +2,12 @@ import { cacheHeadersOf, type RouteContract, type UsageEndpoint } from "@halyard
 import {
   type App,
   announcesBody,
-  isRefusal,
+  createProblem,
+  isProblem,
   isWellEncoded,
   type Logger,
-  type Refusal,
+  type Problem,
   readJsonBody,
-  refuse,
   rejectMalformed,
 } from "@halyard/service";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
@@ -65,11 +65,11 @@ export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts)
     reply.hijack();
     const exchange = new Exchange(answering, request, reply, parts.now());
     try {
-      const refusal = admit(route, exchange, parts);
-      if (refusal !== undefined) {
-        const isInvalidKey = refusal.refused === "AUTH_001";
+      const problem = admit(route, exchange, parts);
+      if (problem !== undefined) {
+        const isInvalidKey = problem.rejected === "AUTH_001";
         const tooMany = isInvalidKey ? limits.invalidKey(request.ip, exchange.nowMs) : undefined;
-        exchange.refuse(tooMany ?? refusal);
+        exchange.reject(tooMany ?? problem);
       } else if (isStream || !announcesBody(request.raw)) route.respond(exchange);
       else readBody(exchange);
     } catch (error) {
@@ -80,14 +80,14 @@ export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts)
   function readBody(exchange: Exchange): void {
     readJsonBody(exchange.request, bodyLimitBytes, (reading) =>
       exchange.guarded(() => {
-        if (isRefusal(reading)) {
-          exchange.refuse(reading);
+        if (isProblem(reading)) {
+          exchange.reject(reading);
           return;
         }
         exchange.body = reading.body;
         // The key may have ended while the body arrived.
         if (parts.isKeyLive(exchange.key.id, parts.now())) route.respond(exchange);
-        else exchange.refuse(unknownKey);
+        else exchange.reject(unknownKey);
       }),
     );
   }
@@ -105,7 +105,7 @@ export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts)
 }
 
 /** Authenticates a request and applies its limits. Returns the error for a rejected request. */
-function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Refusal | undefined {
+function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Problem | undefined {
   const { limits, usage } = parts;
   const { nowMs } = exchange;
   const isStarting = parts.holder.snapshot === undefined;
@@ -113,7 +113,7 @@ function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Refusal
   if (isStarting || parts.isDraining()) exchange.response.setHeader("Connection", "close");
   if (isStarting) return nothingReceived;
   const key = route.authenticate(exchange);
-  if (isRefusal(key)) return key;
+  if (isProblem(key)) return key;
   const overLimit = limits.check(key, nowMs);
   if (overLimit !== undefined) return overLimit;
   if (route.countsItself === undefined) usage?.count(key, route.name, nowMs);
@@ -122,7 +122,10 @@ function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Refusal
   return undefined;
 }
 
-const nothingReceived = refuse("SERVER_002", "This edge has not received the flags yet; try again");
+const nothingReceived = createProblem(
+  "SERVER_002",
+  "This edge has not received the flags yet; try again",
+);
 
 /**
  * Escapes the percent signs of a path that is not well encoded, which the router would reject before authentication.

@@ -8,20 +8,20 @@ import {
   policyOf,
   type Rate,
 } from "@halyard/rate-limit";
-import type { Refusal } from "@halyard/service";
+import type { Problem } from "@halyard/service";
 import type { Usage } from "../usage/usage.ts";
 
 /** Limits of requests: the rate of each key, the month of its organization, and the rate of invalid keys. */
 export type Limits = {
   /** Refuses a key that asks too often, or whose organization has used up its month. */
-  check(key: DirectoryKey, nowMs: number): Refusal | undefined;
+  check(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the fields about the limits of a key. Figures may be a second old, so that few texts are made. */
   fields(key: DirectoryKey, nowMs: number): LimitFields;
   /**
    * Counts an invalid key from an address. Returns the error for an address that has sent too many. It bounds floods and
    * applications that retry forever with a revoked key; valid keys from the same address are not affected.
    */
-  invalidKey(address: string, nowMs: number): Refusal | undefined;
+  invalidKey(address: string, nowMs: number): Problem | undefined;
 };
 
 export type LimitFields = {
@@ -34,7 +34,7 @@ export const noLimitFields: LimitFields = { members: [], headers: [] };
 
 /** A limit of requests with a key. */
 type Limit = {
-  check(key: DirectoryKey, nowMs: number): Refusal | undefined;
+  check(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the same object while its texts are the same; undefined while it limits nothing. */
   member(key: DirectoryKey, nowMs: number): LimitMember | undefined;
 };
@@ -52,13 +52,13 @@ export function createLimits(options: {
   return {
     check(key, nowMs) {
       for (const limit of limits) {
-        const refusal = limit.check(key, nowMs);
-        if (refusal === undefined) continue;
+        const problem = limit.check(key, nowMs);
+        if (problem === undefined) continue;
         const others = limits
           .filter((other) => other !== limit)
           .map((other) => other.member(key, nowMs))
           .filter((member) => member !== undefined);
-        return nameFurtherLimits(refusal, others);
+        return nameFurtherLimits(problem, others);
       }
       return undefined;
     },
@@ -69,25 +69,25 @@ export function createLimits(options: {
 
 /** Joins the members of all limits. The fields of a key are used again until one of its members changes. */
 function createFields(limits: readonly Limit[]): Limits["fields"] {
-  const kept = new WeakMap<DirectoryKey, Kept>();
+  const cache = new WeakMap<DirectoryKey, CachedFields>();
 
-  function isCurrent({ ofLimits }: Kept, key: DirectoryKey, nowMs: number): boolean {
+  function isCurrent({ ofLimits }: CachedFields, key: DirectoryKey, nowMs: number): boolean {
     for (let index = 0; index < limits.length; index += 1)
       if (limits[index]?.member(key, nowMs) !== ofLimits[index]) return false;
     return true;
   }
 
   return (key, nowMs) => {
-    const known = kept.get(key);
+    const known = cache.get(key);
     if (known !== undefined && isCurrent(known, key, nowMs)) return known.fields;
     const ofLimits = limits.map((limit) => limit.member(key, nowMs));
     const fields = fieldsOf(ofLimits.filter((member) => member !== undefined));
-    kept.set(key, { ofLimits, fields });
+    cache.set(key, { ofLimits, fields });
     return fields;
   };
 }
 
-type Kept = {
+type CachedFields = {
   /** The member of each limit; undefined for a limit without one. */
   ofLimits: readonly (LimitMember | undefined)[];
   fields: LimitFields;
@@ -111,24 +111,24 @@ function createKeyLimit(requestsPerSecond: number, usage: Pick<Usage, "used"> | 
   const burst = Math.max(1, Math.floor(requestsPerSecond));
   const keyRate = createRateLimit({ requestsPerSecond, burst });
   const policy = policyOf(keyRate);
-  const kept = new WeakMap<DirectoryKey, { madeAtMs: number; member: LimitMember }>();
+  const cache = new WeakMap<DirectoryKey, { madeAtMs: number; member: LimitMember }>();
   const admit = createAdmission(
     keyRate,
     `Too many requests with this key. The limit of a key is ${describeRate(keyRate)}, on each edge. The operator raises it with SDK_REQUESTS_PER_SECOND.`,
   );
   return {
     check(key, nowMs) {
-      const refusal = admit(key, nowMs);
-      if (refusal !== undefined) usage?.used(key, nowMs);
-      return refusal;
+      const problem = admit(key, nowMs);
+      if (problem !== undefined) usage?.used(key, nowMs);
+      return problem;
     },
     member(key, nowMs) {
-      const known = kept.get(key);
+      const known = cache.get(key);
       if (known !== undefined && isYoung(nowMs - known.madeAtMs)) return known.member;
-      const { requests, wholeInMs } = keyRate.left(key.id, nowMs);
-      const limit = `"requests";r=${requests};t=${Math.ceil(wholeInMs / 1_000)}`;
+      const { requests, fullInMs } = keyRate.left(key.id, nowMs);
+      const limit = `"requests";r=${requests};t=${Math.ceil(fullInMs / 1_000)}`;
       const member = { policy, limit };
-      kept.set(key, { madeAtMs: nowMs, member });
+      cache.set(key, { madeAtMs: nowMs, member });
       return member;
     },
   };
@@ -151,13 +151,13 @@ function createInvalidKeyLimit(rate: Rate): Limits["invalidKey"] {
 }
 
 /** Adds the members of other limits to the refusal by a limit, whose own member comes first. */
-export function nameFurtherLimits(refusal: Refusal, others: readonly LimitMember[]): Refusal {
-  if (others.length === 0) return refusal;
-  const { "ratelimit-policy": ownPolicy, ratelimit: ownLimit } = refusal.headers ?? {};
+export function nameFurtherLimits(problem: Problem, others: readonly LimitMember[]): Problem {
+  if (others.length === 0) return problem;
+  const { "ratelimit-policy": ownPolicy, ratelimit: ownLimit } = problem.headers ?? {};
   const { policy, limit } = joined(others);
   const joint = {
     "ratelimit-policy": `${ownPolicy}, ${policy}`,
     ratelimit: `${ownLimit}, ${limit}`,
   };
-  return { ...refusal, headers: { ...refusal.headers, ...joint } };
+  return { ...problem, headers: { ...problem.headers, ...joint } };
 }

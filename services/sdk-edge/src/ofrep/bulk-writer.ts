@@ -29,7 +29,7 @@ export function bulkWriterOf(keys: FlagKeys): BulkWriter {
 }
 
 /** Longer than an offer. Everything in it but the path of its URL has a fixed length. */
-const longestOfferBytes = 512;
+const maxOfferBytes = 512;
 
 const longestOutcome = Math.max(...outcomeTexts.map((text) => text.length));
 const paddedOutcomes = outcomeTexts.map((text) => Buffer.from(text.padEnd(longestOutcome)));
@@ -37,19 +37,19 @@ const paddedOutcomes = outcomeTexts.map((text) => Buffer.from(text.padEnd(longes
 const shape: TemplateShape = {
   beforeKey: '{"key":',
   afterKey: "",
-  place: (outcomeTexts[0] as string).padEnd(longestOutcome),
-  afterPlace: "}",
+  position: (outcomeTexts[0] as string).padEnd(longestOutcome),
+  afterPosition: "}",
 };
 
 function createBodies(keys: FlagKeys): BulkWriter["body"] {
-  const ends = { begin: '{"flags":[', end: "]", spareBytes: longestOfferBytes };
-  const { bytes, places, length } = joinTemplates(keys, shape, ends);
+  const ends = { begin: '{"flags":[', end: "]", spareBytes: maxOfferBytes };
+  const { bytes, positions, length } = joinTemplates(keys, shape, ends);
   const written = new Uint8Array(keys.size);
   return (outcomeNumbers, offer) => {
     for (let index = 0; index < outcomeNumbers.length; index += 1) {
       const number = outcomeNumbers[index] as number;
       if (number === written[index]) continue;
-      bytes.set(paddedOutcomes[number] as Buffer, places[index]);
+      bytes.set(paddedOutcomes[number] as Buffer, positions[index]);
       written[index] = number;
     }
     return bytes.toString("latin1", 0, length + bytes.write(`${offer}}`, length, "latin1"));
@@ -60,7 +60,7 @@ function createBodies(keys: FlagKeys): BulkWriter["body"] {
 function createTags(keys: FlagKeys): BulkWriter["tag"] {
   const outcomesAt = keys.digest.length;
   const offerAt = outcomesAt + keys.size;
-  const bytes = Buffer.alloc(offerAt + longestOfferBytes);
+  const bytes = Buffer.alloc(offerAt + maxOfferBytes);
   bytes.set(keys.digest);
   return (outcomeNumbers, offer) => {
     bytes.set(outcomeNumbers, outcomesAt);

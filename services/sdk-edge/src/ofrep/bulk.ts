@@ -1,7 +1,7 @@
 import { ofrepEvaluateFlags } from "@halyard/contracts";
 import type { EvaluationContext } from "@halyard/evaluation";
 import { readOfrepContext } from "../context/ofrep-context.ts";
-import { mayBeNews, parseConfigurationTag } from "../environment/configuration-tag.ts";
+import { mayBeNewer, parseConfigurationTag } from "../environment/configuration-tag.ts";
 import { unknownKey } from "../http/authentication.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
@@ -49,12 +49,12 @@ function answerWhenKnown(
 ): void {
   const { waiting, configurationTags, directory, now } = parts;
   const { key, response } = exchange;
-  const announced = parseConfigurationTag(flagConfigEtag);
+  const requested = parseConfigurationTag(flagConfigEtag);
   const isKnown = () => {
-    if (announced === undefined) return true;
+    if (requested === undefined) return true;
     const present = configurationTags.of(key.environmentId);
-    if (!mayBeNews(announced, { present, nowMs: now() })) return true;
-    return configurationTags.includes(key.environmentId, announced);
+    if (!mayBeNewer(requested, { present, nowMs: now() })) return true;
+    return configurationTags.includes(key.environmentId, requested);
   };
   if (isKnown()) {
     answer(parts, exchange, context);
@@ -67,7 +67,7 @@ function answerWhenKnown(
     resume: () =>
       exchange.guarded(() => {
         response.off("close", leave);
-        if (directory.find(key.id, now()) === undefined) exchange.refuse(unknownKey);
+        if (directory.find(key.id, now()) === undefined) exchange.reject(unknownKey);
         else answer(parts, exchange, context);
       }),
   });

@@ -6,7 +6,7 @@ import {
   stampOf,
 } from "../environment/configuration-tag.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
+import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
 
 /**
  * The present configuration tag of each environment and the tags of its recent states. A client that received
@@ -19,7 +19,7 @@ import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
  */
 export type ConfigurationTags = {
   /** Takes every change of the snapshot, in order. */
-  follow(change: SnapshotChange): void;
+  follow(change: SnapshotUpdate): void;
   of(environmentId: string): ConfigurationTag;
   /** Returns whether this edge has been in that state, or is in it. */
   includes(environmentId: string, tag: ConfigurationTag): boolean;
@@ -39,7 +39,7 @@ type Present = {
  * Number of changes kept for each environment: more than people make within the second or two in which a
  * client refetches. Each takes some hundred bytes.
  */
-const mostSteps = 16;
+const maxSteps = 16;
 
 export function createConfigurationTags(): ConfigurationTags {
   const stepsOf = new Map<string, Step[]>();
@@ -50,7 +50,7 @@ export function createConfigurationTags(): ConfigurationTags {
     const steps = stepsOf.get(environmentId) ?? [];
     stepsOf.set(environmentId, steps);
     steps.push(step);
-    if (steps.length > mostSteps) steps.shift();
+    if (steps.length > maxSteps) steps.shift();
     const present = presentOf.get(environmentId);
     if (present === undefined) return;
     present.state.change(step.before, step.after);
@@ -76,7 +76,7 @@ export function createConfigurationTags(): ConfigurationTags {
   return {
     follow(change) {
       snapshot = change.snapshot;
-      if (change.whole)
+      if (change.isReplacement)
         for (const environmentId of change.changed.environments) {
           stepsOf.delete(environmentId);
           presentOf.delete(environmentId);

@@ -1,6 +1,6 @@
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
-import type { SnapshotChange } from "../snapshot/snapshot-holder.ts";
+import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
 import { createRefetchHub } from "../streams/refetch-hub.ts";
 import type { Streams } from "../streams/streams.ts";
 import { bulkRoute } from "./bulk.ts";
@@ -14,7 +14,7 @@ import { createWaitingRefetches } from "./waiting-refetches.ts";
 export type Ofrep = {
   routes: EdgeRoute[];
   /** Takes a change of the snapshot. It must be applied to the values before it arrives here. */
-  follow(change: SnapshotChange): void;
+  follow(change: SnapshotUpdate): void;
   stop(): void;
 };
 
@@ -51,7 +51,7 @@ export function createOfrep(
       configurationTags.follow(change);
       for (const environmentId of change.changed.environments) {
         waiting.changed(environmentId);
-        refetchHub.announce(environmentId);
+        refetchHub.notify(environmentId);
       }
     },
     stop: refetchHub.stop,

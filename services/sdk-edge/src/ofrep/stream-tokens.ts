@@ -34,7 +34,7 @@ const purpose = "halyard ofrep stream";
 const shape = /^([a-z2-7]{16})\.(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 
 /** Far more keys than one edge serves in an hour; beyond that a token is just made anew. */
-const mostKept = 10_000;
+const maxCachedOffers = 10_000;
 
 export function createStreamTokens(secret: string): StreamTokens {
   const offers = new Map<string, string>();
@@ -47,7 +47,7 @@ export function createStreamTokens(secret: string): StreamTokens {
   return {
     offer(keyId, nowMs) {
       const hour = Math.floor(nowMs / hourMs);
-      if (hour !== hourOfOffers || offers.size >= mostKept) {
+      if (hour !== hourOfOffers || offers.size >= maxCachedOffers) {
         offers.clear();
         hourOfOffers = hour;
       }

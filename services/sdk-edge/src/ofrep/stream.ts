@@ -1,10 +1,10 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import { ofrepStream } from "@halyard/contracts";
-import { isWellEncoded, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isWellEncoded, type Problem } from "@halyard/service";
 import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
-import { elsewhere, takeSlot } from "../sdk/take-slot.ts";
+import { edgeIsStopping, takeSlot } from "../sdk/take-slot.ts";
 import type { RefetchHub } from "../streams/refetch-hub.ts";
 import type { StreamTokens } from "./stream-tokens.ts";
 
@@ -20,11 +20,11 @@ export function refetchStreamRoute(
     name: "ofrep_stream",
     countsItself: true,
     authenticate: (exchange) =>
-      parts.isDraining() ? elsewhere : authenticate(exchange, tokens, parts),
+      parts.isDraining() ? edgeIsStopping : authenticate(exchange, tokens, parts),
     respond: (exchange) =>
       takeSlot(exchange, parts, {
-        refuse: (refusal) => exchange.refuse(refusal),
-        given: (open) =>
+        reject: (problem) => exchange.reject(problem),
+        granted: (open) =>
           open(() => {
             const { response, key, nowMs, lastEventId } = exchange;
             usage?.count(key, "ofrep_stream", nowMs);
@@ -39,7 +39,7 @@ function authenticate(
   { query: { token }, target, nowMs }: Exchange,
   tokens: StreamTokens | undefined,
   { directory }: SdkParts,
-): DirectoryKey | Refusal {
+): DirectoryKey | Problem {
   if (!isWellEncoded(target)) return notUtf8;
   if (Array.isArray(token)) return givenTwice;
   if (typeof token !== "string") return unknownToken;
@@ -47,9 +47,9 @@ function authenticate(
   return (keyId && directory.find(keyId, nowMs)) || unknownToken;
 }
 
-const notUtf8 = refuse("VALIDATION_001", "the query string is not valid UTF-8");
-const givenTwice = refuse("VALIDATION_001", "query parameter /token must be given once");
-const unknownToken = refuse(
+const notUtf8 = createProblem("VALIDATION_001", "the query string is not valid UTF-8");
+const givenTwice = createProblem("VALIDATION_001", "query parameter /token must be given once");
+const unknownToken = createProblem(
   "AUTH_001",
   "A valid stream token is needed: take the address from eventStreams of a bulk evaluation",
 );

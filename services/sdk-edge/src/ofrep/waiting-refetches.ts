@@ -18,16 +18,16 @@ export type WaitingRefetches = {
 
 export type Waiting = { isKnown: () => boolean; resume: () => void };
 
-const patienceMs = 1_000;
+const timeoutMs = 1_000;
 
 /** Each holds a request of a few kilobytes; together they hold some tens of megabytes. */
-export const mostWaiting = 5_000;
+export const maxWaiting = 5_000;
 
 /**
  * A tenth of all places. An edge that is a twentieth of a second behind another gets about so many
  * refetches of one environment in that time, because clients are told of a change in turn.
  */
-export const mostWaitingPerEnvironment = 500;
+export const maxWaitingPerEnvironment = 500;
 
 /** Those who waited for the same change are answered in groups, and others between them. */
 const resumedAtOnce = 20;
@@ -56,10 +56,10 @@ export function createWaitingRefetches(): WaitingRefetches {
   return {
     wait(environmentId, waiting) {
       const timers = byEnvironment.get(environmentId) ?? new Map<Waiting, NodeJS.Timeout>();
-      if (size >= mostWaiting || timers.size >= mostWaitingPerEnvironment) return undefined;
+      if (size >= maxWaiting || timers.size >= maxWaitingPerEnvironment) return undefined;
       const timer = setTimeout(() => {
         if (leave(environmentId, waiting)) waiting.resume();
-      }, patienceMs);
+      }, timeoutMs);
       byEnvironment.set(environmentId, timers.set(waiting, timer));
       size += 1;
       return () => void leave(environmentId, waiting);

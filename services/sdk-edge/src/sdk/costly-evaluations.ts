@@ -26,19 +26,19 @@ export type CostlyEvaluations = {
 export const evaluationSliceMs = 10;
 
 /** For each organization. Two, so that a short evaluation does not wait for one that takes many seconds. */
-export const mostRunning = 2;
+export const maxRunning = 2;
 
 /**
  * Applies while the oldest evaluation has waited for `burstMs`. Each evaluation holds a slot of a gateway (256 by
  * default for each edge), which cheap requests need too.
  */
-export const mostWaiting = 200;
+export const maxWaiting = 200;
 
 /** Any number may wait for less than this, because many costly evaluations take less than a millisecond. */
 export const burstMs = 250;
 
 /** Half of the time that a gateway waits for an edge. Work for a client that is about to leave is lost. */
-export const longestWaitMs = 5_000;
+export const maxWaitMs = 5_000;
 
 export function createCostlyEvaluations(options: {
   /** Monotonic clock in milliseconds. */
@@ -57,7 +57,7 @@ export function createCostlyEvaluations(options: {
   function rejectOverdue(): void {
     const nowMs = monotonicMs();
     for (const evaluation of queue.waiting) {
-      if (nowMs - evaluation.sinceMs < longestWaitMs) return;
+      if (nowMs - evaluation.sinceMs < maxWaitMs) return;
       reject(evaluation);
     }
   }
@@ -65,7 +65,7 @@ export function createCostlyEvaluations(options: {
   function rejectExcess(): void {
     const [oldest] = queue.waiting;
     if (oldest === undefined || monotonicMs() - oldest.sinceMs < burstMs) return;
-    for (const evaluation of queue.excessOver(mostWaiting)) reject(evaluation);
+    for (const evaluation of queue.excessOver(maxWaiting)) reject(evaluation);
   }
 
   function runSlice(isOver: () => boolean): boolean {
@@ -100,7 +100,7 @@ export function createCostlyEvaluations(options: {
 /** Continues one evaluation, and starts others when that one finishes within the slice. */
 function run(queue: EvaluationQueue, organization: Organization, isOver: () => boolean): void {
   const { running } = organization;
-  while (running.size < mostRunning && queue.start(organization) !== undefined);
+  while (running.size < maxRunning && queue.start(organization) !== undefined);
   let [evaluation] = running;
   while (evaluation !== undefined) {
     running.delete(evaluation);

@@ -5,7 +5,7 @@ import {
   sdkPostEvaluate,
 } from "@halyard/contracts";
 import type { EvaluationContext, Explanation } from "@halyard/evaluation";
-import { compileInputChecks, isRefusal, type Refusal, refuse } from "@halyard/service";
+import { compileInputChecks, createProblem, isProblem, type Problem } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
@@ -23,15 +23,15 @@ export function evaluateRoutes(parts: SdkParts): EdgeRoute[] {
 
 function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): void {
   const question = readQuestion(exchange);
-  if (isRefusal(question)) {
-    exchange.refuse(question);
+  if (isProblem(question)) {
+    exchange.reject(question);
     return;
   }
   const { key, context } = question;
   const view = views.of(exchange.key.environmentId);
   const found = view.find(key);
   if (found === undefined) {
-    exchange.refuse(noSuchFlag);
+    exchange.reject(noSuchFlag);
     return;
   }
   const { entry, compiled } = found;
@@ -52,13 +52,13 @@ type Question = { key: string; context: EvaluationContext; isExplained: boolean 
 /** Both routes have the same query. */
 const checks = compileInputChecks(sdkGetEvaluate);
 
-function readQuestion(exchange: Exchange): Question | Refusal {
+function readQuestion(exchange: Exchange): Question | Problem {
   const query = checks.query(exchange.query, exchange.target);
-  if (isRefusal(query)) return query;
+  if (isProblem(query)) return query;
   const isExplained = query.value.explain === true;
   if (isExplained && exchange.key.kind !== "server") return rulesAreForServers;
   const context = readUserContext(exchange);
-  return isRefusal(context) ? context : { key: query.value.key, context, isExplained };
+  return isProblem(context) ? context : { key: query.value.key, context, isExplained };
 }
 
 function explanationResult(
@@ -68,8 +68,8 @@ function explanationResult(
   return { key, ...outcome, trace: { enabled, rollout_percentage, rules } };
 }
 
-const noSuchFlag = refuse("NOT_FOUND_001", "There is no flag with this key");
-const rulesAreForServers = refuse(
+const noSuchFlag = createProblem("NOT_FOUND_001", "There is no flag with this key");
+const rulesAreForServers = createProblem(
   "AUTH_002",
   "explain=true shows the flag's rules: it needs a server key",
 );

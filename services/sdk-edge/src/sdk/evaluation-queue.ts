@@ -14,7 +14,7 @@ export type EvaluationQueue = {
   /** Evaluations of all organizations that have not started; oldest first. */
   readonly waiting: ReadonlySet<QueuedEvaluation>;
   /** The waiting evaluations beyond a number: the newest of the organizations that have the most. */
-  excessOver(most: number): readonly QueuedEvaluation[];
+  excessOver(max: number): readonly QueuedEvaluation[];
   isEmpty(): boolean;
 };
 
@@ -40,10 +40,10 @@ export type Organization = {
 };
 
 /** With more, all of them would finish late under overload. */
-export const mostSharing = 3;
+export const maxSharing = 3;
 
 /** Longer than nearly every evaluation, because a turn that ends before its evaluation delays both. */
-export const turnMs = 1_000;
+export const shareMs = 1_000;
 
 export function createEvaluationQueue(): EvaluationQueue {
   /** Organizations that run evaluations; next to run first. */
@@ -77,7 +77,7 @@ export function createEvaluationQueue(): EvaluationQueue {
     remove,
     nextOrganization() {
       for (const [id, organization] of queued) {
-        if (sharing.size >= mostSharing) break;
+        if (sharing.size >= maxSharing) break;
         queued.delete(id);
         sharing.set(id, organization);
       }
@@ -87,7 +87,7 @@ export function createEvaluationQueue(): EvaluationQueue {
     endSlice(organization) {
       sharing.delete(organization.id);
       if (organization.running.size + organization.waiting.size === 0) return;
-      const isOver = organization.usedMs >= turnMs && queued.size > 0;
+      const isOver = organization.usedMs >= shareMs && queued.size > 0;
       if (isOver) organization.usedMs = 0;
       (isOver ? queued : sharing).set(organization.id, organization);
     },
@@ -99,8 +99,8 @@ export function createEvaluationQueue(): EvaluationQueue {
       return oldest;
     },
     waiting,
-    excessOver(most) {
-      if (waiting.size <= most) return [];
+    excessOver(max) {
+      if (waiting.size <= max) return [];
       /** The oldest evaluation of each organization, then the second of each, and so on. */
       const rounds: QueuedEvaluation[][] = [];
       for (const organization of [...sharing.values(), ...queued.values()])
@@ -108,7 +108,7 @@ export function createEvaluationQueue(): EvaluationQueue {
           rounds[round] ??= [];
           rounds[round].push(evaluation);
         }
-      return rounds.flat().slice(most);
+      return rounds.flat().slice(max);
     },
     isEmpty: () => sharing.size + queued.size === 0,
   };

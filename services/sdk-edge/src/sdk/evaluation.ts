@@ -10,7 +10,7 @@ import {
   type FlagState,
   type Outcome,
 } from "@halyard/evaluation";
-import { refuse } from "@halyard/service";
+import { createProblem } from "@halyard/service";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import { outcomesInSteps } from "../environment/outcomes-in-steps.ts";
 import { unknownKey } from "../http/authentication.ts";
@@ -53,10 +53,10 @@ export function createEvaluation({
     if (response.destroyed) return;
     // The key can be revoked or expire while the evaluation waits and runs.
     const useIfLive = (result: T) =>
-      isKeyLive(key.id, now()) ? use(result) : exchange.refuse(unknownKey);
+      isKeyLive(key.id, now()) ? use(result) : exchange.reject(unknownKey);
     const drop = costlyEvaluations.add(key.organizationId, {
       steps: guardedSteps(exchange, finish(work, useIfLive)),
-      reject: () => exchange.guarded(() => exchange.refuse(tooMany)),
+      reject: () => exchange.guarded(() => exchange.reject(tooMany)),
     });
     response.once("close", drop);
   }
@@ -80,7 +80,10 @@ export function createEvaluation({
   };
 }
 
-const tooMany = refuse("SERVER_002", "Too many costly evaluations are waiting; retry after 1 s.");
+const tooMany = createProblem(
+  "SERVER_002",
+  "Too many costly evaluations are waiting; retry after 1 s.",
+);
 
 function isQuick({ exchange, context, view }: Subject): boolean {
   if (context === emptyContext) return true;

@@ -1,6 +1,6 @@
 import { sdkGetFlags, sdkPostFlags } from "@halyard/contracts";
 import { emptyContext } from "@halyard/evaluation";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -19,8 +19,8 @@ export function flagsRoutes(parts: SdkParts): EdgeRoute[] {
 
 function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): void {
   const context = readUserContext(exchange);
-  if (isRefusal(context)) {
-    exchange.refuse(context);
+  if (isProblem(context)) {
+    exchange.reject(context);
     return;
   }
   const { key, nowMs } = exchange;
@@ -29,7 +29,7 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
     usage?.answeredAll(key, nowMs);
     exchange.answerTagged(etag, body);
   };
-  if (context === emptyContext) answer(view.valuesForNobody);
+  if (context === emptyContext) answer(view.valuesWithoutContext);
   else
     evaluation.all({ exchange, context, view }, (outcomeNumbers) =>
       answer(view.valuesOf(outcomeNumbers)),

@@ -1,6 +1,6 @@
 import { sdkStream } from "@halyard/contracts";
 import { emptyContext } from "@halyard/evaluation";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { readUserContext } from "../context/user-context.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -8,7 +8,7 @@ import type { EdgeRoute } from "../http/routes.ts";
 import type { Listener } from "../streams/stream-hub.ts";
 import { hasLargeContext } from "./evaluation.ts";
 import type { SdkParts } from "./sdk-parts.ts";
-import { elsewhere, takeSlot } from "./take-slot.ts";
+import { edgeIsStopping, takeSlot } from "./take-slot.ts";
 
 /** The values of all flags for one user as they change. */
 export function streamRoute(parts: SdkParts): EdgeRoute {
@@ -16,7 +16,7 @@ export function streamRoute(parts: SdkParts): EdgeRoute {
     contract: sdkStream,
     name: "stream",
     countsItself: true,
-    authenticate: (exchange) => (parts.isDraining() ? elsewhere : parts.byBearer(exchange)),
+    authenticate: (exchange) => (parts.isDraining() ? edgeIsStopping : parts.byBearer(exchange)),
     respond: (exchange) => respond(parts, exchange),
   };
 }
@@ -25,18 +25,18 @@ function respond(parts: SdkParts, exchange: Exchange): void {
   const { views, usage, evaluation } = parts;
   const { key, nowMs } = exchange;
   const context = readUserContext(exchange);
-  if (isRefusal(context)) {
+  if (isProblem(context)) {
     usage?.count(key, "stream", nowMs);
-    exchange.refuse(context);
+    exchange.reject(context);
     return;
   }
   takeSlot(exchange, parts, {
-    refuse: (refusal) => exchange.refuse(refusal),
-    given(open) {
+    reject: (problem) => exchange.reject(problem),
+    granted(open) {
       const view = views.of(key.environmentId);
       const begin = (values: FlagValues) =>
         open(() => beginValues(parts, exchange, { context, view, values }));
-      if (context === emptyContext) begin(view.valuesForNobody);
+      if (context === emptyContext) begin(view.valuesWithoutContext);
       else
         evaluation.all({ exchange, context, view }, (outcomeNumbers) =>
           begin(view.valuesOf(outcomeNumbers)),

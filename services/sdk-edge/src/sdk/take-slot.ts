@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { Exchange } from "../http/exchange.ts";
 import type { StreamSlots } from "../slots/stream-slots.ts";
 
@@ -6,7 +6,7 @@ import type { StreamSlots } from "../slots/stream-slots.ts";
  * Closes the connection, also when the edge began to drain after the request arrived: a gateway sends a read to
  * another edge only then.
  */
-export const elsewhere = refuse("SERVER_002", "This edge is stopping; connect again.", {
+export const edgeIsStopping = createProblem("SERVER_002", "This edge is stopping; connect again.", {
   connection: "close",
 });
 
@@ -15,31 +15,31 @@ export function takeSlot(
   exchange: Exchange,
   { slots, isDraining }: { slots: StreamSlots | undefined; isDraining: () => boolean },
   outcome: {
-    refuse: (refusal: Refusal) => void;
+    reject: (problem: Problem) => void;
     /** `open` is called when the stream can begin. It begins unless the edge has begun to drain. */
-    given: (open: (begin: () => void) => void) => void;
+    granted: (open: (begin: () => void) => void) => void;
   },
 ): void {
   const { response, key } = exchange;
-  const reject = (refusal: Refusal) => {
-    if (!response.destroyed) outcome.refuse(refusal);
+  const reject = (problem: Problem) => {
+    if (!response.destroyed) outcome.reject(problem);
   };
-  const open = (begin: () => void) => (isDraining() ? reject(elsewhere) : begin());
+  const open = (begin: () => void) => (isDraining() ? reject(edgeIsStopping) : begin());
   if (slots === undefined) {
-    outcome.given(open);
+    outcome.granted(open);
     return;
   }
   const { organizationId } = key;
-  const given = () => {
+  const granted = () => {
     if (response.destroyed) {
       slots.release(organizationId);
       return;
     }
     response.once("close", () => slots.release(organizationId));
-    if (isDraining()) reject(elsewhere);
-    else outcome.given(open);
+    if (isDraining()) reject(edgeIsStopping);
+    else outcome.granted(open);
   };
-  slots.take(organizationId, (refusal) =>
-    exchange.guarded(() => (refusal === undefined ? given() : reject(refusal))),
+  slots.take(organizationId, (problem) =>
+    exchange.guarded(() => (problem === undefined ? granted() : reject(problem))),
   );
 }

@@ -17,9 +17,9 @@ export type SlotTimes = typeof slotTimes;
 
 export const slotTimes = {
   /** Interval of checks: counts that changed are written, and failed renewals are sent again. */
-  checkEveryMs: 500,
+  checkIntervalMs: 500,
   /** Interval at which an edge renews its own entry. */
-  renewEveryMs: 2_000,
+  renewIntervalMs: 2_000,
   /** Time that an acknowledged renewal lasts. It starts when the renewal is sent. */
   countedForMs: 15_000,
   /** Time without a renewal after which the other edges end an edge's entry. Clocks may run at different rates. */
@@ -29,5 +29,5 @@ export const slotTimes = {
   /** Time that edges have to publish their counts into a new bucket before any of them admits. */
   publishWithinMs: 5_000,
   /** Maximum time that a request for a stream waits for an answer of NATS. */
-  patienceMs: 5_000,
+  timeoutMs: 5_000,
 };

@@ -15,7 +15,7 @@ export type EdgeEntryOptions = {
 export type OwnEntry = ReturnType<typeof createOwnEntry>;
 
 /** Lost messages alone do not add up to so many renewals in a row. */
-const unansweredWhileConnected = 10;
+const unansweredWritesWhileConnected = 10;
 
 /**
  * This edge's own entry, which says that the edge lives. The other edges count its streams while it is
@@ -67,14 +67,14 @@ export function createOwnEntry(
     /** True while other edges may still be publishing their counts into a new bucket. */
     isBucketNew: () => !leases.content.isEstablished && clock.monotonicMs() < newUntilMs,
     /** True while NATS is unavailable, so that streams are admitted against the last counts. */
-    isAway: () => unanswered >= (store.isConnected() ? unansweredWhileConnected : 1),
+    isUnavailable: () => unanswered >= (store.isConnected() ? unansweredWritesWhileConnected : 1),
     /** Every entry of the bucket was received. */
     caughtUp() {
       newUntilMs = clock.monotonicMs() + times.publishWithinMs;
     },
     /** Renews the entry if it is due. */
     check() {
-      if (isStopping || (isCounted() && renewedAgoMs() < times.renewEveryMs)) return;
+      if (isStopping || (isCounted() && renewedAgoMs() < times.renewIntervalMs)) return;
       renewing ??= renew().finally(() => {
         renewing = undefined;
       });

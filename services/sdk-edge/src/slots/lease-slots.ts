@@ -24,7 +24,7 @@ export type LeaseSlots = StreamSlots & {
 };
 
 /** Maximum number of organizations whose counts a check writes. A server of NATS takes them in a few milliseconds. */
-const mostSettling = 2_000;
+const maxSettling = 2_000;
 
 export function createLeaseSlots(options: SlotOptions): LeaseSlots {
   const { store, clock, times, metrics } = options;
@@ -43,14 +43,14 @@ export function createLeaseSlots(options: SlotOptions): LeaseSlots {
 
   function check(): void {
     callOff();
-    callOff = clock.after(times.checkEveryMs, check);
+    callOff = clock.after(times.checkIntervalMs, check);
     // A process that was suspended has not watched the other edges meanwhile.
-    const forMs = Math.min(clock.monotonicMs() - checkedMs, 2 * times.checkEveryMs);
+    const forMs = Math.min(clock.monotonicMs() - checkedMs, 2 * times.checkIntervalMs);
     checkedMs = clock.monotonicMs();
     if (store.isCurrent()) watchOthers(forMs, options, leases);
     own.check();
     const all = [...organizations.values()];
-    let free = mostSettling;
+    let free = maxSettling;
     for (const { settle } of all) if (free > 0 && settle()) free -= 1;
     metrics.lease.set(own.isCounted() ? 1 : 0);
     metrics.held.set(all.reduce((sum, { held }) => sum + held(), 0));

@@ -2,7 +2,7 @@ import { leasesBucket } from "@halyard/contracts";
 import {
   type FollowedStream,
   followBucket,
-  isBrokerAway,
+  isBrokerUnavailable,
   parseJson,
   watchConnection,
 } from "@halyard/jetstream";
@@ -87,7 +87,7 @@ export function createNatsLeaseStore(options: {
 
   /** Logs the first failure of a series. */
   function failed(err: unknown): void {
-    if (!isBrokerAway(err) && !(err instanceof JetStreamError)) throw err;
+    if (!isBrokerUnavailable(err) && !(err instanceof JetStreamError)) throw err;
     if (!isFailing) logger.warn({ err }, "the bucket LEASES is unavailable");
     isFailing = true;
   }

@@ -2,7 +2,12 @@ import { leaseKey } from "@halyard/contracts";
 import type { EdgeEntryOptions, OwnEntry } from "./edge-entries.ts";
 import type { Leases, OrganizationCounts } from "./leases.ts";
 import type { SlotMetrics } from "./slot-metrics.ts";
-import { type Decided, decideClaim, noSlotFree, slotsUnknown } from "./stream-slots.ts";
+import {
+  type Decided,
+  decideClaim,
+  slotCountsUnavailable,
+  streamLimitReached,
+} from "./stream-slots.ts";
 
 export type SlotOptions = EdgeEntryOptions & {
   /** Maximum number of open streams of an organization; null: unlimited. */
@@ -18,8 +23,8 @@ export type Organization = ReturnType<typeof createOrganization>;
 type Waiter = { decided: Decided; untilMs: number };
 
 /** Rest after a write. It gives other edges a turn, and collects the requests for one write. */
-const leastRestMs = 8;
-const longestRestMs = 100;
+const initialBackoffMs = 8;
+const maxBackoffMs = 100;
 
 const noCounts: OrganizationCounts = { revision: 0, holders: {} };
 
@@ -63,7 +68,7 @@ export function createOrganization(id: string, parts: SlotParts) {
     held,
     waiting: () => waiting.size,
     take(decided: Decided) {
-      const waiter = { decided, untilMs: clock.monotonicMs() + parts.times.patienceMs };
+      const waiter = { decided, untilMs: clock.monotonicMs() + parts.times.timeoutMs };
       waiting.add(waiter);
       if (limitOf() === null) answer(streams, [waiter], { granted: 1, limit: null, metrics });
       else settleIfNeeded();
@@ -96,8 +101,10 @@ function answer(
     if (!streams.waiting.delete(waiter)) continue;
     left -= 1;
     if (left >= 0) streams.open += 1;
-    else metrics.refused.inc({ reason: limit === null ? "unknown" : "limit" });
-    waiter.decided(left >= 0 ? undefined : limit === null ? slotsUnknown : noSlotFree(limit));
+    else metrics.rejected.inc({ reason: limit === null ? "unknown" : "limit" });
+    waiter.decided(
+      left >= 0 ? undefined : limit === null ? slotCountsUnavailable : streamLimitReached(limit),
+    );
   }
 }
 
@@ -118,24 +125,25 @@ async function settleOnce(
   const nowMs = clock.monotonicMs();
   const late = [...streams.waiting].filter(({ untilMs }) => isNew || untilMs <= nowMs);
   answer(streams, late, { granted: 0, limit: null, metrics });
-  const isAway = own.isAway();
+  const isUnavailable = own.isUnavailable();
   const { holders, revision } = entryOf(id, parts);
-  if (!isAway && !own.isCounted()) return false;
+  if (!isUnavailable && !own.isCounted()) return false;
 
   const asked = [...streams.waiting];
   const isEnded = (other: string) => content.edges.get(other)?.isEnded === true;
   const { open } = streams;
   const claim = { holders, edgeId, isEnded, open, waiting: asked.length, limit };
   const { granted, holders: claimed } = decideClaim(claim);
-  if (isAway || granted === 0) answer(streams, asked, { granted, limit, metrics });
-  if (isAway || (granted === 0 && heldOf(id, parts) === streams.open)) return !isAway;
+  if (isUnavailable || granted === 0) answer(streams, asked, { granted, limit, metrics });
+  if (isUnavailable || (granted === 0 && heldOf(id, parts) === streams.open)) return !isUnavailable;
   const outcome = await leases.write(leaseKey.organization(id), { holders: claimed }, revision);
   // The acknowledgement may be old: the process was suspended, the bucket replaced or the limit changed.
   const isValid = own.isCounted() && leases.content === content && parts.limitOf(id) === limit;
   if (outcome === "written" && isValid) answer(streams, asked, { granted, limit, metrics });
   if (outcome === "conflict") metrics.retried.inc();
   streams.failures = outcome === "written" ? 0 : streams.failures + 1;
-  const restMs = parts.random() * Math.min(leastRestMs * 2 ** streams.failures, longestRestMs);
-  await new Promise<void>((resolve) => void clock.after(restMs, resolve));
+  const backoffMs =
+    parts.random() * Math.min(initialBackoffMs * 2 ** streams.failures, maxBackoffMs);
+  await new Promise<void>((resolve) => void clock.after(backoffMs, resolve));
   return true;
 }

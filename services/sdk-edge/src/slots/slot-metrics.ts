@@ -5,32 +5,32 @@ export type SlotMetrics = ReturnType<typeof createSlotMetrics>;
 /** The metrics of an edge's slots. Gauges have the values of the last check, half a second ago at most. */
 export function createSlotMetrics(registry: Registry) {
   const registers = [registry];
-  const refused = new Counter({
-    name: "halyard_edge_slots_refused_total",
+  const rejected = new Counter({
+    name: "halyard_stream_slot_requests_rejected_total",
     help: "Streams that were rejected: the plan's limit was reached (limit), or the counts were unavailable (unknown).",
     labelNames: ["reason"],
     registers,
   });
-  for (const reason of ["limit", "unknown"]) refused.inc({ reason }, 0);
+  for (const reason of ["limit", "unknown"]) rejected.inc({ reason }, 0);
   return {
-    refused,
+    rejected,
     lease: new Gauge({
-      name: "halyard_edge_slots_lease",
+      name: "halyard_stream_slot_lease_held",
       help: "1 while the other edges count this edge's streams; otherwise 0.",
       registers,
     }),
     held: new Gauge({
-      name: "halyard_edge_slots_held",
+      name: "halyard_stream_slots_held",
       help: "Streams that the bucket counts for this edge.",
       registers,
     }),
     waiting: new Gauge({
-      name: "halyard_edge_slots_waiting",
+      name: "halyard_stream_slot_requests_waiting",
       help: "Requests for a stream that wait for NATS.",
       registers,
     }),
     retried: new Counter({
-      name: "halyard_edge_slots_claims_retried_total",
+      name: "halyard_stream_slot_claims_retried_total",
       help: "Writes that failed because another edge wrote first.",
       registers,
     }),

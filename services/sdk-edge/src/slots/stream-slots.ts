@@ -1,5 +1,5 @@
 import { raisedByPlan } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 
 /** The open streams that an organization's plan allows, over all edges together. */
 export type StreamSlots = {
@@ -11,15 +11,15 @@ export type StreamSlots = {
   release(organizationId: string): void;
 };
 
-export type Decided = (refusal: Refusal | undefined) => void;
+export type Decided = (problem: Problem | undefined) => void;
 
 /** Has no `Retry-After`, because the time at which a stream closes is unknown. */
-export function noSlotFree(limit: number): Refusal {
+export function streamLimitReached(limit: number): Problem {
   const headers = {
     "ratelimit-policy": `"sse";q=${limit};qu="concurrent-requests"`,
     ratelimit: `"sse";r=0`,
   };
-  return refuse("RATE_001", `${problemAt(limit)} ${raisedByPlan}`, headers);
+  return createProblem("RATE_001", `${problemAt(limit)} ${raisedByPlan}`, headers);
 }
 
 function problemAt(limit: number): string {
@@ -29,7 +29,7 @@ function problemAt(limit: number): string {
   return `All ${limit} streams that the organization's plan allows are open. Close one, or retry later.`;
 }
 
-export const slotsUnknown = refuse(
+export const slotCountsUnavailable = createProblem(
   "SERVER_002",
   "The number of open streams is unavailable; retry after 1 s.",
 );

@@ -49,15 +49,15 @@ export type CacheReading =
 
 const format = "halyard-snapshot-1";
 
-const keptSchemas = [OrganizationEntry, EnvironmentEntry, KeyEntry, FlagEntry, Tombstone];
+const cachedSchemas = [OrganizationEntry, EnvironmentEntry, KeyEntry, FlagEntry, Tombstone];
 
 /** Identifies the schemas that entries are checked against. */
 const schemas = createHash("sha256")
-  .update(JSON.stringify(keptSchemas.map(toJsonSchema)))
+  .update(JSON.stringify(cachedSchemas.map(toJsonSchema)))
   .digest("hex");
 
 /** A millisecond or two of work, between which the event loop serves everybody else. */
-const entriesPerTurn = 500;
+const entriesPerSlice = 500;
 
 /** Key hashes and names are nobody else's business. */
 const fileMode = 0o600;
@@ -93,7 +93,7 @@ async function writeLines(
   for (const { address, value } of entriesOf(snapshot)) {
     lines += line({ key: entryKey(address), value });
     count += 1;
-    if (count % entriesPerTurn === 0) {
+    if (count % entriesPerSlice === 0) {
       await writeHashed(handle, hash, lines);
       lines = "";
     }
@@ -166,7 +166,7 @@ async function parseBody(
     if (typeof entry === "string") return entry;
     entries.push(entry);
     start = end + 1;
-    if (entries.length % entriesPerTurn === 0) await nextTurn();
+    if (entries.length % entriesPerSlice === 0) await nextTurn();
   }
   if (!hasUsableKeys(entries, trusts))
     return "its API keys are signed by none of SIGNING_PUBLIC_KEYS";

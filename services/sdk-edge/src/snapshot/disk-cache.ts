@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { KeySignatures } from "@halyard/api-keys";
 import type { Logger } from "pino";
 import { type CachedEntries, readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
-import type { SnapshotChange, SnapshotHolder } from "./snapshot-holder.ts";
+import type { SnapshotHolder, SnapshotUpdate } from "./snapshot-holder.ts";
 import { isNothing } from "./take-entries.ts";
 
 /**
@@ -18,7 +18,7 @@ export type DiskCache = {
   /** Reads the file; undefined without a usable one. */
   read(): Promise<CachedEntries | undefined>;
   /** Takes a change of the snapshot, which is written later. */
-  follow(change: SnapshotChange): void;
+  follow(change: SnapshotUpdate): void;
   /** Writes what is not written yet, and stops. */
   close(): Promise<void>;
 };
@@ -26,7 +26,7 @@ export type DiskCache = {
 /** Often enough that a crash loses little, and rarely enough that a stream of changes costs little. */
 const writeDelayMs = 3_000;
 /** Writing takes at most about a twentieth of the time, however large the snapshot is. */
-const restPerWrite = 20;
+const pausePerWrite = 20;
 /** A full or broken disk does not mend within seconds. */
 const delayAfterFailureMs = 60_000;
 const touchIntervalMs = 30_000;
@@ -74,7 +74,7 @@ export function createDiskCache(options: DiskCacheOptions): DiskCache {
     await writeCacheFile(file, { snapshot, revision, currentAtMs: currentAtMs() });
     epochOnDisk = snapshot.epoch;
     timer = undefined;
-    if (unwritten) writeIn(Math.max(writeDelayMs, restPerWrite * (now() - startedAtMs)));
+    if (unwritten) writeIn(Math.max(writeDelayMs, pausePerWrite * (now() - startedAtMs)));
   }
 
   async function touch(): Promise<void> {

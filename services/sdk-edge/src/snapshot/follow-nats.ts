@@ -20,9 +20,9 @@ export type FollowedNats = {
 };
 
 /** NATS that is there takes a connection at once; nobody should wait much longer for old flags. */
-const connectPatienceMs = 1_500;
+const connectTimeoutMs = 1_500;
 /** A large snapshot takes a second or two to arrive. */
-const readPatienceMs = 3_000;
+const readTimeoutMs = 3_000;
 
 /** How exactly it is known since when NATS is away. */
 const confirmIntervalMs = 250;
@@ -71,7 +71,7 @@ export function followNats(options: FollowOptions): FollowedNats {
       holder,
       isCurrent: () => followed?.isCurrent() ?? false,
     });
-    await reports.announced;
+    await reports.startReported;
     let cacheContent = await cacheRead;
     if (stopped) return;
     followed = followSnapshot({
@@ -113,8 +113,8 @@ function planFallback(fallBack: () => void) {
   let isConnected = false;
   let timer = setTimeout(() => {
     if (!isConnected) fallBack();
-    else timer = setTimeout(fallBack, readPatienceMs - connectPatienceMs).unref();
-  }, connectPatienceMs).unref();
+    else timer = setTimeout(fallBack, readTimeoutMs - connectTimeoutMs).unref();
+  }, connectTimeoutMs).unref();
   return {
     connected: () => {
       isConnected = true;

@@ -6,27 +6,27 @@
  */
 export type Pace = {
   /** So long it took to work out what a change has changed. */
-  worked(ms: number): void;
+  addWork(ms: number): void;
   /** How long the next change should wait. */
-  restMs(): number;
+  pauseMs(): number;
 };
 
 /** Working a quarter of the time leaves the rest for those who ask. */
-const restsPerWork = 3;
+const pausePerWork = 3;
 
 /**
  * A change is to be seen within a second, the end of a key as well, and it waits for the work before it,
  * the rest, and its own work. So the quarter holds for work of up to a sixth of a second; longer work
  * gets more than its share.
  */
-const longestRestMs = 500;
+const maxPauseMs = 500;
 
 export function createPace(monotonicMs: () => number): Pace {
-  let restUntilMs = 0;
+  let pausedUntilMs = 0;
   return {
-    worked(ms) {
-      restUntilMs = monotonicMs() + Math.min(ms * restsPerWork, longestRestMs);
+    addWork(ms) {
+      pausedUntilMs = monotonicMs() + Math.min(ms * pausePerWork, maxPauseMs);
     },
-    restMs: () => Math.max(0, restUntilMs - monotonicMs()),
+    pauseMs: () => Math.max(0, pausedUntilMs - monotonicMs()),
   };
 }

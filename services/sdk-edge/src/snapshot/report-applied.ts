@@ -9,7 +9,7 @@ import type { SnapshotHolder } from "./snapshot-holder.ts";
  */
 export type AppliedReports = {
   /** Resolves when the NATS server has the announcement of this edge, or the connection is lost. */
-  announced: Promise<void>;
+  startReported: Promise<void>;
   /** Reports that this edge has stopped serving. */
   stop(): void;
 };
@@ -40,17 +40,17 @@ export function reportApplied(options: {
 
   publish({ state: "starting", edge });
   // A flush fails when the connection is lost. The edge then starts as one that management does not know.
-  const announced = connection.flush().catch(() => undefined);
+  const startReported = connection.flush().catch(() => undefined);
   holder.onApplied(() => {
     if (delayed !== undefined) return;
     const waitMs = sentAtMs + edgeReports.minIntervalMs - performance.now();
     if (waitMs <= 0) report();
     else delayed = setTimeout(report, waitMs).unref();
   });
-  const repeating = setInterval(report, edgeReports.everyMs).unref();
+  const repeating = setInterval(report, edgeReports.intervalMs).unref();
 
   return {
-    announced,
+    startReported,
     stop() {
       clearInterval(repeating);
       clearTimeout(delayed);

@@ -1,5 +1,5 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
-import { longestGapMs, type SnapshotRead } from "@halyard/jetstream";
+import { maxGapMs, type SnapshotRead } from "@halyard/jetstream";
 import type { Pace } from "./pace.ts";
 import { beginFullRead } from "./replace.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -14,11 +14,11 @@ import {
 export const snapshotSources = ["none", "cache", "nats"] as const;
 export type SnapshotSource = (typeof snapshotSources)[number];
 
-export type SnapshotChange = {
+export type SnapshotUpdate = {
   snapshot: Snapshot;
   changed: ChangedIds;
   /** True when everything was taken anew, false when the entries in `taken` changed it. */
-  whole: boolean;
+  isReplacement: boolean;
   /** Empty after a full read, whose entries may be of changes long past. */
   taken: readonly TakenEntry[];
 };
@@ -40,7 +40,7 @@ export type SnapshotHolder = {
   /** The revision of the bucket that the snapshot contains; undefined before the first full read. */
   readonly applied: SnapshotRevision | undefined;
   /** Sets the only listener of changes. */
-  onChange(listener: (change: SnapshotChange) => void): void;
+  onChange(listener: (change: SnapshotUpdate) => void): void;
   /** The listener is called after the listener of changes has processed all changes up to `applied`. */
   onApplied(listener: () => void): void;
   /** Takes what the cache held, unless NATS came first. `currentAtMs`: when it was last current. */
@@ -57,9 +57,9 @@ export type SnapshotHolder = {
 };
 
 /** Less than a timer can measure. */
-const shortestRestMs = 1;
+const minPauseMs = 1;
 
-type HolderOptions = { now: () => number; pace: Pick<Pace, "restMs"> };
+type HolderOptions = { now: () => number; pace: Pick<Pace, "pauseMs"> };
 
 /** The present snapshot and its origin. */
 type Held = {
@@ -74,14 +74,14 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   const waiting = createWaitingEntries({ pace, take: takeWaiting });
   let received: SnapshotRevision | undefined;
   let applied: SnapshotRevision | undefined;
-  let onChange: (change: SnapshotChange) => void = () => {};
+  let onChange: (change: SnapshotUpdate) => void = () => {};
   let onApplied = () => {};
 
   function takeWaiting(entries: readonly SnapshotEntry[]): void {
     const { snapshot } = held;
     if (snapshot === undefined) return;
     const { changed, taken } = takeEntries(snapshot, entries);
-    if (!isNothing(changed)) onChange({ snapshot, changed, taken, whole: false });
+    if (!isNothing(changed)) onChange({ snapshot, changed, taken, isReplacement: false });
     markApplied();
   }
 
@@ -91,7 +91,7 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   }
 
   function beginRead(): SnapshotRead {
-    const onReplaced = (change: SnapshotChange) => onChange(change);
+    const onReplaced = (change: SnapshotUpdate) => onChange(change);
     return beginHeldRead(held, { now, flush: waiting.flush, onReplaced });
   }
 
@@ -117,7 +117,7 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
       if (held.snapshot !== undefined) return;
       Object.assign(held, { snapshot, source: "cache", currentAtMs } satisfies Held);
       const changed = changedBetween(undefined, snapshot);
-      onChange({ snapshot, changed, whole: true, taken: [] });
+      onChange({ snapshot, changed, isReplacement: true, taken: [] });
     },
     confirmCurrent: () => {
       held.currentAtMs = now();
@@ -143,7 +143,7 @@ function beginHeldRead(
     now,
     flush,
     onReplaced,
-  }: { now: () => number; flush: () => void; onReplaced: (change: SnapshotChange) => void },
+  }: { now: () => number; flush: () => void; onReplaced: (change: SnapshotUpdate) => void },
 ): SnapshotRead {
   const read = beginFullRead(held.snapshot);
   return {
@@ -151,11 +151,11 @@ function beginHeldRead(
     finish(epoch) {
       flush();
       // After a longer gap, a deletion may have come and gone unseen: only the read counts.
-      const followedUntilNow = held.source === "nats" && now() - held.currentAtMs < longestGapMs;
+      const followedUntilNow = held.source === "nats" && now() - held.currentAtMs < maxGapMs;
       const replaced = read.finish(held.snapshot, { epoch, followedUntilNow });
       const { snapshot } = replaced;
       Object.assign(held, { snapshot, source: "nats", currentAtMs: now() } satisfies Held);
-      onReplaced({ ...replaced, whole: true, taken: [] });
+      onReplaced({ ...replaced, isReplacement: true, taken: [] });
     },
   };
 }
@@ -165,7 +165,7 @@ function createWaitingEntries({
   pace,
   take,
 }: {
-  pace: Pick<Pace, "restMs">;
+  pace: Pick<Pace, "pauseMs">;
   take: (entries: readonly SnapshotEntry[]) => void;
 }) {
   let waiting: SnapshotEntry[] = [];
@@ -182,9 +182,9 @@ function createWaitingEntries({
     add(entry: SnapshotEntry): void {
       // The first one plans the flush; those that follow come along.
       if (waiting.length === 0) {
-        const restMs = pace.restMs();
-        if (restMs < shortestRestMs) setImmediate(flush);
-        else setTimeout(flush, restMs);
+        const pauseMs = pace.pauseMs();
+        if (pauseMs < minPauseMs) setImmediate(flush);
+        else setTimeout(flush, pauseMs);
       }
       waiting.push(entry);
     },

@@ -19,7 +19,7 @@ const groupSizes = [
   { lateByMs: Number.POSITIVE_INFINITY, size: 5 },
 ] as const;
 
-export const largestGroup = groupSizes[0].size;
+export const maxGroupSize = groupSizes[0].size;
 
 export function createPacedQueue<T>(options: {
   serve: (one: T) => void;
@@ -65,7 +65,7 @@ export function createPacedQueue<T>(options: {
       for (const one of all) queue.add(one);
       queues.set(name, queue);
       if (timer !== undefined) return;
-      serveQueues(largestGroup);
+      serveQueues(maxGroupSize);
       // The next group keeps the interval, also for items that are added later.
       schedule();
     },
@@ -74,10 +74,10 @@ export function createPacedQueue<T>(options: {
   };
 }
 
-function take<T>(queue: Set<T>, most: number): T[] {
+function take<T>(queue: Set<T>, max: number): T[] {
   const taken: T[] = [];
   for (const one of queue) {
-    if (taken.length === most) break;
+    if (taken.length === max) break;
     taken.push(one);
     queue.delete(one);
   }

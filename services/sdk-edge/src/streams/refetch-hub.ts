@@ -21,7 +21,7 @@ export type RefetchHub = {
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: RefetchListener): void;
   /** Sends the streams of an environment the present tag. */
-  announce(environmentId: string): void;
+  notify(environmentId: string): void;
   stop(): void;
 };
 
@@ -85,7 +85,7 @@ export function createRefetchHub(options: {
       });
     },
 
-    announce(environmentId) {
+    notify(environmentId) {
       const streams = groups.of(environmentId);
       if (streams.size > 0) queue.add(environmentId, streams);
     },

@@ -9,11 +9,11 @@ import type { FlagValues } from "../environment/flag-values.ts";
 
 /** Asks clients to come back after about three seconds; `random` keeps a herd of them apart. */
 export function retryLine(random: () => number): string {
-  const milliseconds = shortestRetryMs + Math.floor(random() * retryJitterMs);
+  const milliseconds = minRetryMs + Math.floor(random() * retryJitterMs);
   return `retry: ${milliseconds}\n\n`;
 }
 
-const shortestRetryMs = 3_000;
+const minRetryMs = 3_000;
 const retryJitterMs = 1_500;
 
 export function heartbeatEvent(nowMs: number): string {

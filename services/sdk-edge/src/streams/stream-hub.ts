@@ -6,7 +6,7 @@ import type { EnvironmentView } from "../environment/environment-view.ts";
 import type { EnvironmentViews } from "../environment/environment-views.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 import { tagInSteps, valuesInSteps } from "../environment/outcomes-in-steps.ts";
-import { createFairVisits, type Steps } from "./fair-visits.ts";
+import { createFairScheduler, type Steps } from "./fair-scheduler.ts";
 import {
   createStreamGroups,
   hasRoomOrFallsBehind,
@@ -18,10 +18,10 @@ import {
 import { catchUpEvent, deltaEvent, fullEvent, heartbeatEvent, retryLine } from "./stream-events.ts";
 
 /**
- * The open streams of values. `announce` is called after the new values have replaced the old ones, so a reader
+ * The open streams of values. `notify` is called after the new values have replaced the old ones, so a reader
  * that received an event never gets older values from a request.
  *
- * A change takes this path: `announce` finds the streams of the environment, `eventFor` compares the view that a
+ * A change takes this path: `notify` finds the streams of the environment, `eventFor` compares the view that a
  * stream was sent last with the present one, `send` writes the difference to the socket. A change that comes
  * before a visit to the stream is part of that difference.
  *
@@ -32,7 +32,7 @@ export type StreamHub = {
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: Listener): void;
   /** Sends the streams of an environment what has changed for each of them. */
-  announce(environmentId: string): void;
+  notify(environmentId: string): void;
   stop(): void;
 };
 
@@ -72,7 +72,7 @@ type HubOptions = {
 export function createStreamHub(options: HubOptions): StreamHub {
   const { openStreams, views, counts, now, monotonicMs } = options;
   const groups = createStreamGroups<FlagsStream>();
-  const visits = createFairVisits<FlagsStream>({ visit, monotonicMs });
+  const scheduler = createFairScheduler<FlagsStream>({ work, monotonicMs });
   const differenceBetween = createViewDifferences();
 
   /** Sends to streams without a context immediately. Queues the others for a visit. */
@@ -82,12 +82,16 @@ export function createStreamHub(options: HubOptions): StreamHub {
     for (const stream of streams)
       if (stream.context !== emptyContext) targeted.push(stream);
       else if (isReadyOrFallsBehind(stream, view))
-        send(stream, view, eventForNobody(stream, view, differenceBetween(stream.sentView, view)));
+        send(
+          stream,
+          view,
+          eventWithoutContext(stream, view, differenceBetween(stream.sentView, view)),
+        );
     const [first] = targeted;
-    if (first !== undefined) visits.add(first.organizationId, environmentId, targeted);
+    if (first !== undefined) scheduler.add(first.organizationId, environmentId, targeted);
   }
 
-  function* visit(stream: FlagsStream): Steps {
+  function* work(stream: FlagsStream): Steps {
     const view = views.of(stream.environmentId);
     if (!isReadyOrFallsBehind(stream, view)) return;
     const difference = differenceBetween(stream.sentView, view);
@@ -129,14 +133,14 @@ export function createStreamHub(options: HubOptions): StreamHub {
       groups.add(stream);
       openStreams.add(stream, () => {
         groups.remove(stream);
-        visits.remove(organizationId, environmentId, stream);
+        scheduler.remove(organizationId, environmentId, stream);
       });
       // The flags may have changed while the values were evaluated.
       if (views.of(environmentId) !== sentView) sendOrQueue(environmentId, [stream]);
     },
 
-    announce: (environmentId) => sendOrQueue(environmentId, groups.of(environmentId)),
-    stop: visits.stop,
+    notify: (environmentId) => sendOrQueue(environmentId, groups.of(environmentId)),
+    stop: scheduler.stop,
   };
 }
 
@@ -171,7 +175,7 @@ type ViewDifference = {
   flags: readonly ChangedFlag[];
   byText: Map<string, Buffer>;
   /** For streams without a context. null: nothing differs for them; undefined: not made yet. */
-  forNobody: Buffer | null | undefined;
+  withoutContext: Buffer | null | undefined;
 };
 
 /** A difference is kept while a stream exists that has not been sent it. */
@@ -181,7 +185,7 @@ function createViewDifferences() {
     let difference = differences.get(from);
     if (difference?.to.deref() !== to) {
       const flags = changedFlags(from, to);
-      difference = { to: new WeakRef(to), flags, byText: new Map(), forNobody: undefined };
+      difference = { to: new WeakRef(to), flags, byText: new Map(), withoutContext: undefined };
       differences.set(from, difference);
     }
     return difference;
@@ -205,14 +209,15 @@ function eventFor(
 }
 
 /** Streams without a context get the same event for the same change. */
-function eventForNobody(
+function eventWithoutContext(
   stream: FlagsStream,
   view: EnvironmentView,
   difference: ViewDifference,
 ): Buffer | null {
   if (stream.hasMissed) return eventFor(stream, view, difference);
-  if (difference.forNobody === undefined) difference.forNobody = eventFor(stream, view, difference);
-  return difference.forNobody;
+  if (difference.withoutContext === undefined)
+    difference.withoutContext = eventFor(stream, view, difference);
+  return difference.withoutContext;
 }
 
 /** The same as `eventFor`, one condition after the other. */

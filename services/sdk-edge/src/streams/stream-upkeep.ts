@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   endStream,
   hasRoom,
-  heartbeatTurns,
+  heartbeatGroups,
   isFarBehind,
   type OpenStreams,
   type Stream,
@@ -26,7 +26,7 @@ export type StreamUpkeep = {
 
 const heartbeatIntervalMs = 15_000;
 /** Also the longest delay until a stream ends after its key has expired. */
-const tickMs = heartbeatIntervalMs / heartbeatTurns;
+const tickMs = heartbeatIntervalMs / heartbeatGroups;
 
 /** Time over which the clients of a stopping edge connect to other edges. */
 const drainMs = 3_000;
@@ -41,7 +41,7 @@ export function createStreamUpkeep(options: {
 }): StreamUpkeep {
   const { openStreams, isKeyLive, counts, now, random } = options;
   const timer = setInterval(tick, tickMs).unref();
-  let turn = 0;
+  let group = 0;
 
   function endWithKeys(): void {
     const nowMs = now();
@@ -58,9 +58,9 @@ export function createStreamUpkeep(options: {
   }
 
   function sendHeartbeats(): void {
-    turn = (turn + 1) % heartbeatTurns;
+    group = (group + 1) % heartbeatGroups;
     const event = Buffer.from(heartbeatEvent(now()));
-    for (const stream of openStreams.ofTurn(turn)) {
+    for (const stream of openStreams.ofHeartbeatGroup(group)) {
       if (!hasRoom(stream)) continue;
       sinkOf(stream).write(stream.kind === "flags" ? event : keepAlive);
       counts.heartbeat += 1;

@@ -75,38 +75,38 @@ export function endStream(stream: Stream, cause: CloseCause, lastWords?: string)
 }
 
 /** Number of turns of a heartbeat. Each turn writes to a part of the streams, because writing to all of them takes long. */
-export const heartbeatTurns = 60;
+export const heartbeatGroups = 60;
 
 /** All open streams of an edge. */
 export type OpenStreams = {
   /** Adds a stream until its response closes; `onClose` is called then. */
   add(stream: Stream, onClose: () => void): void;
-  ofTurn(turn: number): ReadonlySet<Stream>;
+  ofHeartbeatGroup(group: number): ReadonlySet<Stream>;
   /** A loop instead of a generator, which would leave an object behind for each stream. */
   each(visit: (stream: Stream) => void): void;
   readonly size: number;
 };
 
 export function createOpenStreams({ closed }: Pick<StreamCounts, "closed">): OpenStreams {
-  const byTurn = Array.from({ length: heartbeatTurns }, () => new Set<Stream>());
+  const heartbeatSets = Array.from({ length: heartbeatGroups }, () => new Set<Stream>());
   let added = 0;
   let size = 0;
   return {
     add(stream, onClose) {
-      const turn = byTurn[added % heartbeatTurns];
+      const group = heartbeatSets[added % heartbeatGroups];
       added += 1;
-      turn?.add(stream);
+      group?.add(stream);
       size += 1;
       stream.response.once("close", () => {
-        turn?.delete(stream);
+        group?.delete(stream);
         size -= 1;
         closed[stream.cause] += 1;
         onClose();
       });
     },
-    ofTurn: (turn) => byTurn[turn] ?? nobody,
+    ofHeartbeatGroup: (group) => heartbeatSets[group] ?? noStreams,
     each(visit) {
-      for (const streams of byTurn) for (const stream of streams) visit(stream);
+      for (const streams of heartbeatSets) for (const stream of streams) visit(stream);
     },
     get size() {
       return size;
@@ -128,11 +128,11 @@ export function createStreamGroups<S extends Stream>() {
       group?.delete(stream);
       if (group?.size === 0) groups.delete(stream.environmentId);
     },
-    of: (environmentId: string): ReadonlySet<S> => groups.get(environmentId) ?? nobody,
+    of: (environmentId: string): ReadonlySet<S> => groups.get(environmentId) ?? noStreams,
   };
 }
 
-const nobody: ReadonlySet<never> = new Set();
+const noStreams: ReadonlySet<never> = new Set();
 
 /** Figures of an edge's streams. */
 export type StreamCounts = {

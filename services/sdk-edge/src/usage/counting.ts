@@ -23,7 +23,7 @@ export type Counting = {
   /** Confirms that the broker has what was taken. */
   arrived(): void;
   /** Receives what usage-metering has counted of an organization's month. */
-  hear(entry: QuotaEntry): void;
+  applyQuota(entry: QuotaEntry): void;
   figures(): CountingFigures;
 };
 
@@ -33,7 +33,7 @@ export type CountingFigures = {
   /** Requests that were taken and have not arrived. */
   underWay: number;
   /** Requests that were rejected because the month was used up. */
-  refused: number;
+  rejected: number;
   /** Counts that were lost for want of room. */
   dropped: { requests: number; evaluations: number; keys: number };
 };
@@ -70,13 +70,13 @@ const defaultBounds: Bounds = { environments: 50_000, flags: 200_000, keys: 100_
  * Maximum number of flags of an environment and hour. The flags of one environment fit into one message, and one
  * environment takes only a part of the room.
  */
-export const mostFlagsOfEnvironment = 5_000;
+export const maxFlagsOfEnvironment = 5_000;
 
 /**
  * Maximum time by which a request may precede the present hour, because it was answered late or the clock was
  * corrected. It counts in the present hour. A clock that is put back further begins an earlier hour.
  */
-const longestLatenessMs = 5 * 60 * 1_000;
+const maxLatenessMs = 5 * 60 * 1_000;
 
 /** Where the requests of a key count. */
 type KeyUse = {
@@ -92,7 +92,7 @@ export function createCounting(options: {
   const { holder, bounds = defaultBounds } = options;
   const months = createOrganizationMonths({ limitOf: (id) => limitOf(holder.snapshot, id) });
   const counts = createCounts(months, bounds);
-  const figures = { taken: 0, underWay: 0, refused: 0 };
+  const figures = { taken: 0, underWay: 0, rejected: 0 };
 
   const usage: Usage = {
     used: counts.markUsed,
@@ -103,8 +103,8 @@ export function createCounting(options: {
       counts.markUsed(key, nowMs);
       const { organization } = counts.of(key, nowMs);
       if (usedOf(organization) < organization.limit) return undefined;
-      figures.refused += 1;
-      return months.refusal(organization, nowMs);
+      figures.rejected += 1;
+      return months.problem(organization, nowMs);
     },
     count(key, endpoint, nowMs) {
       const { environment, organization } = counts.of(key, nowMs);
@@ -134,7 +134,7 @@ export function createCounting(options: {
     arrived() {
       figures.underWay = 0;
     },
-    hear: months.hear,
+    applyQuota: months.applyQuota,
     figures: () => ({ ...figures, dropped: counts.dropped }),
   };
 }
@@ -161,9 +161,9 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
   }
 
   function of(key: DirectoryKey, nowMs: number): KeyUse {
-    if (!(nowMs < hourBeganMs + hourMs && nowMs >= hourBeganMs - longestLatenessMs)) {
+    if (!(nowMs < hourBeganMs + hourMs && nowMs >= hourBeganMs - maxLatenessMs)) {
       hourBeganMs = Math.floor(nowMs / hourMs) * hourMs;
-      months.turnTo(nowMs);
+      months.advanceTo(nowMs);
     }
     const known = keys.get(key.id);
     if (known !== undefined) {
@@ -187,7 +187,7 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
     addEvaluation(environment: EnvironmentHour, flagId: string, nowMs: number): void {
       const known = environment.flags?.get(flagId);
       const size = environment.flags?.size ?? 0;
-      const hasRoom = flags < bounds.flags && size < mostFlagsOfEnvironment;
+      const hasRoom = flags < bounds.flags && size < maxFlagsOfEnvironment;
       if (known !== undefined) {
         known.evaluations += 1;
         known.evaluatedAtMs = nowMs;

@@ -1,6 +1,6 @@
 import { raisedByPlan } from "@halyard/contracts";
 import { type LimitMember, retryAfter } from "@halyard/rate-limit";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 
 /** A calendar month of UTC, the period of a plan's requests. */
 export type Month = {
@@ -23,28 +23,28 @@ export function monthOf(instantMs: number): Month {
 }
 
 /** What callers are told about their month (draft-ietf-httpapi-ratelimit-headers). */
-export type MonthStanding = { limit: number; used: number; month: Month; nowMs: number };
+export type MonthUse = { limit: number; used: number; month: Month; nowMs: number };
 
 /** Returns the month's members of the rate limit fields. */
-export function monthMember(standing: MonthStanding): LimitMember {
-  const remaining = Math.max(0, standing.limit - standing.used);
+export function monthMember(monthUse: MonthUse): LimitMember {
+  const remaining = Math.max(0, monthUse.limit - monthUse.used);
   return {
-    policy: policyOf(standing),
-    limit: `"monthly";r=${remaining};t=${secondsLeft(standing)}`,
+    policy: policyOf(monthUse),
+    limit: `"monthly";r=${remaining};t=${secondsLeft(monthUse)}`,
   };
 }
 
 /** The refusal of what goes beyond the month's requests. */
-export function monthRefusal(standing: MonthStanding): Refusal {
-  const seconds = secondsLeft(standing);
-  return refuse("RATE_001", messageOf(standing), {
+export function monthProblem(monthUse: MonthUse): Problem {
+  const seconds = secondsLeft(monthUse);
+  return createProblem("RATE_001", messageOf(monthUse), {
     "retry-after": retryAfter(seconds),
-    "ratelimit-policy": policyOf(standing),
+    "ratelimit-policy": policyOf(monthUse),
     ratelimit: `"monthly";r=0;t=${seconds}`,
   });
 }
 
-function messageOf({ limit, month }: MonthStanding): string {
+function messageOf({ limit, month }: MonthUse): string {
   if (limit === 0) return `The organization's plan allows no requests. ${raisedByPlan}`;
   const next = new Date(month.endsMs).toISOString().replace(".000Z", "Z");
   return `All ${grouped.format(limit)} requests that the organization's plan allows in a month are used until ${next}. ${raisedByPlan}`;
@@ -53,11 +53,11 @@ function messageOf({ limit, month }: MonthStanding): string {
 /** `500,000`, as plans are written. */
 const grouped = new Intl.NumberFormat("en-US");
 
-function policyOf({ limit, month }: MonthStanding): string {
+function policyOf({ limit, month }: MonthUse): string {
   return `"monthly";q=${limit};w=${(month.endsMs - month.beganMs) / 1_000}`;
 }
 
 /** Whole seconds to the month's end, and never zero: clients take that for "no limit". */
-function secondsLeft({ month, nowMs }: MonthStanding): number {
+function secondsLeft({ month, nowMs }: MonthUse): number {
   return Math.max(1, Math.ceil((month.endsMs - nowMs) / 1_000));
 }

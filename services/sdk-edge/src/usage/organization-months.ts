@@ -1,7 +1,7 @@
 import type { QuotaEntry } from "@halyard/contracts";
 import type { LimitMember } from "@halyard/rate-limit";
-import type { Refusal } from "@halyard/service";
-import { type Month, monthMember, monthOf, monthRefusal } from "./months.ts";
+import type { Problem } from "@halyard/service";
+import { type Month, monthMember, monthOf, monthProblem } from "./months.ts";
 
 /**
  * What each organization has used of the present month, as far as this edge can know: the number that
@@ -21,21 +21,21 @@ export type OrganizationMonth = {
   known: number;
   fresh: number;
   /** The text for answers and rejections, made at most once a second. */
-  text: { madeAtMs: number; member: LimitMember; refusal: Refusal } | undefined;
+  text: { madeAtMs: number; member: LimitMember; problem: Problem } | undefined;
 };
 
 export type OrganizationMonths = {
   of(organizationId: string): OrganizationMonth;
   /** Makes the month of this instant the present one. */
-  turnTo(nowMs: number): void;
-  hear(entry: QuotaEntry): void;
+  advanceTo(nowMs: number): void;
+  applyQuota(entry: QuotaEntry): void;
   /** The plan's limit has changed. */
   limitChanged(organizationId: string): void;
   /** Fresh requests are being sent. */
   take(): void;
   /** Returns the month's members of the rate limit fields; undefined without a limit. */
   member(one: OrganizationMonth, nowMs: number): LimitMember | undefined;
-  refusal(one: OrganizationMonth, nowMs: number): Refusal;
+  problem(one: OrganizationMonth, nowMs: number): Problem;
 };
 
 export function usedOf({ known, fresh }: OrganizationMonth): number {
@@ -46,7 +46,7 @@ export function usedOf({ known, fresh }: OrganizationMonth): number {
 const textLifetimeMs = 1_000;
 
 /** Published months that are kept: a number can arrive before its month begins here, if clocks differ. */
-const mostMonths = 4;
+const maxMonths = 4;
 
 export function createOrganizationMonths(options: {
   /** Infinite for an unknown organization, or one without a limit. */
@@ -69,18 +69,18 @@ export function createOrganizationMonths(options: {
     const ageMs = nowMs - (one.text?.madeAtMs ?? Number.NaN);
     // Below zero: the clock was put back.
     if (one.text !== undefined && ageMs >= 0 && ageMs < textLifetimeMs) return one.text;
-    const standing = { limit: one.limit, used: usedOf(one), month: present, nowMs };
+    const monthUse = { limit: one.limit, used: usedOf(one), month: present, nowMs };
     one.text = {
       madeAtMs: nowMs,
-      member: monthMember(standing),
-      refusal: monthRefusal(standing),
+      member: monthMember(monthUse),
+      problem: monthProblem(monthUse),
     };
     return one.text;
   }
 
   return {
     of,
-    turnTo(nowMs) {
+    advanceTo(nowMs) {
       const month = monthOf(nowMs);
       if (month.name === present.name) return;
       present = month;
@@ -90,7 +90,7 @@ export function createOrganizationMonths(options: {
         one.text = undefined;
       }
     },
-    hear({ organization_id, month, requests }) {
+    applyQuota({ organization_id, month, requests }) {
       const one = of(organization_id);
       const highest = Math.max(requests, one.published.get(month) ?? 0);
       publish(one, { month, requests: highest, present });
@@ -110,7 +110,7 @@ export function createOrganizationMonths(options: {
     },
     member: (one, nowMs) =>
       one.limit === Number.POSITIVE_INFINITY ? undefined : textOf(one, nowMs).member,
-    refusal: (one, nowMs) => textOf(one, nowMs).refusal,
+    problem: (one, nowMs) => textOf(one, nowMs).problem,
   };
 }
 
@@ -121,7 +121,7 @@ function publish(
 ): void {
   published.delete(month);
   published.set(month, requests);
-  if (published.size <= mostMonths) return;
+  if (published.size <= maxMonths) return;
   const oldest = [...published.keys()].find((name) => name !== present.name);
   if (oldest !== undefined) published.delete(oldest);
 }

@@ -25,12 +25,12 @@ export type UsageSender = {
 
 export type SenderFigures = { arrived: number; failed: number };
 
-const sendEveryMs = 500;
+const sendIntervalMs = 500;
 /** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
 const retryDelayMs = 250;
 /** Within what an edge has for stopping, beside the streams that it sends elsewhere. */
-const longestFarewellMs = 3_000;
+const maxFarewellMs = 3_000;
 
 export function sendUsage(options: {
   connection: Promise<NatsConnection>;
@@ -48,7 +48,7 @@ export function sendUsage(options: {
 
   async function run(connection: NatsConnection): Promise<void> {
     const publish = createPublish(connection);
-    while (await pause(sendEveryMs, stopping.signal)) await sendCounted(publish);
+    while (await pause(sendIntervalMs, stopping.signal)) await sendCounted(publish);
     await sendCounted(publish);
   }
 
@@ -90,7 +90,7 @@ export function sendUsage(options: {
       stopping.abort();
       // Where there never was a connection nobody can be told.
       const isSent = running?.then(() => true) ?? false;
-      const isLost = delay(longestFarewellMs, false, { ref: false });
+      const isLost = delay(maxFarewellMs, false, { ref: false });
       if (await Promise.race([isSent, isLost])) return;
       givingUp.abort();
       counting.take();

@@ -43,7 +43,7 @@ function followQuota(options: {
       ...{ connection, bucket: quotaBucket, filter: "*", logger },
       onEntry({ key, payload }) {
         const checked = checkQuotaEntry(parseJson(payload));
-        if (checked.ok) counting.hear(checked.value);
+        if (checked.ok) counting.applyQuota(checked.value);
         else logger.error({ key, problem: checked.problem }, "a used month was left out");
       },
     });

@@ -7,14 +7,14 @@ export type OutgoingUsage = { sequence: number; payload: string };
  * A message ends with the environment or key that exceeds this. With all flags of an environment it is still below
  * the 1 MiB that a NATS server takes by default.
  */
-const defaultMostBytes = 256 * 1024;
+const defaultMaxBytes = 256 * 1024;
 
 /** Cuts a tally into messages. The generator keeps at most one message in memory. */
 export function* cutMessages(
   { environments, keys }: Tally,
-  options: { edge: string; firstSequence: number; mostBytes?: number },
+  options: { edge: string; firstSequence: number; maxBytes?: number },
 ): Generator<OutgoingUsage, void> {
-  const { edge, mostBytes = defaultMostBytes } = options;
+  const { edge, maxBytes = defaultMaxBytes } = options;
   let sequence = options.firstSequence;
   let bytes = 0;
   let parts: Record<keyof Parts, string[]> = { environments: [], keys: [] };
@@ -23,7 +23,7 @@ export function* cutMessages(
     const json = JSON.stringify(part);
     parts[kind].push(json);
     bytes += json.length + 1;
-    if (bytes < mostBytes) continue;
+    if (bytes < maxBytes) continue;
     yield message();
   }
   if (bytes > 0) yield message();

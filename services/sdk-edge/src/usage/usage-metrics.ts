@@ -12,7 +12,7 @@ export function registerUsageMetrics(options: {
   const { counting, sender } = options;
   const registers = [options.registry];
   new Gauge({
-    name: "halyard_edge_quota_current",
+    name: "halyard_quota_current",
     help: "1 while this edge receives what organizations have used of their month.",
     registers,
     collect() {
@@ -20,7 +20,7 @@ export function registerUsageMetrics(options: {
     },
   });
   new Counter({
-    name: "halyard_edge_usage_requests_total",
+    name: "halyard_usage_collected_requests_total",
     help: "Counted requests, without those of the last moment.",
     registers,
     collect() {
@@ -29,7 +29,7 @@ export function registerUsageMetrics(options: {
     },
   });
   new Gauge({
-    name: "halyard_edge_usage_waiting_requests",
+    name: "halyard_usage_unacknowledged_requests",
     help: "Counted requests that NATS has not acknowledged, without those of the last moment.",
     registers,
     collect() {
@@ -37,16 +37,16 @@ export function registerUsageMetrics(options: {
     },
   });
   new Counter({
-    name: "halyard_edge_usage_refused_total",
+    name: "halyard_usage_rejected_requests_total",
     help: "Requests that were rejected because their organization had used up its month.",
     registers,
     collect() {
       this.reset();
-      this.inc(counting.figures().refused);
+      this.inc(counting.figures().rejected);
     },
   });
   new Counter({
-    name: "halyard_edge_usage_dropped_total",
+    name: "halyard_usage_dropped_total",
     help: "Usage that was not counted because too much of it could not be sent.",
     labelNames: ["kind"],
     registers,
@@ -57,7 +57,7 @@ export function registerUsageMetrics(options: {
     },
   });
   new Counter({
-    name: "halyard_edge_usage_messages_total",
+    name: "halyard_usage_messages_sent_total",
     help: "Messages with usage, by whether NATS acknowledged them. A failed one is sent again.",
     labelNames: ["outcome"],
     registers,

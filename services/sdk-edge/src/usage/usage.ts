@@ -1,7 +1,7 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { UsageEndpoint } from "@halyard/contracts";
 import type { LimitMember } from "@halyard/rate-limit";
-import type { Refusal } from "@halyard/service";
+import type { Problem } from "@halyard/service";
 
 /**
  * What an organization uses of its month, as far as one edge sees it. Nothing here is about users:
@@ -14,7 +14,7 @@ export type Usage = {
    * Refuses a request whose organization has used up its month. The key is used, whatever becomes of the
    * request; nothing else is counted yet.
    */
-  check(key: DirectoryKey, nowMs: number): Refusal | undefined;
+  check(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Takes the organizations whose limits may have changed in the snapshot. */
   limitsChanged(organizationIds: Iterable<string>): void;
   /** Counts one request that was admitted. */

@@ -47,7 +47,7 @@ describe("given X-User-Attributes", () => {
     ["a name of white space", "  =marked"],
   ])("refuses %s", (_case, list) => {
     expect(readAttributesHeader(list)).toEqual({
-      refused: "VALIDATION_001",
+      rejected: "VALIDATION_001",
       message: "X-User-Attributes must be a list like name=value,name=value",
     });
   });

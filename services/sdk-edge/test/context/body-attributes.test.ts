@@ -1,4 +1,4 @@
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { readBodyAttributes } from "../../src/context/body-attributes.ts";
 import { attributesOf } from "./reading.ts";
@@ -95,8 +95,8 @@ describe("given a body", () => {
   });
 
   it("does not take a prototype that is sent for a user, or for attributes", () => {
-    const refusal = readBodyAttributes(JSON.parse('{"__proto__":{"user":{"id":"marked"}}}'));
-    expect(refusal).toHaveProperty("refused", "VALIDATION_001");
+    const problem = readBodyAttributes(JSON.parse('{"__proto__":{"user":{"id":"marked"}}}'));
+    expect(problem).toHaveProperty("rejected", "VALIDATION_001");
     expect(read("{}").has("__proto__")).toBe(false);
   });
 
@@ -160,10 +160,10 @@ describe("given a body that does not fit", () => {
       /^\/user\/attributes\/id must be /,
     ],
   ])("refuses %s", (_case, json, message) => {
-    const refusal = readBodyAttributes(JSON.parse(json));
-    if (!isRefusal(refusal)) throw new Error("it was read");
-    expect(refusal.refused).toBe("VALIDATION_001");
-    expect(refusal.message).toMatch(message);
-    expect(refusal.message).not.toContain("marked");
+    const problem = readBodyAttributes(JSON.parse(json));
+    if (!isProblem(problem)) throw new Error("it was read");
+    expect(problem.rejected).toBe("VALIDATION_001");
+    expect(problem.message).toMatch(message);
+    expect(problem.message).not.toContain("marked");
   });
 });

@@ -1,5 +1,5 @@
 import { compileCheck, OfrepRequest, UserContext } from "@halyard/contracts";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { readBodyAttributes } from "../../src/context/body-attributes.ts";
@@ -66,7 +66,7 @@ const isUserContext = compileCheck(UserContext);
 const isOfrepRequest = compileCheck(OfrepRequest);
 
 const sdkVerdicts = (body: unknown) => ({
-  reader: !isRefusal(readBodyAttributes(body) as object),
+  reader: !isProblem(readBodyAttributes(body) as object),
   schema: isUserContext(body).ok,
 });
 const ofrepVerdicts = (body: unknown) => ({
@@ -78,15 +78,15 @@ function expectAgreement(
   bodies: Iterable<unknown>,
   verdicts: (body: unknown) => { reader: boolean; schema: boolean },
 ): void {
-  const counts = { accepted: 0, refused: 0 };
+  const counts = { accepted: 0, rejected: 0 };
   const differing: string[] = [];
   for (const body of bodies) {
     const { reader, schema } = verdicts(body);
-    counts[reader ? "accepted" : "refused"] += 1;
+    counts[reader ? "accepted" : "rejected"] += 1;
     if (reader !== schema) differing.push(`${JSON.stringify(body)}: reader ${reader}`);
   }
   expect(differing.slice(0, 10)).toEqual([]);
-  expect(Math.min(counts.accepted, counts.refused)).toBeGreaterThan(0);
+  expect(Math.min(counts.accepted, counts.rejected)).toBeGreaterThan(0);
 }
 
 describe("given the schema of SDK bodies", () => {

@@ -1,4 +1,4 @@
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { readContextHeader } from "../../src/context/headers.ts";
 import { asHeader, attributesOf } from "./reading.ts";
@@ -77,7 +77,7 @@ describe("given X-User-Context with two members of the same name", () => {
     inBase64('{"plan":["a:",{"marked":1,"\\u006darked":2}]}'),
   ])("is rejected without the name: %s", (value) => {
     expect(readContextHeader(value)).toEqual({
-      refused: "VALIDATION_001",
+      rejected: "VALIDATION_001",
       message: "X-User-Context has an object with two members of the same name",
     });
   });
@@ -85,7 +85,7 @@ describe("given X-User-Context with two members of the same name", () => {
 
 describe("given X-User-Context that is no JSON object", () => {
   const notAnObject = {
-    refused: "VALIDATION_001",
+    rejected: "VALIDATION_001",
     message: "X-User-Context must be a JSON object in UTF-8, as it is or in base64 or base64url",
   };
 
@@ -120,7 +120,7 @@ describe("given X-User-Context that is no JSON object", () => {
 
   it("refuses bytes that are no UTF-8", () => {
     expect(readContextHeader('{"plan":"\xff"}')).toEqual({
-      refused: "VALIDATION_001",
+      rejected: "VALIDATION_001",
       message: "X-User-Context must be valid UTF-8",
     });
   });
@@ -138,11 +138,11 @@ describe("given X-User-Context with a value that no attribute can have", () => {
     ["an id that is an array", '{"id":["marked"]}'],
     ["a user_id that is an object", '{"user_id":{"marked":1}}'],
   ])("refuses %s", (_case, json) => {
-    const refusal = readContextHeader(json);
-    if (!isRefusal(refusal)) throw new Error("it was read");
-    expect(refusal.refused).toBe("VALIDATION_001");
-    expect(refusal.message).toMatch(/^X-User-Context /);
-    expect(refusal.message).not.toContain("marked");
-    expect(refusal.message).not.toContain("__proto__");
+    const problem = readContextHeader(json);
+    if (!isProblem(problem)) throw new Error("it was read");
+    expect(problem.rejected).toBe("VALIDATION_001");
+    expect(problem.message).toMatch(/^X-User-Context /);
+    expect(problem.message).not.toContain("marked");
+    expect(problem.message).not.toContain("__proto__");
   });
 });

@@ -1,5 +1,5 @@
 import { createContext } from "@halyard/evaluation";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { readOfrepContext } from "../../src/context/ofrep-context.ts";
@@ -14,7 +14,7 @@ const Context = createContext(new Map()).constructor;
 /** What was answered instead of a context; every answer is one or the other. */
 function complaintOf(answered: object): string | undefined {
   if (answered instanceof Context) return undefined;
-  if (isRefusal(answered)) return `${answered.refused} ${answered.message}`;
+  if (isProblem(answered)) return `${answered.rejected} ${answered.message}`;
   expect(Object.keys(answered)).toEqual(["errorCode", "errorDetails"]);
   return Object.values(answered).join(" ");
 }
@@ -150,7 +150,7 @@ describe("given values that are nested as deep as a body may be long", () => {
 
   it.each(nested)("refuses %s", (_case, body) => {
     const answered = readUserContext({ headers: {}, ...asQuery(""), body: JSON.parse(body) });
-    expect(answered).toHaveProperty("refused", "VALIDATION_001");
+    expect(answered).toHaveProperty("rejected", "VALIDATION_001");
   });
 
   it.each(nested)("ignores %s in OFREP", (_case, body) => {
@@ -162,7 +162,7 @@ describe("given values that are nested as deep as a body may be long", () => {
       for (const sent of [value, Buffer.from(value.slice(0, 12_000)).toString("base64")])
         expect(
           readUserContext({ headers: { "x-user-context": sent }, ...asQuery(""), body: undefined }),
-        ).toHaveProperty("refused", "VALIDATION_001");
+        ).toHaveProperty("rejected", "VALIDATION_001");
   });
 });
 
@@ -179,7 +179,7 @@ describe("given 10,000 attributes", () => {
     ],
   ])("knows them all: %s", (_case, body) => {
     const context = readUserContext({ headers: {}, ...asQuery(""), body });
-    if (isRefusal(context)) throw new Error(context.message);
+    if (isProblem(context)) throw new Error(context.message);
     for (const index of [0, 1, 5_000, 9_999]) expect(knows(context, `a${index}`, index)).toBe(true);
   });
 });
@@ -198,7 +198,7 @@ describe("given the names of prototypes on every way", () => {
     ];
     for (const way of ways) {
       const context = readUserContext(way);
-      if (isRefusal(context)) throw new Error(context.message);
+      if (isProblem(context)) throw new Error(context.message);
       for (const name of names) expect(knows(context, name, "sent")).toBe(true);
       expect(knows(context, "valueOf", "sent")).toBe(false);
     }

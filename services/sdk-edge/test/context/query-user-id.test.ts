@@ -1,5 +1,5 @@
 import { emptyContext } from "@halyard/evaluation";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { readUserContext } from "../../src/context/user-context.ts";
 import { asQuery, knows } from "./reading.ts";
@@ -32,7 +32,7 @@ describe("given a query string", () => {
     ["a part without a name", "=user_id&=x", ""],
   ])("reads %s", (_case, query, expected) => {
     const context = readQuery(query);
-    if (isRefusal(context)) throw new Error(`it was refused: ${context.message}`);
+    if (isProblem(context)) throw new Error(`it was refused: ${context.message}`);
     if (expected === "") expect(context).toBe(emptyContext);
     else expect(knows(context, "id", expected)).toBe(true);
   });
@@ -43,7 +43,7 @@ describe("given a query string", () => {
     ["twice, once encoded", "user_id=marked&%75ser_id=marked"],
   ])("refuses user_id %s", (_case, query) => {
     expect(readQuery(query)).toEqual({
-      refused: "VALIDATION_001",
+      rejected: "VALIDATION_001",
       message: "query parameter /user_id must be given once",
     });
   });
@@ -57,7 +57,7 @@ describe("given a query string", () => {
     ["another parameter", "key=%E4&user_id=marked"],
   ])("refuses broken encoding: %s", (_case, query) => {
     expect(readQuery(query)).toEqual({
-      refused: "VALIDATION_001",
+      rejected: "VALIDATION_001",
       message: "the query string is not valid UTF-8",
     });
   });

@@ -1,6 +1,6 @@
 import { parse } from "node:querystring";
 import { compile, type EvaluationContext, type Scalar } from "@halyard/evaluation";
-import { isRefusal, type Refusal } from "@halyard/service";
+import { isProblem, type Problem } from "@halyard/service";
 import type { AttributeMap } from "../../src/context/attributes.ts";
 import type { ContextSources } from "../../src/context/user-context.ts";
 
@@ -15,9 +15,9 @@ export function asHeader(text: string): string {
 }
 
 /** What was read, where a refusal would be a failure. */
-export function attributesOf(read: AttributeMap | Refusal | undefined): AttributeMap {
+export function attributesOf(read: AttributeMap | Problem | undefined): AttributeMap {
   if (read === undefined) throw new Error("nothing was read");
-  if (isRefusal(read)) throw new Error(`it was refused: ${read.message}`);
+  if (isProblem(read)) throw new Error(`it was refused: ${read.message}`);
   return read;
 }
 

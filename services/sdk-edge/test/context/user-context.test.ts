@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { type ContextSources, readUserContext } from "../../src/context/user-context.ts";
 import { asHeader, asQuery, knows } from "./reading.ts";
@@ -9,14 +9,14 @@ const nothing: ContextSources = { headers: {}, ...asQuery(""), body: undefined }
 
 function read(sources: Partial<ContextSources>): EvaluationContext {
   const context = readUserContext({ ...nothing, ...sources });
-  if (isRefusal(context)) throw new Error(`it was refused: ${context.message}`);
+  if (isProblem(context)) throw new Error(`it was refused: ${context.message}`);
   return context;
 }
 
-function refusalOf(sources: Partial<ContextSources>) {
-  const refusal = readUserContext({ ...nothing, ...sources });
-  if (!isRefusal(refusal)) throw new Error("it was read");
-  return refusal;
+function problemOf(sources: Partial<ContextSources>) {
+  const problem = readUserContext({ ...nothing, ...sources });
+  if (!isProblem(problem)) throw new Error("it was read");
+  return problem;
 }
 
 describe("given a request that says nothing about its user", () => {
@@ -157,8 +157,8 @@ describe("given header values that are more than ASCII", () => {
     ["X-User-Attributes", "city=M\xfcnchen"],
     ["X-User-Context", '{"city":"M\xfcnchen"}'],
   ])("refuses %s that is no UTF-8", (header, value) => {
-    expect(refusalOf({ headers: { [header.toLowerCase()]: value } })).toEqual({
-      refused: "VALIDATION_001",
+    expect(problemOf({ headers: { [header.toLowerCase()]: value } })).toEqual({
+      rejected: "VALIDATION_001",
       message: `${header} must be valid UTF-8`,
     });
   });
@@ -175,7 +175,7 @@ describe("given a source that is wrong and another one that overrules it", () =>
     ["X-User-Attributes", { headers: { "x-user-attributes": "id" } }],
     ["the query", asQuery("user_id=%")],
   ])("refuses it all the same: %s", (_case, wrong) => {
-    expect(refusalOf({ ...wrong, body: { id: "u" } }).refused).toBe("VALIDATION_001");
+    expect(problemOf({ ...wrong, body: { id: "u" } }).rejected).toBe("VALIDATION_001");
   });
 });
 
@@ -193,20 +193,20 @@ describe("given large headers about the user", () => {
       { "x-user-context": json(limit - 10), "x-user-id": "12345", "x-user-email": "1@345" },
     ],
   ])("reads 16 KiB and refuses a byte more: %s", (_case, headers) => {
-    expect(isRefusal(readUserContext({ ...nothing, headers }))).toBe(false);
+    expect(isProblem(readUserContext({ ...nothing, headers }))).toBe(false);
     const [[name, value] = ["", ""]] = Object.entries(headers);
     const longer = { ...headers, [name]: String(value).replace("x", "xx") };
     const one = name === "x-user-id" ? { ...headers, [name]: `${value}x` } : longer;
-    expect(refusalOf({ headers: one })).toEqual({
-      refused: "VALIDATION_002",
+    expect(problemOf({ headers: one })).toEqual({
+      rejected: "VALIDATION_002",
       message: "The X-User-* headers must have at most 16384 bytes together",
     });
   });
 
   it("counts bytes and not characters", () => {
     const balloons = (count: number) => ({ "x-user-id": asHeader("🎈".repeat(count)) });
-    expect(isRefusal(readUserContext({ ...nothing, headers: balloons(limit / 4) }))).toBe(false);
-    expect(refusalOf({ headers: balloons(limit / 4 + 1) }).refused).toBe("VALIDATION_002");
+    expect(isProblem(readUserContext({ ...nothing, headers: balloons(limit / 4) }))).toBe(false);
+    expect(problemOf({ headers: balloons(limit / 4 + 1) }).rejected).toBe("VALIDATION_002");
   });
 });
 

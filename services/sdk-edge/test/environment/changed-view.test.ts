@@ -10,7 +10,7 @@ import {
   createEnvironmentViews,
   type EnvironmentViews,
 } from "../../src/environment/environment-views.ts";
-import { longestSegment } from "../../src/environment/segments.ts";
+import { maxSegmentSize } from "../../src/environment/segments.ts";
 import { bulkWriterOf } from "../../src/ofrep/bulk-writer.ts";
 import {
   type ConfigurationTags,
@@ -37,7 +37,7 @@ function follow(entries: SnapshotEntry[]): Followed {
   const tags = createConfigurationTags();
   const changed = { environments: new Set([env]), keys: none, organizations: none };
   for (const follower of [views.update, tags.follow])
-    follower({ snapshot, changed, whole: true, taken: [] });
+    follower({ snapshot, changed, isReplacement: true, taken: [] });
   views.of(env);
   tags.of(env);
   return { snapshot, views, tags };
@@ -45,7 +45,7 @@ function follow(entries: SnapshotEntry[]): Followed {
 const none = new Set<string>();
 
 function take({ snapshot, views, tags }: Followed, ...entries: SnapshotEntry[]): EnvironmentView {
-  const change = { snapshot, ...takeEntries(snapshot, entries), whole: false };
+  const change = { snapshot, ...takeEntries(snapshot, entries), isReplacement: false };
   views.update(change);
   tags.follow(change);
   return views.of(env);
@@ -66,7 +66,7 @@ function answersOf(view: EnvironmentView) {
   };
 }
 
-function expectSameAsAnew({ snapshot, views, tags }: Followed): void {
+function expectSameAsRebuilt({ snapshot, views, tags }: Followed): void {
   const environment = snapshot.environments.get(env);
   const view = views.of(env);
   expect(answersOf(view)).toEqual(answersOf(deriveView(environment)));
@@ -125,13 +125,13 @@ describe("given any sequence of changes", () => {
 
   it.each([
     ["a few flags", 20, 100],
-    ["several segments", 2 * longestSegment, 4],
+    ["several segments", 2 * maxSegmentSize, 4],
   ])("answers like a view that was derived anew, with %s", (_case, count, numRuns) => {
     fc.assert(
       fc.property(turns, (sequence) => {
         const followed = follow(manyFlags(count));
         for (const turn of sequence) take(followed, ...turn.map(entryOf));
-        expectSameAsAnew(followed);
+        expectSameAsRebuilt(followed);
       }),
       { numRuns },
     );
@@ -162,12 +162,12 @@ describe("given any sequence of changes", () => {
 
 describe("given an environment that grows and shrinks", () => {
   it("answers the same as one that was derived anew, and leaves no small segments", () => {
-    const count = 2 * longestSegment;
+    const count = 2 * maxSegmentSize;
     const followed = follow([]);
     const all = manyFlags(count);
     for (let begin = 0; begin < count; begin += 100)
       take(followed, ...all.slice(begin, begin + 100));
-    expectSameAsAnew(followed);
+    expectSameAsRebuilt(followed);
     const kept = 200;
     for (let begin = 0; begin < count - kept; begin += 100)
       take(
@@ -176,12 +176,12 @@ describe("given an environment that grows and shrinks", () => {
           deletedFlag(2, id("flag", begin + index)),
         ),
       );
-    expectSameAsAnew(followed);
+    expectSameAsRebuilt(followed);
     expect(followed.views.of(env).segments.length).toBeLessThan(4);
     take(followed, ...manyFlags(count).map((_, index) => deletedFlag(3, id("flag", index))));
-    expectSameAsAnew(followed);
+    expectSameAsRebuilt(followed);
     take(followed, flag(1, { version: 4 }));
-    expectSameAsAnew(followed);
+    expectSameAsRebuilt(followed);
   });
 });
 
@@ -233,6 +233,6 @@ describe("given the tag of an environment with up to 1,024 flags", () => {
       if (key !== keyOf(count - 1)) bits[index >> 3] = (bits[index >> 3] ?? 0) | (1 << (index & 7));
     });
     const tag = `"${keysHash.slice(0, 22)}.${bits.toString("base64url")}"`;
-    expect(view.valuesForNobody.etag).toBe(tag);
+    expect(view.valuesWithoutContext.etag).toBe(tag);
   });
 });

@@ -2,7 +2,7 @@ import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import {
   configurationStateOf,
-  mayBeNews,
+  mayBeNewer,
   parseConfigurationTag,
 } from "../../src/environment/configuration-tag.ts";
 import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
@@ -52,8 +52,8 @@ describe("given the tag that a caller was told", () => {
   });
 
   const soon = Date.parse(at(60));
-  const isNews = (theirs: typeof older, present: typeof older, nowMs = soon) =>
-    mayBeNews(theirs, { present, nowMs });
+  const isNewer = (theirs: typeof older, present: typeof older, nowMs = soon) =>
+    mayBeNewer(theirs, { present, nowMs });
   const changedAt = (number: number, ms: number) =>
     flagEntry({
       flag_id: id("flag", number),
@@ -62,33 +62,33 @@ describe("given the tag that a caller was told", () => {
     });
 
   it("is news to an edge that has not heard of the change, and to no other", () => {
-    expect(isNews(newer, older)).toBe(true);
-    expect(isNews(newer, newer)).toBe(false);
-    expect(isNews(older, newer)).toBe(false);
+    expect(isNewer(newer, older)).toBe(true);
+    expect(isNewer(newer, newer)).toBe(false);
+    expect(isNewer(older, newer)).toBe(false);
   });
 
   it("is news where two flags changed in the same millisecond", () => {
     const here = tagOf(changedAt(1, 0));
     const there = tagOf(changedAt(1, 0), changedAt(2, 0));
     expect(there.newestMs).toBe(here.newestMs);
-    expect(isNews(there, here)).toBe(true);
+    expect(isNewer(there, here)).toBe(true);
   });
 
   it("is news where the later change was committed by a clock that is behind", () => {
     const here = tagOf(changedAt(1, 100));
     const there = tagOf(changedAt(1, 100), changedAt(2, 0));
-    expect(isNews(there, here)).toBe(true);
+    expect(isNewer(there, here)).toBe(true);
     const muchLater = tagOf(changedAt(1, 5_000));
-    expect(isNews(there, muchLater)).toBe(false);
+    expect(isNewer(there, muchLater)).toBe(false);
   });
 
   it("is no news where only a deletion was forgotten", () => {
-    expect(isNews(tagOf(one, deletedFlag(9, id("flag", 2))), tagOf(one))).toBe(false);
+    expect(isNewer(tagOf(one, deletedFlag(9, id("flag", 2))), tagOf(one))).toBe(false);
   });
 
   it("is no news when it is dated in the future, but for clocks that differ a little", () => {
-    expect(isNews(newer, older, newer.newestMs - 4_000)).toBe(true);
-    expect(isNews(newer, older, newer.newestMs - 6_000)).toBe(false);
+    expect(isNewer(newer, older, newer.newestMs - 4_000)).toBe(true);
+    expect(isNewer(newer, older, newer.newestMs - 6_000)).toBe(false);
   });
 
   it.each(["", "-", "abc", '"k3-x"', `${"z".repeat(10)}-${"A".repeat(22)}`, "__proto__"])(

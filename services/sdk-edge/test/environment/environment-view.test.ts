@@ -80,7 +80,7 @@ describe("given somebody who asks", () => {
   });
 
   it("gives nobody in particular what was prepared", () => {
-    expect(view.valuesFor(emptyContext)).toBe(view.valuesForNobody);
+    expect(view.valuesFor(emptyContext)).toBe(view.valuesWithoutContext);
   });
 
   it("distinguishes the values of many users", () => {
@@ -103,7 +103,7 @@ describe("given somebody who asks", () => {
 });
 
 describe("given the tag of values", () => {
-  const tagOf = (...entries: SnapshotEntry[]) => viewOf(...entries).valuesForNobody.etag;
+  const tagOf = (...entries: SnapshotEntry[]) => viewOf(...entries).valuesWithoutContext.etag;
   const tag = tagOf(flag(1, "alpha", true), flag(2, "beta", false));
 
   it("is the same for the same values, however they came about", () => {
@@ -120,7 +120,7 @@ describe("given the tag of values", () => {
       tagOf(flag(1, "alpha", false), flag(2, "beta", false)),
       tagOf(flag(1, "alpha", true)),
       tagOf(flag(1, "alphab", true), flag(2, "eta", false)),
-      deriveView(undefined).valuesForNobody.etag,
+      deriveView(undefined).valuesWithoutContext.etag,
     ];
     expect(new Set(tags).size).toBe(tags.length);
   });
@@ -161,7 +161,7 @@ type View = ReturnType<typeof viewOf>;
 
 const flagsOf = (view: View) =>
   view.segments.flatMap(({ flags }) => flags.map(({ compiled }) => compiled));
-const bodyOf = (view: View) => view.valuesForNobody.body;
+const bodyOf = (view: View) => view.valuesWithoutContext.body;
 
 function user(userId: string, country?: string) {
   const attributes = new Map([["id", userId]]);

@@ -61,7 +61,7 @@ describe("given a fault in a stream that opens", () => {
     jest.spyOn(usage, "answeredAll").mockImplementationOnce(fault);
     const received = await ask("GET", "/api/v1/sdk/stream");
     expect(received).not.toMatch(/^HTTP\/1\.1 500 /);
-    await eventually(async () => (await edge.metric("streams{")) === 0);
+    await eventually(async () => (await edge.metric("streams_open{")) === 0);
     await expectNextAnswer();
   });
 });

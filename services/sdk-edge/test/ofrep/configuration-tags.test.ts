@@ -15,7 +15,7 @@ let oneByOne: Edge;
 let together: Edge;
 
 function edge(): Edge {
-  const holder = createSnapshotHolder({ now: () => 0, pace: { restMs: () => 0 } });
+  const holder = createSnapshotHolder({ now: () => 0, pace: { pauseMs: () => 0 } });
   const tags = createConfigurationTags();
   holder.onChange(tags.follow);
   holder.replace(id("epoch"), [flag(1, 1), flag(2, 1)]);

@@ -5,7 +5,7 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { askAll, askOne, tokenSecret } from "./asking.ts";
 
 const key = apiKey();
-const elsewhere = apiKey({ environment_id: id("env", 2) });
+const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
 const inGermany = { attribute: "country", operator: "equals" as const, value: "DE" };
 let edge: EdgeServer;
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
   edge = await startEdgeServer(
     [
       key.entry,
-      elsewhere.entry,
+      edgeIsStopping.entry,
       flagEntry({ flag_id: id("flag", 1), key: "zulu", enabled: true }),
       flagEntry({ flag_id: id("flag", 2), key: "alpha", enabled: false }),
       flagEntry({ flag_id: id("flag", 3), key: "half", enabled: true, rollout_percentage: 50 }),
@@ -109,7 +109,7 @@ describe("given all flags that are asked for", () => {
   });
 
   it("has none in an environment without flags", async () => {
-    expect((await askAll(edge, elsewhere.text)).body.flags).toEqual([]);
+    expect((await askAll(edge, edgeIsStopping.text)).body.flags).toEqual([]);
   });
 });
 

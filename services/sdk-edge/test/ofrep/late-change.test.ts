@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
-import { mostWaitingPerEnvironment } from "../../src/ofrep/waiting-refetches.ts";
+import { maxWaitingPerEnvironment } from "../../src/ofrep/waiting-refetches.ts";
 import type { Usage } from "../../src/usage/usage.ts";
 import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
@@ -168,7 +168,7 @@ describe("given more refetches than may wait", () => {
   it("answers the rest at once with what there is, and those that wait with the change", async () => {
     const tag = await changeHere();
     const values: boolean[] = [];
-    const refetches = Array.from({ length: mostWaitingPerEnvironment + 20 }, async () => {
+    const refetches = Array.from({ length: maxWaitingPerEnvironment + 20 }, async () => {
       const { status, body } = await refetch(tag);
       expect(status).toBe(200);
       values.push(body.flags[0].value);

@@ -19,10 +19,10 @@ describe("given a token of an hour", () => {
   });
 
   it("is the same on every edge with the secret, for the whole hour", () => {
-    const elsewhere = createStreamTokens(secret);
-    expect(tokenIn(elsewhere.offer(keyId, beginMs))).toBe(token);
-    expect(tokenIn(elsewhere.offer(keyId, beginMs + hourMs - 1))).toBe(token);
-    expect(tokenIn(elsewhere.offer(keyId, beginMs + hourMs))).not.toBe(token);
+    const edgeIsStopping = createStreamTokens(secret);
+    expect(tokenIn(edgeIsStopping.offer(keyId, beginMs))).toBe(token);
+    expect(tokenIn(edgeIsStopping.offer(keyId, beginMs + hourMs - 1))).toBe(token);
+    expect(tokenIn(edgeIsStopping.offer(keyId, beginMs + hourMs))).not.toBe(token);
   });
 
   it("is another one for another key, and for another secret", () => {

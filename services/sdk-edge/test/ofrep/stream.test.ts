@@ -6,13 +6,13 @@ import { askAll, listen, streamAddress, tokenSecret } from "./asking.ts";
 
 const hourMs = 60 * 60 * 1_000;
 const key = apiKey();
-const elsewhere = apiKey({ environment_id: id("env", 2) });
+const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
 const opened: EventStream[] = [];
 let edge: EdgeServer;
 let version = 1;
 
 beforeAll(async () => {
-  edge = await startEdgeServer([key.entry, elsewhere.entry, longAgo(1), longAgo(2)], {
+  edge = await startEdgeServer([key.entry, edgeIsStopping.entry, longAgo(1), longAgo(2)], {
     streamTokenSecret: tokenSecret,
   });
 });
@@ -88,10 +88,10 @@ describe("given a stream that was just opened", () => {
     const committedAt = new Date(Date.now() - 5_000).toISOString();
     const recent = { environment_id: id("env", 2), committed_at: committedAt };
     await edge.feed(longAgo(3, recent));
-    const stream = await openStream(elsewhere.text);
+    const stream = await openStream(edgeIsStopping.text);
     expect(stream.events[0]).toMatchObject({ data: { type: "refetchEvaluation" } });
     edge.passTime(12_000);
-    const later = await openStream(elsewhere.text);
+    const later = await openStream(edgeIsStopping.text);
     expect(later.events[0]).toMatchObject({ data: { type: "connected" } });
   });
 });
@@ -99,7 +99,7 @@ describe("given a stream that was just opened", () => {
 describe("given a change", () => {
   it("tells every stream of the environment, under a tag that the refetch may name", async () => {
     const streams = await Promise.all([openStream(), openStream()]);
-    const other = await openStream(elsewhere.text);
+    const other = await openStream(edgeIsStopping.text);
     await change();
     for (const stream of streams) {
       await eventually(() => stream.events.length === 2);

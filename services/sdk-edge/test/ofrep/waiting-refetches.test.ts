@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import {
   createWaitingRefetches,
-  mostWaiting,
-  mostWaitingPerEnvironment,
+  maxWaiting,
+  maxWaitingPerEnvironment,
   type WaitingRefetches,
 } from "../../src/ofrep/waiting-refetches.ts";
 
@@ -78,17 +78,17 @@ describe("given refetches that wait for a change", () => {
   });
 
   it("lets no more wait than it has room for", () => {
-    for (let index = 0; index < mostWaiting; index += 1) wait(`r${index}`, `e${index % 20}`);
-    expect(waiting.size).toBe(mostWaiting);
+    for (let index = 0; index < maxWaiting; index += 1) wait(`r${index}`, `e${index % 20}`);
+    expect(waiting.size).toBe(maxWaiting);
     expect(wait("one more", "e20")).toBeUndefined();
-    expect(waiting.size).toBe(mostWaiting);
+    expect(waiting.size).toBe(maxWaiting);
     jest.advanceTimersByTime(1_000);
     expect(waiting.size).toBe(0);
     expect(resumed).not.toContain("one more");
   });
 
   it("lets no environment take the places of the others", () => {
-    for (let index = 0; index < mostWaitingPerEnvironment; index += 1) wait(`r${index}`);
+    for (let index = 0; index < maxWaitingPerEnvironment; index += 1) wait(`r${index}`);
     expect(wait("one more")).toBeUndefined();
     expect(wait("elsewhere", "e2")).toBeDefined();
     expect(resumed).toEqual([]);

@@ -5,11 +5,11 @@ import {
   type CostlyEvaluations,
   createCostlyEvaluations,
   evaluationSliceMs,
-  longestWaitMs,
-  mostRunning,
-  mostWaiting,
+  maxRunning,
+  maxWaiting,
+  maxWaitMs,
 } from "../../src/sdk/costly-evaluations.ts";
-import { mostSharing, turnMs } from "../../src/sdk/evaluation-queue.ts";
+import { maxSharing, shareMs } from "../../src/sdk/evaluation-queue.ts";
 
 /** Each step takes half a slice, measured by the test's clock. */
 const stepMs = evaluationSliceMs / 2;
@@ -56,7 +56,7 @@ async function turns(count: number): Promise<void> {
 async function untilIdle(): Promise<void> {
   for (let before = -1; before !== clockMs; ) {
     before = clockMs;
-    await turns(2 * mostSharing);
+    await turns(2 * maxSharing);
   }
 }
 
@@ -93,7 +93,7 @@ describe("given many evaluations of one organization", () => {
   it("runs a few at a time, and finishes them in the order of their arrival", async () => {
     const names = addMany("a", 60, 40);
     await turns(130);
-    expect(new Set(steps).size).toBeLessThanOrEqual(finished.length + mostRunning);
+    expect(new Set(steps).size).toBeLessThanOrEqual(finished.length + maxRunning);
     expect(finished).toEqual(names.slice(0, finished.length));
     expect(finished.length).toBeGreaterThan(2);
     await untilIdle();
@@ -106,8 +106,8 @@ describe("given many evaluations of one organization", () => {
     await untilIdle();
     expect(finished).toEqual(names.slice(0, finished.length));
     expect(rejected).toEqual(names.slice(finished.length));
-    const started = longestWaitMs / 400 + mostRunning;
-    expect(finished.length).toBeGreaterThanOrEqual(started - mostRunning);
+    const started = maxWaitMs / 400 + maxRunning;
+    expect(finished.length).toBeGreaterThanOrEqual(started - maxRunning);
     expect(finished.length).toBeLessThanOrEqual(started);
     expect(costlyEvaluations.rejected).toBe(rejected.length);
     expect(costlyEvaluations.waiting).toBe(0);
@@ -117,7 +117,7 @@ describe("given many evaluations of one organization", () => {
   });
 
   it("forgets one whose client disconnects while it waits", async () => {
-    addMany("a", mostRunning, 50);
+    addMany("a", maxRunning, 50);
     await turns(1);
     const drop = add("a", "left", 1);
     expect(costlyEvaluations.waiting).toBe(1);
@@ -142,12 +142,12 @@ describe("given many evaluations of one organization", () => {
   });
 
   it("rejects the excess when too many have waited for longer than a burst", async () => {
-    const names = addMany("a", mostWaiting + mostRunning + 3, 1_000);
+    const names = addMany("a", maxWaiting + maxRunning + 3, 1_000);
     await turns(burstMs / evaluationSliceMs - 1);
     expect(rejected).toEqual([]);
     await turns(1);
     expect(rejected).toEqual(names.slice(-3));
-    expect(costlyEvaluations.waiting).toBe(mostWaiting);
+    expect(costlyEvaluations.waiting).toBe(maxWaiting);
   });
 });
 
@@ -162,19 +162,19 @@ describe("given several organizations", () => {
   });
 
   it("rejects the newest evaluations of the longest queue when too many wait", async () => {
-    const names = addMany("busy", mostWaiting + mostRunning, 1_000);
-    addMany("other", mostRunning + 7, 1_000);
+    const names = addMany("busy", maxWaiting + maxRunning, 1_000);
+    addMany("other", maxRunning + 7, 1_000);
     await turns(burstMs / evaluationSliceMs + 1);
     expect(rejected).toEqual(names.slice(-7));
-    expect(costlyEvaluations.waiting).toBe(mostWaiting);
+    expect(costlyEvaluations.waiting).toBe(maxWaiting);
   });
 
   it("keeps the oldest evaluations of each when all queues have the same length", async () => {
     const [first, second] = ["a", "b"].map((organization) =>
-      addMany(organization, mostWaiting, 1_000),
+      addMany(organization, maxWaiting, 1_000),
     );
     await turns(burstMs / evaluationSliceMs + 1);
-    const kept = mostWaiting / 2 + mostRunning;
+    const kept = maxWaiting / 2 + maxRunning;
     expect(rejected.sort()).toEqual(
       [...(first ?? []).slice(kept), ...(second ?? []).slice(kept)].sort(),
     );
@@ -183,27 +183,27 @@ describe("given several organizations", () => {
   it("runs a few organizations at a time, so that not all of them finish last", async () => {
     const organizations = Array.from({ length: 10 }, (_, number) => `o${number}`);
     for (const organization of organizations) add(organization, organization, 51);
-    await turns(mostSharing * 26);
-    expect(finished).toEqual(organizations.slice(0, mostSharing));
-    expect(new Set(steps).size).toBe(mostSharing);
+    await turns(maxSharing * 26);
+    expect(finished).toEqual(organizations.slice(0, maxSharing));
+    expect(new Set(steps).size).toBe(maxSharing);
   });
 
   it("lets an organization wait no longer than the turns before it", async () => {
-    for (let number = 0; number < mostSharing; number += 1) add(`long${number}`, "long", 2_000);
+    for (let number = 0; number < maxSharing; number += 1) add(`long${number}`, "long", 2_000);
     await turns(1);
     add("late", "late", 1);
-    const turnSlices = turnMs / evaluationSliceMs;
-    await turns(mostSharing * turnSlices + mostSharing);
+    const turnSlices = shareMs / evaluationSliceMs;
+    await turns(maxSharing * turnSlices + maxSharing);
     expect(finished).toEqual(["late"]);
     await untilIdle();
     expect(finished).toEqual(["late", "long", "long", "long"]);
   });
 
   it("makes room immediately for an organization that waits when the present turns are over", async () => {
-    for (let number = 0; number < mostSharing; number += 1) add(`long${number}`, "long", 2_000);
-    await turns((mostSharing * turnMs) / evaluationSliceMs + mostSharing);
+    for (let number = 0; number < maxSharing; number += 1) add(`long${number}`, "long", 2_000);
+    await turns((maxSharing * shareMs) / evaluationSliceMs + maxSharing);
     add("late", "late", 1);
-    await turns(mostSharing + 1);
+    await turns(maxSharing + 1);
     expect(finished).toEqual(["late"]);
   });
 });

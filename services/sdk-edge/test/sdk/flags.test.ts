@@ -5,7 +5,7 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
 const client = apiKey();
 const server = apiKey({ key_kind: "server" });
-const elsewhere = apiKey({ environment_id: id("env", 2) });
+const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
 const nobody = apiKey();
 const manyFlags = apiKey({ environment_id: id("env", 3) });
 const longKeys = Array.from({ length: 200 }, (_, number) => `${"k".repeat(250)}-${number}`);
@@ -22,7 +22,7 @@ beforeAll(async () => {
     ...longKeys.map((key, number) =>
       flagEntry({ flag_id: id("flag", 10 + number), key, environment_id: id("env", 3) }),
     ),
-    ...[client.entry, server.entry, elsewhere.entry, manyFlags.entry],
+    ...[client.entry, server.entry, edgeIsStopping.entry, manyFlags.entry],
   ]);
 });
 afterAll(() => edge.stop());
@@ -56,7 +56,7 @@ describe.each(ways)("given a request for all flags by $way", ({ path, options })
   });
 
   it("answers an environment without flags with none", async () => {
-    expect((await ask(elsewhere.text)).body).toEqual({ flags: {} });
+    expect((await ask(edgeIsStopping.text)).body).toEqual({ flags: {} });
   });
 
   it("takes the request's id over", async () => {

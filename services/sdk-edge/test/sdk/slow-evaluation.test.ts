@@ -1,7 +1,7 @@
 import type { TargetingRule } from "@halyard/contracts";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { mostRunning, mostWaiting } from "../../src/sdk/costly-evaluations.ts";
+import { maxRunning, maxWaiting } from "../../src/sdk/costly-evaluations.ts";
 import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
@@ -120,7 +120,7 @@ describe("given more costly evaluations of one organization than may wait", () =
     disconnect = new AbortController();
     rejected = [];
     finished = 0;
-    for (let request = 0; request < mostWaiting + mostRunning + 5; request += 1)
+    for (let request = 0; request < maxWaiting + maxRunning + 5; request += 1)
       asking.push(flood(disconnect.signal));
     await eventually(() => rejected.length >= 5);
   });
@@ -140,7 +140,7 @@ describe("given more costly evaluations of one organization than may wait", () =
   it("rejects the excess with 503 and Retry-After, and counts it", async () => {
     expect(rejected[0]?.headers.get("retry-after")).toBe("1");
     expect(await rejected[0]?.json()).toMatchObject({ error: { code: "SERVER_002" } });
-    expect(await edge.metric("evaluations_rejected_total")).toBeGreaterThanOrEqual(5);
+    expect(await edge.metric("costly_evaluations_rejected_total")).toBeGreaterThanOrEqual(5);
   });
 
   it("evaluates for another organization before most of them", async () => {
@@ -151,7 +151,7 @@ describe("given more costly evaluations of one organization than may wait", () =
       body: nobodySpecial,
     });
     expect(status).toBe(200);
-    expect(finished - before).toBeLessThanOrEqual(mostRunning);
+    expect(finished - before).toBeLessThanOrEqual(maxRunning);
   });
 });
 
@@ -162,7 +162,7 @@ describe("given a key that ends while its evaluation waits", () => {
   beforeEach(async () => {
     disconnect = new AbortController();
     const request = postAs(flooding.text, "/api/v1/sdk/flags", vip, disconnect.signal);
-    running = Array.from({ length: mostRunning + 1 }, () =>
+    running = Array.from({ length: maxRunning + 1 }, () =>
       fetch(request.clone()).catch(() => undefined),
     );
     await untilWaiting(1);
@@ -226,7 +226,7 @@ function postAs(key: string, path: string, body: unknown, signal?: AbortSignal):
 }
 
 async function untilWaiting(count: number): Promise<void> {
-  await eventually(() => edge.metric("evaluations_waiting"), {
+  await eventually(() => edge.metric("costly_evaluations_waiting"), {
     until: (waiting) => waiting === count,
   });
 }

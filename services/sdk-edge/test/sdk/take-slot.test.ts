@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import type { Refusal } from "@halyard/service";
+import type { Problem } from "@halyard/service";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import type { Exchange } from "../../src/http/exchange.ts";
 import { takeSlot } from "../../src/sdk/take-slot.ts";
@@ -10,7 +10,7 @@ let response: EventEmitter & { destroyed: boolean };
 let released: number;
 let isDraining: boolean;
 let open: ((begin: () => void) => void) | undefined;
-let answer: Refusal | "opened" | undefined;
+let answer: Problem | "opened" | undefined;
 
 beforeEach(() => {
   response = Object.assign(new EventEmitter(), { destroyed: false });
@@ -21,9 +21,9 @@ beforeEach(() => {
 });
 
 describe.each([
-  { given: "slots of the plan", isLimited: true },
-  { given: "no limits", isLimited: false },
-])("given $given, and a stream that is not evaluated yet", ({ isLimited }) => {
+  { granted: "slots of the plan", isLimited: true },
+  { granted: "no limits", isLimited: false },
+])("given $granted, and a stream that is not evaluated yet", ({ isLimited }) => {
   beforeEach(() => ask(isLimited));
 
   it("opens when it is", () => {
@@ -57,7 +57,7 @@ describe("given slots of the plan", () => {
 
 function ask(isLimited: boolean): void {
   const slots = {
-    take: (_organizationId: string, decided: (refusal: undefined) => void) => decided(undefined),
+    take: (_organizationId: string, decided: (problem: undefined) => void) => decided(undefined),
     release: () => {
       released += 1;
     },
@@ -71,10 +71,10 @@ function ask(isLimited: boolean): void {
     exchange,
     { slots: isLimited ? slots : undefined, isDraining: () => isDraining },
     {
-      refuse: (refusal) => {
-        answer = refusal;
+      reject: (problem) => {
+        answer = problem;
       },
-      given: (whenReady) => {
+      granted: (whenReady) => {
         open = whenReady;
       },
     },
@@ -87,6 +87,6 @@ function opens(): void {
   });
 }
 
-function codeOf(given: typeof answer): string | undefined {
-  return typeof given === "object" ? given.refused : undefined;
+function codeOf(granted: typeof answer): string | undefined {
+  return typeof granted === "object" ? granted.rejected : undefined;
 }

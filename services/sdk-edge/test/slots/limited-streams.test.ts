@@ -5,7 +5,7 @@ import { defaultPlans } from "@halyard/contracts";
 import { call, type EventStream, eventually, openEventStream } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { noSlotFree } from "../../src/slots/stream-slots.ts";
+import { streamLimitReached } from "../../src/slots/stream-slots.ts";
 import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
@@ -59,18 +59,18 @@ describe.each([
 
   it("is refused when there is none, by a limit of concurrent requests, and is not counted", async () => {
     slots.taken = 2;
-    const refused = await call(await address(), { key: key.text });
-    expect(refused.status).toBe(429);
-    expect(refused.body.error?.code ?? refused.body.errorCode).toMatch(/^(RATE_001|GENERAL)$/);
-    expect(refused.body.error?.message ?? refused.body.errorDetails).toBe(
+    const rejected = await call(await address(), { key: key.text });
+    expect(rejected.status).toBe(429);
+    expect(rejected.body.error?.code ?? rejected.body.errorCode).toMatch(/^(RATE_001|GENERAL)$/);
+    expect(rejected.body.error?.message ?? rejected.body.errorDetails).toBe(
       "All 2 streams that the organization's plan allows are open. Close one, or retry later. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
     );
-    expect(refused.headers.get("ratelimit-policy")).toMatch(/^"sse";q=2;qu="concurrent-requests"/);
-    expect(refused.headers.get("ratelimit")).toMatch(/^"sse";r=0/);
-    expect(refused.headers.get("retry-after")).toBeNull();
-    expect(refused.headers.get("access-control-allow-origin")).toBe("*");
+    expect(rejected.headers.get("ratelimit-policy")).toMatch(/^"sse";q=2;qu="concurrent-requests"/);
+    expect(rejected.headers.get("ratelimit")).toMatch(/^"sse";r=0/);
+    expect(rejected.headers.get("retry-after")).toBeNull();
+    expect(rejected.headers.get("access-control-allow-origin")).toBe("*");
     expect(counted()).toBe(0);
-    expect(await edge.metric(`answers_total{endpoint="${endpoint}",status="429"`)).toBe(1);
+    expect(await edge.metric(`sdk_responses_total{endpoint="${endpoint}",status="429"`)).toBe(1);
   });
 
   it("waits to be told, and opens then", async () => {
@@ -112,11 +112,11 @@ describe.each([
 
 describe("given a stream whose user context does not parse", () => {
   it("takes no slot, and is counted as any request", async () => {
-    const refused = await call(`${edge.url}/api/v1/sdk/stream`, {
+    const rejected = await call(`${edge.url}/api/v1/sdk/stream`, {
       key: key.text,
       headers: { "x-user-context": "{" },
     });
-    expect(refused.status).toBe(400);
+    expect(rejected.status).toBe(400);
     expect(slots.asked).toBe(0);
     const [environment] = edge.counting?.take()?.environments ?? [];
     expect(environment?.requests.stream).toBe(1);
@@ -128,7 +128,7 @@ describe("given a limit of no stream, or of one", () => {
     [0, "The organization's plan allows no streams. "],
     [1, "The one stream that the organization's plan allows is open. Close it, or retry later. "],
   ])("words the error for a limit of %i", (limit, words) => {
-    expect(noSlotFree(limit).message).toContain(words);
+    expect(streamLimitReached(limit).message).toContain(words);
   });
 });
 
@@ -142,7 +142,7 @@ function slotsOf(limit: number) {
       expect(organizationId).toBe(id("org"));
       slots.asked += 1;
       const decide = () => {
-        if (slots.taken >= limit) decided(noSlotFree(limit));
+        if (slots.taken >= limit) decided(streamLimitReached(limit));
         else {
           slots.taken += 1;
           decided(undefined);

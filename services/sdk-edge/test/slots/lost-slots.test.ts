@@ -42,7 +42,7 @@ describe("given an edge that ends", () => {
     await ending.takeMany(limit);
     await ending.kill();
     await eventually(async () => {
-      staying.clock.leap(slotTimes.checkEveryMs);
+      staying.clock.leap(slotTimes.checkIntervalMs);
       return (await staying.take()) === "opened";
     });
     expect(staying.clock.monotonicMs() - begunMs).toBeGreaterThan(slotTimes.countedForMs);

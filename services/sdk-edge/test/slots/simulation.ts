@@ -1,5 +1,5 @@
 import { setImmediate as afterMicrotasks } from "node:timers/promises";
-import { isRefusal } from "@halyard/service";
+import { isProblem } from "@halyard/service";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { type Clock, slotTimes } from "../../src/slots/clock.ts";
@@ -52,12 +52,12 @@ export type SimulatedEdge = {
 const organizationId = "01920000-0000-7000-8100-000000000001";
 const answerTimeoutMs = 1_000;
 /** Longer than an entry lives without a renewal. */
-const longestDelayMs = 30_000;
+const maxDelayMs = 30_000;
 
 /** Maximum time that an edge takes to reconnect to a NATS server that restarted. */
-const longestReconnectMs = 900;
+const maxReconnectMs = 900;
 /** A reader that receives nothing for longer starts again. */
-const longestDeliveryMs = 2_500;
+const maxDeliveryMs = 2_500;
 
 type Written = Awaited<ReturnType<LeaseStore["write"]>>;
 type Event = { atMs: number; order: number; owner: object | undefined; work: () => void };
@@ -153,7 +153,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
 
   function latency(): number {
     if (world.isCalm || random() < 0.9) return random() * 5;
-    return random() * (random() < 0.3 ? longestDelayMs : 1_500);
+    return random() * (random() < 0.3 ? maxDelayMs : 1_500);
   }
 
   function createEdge(number: number) {
@@ -191,7 +191,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     /** Delivers in the order of the stream. */
     function deliver(work: () => void): void {
       const ofReading = reading;
-      deliveredAtMs = Math.max(deliveredAtMs, nowMs + Math.min(latency(), longestDeliveryMs));
+      deliveredAtMs = Math.max(deliveredAtMs, nowMs + Math.min(latency(), maxDeliveryMs));
       at(deliveredAtMs - nowMs, identity, () => {
         if (ofReading === reading) work();
       });
@@ -257,7 +257,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       restartConnection() {
         if (isCutOff) return;
         edge.cutOff();
-        at(random() * longestReconnectMs, identity, edge.reconnect);
+        at(random() * maxReconnectMs, identity, edge.reconnect);
       },
       get isAlive() {
         return !dead.has(identity);
@@ -269,9 +269,9 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
         new Promise<"opened" | "full" | "unknown">((resolve) => {
           if (!isRunning()) resolve("unknown");
           else
-            slots.take(organizationId, (refusal) => {
-              if (refusal !== undefined && isRefusal(refusal)) {
-                resolve(refusal.refused === "RATE_001" ? "full" : "unknown");
+            slots.take(organizationId, (problem) => {
+              if (problem !== undefined && isProblem(problem)) {
+                resolve(problem.rejected === "RATE_001" ? "full" : "unknown");
                 return;
               }
               open += 1;

@@ -45,7 +45,7 @@ export type BenchEdge = {
 export type Outcome = "opened" | "RATE_001" | "SERVER_002";
 
 /** Requests wait for a slow answer of a busy machine. */
-export const benchTimes: SlotTimes = { ...slotTimes, patienceMs: 60_000 };
+export const benchTimes: SlotTimes = { ...slotTimes, timeoutMs: 60_000 };
 
 export async function createSlotBench(url: string, initialLimit: number): Promise<SlotBench> {
   const silent = pino({ level: "silent" });
@@ -72,7 +72,7 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
   const streams = keepStreams({ connection, replicas: 1, logger: silent });
   return {
     async openEdge(times = {}) {
-      const holder = createSnapshotHolder({ now: Date.now, pace: { restMs: () => 0 } });
+      const holder = createSnapshotHolder({ now: Date.now, pace: { pauseMs: () => 0 } });
       holder.replace(id("epoch"), [entry()]);
       const own = await connectNats({
         nats: natsLogin("sdk-edge", url),
@@ -81,7 +81,7 @@ export async function createSlotBench(url: string, initialLimit: number): Promis
       });
       const edge = createEdge(own, holder, { ...benchTimes, ...times });
       edges.push(Object.assign(edge, { holder }));
-      await eventually(async () => (await edge.metric("lease{")) === 1);
+      await eventually(async () => (await edge.metric("stream_slot_lease_held{")) === 1);
       return edge;
     },
     async changeLimit(changed) {
@@ -133,9 +133,9 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
     clock,
     take: (organizationId = id("org")) =>
       new Promise<Outcome>((resolve) =>
-        slots.take(organizationId, (refusal) => {
-          if (refusal === undefined && organizationId === id("org")) open += 1;
-          resolve(refusal === undefined ? "opened" : (refusal.refused as Outcome));
+        slots.take(organizationId, (problem) => {
+          if (problem === undefined && organizationId === id("org")) open += 1;
+          resolve(problem === undefined ? "opened" : (problem.rejected as Outcome));
         }),
       ),
     takeMany: (times: number) => Promise.all(Array.from({ length: times }, () => edge.take())),
@@ -145,7 +145,7 @@ function createEdge(connection: NatsConnection, holder: SnapshotHolder, times: S
     },
     async metric(name: string) {
       const text = await registry.metrics();
-      const line = text.split("\n").find((one) => one.startsWith(`halyard_edge_slots_${name}`));
+      const line = text.split("\n").find((one) => one.startsWith(`halyard_${name}`));
       return Number(line?.split(" ").at(-1));
     },
     log: () => lines.join(""),

@@ -91,10 +91,10 @@ describe("given four edges", () => {
       const figures = await Promise.all(edges.map((edge) => edge.metric(name)));
       return figures.reduce((sum, figure) => sum + figure, 0);
     };
-    await eventually(async () => (await sumOf("held")) === limit);
-    expect(await sumOf('refused_total{reason="limit"')).toBe(20);
-    expect(await sumOf("lease{")).toBe(4);
-    expect(await sumOf("claims_retried_total")).toBeGreaterThan(0);
+    await eventually(async () => (await sumOf("stream_slots_held")) === limit);
+    expect(await sumOf('stream_slot_requests_rejected_total{reason="limit"')).toBe(20);
+    expect(await sumOf("stream_slot_lease_held{")).toBe(4);
+    expect(await sumOf("stream_slot_claims_retried_total")).toBeGreaterThan(0);
   });
 });
 
@@ -105,7 +105,7 @@ describe("given entries of other writers", () => {
     await bench.write(leaseKey.organization(id("org")), { holders: { [unknown]: limit } });
     await eventually(async () => (await edge.take()) === "RATE_001");
     await eventually(async () => {
-      edge.clock.leap(slotTimes.checkEveryMs);
+      edge.clock.leap(slotTimes.checkIntervalMs);
       return (await edge.take()) === "opened";
     });
     expect(await bench.read(leaseKey.edge(unknown))).toEqual({ state: "ended" });

@@ -137,13 +137,13 @@ describe("given a cache for an edge", () => {
   const now = () => currentAtMs + 1_000;
 
   it("writes what came from NATS when the edge stops, for the next start", async () => {
-    const first = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
+    const first = createSnapshotHolder({ now, pace: { pauseMs: () => 0 } });
     const cache = cacheFor(first);
     first.replace(id("epoch"), [flagEntry({ version: 7 })]);
     first.reached({ epoch: id("epoch"), revision: 9 });
     await cache.close();
 
-    const next = cacheFor(createSnapshotHolder({ now, pace: { restMs: () => 0 } }));
+    const next = cacheFor(createSnapshotHolder({ now, pace: { pauseMs: () => 0 } }));
     expect(await next.read()).toMatchObject({
       epoch: id("epoch"),
       held: { epoch: id("epoch"), revision: 9, currentAtMs: now() },
@@ -154,7 +154,7 @@ describe("given a cache for an edge", () => {
   });
 
   it("writes a snapshot without any entry, too", async () => {
-    const holder = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
+    const holder = createSnapshotHolder({ now, pace: { pauseMs: () => 0 } });
     const cache = cacheFor(holder);
     holder.replace(id("epoch"), []);
     await cache.close();
@@ -165,7 +165,7 @@ describe("given a cache for an edge", () => {
     const lines: string[] = [];
     await writeFile(join(directory, "snapshot"), "not a snapshot");
     file = join(directory, "snapshot");
-    const holder = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
+    const holder = createSnapshotHolder({ now, pace: { pauseMs: () => 0 } });
     const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
     expect(await cache.read()).toBeUndefined();
     await cache.close();
@@ -175,7 +175,7 @@ describe("given a cache for an edge", () => {
   it("goes on, and says so, when the file cannot be written", async () => {
     const lines: string[] = [];
     await writeFile(join(directory, "edge"), "a file where a directory is needed");
-    const holder = createSnapshotHolder({ now, pace: { restMs: () => 0 } });
+    const holder = createSnapshotHolder({ now, pace: { pauseMs: () => 0 } });
     const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
     holder.replace(id("epoch"), [flagEntry()]);
     await cache.close();

@@ -43,7 +43,7 @@ describe("given an edge that reads a rewritten snapshot", () => {
   it("keeps the entries that did not change, and collects no list of all", async () => {
     const flag = flagEntry();
     await bucket.rewrite([flag]);
-    const holder = createSnapshotHolder({ now: Date.now, pace: { restMs: () => 0 } });
+    const holder = createSnapshotHolder({ now: Date.now, pace: { pauseMs: () => 0 } });
     const replace = jest.spyOn(holder, "replace");
     const connecting = Promise.resolve(connection);
     followed = followNats({

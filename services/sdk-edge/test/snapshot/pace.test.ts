@@ -5,16 +5,16 @@ describe("the pace at which changes are taken", () => {
   it("rests three times as long as the work took, and not for long", () => {
     let elapsedMs = 1_000;
     const pace = createPace(() => elapsedMs);
-    expect(pace.restMs()).toBe(0);
-    pace.worked(10);
-    expect(pace.restMs()).toBe(30);
+    expect(pace.pauseMs()).toBe(0);
+    pace.addWork(10);
+    expect(pace.pauseMs()).toBe(30);
     elapsedMs += 20;
-    expect(pace.restMs()).toBe(10);
+    expect(pace.pauseMs()).toBe(10);
     elapsedMs += 20;
-    expect(pace.restMs()).toBe(0);
-    pace.worked(150);
-    expect(pace.restMs()).toBe(450);
-    pace.worked(5_000);
-    expect(pace.restMs()).toBe(500);
+    expect(pace.pauseMs()).toBe(0);
+    pace.addWork(150);
+    expect(pace.pauseMs()).toBe(450);
+    pace.addWork(5_000);
+    expect(pace.pauseMs()).toBe(500);
   });
 });

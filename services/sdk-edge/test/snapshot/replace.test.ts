@@ -62,15 +62,15 @@ describe("given a full read under the epoch that is held", () => {
   });
 
   it("drops a whole environment that the read lacks after a long gap", () => {
-    const elsewhere = flagEntry({ environment_id: id("env", 2) });
-    const { snapshot, changed } = replaced([one, elsewhere], [one], afterGap);
+    const edgeIsStopping = flagEntry({ environment_id: id("env", 2) });
+    const { snapshot, changed } = replaced([one, edgeIsStopping], [one], afterGap);
     expect([...snapshot.environments.keys()]).toEqual([id("env")]);
     expect(changed.environments).toEqual(new Set([id("env", 2)]));
   });
 
   it("keeps what the read lacks when it was followed until now: no deletion was missed", () => {
-    const elsewhere = flagEntry({ environment_id: id("env", 2) });
-    const { snapshot, changed } = replaced([one, two, elsewhere], [one], following);
+    const edgeIsStopping = flagEntry({ environment_id: id("env", 2) });
+    const { snapshot, changed } = replaced([one, two, edgeIsStopping], [one], following);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1), id("flag", 2)]);
     expect(snapshot.environments.has(id("env", 2))).toBe(true);
     expect(isNothing(changed)).toBe(true);

@@ -54,7 +54,7 @@ describe("the reports of an edge", () => {
     expect(sent).toEqual(["starting"]);
     reports.stop();
     apply(1);
-    jest.advanceTimersByTime(2 * edgeReports.everyMs);
+    jest.advanceTimersByTime(2 * edgeReports.intervalMs);
     expect(sent).toEqual(["starting", "stopped"]);
   });
 
@@ -72,10 +72,10 @@ describe("the reports of an edge", () => {
 
   it("are repeated while nothing changes, as long as the edge follows the snapshot", () => {
     apply(1);
-    jest.advanceTimersByTime(2 * edgeReports.everyMs);
+    jest.advanceTimersByTime(2 * edgeReports.intervalMs);
     expect(sent).toEqual(["starting", 1, 1, 1]);
     isCurrent = false;
-    jest.advanceTimersByTime(2 * edgeReports.everyMs);
+    jest.advanceTimersByTime(2 * edgeReports.intervalMs);
     expect(sent).toEqual(["starting", 1, 1, 1]);
   });
 });

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import {
   createSnapshotHolder,
-  type SnapshotChange,
   type SnapshotHolder,
+  type SnapshotUpdate,
 } from "../../src/snapshot/snapshot-holder.ts";
 import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
@@ -12,13 +12,13 @@ const epoch = id("epoch");
 const hourMs = 3_600_000;
 let nowMs: number;
 let holder: SnapshotHolder;
-let changes: SnapshotChange[];
+let changes: SnapshotUpdate[];
 
 afterEach(() => void jest.useRealTimers());
 
 beforeEach(() => {
   nowMs = Date.parse("2027-01-31T09:00:00.000Z");
-  holder = createSnapshotHolder({ now: () => nowMs, pace: { restMs: () => 0 } });
+  holder = createSnapshotHolder({ now: () => nowMs, pace: { pauseMs: () => 0 } });
   changes = [];
   holder.onChange((change) => changes.push(change));
 });
@@ -42,18 +42,18 @@ describe("given a holder that follows NATS", () => {
   it("takes together what comes while it rests from the work of the change before", async () => {
     // The rest ends when this test says so, however slow the machine is.
     jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "queueMicrotask"] });
-    let restMs = 0;
-    const resting = createSnapshotHolder({ now: () => nowMs, pace: { restMs: () => restMs } });
-    const seen: SnapshotChange[] = [];
-    resting.onChange((change) => void seen.push(change));
-    resting.replace(epoch, [held]);
-    restMs = 30;
-    resting.apply(flagEntry({ version: 2 }));
+    let pauseMs = 0;
+    const pausing = createSnapshotHolder({ now: () => nowMs, pace: { pauseMs: () => pauseMs } });
+    const seen: SnapshotUpdate[] = [];
+    pausing.onChange((change) => void seen.push(change));
+    pausing.replace(epoch, [held]);
+    pauseMs = 30;
+    pausing.apply(flagEntry({ version: 2 }));
     await nextTurn();
-    resting.apply(flagEntry({ version: 3 }));
+    pausing.apply(flagEntry({ version: 3 }));
     await nextTurn();
     expect(seen).toHaveLength(1);
-    jest.advanceTimersByTime(restMs);
+    jest.advanceTimersByTime(pauseMs);
     expect(seen).toHaveLength(2);
     expect(seen[1]?.taken).toHaveLength(2);
   });

@@ -102,8 +102,8 @@ describe("given entries of every kind", () => {
 
 describe("given a snapshot that holds the flags of an environment", () => {
   it("drops them with the environment, and leaves out what arrives later", () => {
-    const elsewhere = flagEntry({ environment_id: id("env", 2) });
-    const snapshot = buildSnapshot(epoch, [off, elsewhere]);
+    const edgeIsStopping = flagEntry({ environment_id: id("env", 2) });
+    const snapshot = buildSnapshot(epoch, [off, edgeIsStopping]);
     const { changed } = takeEntries(snapshot, [deletedEnvironment()]);
     expect(changed.environments).toEqual(new Set([id("env")]));
     expect([...snapshot.environments.keys()]).toEqual([id("env", 2)]);

@@ -24,7 +24,7 @@ describe("given an edge that is told to stop", () => {
       await stream.ended;
       endedAtMs.push(performance.now() - startedAtMs);
     });
-    const [threeSecondsMs] = await Promise.all([sixtyRestsMs(), edge.edge.drain()]);
+    const [threeSecondsMs] = await Promise.all([sixtyPausesMs(), edge.edge.drain()]);
     await Promise.all(ended);
     const [first = 0, last = 0] = [endedAtMs.at(0), endedAtMs.at(-1)];
     expect(last - first).toBeGreaterThan(2_000);
@@ -69,7 +69,7 @@ describe("given an edge that is told to stop", () => {
 });
 
 /** Three seconds in as many rests as the edge takes: how long they are where each ends late. */
-async function sixtyRestsMs(): Promise<number> {
+async function sixtyPausesMs(): Promise<number> {
   const begunMs = performance.now();
   for (let count = 0; count < 60; count += 1) await delay(50);
   return performance.now() - begunMs;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals
 import {
   createPacedQueue,
   groupIntervalMs,
-  largestGroup,
+  maxGroupSize,
   type PacedQueue,
 } from "../../src/streams/paced-queue.ts";
 
@@ -30,8 +30,8 @@ function nextGroup(lateMs = 0): void {
 
 describe("given few who want a turn", () => {
   it("gives it to all of them at once", () => {
-    queue.add("e1", names("a", largestGroup));
-    expect(turns).toEqual(names("a", largestGroup));
+    queue.add("e1", names("a", maxGroupSize));
+    expect(turns).toEqual(names("a", maxGroupSize));
   });
 
   it("makes those who come right after wait for the next group", () => {

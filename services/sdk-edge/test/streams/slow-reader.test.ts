@@ -37,7 +37,7 @@ describe("given a reader that does not read", () => {
   it("costs no more than the bound and one event, however much changes", async () => {
     await changeUntilBehind();
     for (let more = 0; more < 25; more += 1) await changeAllFlags();
-    expect(unsentBytes()).toBeLessThan(maxUnsentBytes + longestEventBytes);
+    expect(unsentBytes()).toBeLessThan(maxUnsentBytes + maxEventBytes);
   });
 
   it("is put right by one event with all values when it reads again", async () => {
@@ -103,7 +103,7 @@ async function changeAllFlags(): Promise<void> {
   await edge.feed(...allFlags());
 }
 
-const longestEventBytes = flagCount * (keyOfFlag(flagCount).length + 10) + 200;
+const maxEventBytes = flagCount * (keyOfFlag(flagCount).length + 10) + 200;
 
 /** From then on, changes make no further events for the reader. */
 async function changeUntilBehind(): Promise<void> {
@@ -113,7 +113,7 @@ async function changeUntilBehind(): Promise<void> {
   }
 }
 
-const toldEvents = () => edge.metric('stream_events_total{event="flags"');
+const toldEvents = () => edge.metric('stream_events_sent_total{event="flags"');
 
 /** What Node holds for the edge's only reader. */
 const unsentBytes = () => connection?.writableLength ?? 0;

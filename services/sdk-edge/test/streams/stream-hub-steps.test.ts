@@ -6,7 +6,7 @@ import { createContext } from "@halyard/evaluation";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createEnvironmentViews } from "../../src/environment/environment-views.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/take-entries.ts";
-import { visitSliceMs } from "../../src/streams/fair-visits.ts";
+import { sendSliceMs } from "../../src/streams/fair-scheduler.ts";
 import { createOpenStreams, createStreamCounts, maxUnsentBytes } from "../../src/streams/stream.ts";
 import { createStreamHub, type StreamHub } from "../../src/streams/stream-hub.ts";
 import { flagEntry, id } from "../builders.ts";
@@ -60,21 +60,21 @@ beforeEach(() => {
 
 describe("given a stream that takes many slices to evaluate", () => {
   it("is told when it is evaluated, once", async () => {
-    announce({ changing: true });
+    notify({ changing: true });
     await turns(costlyFlags - 1);
-    expect(reader.heard()).toEqual([]);
+    expect(reader.received()).toEqual([]);
     await turnsUntilIdle();
-    expect(reader.heard()).toEqual([{ flags: { changing: true } }]);
+    expect(reader.received()).toEqual([{ flags: { changing: true } }]);
     expect(reader.lastId()).toBe(presentTag());
   });
 
   it("is told afterwards of a change that comes meanwhile", async () => {
-    announce({ changing: true });
+    notify({ changing: true });
     await turns(3);
-    announce({ changing: false });
-    announce({ changing: false, added: true });
+    notify({ changing: false });
+    notify({ changing: false, added: true });
     await turnsUntilIdle();
-    expect(reader.heard()).toEqual([
+    expect(reader.received()).toEqual([
       { flags: { changing: true } },
       { flags: { added: true, changing: false } },
     ]);
@@ -82,29 +82,29 @@ describe("given a stream that takes many slices to evaluate", () => {
   });
 
   it("is evaluated no further when it has closed", async () => {
-    announce({ changing: true });
+    notify({ changing: true });
     await turns(3);
     reader.response.emit("close");
     const usedMs = clockMs;
     await turns(costlyFlags);
-    expect(reader.heard()).toEqual([]);
-    expect(clockMs - usedMs).toBeLessThan(3 * visitSliceMs);
+    expect(reader.received()).toEqual([]);
+    expect(clockMs - usedMs).toBeLessThan(3 * sendSliceMs);
   });
 
   it("is told nothing when its reader has fallen behind meanwhile, until that is put right", async () => {
-    announce({ changing: true });
+    notify({ changing: true });
     await turns(3);
     reader.leaveUnread(maxUnsentBytes + 1);
     await turnsUntilIdle();
-    expect(reader.heard()).toEqual([]);
-    announce({ changing: true, added: true });
+    expect(reader.received()).toEqual([]);
+    notify({ changing: true, added: true });
     await turnsUntilIdle();
 
     reader.readAll();
     await turns(costlyFlags);
-    expect(reader.heard()).toEqual([]);
+    expect(reader.received()).toEqual([]);
     await turnsUntilIdle();
-    expect(reader.heard()).toEqual([
+    expect(reader.received()).toEqual([
       { flags: expect.objectContaining({ added: true, changing: true, "costly-0": false }) },
     ]);
     expect(reader.lastId()).toBe(presentTag());
@@ -112,13 +112,13 @@ describe("given a stream that takes many slices to evaluate", () => {
 
   it("hears all values once more when it is put right, and differences again after that", async () => {
     reader.leaveUnread(maxUnsentBytes + 1);
-    announce({ changing: true });
+    notify({ changing: true });
     await turnsUntilIdle();
     reader.readAll();
     await turns(3);
-    announce({ changing: false });
+    notify({ changing: false });
     await turnsUntilIdle();
-    expect(reader.heard()).toEqual([
+    expect(reader.received()).toEqual([
       { flags: expect.objectContaining({ changing: true, "costly-0": false }) },
       { flags: { changing: false } },
     ]);
@@ -127,7 +127,7 @@ describe("given a stream that takes many slices to evaluate", () => {
 
 /** A slice has time for one step. */
 const monotonicMs = () => {
-  clockMs += visitSliceMs / 2;
+  clockMs += sendSliceMs / 2;
   return clockMs;
 };
 
@@ -161,12 +161,12 @@ function become(values: Record<string, boolean>): void {
   const snapshot = buildSnapshot(id("epoch"), [...costly, ...others]);
   views.of(id("env"));
   const changed = changedBetween(undefined, snapshot);
-  views.update({ snapshot, changed, whole: true, taken: [] });
+  views.update({ snapshot, changed, isReplacement: true, taken: [] });
 }
 
-function announce(values: Record<string, boolean>): void {
+function notify(values: Record<string, boolean>): void {
   become(values);
-  hub.announce(id("env"));
+  hub.notify(id("env"));
 }
 
 const presentTag = () => views.of(id("env")).valuesFor(context).etag;
@@ -184,7 +184,7 @@ function createReader() {
   });
   return {
     response: response as unknown as ServerResponse,
-    heard: () => written.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? "")),
+    received: () => written.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? "")),
     /** Forgets what was written so far. */
     forget: () => written.splice(0),
     lastId: () => /^id: (.*)$/m.exec(written.at(-1) ?? "")?.[1],

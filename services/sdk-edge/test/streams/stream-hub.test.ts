@@ -32,7 +32,7 @@ describe.each([
       become({ alpha: false, beta: true });
       const evaluated = evaluate(context);
       become({ alpha: true, beta: true });
-      hub.announce(id("env"));
+      hub.notify(id("env"));
       hub.open(sent.response, { key, context, ...evaluated });
       await nextTurn();
       expect(sent.flags()).toEqual([
@@ -78,7 +78,7 @@ function given() {
       const snapshot = buildSnapshot(id("epoch"), entries);
       const changed = changedBetween(undefined, snapshot);
       views.of(id("env"));
-      views.update({ snapshot, changed, whole: true, taken: [] });
+      views.update({ snapshot, changed, isReplacement: true, taken: [] });
     },
     evaluate(context: ReturnType<typeof createContext>) {
       const view = present();

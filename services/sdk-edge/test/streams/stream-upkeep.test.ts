@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import {
   createOpenStreams,
   createStreamCounts,
-  heartbeatTurns,
+  heartbeatGroups,
   maxUnsentBytes,
   type Stream,
 } from "../../src/streams/stream.ts";
@@ -18,8 +18,8 @@ describe("given many open streams", () => {
     const streams = Array.from({ length: 600 }, () => openStream());
     const { tick, counts } = upkeepOf(streams);
     tick();
-    expect(counts.heartbeat).toBe(600 / heartbeatTurns);
-    for (let more = 1; more < heartbeatTurns; more += 1) tick();
+    expect(counts.heartbeat).toBe(600 / heartbeatGroups);
+    for (let more = 1; more < heartbeatGroups; more += 1) tick();
     expect(new Set(streams.map(({ written }) => written.length))).toEqual(new Set([1]));
     expect(streams[0]?.written[0]).toBe('event: heartbeat\ndata: {"timestamp":1800000000}\n\n');
   });
@@ -30,7 +30,7 @@ describe("given many open streams", () => {
     behind.stream.behind = { sinceMs: nowMs };
     const ended = openStream({ writableEnded: true });
     const { tick, counts } = upkeepOf([full, behind, ended]);
-    for (let turn = 0; turn < heartbeatTurns; turn += 1) tick();
+    for (let turn = 0; turn < heartbeatGroups; turn += 1) tick();
     expect(counts.heartbeat).toBe(0);
   });
 

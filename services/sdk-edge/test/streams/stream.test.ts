@@ -6,7 +6,7 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 let edge: EdgeServer;
 let version = 1;
 const key = apiKey();
-const elsewhere = apiKey({ environment_id: id("env", 2) });
+const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
 const opened: EventStream[] = [];
 
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
     flag(1, "alpha", true),
     flag(2, "beta", false),
     key.entry,
-    elsewhere.entry,
+    edgeIsStopping.entry,
   ]);
 });
 afterEach(() => {
@@ -72,7 +72,7 @@ describe("given a stream that was just opened", () => {
   });
 
   it("has none for an environment without flags", async () => {
-    const stream = await open(elsewhere.text);
+    const stream = await open(edgeIsStopping.text);
     await eventually(() => stream.events.length > 1);
     expect(stream.events[0]).toMatchObject({ data: { flags: {} } });
   });

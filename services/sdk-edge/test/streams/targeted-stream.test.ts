@@ -86,11 +86,11 @@ describe("given a change that takes long to work out for each of many users", ()
     );
     version += 1;
     await edge.feed(flag(3, "slow", { targeting_rules: slowRules() }));
-    const heard = () => streams.filter((stream) => flagsOf(stream).length === 2).length;
+    const received = () => streams.filter((stream) => flagsOf(stream).length === 2).length;
     let answeredBetween = 0;
-    while (heard() < streams.length) {
+    while (received() < streams.length) {
       expect((await ask("FR")).status).toBe(200);
-      if (heard() < streams.length) answeredBetween += 1;
+      if (received() < streams.length) answeredBetween += 1;
     }
     expect(answeredBetween).toBeGreaterThan(3);
     for (const stream of streams)

@@ -1,7 +1,7 @@
 import { type Called, call } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { noSlotFree } from "../../src/slots/stream-slots.ts";
+import { streamLimitReached } from "../../src/slots/stream-slots.ts";
 import type { EnvironmentHour } from "../../src/usage/counting.ts";
 import { apiKey, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
@@ -103,9 +103,9 @@ describe("given an organization with a limit", () => {
   it("counts neither who is unknown, nor what is no endpoint, nor preflights", async () => {
     await start(1_000);
     const url = `${edge.url}/api/v1/sdk/flags`;
-    const refused = await call(url, { key: apiKey().text });
-    expect(refused.status).toBe(401);
-    expect(refused.headers.has("ratelimit")).toBe(false);
+    const rejected = await call(url, { key: apiKey().text });
+    expect(rejected.status).toBe(401);
+    expect(rejected.headers.has("ratelimit")).toBe(false);
     expect((await ask("/api/v1/sdk/nothing")).status).toBe(404);
     const asked = { origin: "https://shop.example", "access-control-request-method": "GET" };
     expect((await fetch(url, { method: "OPTIONS", headers: asked })).status).toBe(204);
@@ -184,14 +184,14 @@ describe("given an organization that has used up its month", () => {
   it("hears from usage-metering what others have used", async () => {
     await start(1_000);
     expect((await poll()).status).toBe(200);
-    edge.counting?.hear({ organization_id: id("org"), month, requests: 1_000 });
+    edge.counting?.applyQuota({ organization_id: id("org"), month, requests: 1_000 });
     expect((await poll()).status).toBe(429);
   });
 });
 
 // What the broker has to do with it is tried elsewhere.
 const slots: StreamSlots = {
-  take: (_organizationId, decided) => decided(noSlotFree(25)),
+  take: (_organizationId, decided) => decided(streamLimitReached(25)),
   release: () => undefined,
 };
 

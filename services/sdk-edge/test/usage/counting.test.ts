@@ -2,7 +2,7 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
-import { createCounting, mostFlagsOfEnvironment } from "../../src/usage/counting.ts";
+import { createCounting, maxFlagsOfEnvironment } from "../../src/usage/counting.ts";
 import { id, organizationEntry } from "../builders.ts";
 
 /** Counting over a snapshot that the test feeds, with instants that the test names. */
@@ -15,7 +15,7 @@ function given(
   entries: readonly SnapshotEntry[] = [],
   bounds?: Parameters<typeof createCounting>[0]["bounds"],
 ) {
-  const holder = createSnapshotHolder({ now: () => nine, pace: { restMs: () => 0 } });
+  const holder = createSnapshotHolder({ now: () => nine, pace: { pauseMs: () => 0 } });
   holder.replace(id("epoch"), entries);
   const counting = createCounting({ holder, ...(bounds === undefined ? {} : { bounds }) });
   holder.onChange(({ changed }) => counting.usage.limitsChanged(changed.organizations));
@@ -129,16 +129,16 @@ describe("given answers with all flags", () => {
 describe("given a limit of two requests a month", () => {
   const limited = organizationEntry(1, { requests_per_month: 2 });
   const ask = ({ usage }: ReturnType<typeof given>, at: number) => {
-    const refusal = usage.check(key(), at);
-    if (refusal === undefined) usage.count(key(), "flags", at);
-    return refusal === undefined;
+    const problem = usage.check(key(), at);
+    if (problem === undefined) usage.count(key(), "flags", at);
+    return problem === undefined;
   };
 
   it("refuses from the third on, and counts what it refuses only as that", () => {
     const edge = given([limited]);
     expect([1, 2, 3, 4].map(() => ask(edge, january))).toEqual([true, true, false, false]);
     expect(edge.environments()[0]?.requests.flags).toBe(2);
-    expect(edge.counting.figures()).toMatchObject({ taken: 2, refused: 2 });
+    expect(edge.counting.figures()).toMatchObject({ taken: 2, rejected: 2 });
   });
 
   it("opens with the new month by itself", () => {
@@ -216,22 +216,22 @@ describe("given more than there is room for", () => {
   it("leaves room for the flags of others when an environment has filled its part of an hour", () => {
     const { counting, usage, environments } = given();
     for (const at of [nine, nine + hour])
-      for (let number = 0; number <= mostFlagsOfEnvironment; number += 1)
+      for (let number = 0; number <= maxFlagsOfEnvironment; number += 1)
         usage.answeredOne(key(), id("flag", number), at);
     usage.answeredOne(key(2), id("flag", 1), nine + hour);
     expect(environments().map(({ flags }) => flags?.size)).toEqual([
-      mostFlagsOfEnvironment,
-      mostFlagsOfEnvironment,
+      maxFlagsOfEnvironment,
+      maxFlagsOfEnvironment,
       1,
     ]);
     expect(counting.figures().dropped.evaluations).toBe(2);
-    usage.answeredOne(key(), id("flag", mostFlagsOfEnvironment), nine + hour);
+    usage.answeredOne(key(), id("flag", maxFlagsOfEnvironment), nine + hour);
     expect(environments()).toHaveLength(1);
   });
 
   it("limits an organization by its requests all the same", () => {
     const { usage } = given([organizationEntry(1, { requests_per_month: 3 })], bounds);
     for (const number of [1, 2, 3]) usage.count(key(number), "flags", nine);
-    expect(usage.check(key(4), nine)?.refused).toBe("RATE_001");
+    expect(usage.check(key(4), nine)?.rejected).toBe("RATE_001");
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { slotsUnknown } from "../../src/slots/stream-slots.ts";
+import { slotCountsUnavailable } from "../../src/slots/stream-slots.ts";
 import { apiKey, flagEntry, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
@@ -27,7 +27,7 @@ const limitFields = ["RateLimit", "RateLimit-Policy"];
 
 const client = apiKey();
 const noSlots: StreamSlots = {
-  take: (_organizationId, decided) => decided(slotsUnknown),
+  take: (_organizationId, decided) => decided(slotCountsUnavailable),
   release: () => undefined,
 };
 let edge: EdgeServer;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { monthMember, monthOf, monthRefusal } from "../../src/usage/months.ts";
+import { monthMember, monthOf, monthProblem } from "../../src/usage/months.ts";
 
 const instant = (text: string) => Date.parse(text);
 
@@ -33,8 +33,8 @@ describe("given how much of a month is used", () => {
   });
 
   it("asks clients to retry after 10 minutes, and tells the whole seconds to the month's end", () => {
-    expect(monthRefusal({ ...standing, used: 500_000 })).toEqual({
-      refused: "RATE_001",
+    expect(monthProblem({ ...standing, used: 500_000 })).toEqual({
+      rejected: "RATE_001",
       message:
         "All 500,000 requests that the organization's plan allows in a month are used until 2027-02-01T00:00:00Z. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
       headers: {
@@ -46,14 +46,14 @@ describe("given how much of a month is used", () => {
   });
 
   it("promises nothing for the next month to whose plan has no requests at all", () => {
-    expect(monthRefusal({ ...standing, limit: 0 }).message).toBe(
+    expect(monthProblem({ ...standing, limit: 0 }).message).toBe(
       "The organization's plan allows no requests. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.",
     );
   });
 
   it("never says zero seconds", () => {
     const last = instant("2027-01-31T23:59:59.999Z");
-    expect(monthRefusal({ ...standing, nowMs: last }).headers).toMatchObject({
+    expect(monthProblem({ ...standing, nowMs: last }).headers).toMatchObject({
       "retry-after": "1",
       ratelimit: '"monthly";r=0;t=1',
     });

@@ -5,7 +5,7 @@ import { id } from "../builders.ts";
 /** An organization in January, with a limit of a thousand requests. */
 function inJanuary() {
   const months = createOrganizationMonths({ limitOf: () => 1_000 });
-  months.turnTo(Date.parse("2027-01-10T00:00:00Z"));
+  months.advanceTo(Date.parse("2027-01-10T00:00:00Z"));
   const one = months.of(id("org"));
   return {
     months,
@@ -13,79 +13,79 @@ function inJanuary() {
     request: (count: number) => {
       one.fresh += count;
     },
-    hear: (requests: number, month = "2027-01") =>
-      months.hear({ organization_id: id("org"), month, requests }),
-    turnTo: (month: string) => months.turnTo(Date.parse(`${month}-01T00:00:00Z`)),
+    applyQuota: (requests: number, month = "2027-01") =>
+      months.applyQuota({ organization_id: id("org"), month, requests }),
+    advanceTo: (month: string) => months.advanceTo(Date.parse(`${month}-01T00:00:00Z`)),
   };
 }
 
 describe("given requests that this edge has counted", () => {
   it("adds them to what usage-metering says, until that has them in it", () => {
-    const { months, used, request, hear } = inJanuary();
-    hear(100);
+    const { months, used, request, applyQuota } = inJanuary();
+    applyQuota(100);
     request(10);
     expect(used()).toBe(110);
     months.take();
     request(1);
     expect(used()).toBe(111);
     expect(used()).toBe(111);
-    hear(110);
+    applyQuota(110);
     expect(used()).toBe(111);
     months.take();
-    hear(111);
+    applyQuota(111);
     expect(used()).toBe(111);
   });
 
   it("goes on adding them up while usage-metering is away, however often they are sent", () => {
-    const { months, used, request, hear } = inJanuary();
-    hear(100);
+    const { months, used, request, applyQuota } = inJanuary();
+    applyQuota(100);
     for (let round = 0; round < 20; round += 1) {
       request(10);
       months.take();
     }
     expect(used()).toBe(300);
-    hear(300);
+    applyQuota(300);
     expect(used()).toBe(300);
   });
 
   it("counts none twice when the number comes before it is known that they have arrived", () => {
-    const { months, used, request, hear } = inJanuary();
+    const { months, used, request, applyQuota } = inJanuary();
     request(10);
     months.take();
     request(5);
-    hear(10);
+    applyQuota(10);
     expect(used()).toBe(15);
     months.take();
-    hear(15);
+    applyQuota(15);
     expect(used()).toBe(15);
   });
 
   it("forgets none of them while usage-metering catches up with a backlog, number by number", () => {
-    const { months, used, request, hear } = inJanuary();
-    hear(900);
+    const { months, used, request, applyQuota } = inJanuary();
+    applyQuota(900);
     request(200);
     months.take();
     for (const number of [901, 950, 1_050, 1_100]) {
-      hear(number);
+      applyQuota(number);
       expect(used()).toBe(1_100);
     }
     request(1);
-    hear(1_100 + 30);
+    applyQuota(1_100 + 30);
     expect(used()).toBe(1_131);
   });
 
   it("forgets none of them when another edge's requests make the number while they are being sent", () => {
-    const { months, used, request, hear } = inJanuary();
-    hear(900);
+    const { months, used, request, applyQuota } = inJanuary();
+    applyQuota(900);
     request(200);
     months.take();
-    hear(901);
+    applyQuota(901);
     expect(used()).toBe(1_100);
     request(3);
-    hear(902);
+    applyQuota(902);
     expect(used()).toBe(1_103);
     months.take();
-    hear(902 + 203);
+    applyQuota(902 + 203);
     expect(used()).toBe(1_105);
   });
 });
@@ -107,7 +107,7 @@ describe("given two edges, and a usage-metering that counts what they tell whene
       };
       const countNext = () => {
         counted += queue.shift() ?? 0;
-        for (const edge of edges) edge.hear(counted);
+        for (const edge of edges) edge.applyQuota(counted);
       };
       const steps = [
         (at: number) => {
@@ -135,90 +135,90 @@ describe("given two edges, and a usage-metering that counts what they tell whene
 
 describe("given numbers from usage-metering", () => {
   it("keeps the highest of a month, in whatever order they come", () => {
-    const { used, hear } = inJanuary();
-    for (const requests of [50, 70, 60]) hear(requests);
+    const { used, applyQuota } = inJanuary();
+    for (const requests of [50, 70, 60]) applyQuota(requests);
     expect(used()).toBe(70);
   });
 
   it("takes a number that says nothing new for none", () => {
-    const { months, used, request, hear } = inJanuary();
-    hear(70);
+    const { months, used, request, applyQuota } = inJanuary();
+    applyQuota(70);
     request(5);
     months.take();
-    hear(70);
+    applyQuota(70);
     expect(used()).toBe(75);
   });
 
   it("has the next month's when it begins, and not what came late for the one before", () => {
-    const { used, hear, turnTo } = inJanuary();
-    hear(900);
-    hear(3, "2027-02");
-    hear(950, "2027-01");
+    const { used, applyQuota, advanceTo } = inJanuary();
+    applyQuota(900);
+    applyQuota(3, "2027-02");
+    applyQuota(950, "2027-01");
     expect(used()).toBe(950);
-    turnTo("2027-02");
+    advanceTo("2027-02");
     expect(used()).toBe(3);
   });
 
   it("still knows what is used now when a number of a later month comes from a clock that is ahead", () => {
-    const { months, used, request, hear } = inJanuary();
-    hear(900);
+    const { months, used, request, applyQuota } = inJanuary();
+    applyQuota(900);
     request(50);
-    hear(7, "2031-05");
+    applyQuota(7, "2031-05");
     expect(used()).toBe(950);
     months.take();
-    hear(960);
+    applyQuota(960);
     expect(used()).toBe(960);
   });
 
   it("knows the present month also when the later number came first", () => {
-    const { used, hear } = inJanuary();
-    hear(7, "2031-05");
-    hear(900);
+    const { used, applyQuota } = inJanuary();
+    applyQuota(7, "2031-05");
+    applyQuota(900);
     expect(used()).toBe(900);
   });
 
   it("lets neither a month that is far away nor one that is over hide the next", () => {
-    const { used, hear, turnTo } = inJanuary();
-    hear(900);
-    hear(7, "2031-05");
-    hear(3, "2027-02");
-    hear(800, "2026-12");
+    const { used, applyQuota, advanceTo } = inJanuary();
+    applyQuota(900);
+    applyQuota(7, "2031-05");
+    applyQuota(3, "2027-02");
+    applyQuota(800, "2026-12");
     expect(used()).toBe(900);
-    turnTo("2027-02");
+    advanceTo("2027-02");
     expect(used()).toBe(3);
-    hear(4, "2027-03");
-    turnTo("2027-03");
+    applyQuota(4, "2027-03");
+    advanceTo("2027-03");
     expect(used()).toBe(4);
   });
 
   it("keeps the last that it has heard while no request says which month it is", () => {
-    const { used, hear, turnTo } = inJanuary();
-    hear(900);
-    hear(3, "2027-02");
-    hear(5, "2027-03");
-    turnTo("2027-03");
+    const { used, applyQuota, advanceTo } = inJanuary();
+    applyQuota(900);
+    applyQuota(3, "2027-02");
+    applyQuota(5, "2027-03");
+    advanceTo("2027-03");
     expect(used()).toBe(5);
   });
 });
 
 describe("given the end of the month", () => {
   it("begins with nothing, also of what is still on its way", () => {
-    const { months, used, request, hear, turnTo } = inJanuary();
-    hear(900);
+    const { months, used, request, applyQuota, advanceTo } = inJanuary();
+    applyQuota(900);
     request(50);
     months.take();
     request(50);
-    turnTo("2027-02");
+    advanceTo("2027-02");
     expect(used()).toBe(0);
     request(1);
     expect(used()).toBe(1);
   });
 
   it("knows what was used when the clock is put back over it", () => {
-    const { used, hear, turnTo } = inJanuary();
-    hear(900);
-    turnTo("2027-02");
-    turnTo("2027-01");
+    const { used, applyQuota, advanceTo } = inJanuary();
+    applyQuota(900);
+    advanceTo("2027-02");
+    advanceTo("2027-01");
     expect(used()).toBe(900);
   });
 });

@@ -61,7 +61,7 @@ afterAll(async () => {
 
 describe("given requests of many kinds", () => {
   it("tells usage-metering of each, once, and which key it was", async () => {
-    await beginAnew();
+    await restart();
     const before = Date.now();
     await pollTimes(20);
     for (let time = 0; time < 5; time += 1) await evaluate();
@@ -84,7 +84,7 @@ describe("given requests of many kinds", () => {
 
 describe("given an edge that is stopped", () => {
   it("sends what is left", async () => {
-    await beginAnew();
+    await restart();
     const leaving = await startEdge();
     await pollTimes(50, leaving);
     expect(await leaving.process.stop()).toBe(0);
@@ -96,7 +96,7 @@ describe("given an edge that is stopped", () => {
 
 describe("given a stream that somebody deletes", () => {
   it("makes it anew and goes on", async () => {
-    await beginAnew();
+    await restart();
     await manager.streams.delete(usageStream.name);
     await pollTimes(7);
     await eventually(async () => requestsIn(await messages()) === 7);
@@ -105,7 +105,7 @@ describe("given a stream that somebody deletes", () => {
 
 describe("given a broker that falls silent, so that nobody knows what it has taken", () => {
   it("tells everything when it speaks again, and nothing twice", async () => {
-    const next = await beginAnew();
+    const next = await restart();
     nats.signal("SIGSTOP");
     try {
       await pollTimes(20);
@@ -130,7 +130,7 @@ describe("given a broker that is gone for a while", () => {
   beforeAll(async () => {
     leaving = await startEdge();
     await isQuiet(leaving);
-    next = await beginAnew();
+    next = await restart();
     await nats.kill();
     await pollTimes(3, leaving);
     const isStopped = leaving.process.stop();
@@ -167,12 +167,12 @@ describe("given what usage-metering has counted", () => {
   });
 
   it("refuses an organization that has used its month up, and lets it in with a larger plan", async () => {
-    await tellUsed(100_000);
+    await sendUsed(100_000);
     await eventually(async () => (await poll()) === 429);
     const larger = defaultPlans.pro?.requests_per_month ?? null;
     await bucket.put(organizationEntry(2, { requests_per_month: larger }));
     await eventually(async () => (await poll()) === 200);
-    expect(await metric(edge, "usage_refused_total")).toBeGreaterThan(0);
+    expect(await metric(edge, "usage_rejected_requests_total")).toBeGreaterThan(0);
     expect(await metric(edge, "quota_current")).toBe(1);
   });
 });
@@ -205,22 +205,22 @@ async function pollTimes(times: number, one = edge): Promise<void> {
 async function isQuiet(one: CountedEdge): Promise<void> {
   await eventually(
     async () =>
-      (await metric(one, "usage_requests_total")) === one.answered &&
-      (await metric(one, "usage_waiting_requests")) === 0,
+      (await metric(one, "usage_collected_requests_total")) === one.answered &&
+      (await metric(one, "usage_unacknowledged_requests")) === 0,
     { withinMs: 20_000 },
   );
 }
 
 /** Empties the queue of all that was told before. Answers which number the next message has. */
-async function beginAnew(): Promise<number> {
+async function restart(): Promise<number> {
   await isQuiet(edge);
   await manager.streams.purge(usageStream.name);
-  return (await metric(edge, 'usage_messages_total{outcome="arrived"')) + 1;
+  return (await metric(edge, 'usage_messages_sent_total{outcome="arrived"')) + 1;
 }
 
 /** Waits until the edge has noticed that it cannot send. */
 async function failsToSend(): Promise<void> {
-  const failures = () => metric(edge, 'usage_messages_total{outcome="failed"');
+  const failures = () => metric(edge, 'usage_messages_sent_total{outcome="failed"');
   const before = await failures();
   await eventually(async () => (await failures()) > before);
 }
@@ -261,12 +261,12 @@ function areNumbered(told: readonly UsageRecorded[], from: number): boolean {
 /** A figure of an edge's metrics, by how its line begins after what all of them have. */
 async function metric({ process }: CountedEdge, begins: string): Promise<number> {
   const text = await (await fetch(`${process.metricsUrl}/metrics`)).text();
-  const line = text.split("\n").find((one) => one.startsWith(`halyard_edge_${begins}`));
+  const line = text.split("\n").find((one) => one.startsWith(`halyard_${begins}`));
   return Number(line?.split(" ").at(-1));
 }
 
 /** As usage-metering would publish it. */
-async function tellUsed(requests: number): Promise<void> {
+async function sendUsed(requests: number): Promise<void> {
   const month = new Date().toISOString().slice(0, 7);
   const entry = { organization_id: id("org"), month, requests };
   await jetstream(connection).publish(

@@ -2,7 +2,7 @@ import { checkUsageRecorded, type UsageRecorded } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import {
   type EnvironmentHour,
-  mostFlagsOfEnvironment,
+  maxFlagsOfEnvironment,
   type Tally,
 } from "../../src/usage/counting.ts";
 import { cutMessages } from "../../src/usage/usage-messages.ts";
@@ -32,9 +32,9 @@ const noRequests = {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-function cut(tally: Partial<Tally>, mostBytes?: number): { text: string; said: UsageRecorded }[] {
+function cut(tally: Partial<Tally>, maxBytes?: number): { text: string; said: UsageRecorded }[] {
   const whole = { environments: [], keys: new Map(), ...tally };
-  const options = { edge, firstSequence: 7, ...(mostBytes === undefined ? {} : { mostBytes }) };
+  const options = { edge, firstSequence: 7, ...(maxBytes === undefined ? {} : { maxBytes }) };
   return [...cutMessages(whole, options)].map(({ sequence, payload }) => {
     const checked = checkUsageRecorded(JSON.parse(payload));
     if (!checked.ok) throw new Error(checked.problem);
@@ -100,7 +100,7 @@ describe("given more than one message takes", () => {
 
   it("fits all flags that an environment can have into one message of the size that a broker takes", () => {
     const flags = new Map(
-      numbers(mostFlagsOfEnvironment).map((number) => [
+      numbers(maxFlagsOfEnvironment).map((number) => [
         id("flag", number),
         { evaluations: 1_000_000, evaluatedAtMs: hourBeganMs },
       ]),
@@ -110,14 +110,14 @@ describe("given more than one message takes", () => {
     });
     for (const { text } of messages) expect(text.length).toBeLessThan(1024 * 1024);
     const told = messages.flatMap(({ said }) => said.environments).at(-1);
-    expect(told?.flags).toHaveLength(mostFlagsOfEnvironment);
+    expect(told?.flags).toHaveLength(maxFlagsOfEnvironment);
   });
 
   it("makes a message only when it is asked for", () => {
     const environments = numbers(100).map((one) => environment(one));
     const messages = cutMessages(
       { environments, keys: new Map() },
-      { edge, firstSequence: 1, mostBytes: 1_000 },
+      { edge, firstSequence: 1, maxBytes: 1_000 },
     );
     messages.next();
     const late = environments.at(-1) as EnvironmentHour;

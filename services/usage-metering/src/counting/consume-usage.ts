@@ -44,7 +44,7 @@ export function consumeUsage(options: {
 
   async function handle({ payload }: QueueMessage): Promise<Verdict> {
     const checked = checkUsageRecorded(parseJson(payload));
-    if (!checked.ok) return { setAside: checked.problem };
+    if (!checked.ok) return { deadLetter: checked.problem };
     await groups.add(checked.value, payload.length);
     return "done";
   }

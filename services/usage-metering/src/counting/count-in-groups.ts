@@ -14,9 +14,9 @@ export type CountInGroups = {
 };
 
 /** Bounds of a transaction. */
-const mostMessages = 256;
-const mostBytes = 1024 * 1024;
-const backoff = { firstMs: 250, mostMs: 250 };
+const maxMessages = 256;
+const maxBytes = 1024 * 1024;
+const backoff = { firstMs: 250, maxMs: 250 };
 
 type Waiting = {
   message: UsageRecorded;
@@ -46,9 +46,9 @@ export function createCountInGroups(options: {
     let bytes = 0;
     const tooMany = waiting.findIndex((one, index) => {
       bytes += one.bytes;
-      return index > 0 && bytes > mostBytes;
+      return index > 0 && bytes > maxBytes;
     });
-    return waiting.splice(0, tooMany < 0 ? mostMessages : Math.min(tooMany, mostMessages));
+    return waiting.splice(0, tooMany < 0 ? maxMessages : Math.min(tooMany, maxMessages));
   }
 
   async function settle(group: readonly Waiting[]): Promise<void> {

@@ -16,7 +16,7 @@ export type Sums = {
 export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
   const { months, requests, bulkAnswers, flags, environmentsSeen, flagsSeen, keysSeen } = sumTables;
   const { add, rows } = createRows();
-  const seen = (told: string) => instant(seenAtMs(millisecondsOf(told), nowMs));
+  const seen = (answered: string) => instant(seenAtMs(millisecondsOf(answered), nowMs));
   let misdated = 0;
 
   function addUsage(usage: EnvironmentUsage): void {
@@ -28,8 +28,8 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
     const project_id = usage.project_id.toLowerCase();
     const environment_id = usage.environment_id.toLowerCase();
     for (const [endpoint, count = 0] of Object.entries(usage.requests)) {
-      const place = { organization_id, project_id, environment_id, endpoint, hour };
-      add(requests, { ...place, requests: count });
+      const scope = { organization_id, project_id, environment_id, endpoint, hour };
+      add(requests, { ...scope, requests: count });
       add(months, { organization_id, month, requests: count });
       if (countedMs !== beginningOfHour(toldMs)) misdated += count;
     }
@@ -86,21 +86,21 @@ export function newestInstantMs({ environments, keys }: UsageRecorded): number |
 }
 
 /** An edge's clock may be wrong: use must not disappear in a distant month, nor prevent later instants. */
-const furthestAheadMs = hourMs;
+const maxAheadMs = hourMs;
 /** Messages wait for as long while this service is unavailable, or an edge is disconnected. */
-const longestLateMs = 7 * 24 * hourMs;
+const maxLateMs = 7 * 24 * hourMs;
 
 /** Returns the beginning of the hour in which usage counts: the given one or, if it cannot be right, the present one. */
 export function countedHourMs(toldMs: number, nowMs: number): number {
-  const told = beginningOfHour(toldMs);
-  return told - nowMs > furthestAheadMs || nowMs - told > longestLateMs
+  const answered = beginningOfHour(toldMs);
+  return answered - nowMs > maxAheadMs || nowMs - answered > maxLateMs
     ? beginningOfHour(nowMs)
-    : told;
+    : answered;
 }
 
 /** Returns the given instant or, if it cannot be right, the present one. */
 export function seenAtMs(toldMs: number, nowMs: number): number {
-  return toldMs > nowMs || nowMs - toldMs > longestLateMs ? nowMs : toldMs;
+  return toldMs > nowMs || nowMs - toldMs > maxLateMs ? nowMs : toldMs;
 }
 
 function beginningOfHour(ms: number): number {

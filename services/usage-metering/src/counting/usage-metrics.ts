@@ -20,7 +20,7 @@ const lagBucketsSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_60
 export function createUsageMetrics(registry: Registry): UsageMetrics {
   const registers = [registry];
   const messages = new Counter({
-    name: "halyard_usage_messages_total",
+    name: "halyard_usage_messages_received_total",
     help: "Messages of edges: counted, or repeated, which adds nothing.",
     labelNames: ["outcome"],
     registers,
@@ -43,17 +43,17 @@ export function createUsageMetrics(registry: Registry): UsageMetrics {
     registers,
   });
   const quotaPublished = new Counter({
-    name: "halyard_usage_quota_published_total",
+    name: "halyard_quota_published_total",
     help: "Figures of months that this process has published to the edges.",
     registers,
   });
   const quotaRepaired = new Counter({
-    name: "halyard_usage_quota_repaired_total",
+    name: "halyard_quota_repaired_total",
     help: "Published figures of months that were behind the database, for instance after a process died.",
     registers,
   });
   const rolledUp = new Counter({
-    name: "halyard_usage_rolled_up_hours_total",
+    name: "halyard_usage_hours_rolled_up_total",
     help: "Rows of hours that were added to rows of days.",
     registers,
   });

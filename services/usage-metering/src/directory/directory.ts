@@ -13,13 +13,13 @@ export type Directory = {
   organization(organizationId: string): OrganizationEntry | undefined;
   /** The environments of a project in which a flag exists, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
-  flagExists(place: FlagPlace): boolean;
+  flagExists(scope: FlagScope): boolean;
   /** Everything but the keys. */
-  places: SnapshotPart;
+  scopes: SnapshotPart;
 };
 
 export type KnownEnvironment = { environmentId: string; name: string };
-export type FlagPlace = FlagAddress;
+export type FlagScope = FlagAddress;
 
 export function createDirectory(signatures: KeySignatures): Directory {
   const keys = createKeyDirectory(signatures);
@@ -31,15 +31,15 @@ export function createDirectory(signatures: KeySignatures): Directory {
       const { environments, flags, projects } = known;
       return [...(projects.get(projectId) ?? [])].toSorted().flatMap((environmentId) => {
         const environment = existing(environments.get(environmentId));
-        const isThere = flags.standing({ flagId, environmentId }) === "exists";
+        const isThere = flags.statusOf({ flagId, environmentId }) === "exists";
         return environment !== undefined && isThere
           ? { environmentId, name: environment.name }
           : [];
       });
     },
-    flagExists: (place) =>
-      known.flags.standing(place) === "exists" && !keys.hasEnded(place.environmentId),
-    places: {
+    flagExists: (scope) =>
+      known.flags.statusOf(scope) === "exists" && !keys.hasEnded(scope.environmentId),
+    scopes: {
       beginReplacing() {
         const next = createKnown();
         return {

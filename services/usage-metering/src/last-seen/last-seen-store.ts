@@ -6,10 +6,10 @@ import { parameterType, type SumTable, statementOf, sumTables } from "../countin
  * What management has not received yet. Rows that are being written are skipped: they are news again in a moment,
  * and counting never waits for this.
  */
-export type News = "first" | "later";
+export type UnsentKind = "first" | "later";
 
 /** Returns true if this transaction is the only one that sends; until its end no other replica does. */
-export async function mayTell(tx: Transaction): Promise<boolean> {
+export async function lockSending(tx: Transaction): Promise<boolean> {
   const [row] = await tx<[{ alone: boolean }]>`
     select pg_try_advisory_xact_lock(hashtextextended('usage.last_seen', 0)) as alone`;
   return row.alone;
@@ -20,9 +20,9 @@ const environments = statementsFor(sumTables.environmentsSeen);
 const flags = statementsFor(sumTables.flagsSeen);
 
 /** Returns news of these kinds, up to a number of rows from each table. */
-export async function readNews(
+export async function readUnsent(
   tx: Transaction,
-  { kinds, atMost }: { kinds: readonly News[]; atMost: number },
+  { kinds, atMost }: { kinds: readonly UnsentKind[]; atMost: number },
 ): Promise<UsageLastSeen> {
   return {
     keys: (await keys.read(tx, kinds, atMost)) as UsageLastSeen["keys"],
@@ -32,10 +32,10 @@ export async function readNews(
 }
 
 /** Marks what was sent. What has advanced since it was read is sent again. */
-export async function markTold(tx: Transaction, told: UsageLastSeen): Promise<void> {
-  await keys.mark(tx, told.keys);
-  await environments.mark(tx, told.environments);
-  await flags.mark(tx, told.flags);
+export async function markSent(tx: Transaction, sent: UsageLastSeen): Promise<void> {
+  await keys.mark(tx, sent.keys);
+  await environments.mark(tx, sent.environments);
+  await flags.mark(tx, sent.flags);
 }
 
 type Row = Record<string, string>;
@@ -59,7 +59,7 @@ function statementsFor({ name, key, value }: SumTable) {
     ) as told
     where ${keyColumns.map((column) => `known.${column} = told.${column}`).join(" and ")}`);
   return {
-    async read(tx: Transaction, kinds: readonly News[], atMost: number): Promise<Row[]> {
+    async read(tx: Transaction, kinds: readonly UnsentKind[], atMost: number): Promise<Row[]> {
       const rows = await tx<Record<string, Date>[]>(read, kinds as string[], atMost);
       return rows.map((row) => ({ ...row, [value]: row[value]?.toISOString() }) as unknown as Row);
     },

@@ -1,5 +1,5 @@
 import { checkQuotaEntry, type QuotaEntry, quotaBucket } from "@halyard/contracts";
-import { followBucket, isBrokerAway, parseJson } from "@halyard/jetstream";
+import { followBucket, isBrokerUnavailable, parseJson } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import {
@@ -35,8 +35,8 @@ export type QuotaPublisher = {
   stop(): Promise<void>;
 };
 
-const roundEveryMs = 200;
-const repairEveryMs = 30_000;
+const publishIntervalMs = 200;
+const repairIntervalMs = 30_000;
 /** How many publications are awaited together; a round goes through all that is pending. */
 const chunkSize = 500;
 
@@ -62,17 +62,17 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
     comparedAtMs = Number.NEGATIVE_INFINITY;
   });
 
-  async function round(): Promise<void> {
+  async function publishChanges(): Promise<void> {
     if (!bucket.isCurrent()) return;
     await publishPending();
-    if (performance.now() - comparedAtMs >= repairEveryMs) await compare();
+    if (performance.now() - comparedAtMs >= repairIntervalMs) await compare();
   }
 
   async function compare(): Promise<void> {
     const read = bucket.published();
     const higher = await compareWithMonth(sql, read, (entry, known) => {
       presentMonth = entry.month;
-      if (!isNews(entry, known, presentMonth)) return;
+      if (!isUpdate(entry, known, presentMonth)) return;
       if (!pending.has(pendingKey(entry))) usageMetrics.quotaRepaired();
       hold(pending, entry, presentMonth);
     });
@@ -86,7 +86,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
     for (let from = 0; from < keys.length && bucket.isCurrent(); from += chunkSize) {
       const chunk = keys.slice(from, from + chunkSize);
       const outcomes = await Promise.allSettled(chunk.map(publish));
-      if (tellFailures(outcomes, logger) > 0) return;
+      if (logFailures(outcomes, logger) > 0) return;
     }
   }
 
@@ -94,16 +94,16 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
     const entry = pending.get(key);
     if (entry === undefined) return;
     const read = bucket.published();
-    if (isNews(entry, read.get(entry.organization_id)?.entry, presentMonth)) {
+    if (isUpdate(entry, read.get(entry.organization_id)?.entry, presentMonth)) {
       if (!(await publishEntry(client, entry, read))) return;
       usageMetrics.quotaPublished();
     }
     if (pending.get(key) === entry) pending.delete(key);
   }
 
-  const rounds = startInterval(round, {
-    everyMs: roundEveryMs,
-    isExpected: (error) => isBrokerAway(error) || isOutage(error),
+  const publishing = startInterval(publishChanges, {
+    intervalMs: publishIntervalMs,
+    isExpected: (error) => isBrokerUnavailable(error) || isOutage(error),
     onFailure: (err) => logger.warn({ err }, "figures of months are not published now"),
   });
   return {
@@ -112,7 +112,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
       for (const entry of months) hold(pending, entry, presentMonth);
     },
     async stop() {
-      await rounds.stop();
+      await publishing.stop();
       // What was committed last; where it cannot be said now, another replica says it.
       await publishPending();
       await bucket.stop();
@@ -125,7 +125,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
  * one. The present month, by the database's clock, is news over one that lies ahead as well: a clock that
  * was ahead for a while must not leave edges without the present month's figure until that one comes.
  */
-export function isNews(
+export function isUpdate(
   entry: QuotaEntry,
   known: QuotaEntry | undefined,
   presentMonth: string | undefined,
@@ -218,7 +218,7 @@ type Pending = Map<string, QuotaEntry>;
 /** Keeps an entry to be published, unless one that says as much is kept. */
 function hold(pending: Pending, entry: QuotaEntry, presentMonth: string | undefined): void {
   const key = pendingKey(entry);
-  if (isNews(entry, pending.get(key), presentMonth)) pending.set(key, entry);
+  if (isUpdate(entry, pending.get(key), presentMonth)) pending.set(key, entry);
 }
 
 function pendingKey({ organization_id, month }: QuotaEntry): string {
@@ -226,11 +226,11 @@ function pendingKey({ organization_id, month }: QuotaEntry): string {
 }
 
 /** What NATS did not take is still pending, and goes out with the next round. Answers how much that is. */
-function tellFailures(outcomes: readonly PromiseSettledResult<void>[], logger: Logger): number {
+function logFailures(outcomes: readonly PromiseSettledResult<void>[], logger: Logger): number {
   const failed = outcomes.filter((outcome) => outcome.status === "rejected");
   const [first] = failed;
   if (first === undefined) return 0;
-  if (!isBrokerAway(first.reason)) throw first.reason;
+  if (!isBrokerUnavailable(first.reason)) throw first.reason;
   logger.warn(
     { err: first.reason, entries: failed.length },
     "figures of months were not taken by NATS; they are sent again",

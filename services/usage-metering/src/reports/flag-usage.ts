@@ -1,7 +1,7 @@
 import { createdAtMsOf, type FlagUsage, hourMs } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import type { KnownEnvironment } from "../directory/directory.ts";
-import { type KeptHour, readHours, readLastSeen } from "./report-store.ts";
+import { readHours, readLastSeen, type StoredHour } from "./report-store.ts";
 
 /** Returns how often a flag was evaluated, as the API shows it. */
 export async function reportFlagUsage(
@@ -40,7 +40,7 @@ type Seen = { flag: Date | null; bulk: Date | null };
  */
 export function evaluationsByHour(
   flagId: string,
-  kept: readonly Pick<KeptHour, "of" | "hour" | "count">[],
+  kept: readonly Pick<StoredHour, "of" | "hour" | "count">[],
   seen: Seen,
 ): FlagUsage["environments"][number]["by_hour"] {
   const createdMs = createdAtMsOf(flagId);

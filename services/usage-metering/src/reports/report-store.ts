@@ -15,7 +15,7 @@ export async function readMonth(sql: Sql, organizationId: string): Promise<Month
   return month;
 }
 
-export type KeptHour = {
+export type StoredHour = {
   environmentId: string;
   hour: Date;
   /** Of the flag by itself, or of all flags of the environment together. */
@@ -27,9 +27,9 @@ export type KeptHour = {
 export async function readHours(
   sql: Sql,
   options: { flagId: string; environmentIds: readonly string[]; hours: number },
-): Promise<KeptHour[]> {
+): Promise<StoredHour[]> {
   const { flagId, environmentIds, hours } = options;
-  return sql<KeptHour[]>`
+  return sql<StoredHour[]>`
     with present as (select date_trunc('hour', present_time(), 'UTC') as hour),
     span as (select hour - ${hours - 1} * interval '1 hour' as first, hour as last from present)
     select environment_id as "environmentId", hour, 'flag' as of, evaluations as count

@@ -8,11 +8,11 @@ import { statementOf } from "../counting/sum-tables.ts";
  */
 const hours = { column: "hour", before: "present_time() - ? * interval '1 day'" };
 export const oldRows = {
-  bulkAnswers: { deleteOldest: deletion("bulk_answer_hours", hours), keptDays: 31 },
-  flagHours: { deleteOldest: deletion("flag_hours", hours), keptDays: 31 },
+  bulkAnswers: { deleteOldest: deletion("bulk_answer_hours", hours), retentionDays: 31 },
+  flagHours: { deleteOldest: deletion("flag_hours", hours), retentionDays: 31 },
   edges: {
     deleteOldest: deletion("edges", { ...hours, column: "last_counted_at" }),
-    keptDays: 40,
+    retentionDays: 40,
   },
   requestDays: {
     deleteOldest: deletion("request_days", {
@@ -33,12 +33,12 @@ function deletion(table: string, { column, before }: { column: string; before: s
       limit ?
       for update skip locked
     ))`);
-  return async (sql: Sql, { keptDays, atMost }: { keptDays: number; atMost: number }) =>
-    (await sql(statement, keptDays, atMost)).count;
+  return async (sql: Sql, { retentionDays, atMost }: { retentionDays: number; atMost: number }) =>
+    (await sql(statement, retentionDays, atMost)).count;
 }
 
 /** An hour of this age is no longer added to: late messages count in the present hour. */
-const hoursKeptDays = 40;
+const hourRetentionDays = 40;
 
 /**
  * Makes days of UTC of some old hours, and returns the number of their rows. Hours leave and days grow in one
@@ -51,7 +51,7 @@ export async function rollUpHours(sql: Sql, atMost: number): Promise<number> {
       delete from request_hours
       where ctid = any(array(
         select ctid from request_hours
-        where hour < present_time() - ${hoursKeptDays} * interval '1 day'
+        where hour < present_time() - ${hourRetentionDays} * interval '1 day'
         order by hour
         limit ${atMost}
         for update skip locked

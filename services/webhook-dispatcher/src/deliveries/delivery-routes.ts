@@ -4,21 +4,21 @@ import type { Sql } from "@halyard/postgres";
 import {
   type App,
   answer,
+  createProblem,
   idOfCursor,
-  isRefusal,
+  isProblem,
   noSuchCursor,
   pageOf,
-  refuse,
   registerRoute,
 } from "@halyard/service";
-import { noSuchWebhook, placeOf } from "../webhooks/webhook-routes.ts";
+import { noSuchWebhook, scopeOf } from "../webhooks/webhook-routes.ts";
 import { findWebhook } from "../webhooks/webhook-store.ts";
 import type { Attempt, Delivery, DeliveryWithAttempts } from "./delivery.ts";
 import { findDelivery, listDeliveries, redeliver } from "./delivery-store.ts";
 
 const defaultPageSize = 100;
 
-const noSuchDelivery = refuse("NOT_FOUND_001", "There is no such delivery of this webhook.");
+const noSuchDelivery = createProblem("NOT_FOUND_001", "There is no such delivery of this webhook.");
 
 /** The routes of what was, is and will be delivered. Every one needs a server key of the project. */
 export function registerDeliveryRoutes(
@@ -35,13 +35,13 @@ export function registerDeliveryRoutes(
   registerRoute(app, contract.listDeliveries, {
     authenticate,
     handle: async ({ params, query }, key) => {
-      const place = placeOf(key, params);
-      if (isRefusal(place)) return place;
+      const scope = scopeOf(key, params);
+      if (isProblem(scope)) return scope;
       const { status, cursor, limit = defaultPageSize } = query;
       const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
       if (cursor !== undefined && beforeId === undefined) return noSuchCursor;
-      if ((await findWebhook(sql, place)) === undefined) return noSuchWebhook;
-      const { webhookId } = place;
+      if ((await findWebhook(sql, scope)) === undefined) return noSuchWebhook;
+      const { webhookId } = scope;
       const found = await listDeliveries(sql, { webhookId, status, beforeId, limit: limit + 1 });
       const page = pageOf(found, limit, ({ id }) => id);
       return answer.ok({
@@ -54,10 +54,10 @@ export function registerDeliveryRoutes(
   registerRoute(app, contract.getDelivery, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = placeOf(key, params);
-      if (isRefusal(place)) return place;
-      if ((await findWebhook(sql, place)) === undefined) return noSuchWebhook;
-      const { webhookId } = place;
+      const scope = scopeOf(key, params);
+      if (isProblem(scope)) return scope;
+      if ((await findWebhook(sql, scope)) === undefined) return noSuchWebhook;
+      const { webhookId } = scope;
       const deliveryId = params.deliveryId.toLowerCase();
       const delivery = await findDelivery(sql, { webhookId, deliveryId });
       if (delivery === undefined) return noSuchDelivery;
@@ -68,10 +68,10 @@ export function registerDeliveryRoutes(
   registerRoute(app, contract.redeliver, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = placeOf(key, params);
-      if (isRefusal(place)) return place;
+      const scope = scopeOf(key, params);
+      if (isProblem(scope)) return scope;
       const deliveryId = params.deliveryId.toLowerCase();
-      const delivery = await redeliver(sql, { ...place, deliveryId });
+      const delivery = await redeliver(sql, { ...scope, deliveryId });
       if (delivery === undefined) return noSuchDelivery;
       onDue();
       return answer.accepted(deliveryResource(delivery));

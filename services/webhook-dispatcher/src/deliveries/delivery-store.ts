@@ -2,13 +2,13 @@ import type { DeliveryStatus } from "@halyard/contracts";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import {
   type Attempt,
-  attemptsKept,
   type Delivery,
   type DeliveryWithAttempts,
+  maxStoredAttempts,
 } from "./delivery.ts";
 
 /** Deliveries in PostgreSQL, as people read them and ask for another attempt. */
-type Place = { webhookId: string; deliveryId: string };
+type Scope = { webhookId: string; deliveryId: string };
 
 /** The newest first, older than `beforeId`. */
 export async function listDeliveries(
@@ -32,7 +32,7 @@ export async function listDeliveries(
 
 export async function findDelivery(
   sql: Sql,
-  place: Place,
+  scope: Scope,
 ): Promise<DeliveryWithAttempts | undefined> {
   const [delivery] = await sql<DeliveryWithAttempts[]>`
     select ${columns}, payload, coalesce((
@@ -43,11 +43,11 @@ export async function findDelivery(
         select * from attempts
         where delivery_id = deliveries.id
         order by id desc
-        limit ${attemptsKept}
+        limit ${maxStoredAttempts}
       ) as attempt
     ), '[]') as attempts
     from deliveries
-    where id = ${place.deliveryId} and webhook_id = ${place.webhookId}`;
+    where id = ${scope.deliveryId} and webhook_id = ${scope.webhookId}`;
   return delivery && { ...delivery, attempts: delivery.attempts.map(revived) };
 }
 
@@ -67,12 +67,12 @@ function revived(attempt: Attempt): Attempt {
  */
 export async function redeliver(
   sql: Sql,
-  place: Place & { projectId: string },
+  scope: Scope & { projectId: string },
 ): Promise<Delivery | undefined> {
   return sql.begin(async (tx) => {
     const [webhook] = await tx<{ enabled: boolean }[]>`
       select enabled from webhooks
-      where id = ${place.webhookId} and project_id = ${place.projectId}
+      where id = ${scope.webhookId} and project_id = ${scope.projectId}
       for share`;
     if (webhook === undefined) return undefined;
     const [waiting] = await tx<Delivery[]>`
@@ -80,15 +80,15 @@ export async function redeliver(
       set status = 'pending', next_attempt_at = least(next_attempt_at, now()), finished_at = null,
         redelivery = redelivery or status in ('delivered', 'failed', 'cancelled')
           or ${!webhook.enabled}
-      where id = ${place.deliveryId} and webhook_id = ${place.webhookId} and status <> 'delivering'
+      where id = ${scope.deliveryId} and webhook_id = ${scope.webhookId} and status <> 'delivering'
       returning ${columns}`;
     if (waiting?.nextAttemptAt) {
-      await pokeLanes(tx, [place.webhookId], waiting.nextAttemptAt);
+      await pokeLanes(tx, [scope.webhookId], waiting.nextAttemptAt);
       return waiting;
     }
     const [underWay] = await tx<Delivery[]>`
       select ${columns} from deliveries
-      where id = ${place.deliveryId} and webhook_id = ${place.webhookId}`;
+      where id = ${scope.deliveryId} and webhook_id = ${scope.webhookId}`;
     return underWay;
   }) as Promise<Delivery | undefined>;
 }
@@ -130,11 +130,11 @@ export async function pokeLanes(
  */
 export async function giveUpOldDeliveries(
   sql: Sql,
-  { keptDays, atMost }: { keptDays: number; atMost: number },
+  { retentionDays, atMost }: { retentionDays: number; atMost: number },
 ): Promise<number> {
   const givenUp = await sql`
     with bound as (
-      select now() - ${keptDays} * interval '1 day' as oldest
+      select now() - ${retentionDays} * interval '1 day' as oldest
     ), old as (
       select id from deliveries, bound
       where id < (

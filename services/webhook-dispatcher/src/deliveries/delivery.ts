@@ -40,7 +40,7 @@ export type Attempt = {
  * Of one delivery; the newest. An event brings about six. The others a person has asked for, and whoever
  * asks in a loop fills no table, and gets no answer of many megabytes.
  */
-export const attemptsKept = 100;
+export const maxStoredAttempts = 100;
 
 /** The text that is sent and signed in every attempt, and the attempts in the order of time. */
 export type DeliveryWithAttempts = Delivery & { payload: string; attempts: Attempt[] };

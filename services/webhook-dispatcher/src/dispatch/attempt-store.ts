@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import { v7 as uuidv7 } from "uuid";
-import { type Attempt, attemptsKept } from "../deliveries/delivery.ts";
+import { type Attempt, maxStoredAttempts } from "../deliveries/delivery.ts";
 import { pokeLanes } from "../deliveries/delivery-store.ts";
 import { disableWebhook } from "../webhooks/webhook-store.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
@@ -45,7 +45,7 @@ export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Record
     await tx`
       update lanes set slow = ${made.slow}
       where webhook_id = ${webhook.id} and slow <> ${made.slow}`;
-    if (moved.attemptsMade > attemptsKept) await forgetOldest(tx, made.delivery);
+    if (moved.attemptsMade > maxStoredAttempts) await forgetOldest(tx, made.delivery);
     if (moved.dueAt !== null) await pokeLanes(tx, [webhook.id], moved.dueAt);
     return { status: next.status };
   });
@@ -72,7 +72,7 @@ async function recordDelivered(
         claimed_by = null,
         claimed_until = null
       where id = ${delivery.id} and status = 'delivering' and claimed_by = ${delivery.claim}
-        and attempts_made < ${attemptsKept}
+        and attempts_made < ${maxStoredAttempts}
       returning id
     ), lane as (
       update lanes set slow = ${slow}
@@ -173,6 +173,6 @@ async function forgetOldest(tx: Transaction, delivery: ClaimedDelivery): Promise
       select id from attempts
       where delivery_id = ${delivery.id}
       order by id desc
-      offset ${attemptsKept}
+      offset ${maxStoredAttempts}
     ))`;
 }

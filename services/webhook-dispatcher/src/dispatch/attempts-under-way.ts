@@ -19,7 +19,7 @@ export type AttemptsUnderWay = {
  */
 const lingersAfterMs = 500;
 /** Longer than all but hanging targets take, and far below the bound on stopping. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
 export function createAttemptsUnderWay(options: {
   makeAttempt: MakeAttempt;
@@ -54,9 +54,9 @@ export function createAttemptsUnderWay(options: {
     },
     async finish() {
       const ended = Promise.all([...underWay.values()].map((attempt) => attempt.ended));
-      const patience = new AbortController();
-      await Promise.race([ended, pause(patienceMs, patience.signal)]);
-      patience.abort();
+      const timeout = new AbortController();
+      await Promise.race([ended, pause(timeoutMs, timeout.signal)]);
+      timeout.abort();
       callOff.abort();
       await ended;
     },

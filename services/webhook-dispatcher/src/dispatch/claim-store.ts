@@ -31,10 +31,10 @@ export type ClaimTimes = {
    */
   lastsMs: number;
   /** How often a process looks for claims that have run out. */
-  lookEveryMs: number;
+  pollIntervalMs: number;
 };
 
-export const defaultClaimTimes: ClaimTimes = { lastsMs: 60_000, lookEveryMs: 1_000 };
+export const defaultClaimTimes: ClaimTimes = { lastsMs: 60_000, pollIntervalMs: 1_000 };
 /**
  * A process that was stopped between claiming and sending leaves the delivery alone when it goes on after
  * this time: somebody else is going to claim it.

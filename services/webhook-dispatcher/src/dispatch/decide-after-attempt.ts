@@ -76,7 +76,7 @@ export type RetryPlan = readonly number[];
 /** A target that was away for all of its webhooks is not told by all of them at the same moment. */
 const jitterShare = 0.1;
 /** A target may ask to be left alone for this long at most. */
-const longestRetryAfterMs = 24 * 60 * 60 * 1_000;
+const maxRetryAfterMs = 24 * 60 * 60 * 1_000;
 /** The answers whose `Retry-After` counts: too many requests, and unavailable for now. */
 const statusesWithRetryAfter = [429, 503];
 
@@ -96,5 +96,5 @@ export function retryDelayMs(
 
 function askedForMs(result: SendResult): number {
   if (result.kind === "failed" || !statusesWithRetryAfter.includes(result.status)) return 0;
-  return Math.min(result.retryAfterMs ?? 0, longestRetryAfterMs);
+  return Math.min(result.retryAfterMs ?? 0, maxRetryAfterMs);
 }

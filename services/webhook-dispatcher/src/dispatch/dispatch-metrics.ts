@@ -22,14 +22,14 @@ const durationBucketsSeconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 export function createDispatchMetrics(registry: Registry): DispatchMetrics {
   const registers = [registry];
   const attempts = new Histogram({
-    name: "halyard_webhook_attempt_seconds",
+    name: "halyard_webhook_attempt_duration_seconds",
     help: "How long attempts to deliver took, by how they ended.",
     labelNames: ["outcome"],
     buckets: durationBucketsSeconds,
     registers,
   });
   const waits = new Histogram({
-    name: "halyard_webhook_first_attempt_wait_seconds",
+    name: "halyard_webhook_first_attempt_delay_seconds",
     help: "How long deliveries waited for their first attempt after their event had been read.",
     buckets: waitBucketsSeconds,
     registers,
@@ -41,7 +41,7 @@ export function createDispatchMetrics(registry: Registry): DispatchMetrics {
     registers,
   });
   const slotsInUse = new Gauge({
-    name: "halyard_webhook_attempts_under_way",
+    name: "halyard_webhook_attempts_in_progress",
     help: "Attempts to deliver that are under way in this process, by the kind of slot they take.",
     labelNames: ["kind"],
     registers,

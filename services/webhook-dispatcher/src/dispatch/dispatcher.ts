@@ -41,7 +41,7 @@ export type Dispatcher = {
   stop(): Promise<void>;
 };
 
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 /** What was found due and could not be claimed is another's, or held for a moment. */
 const contendedPauseMs = 10;
 const retryAfterMs = 250;
@@ -78,11 +78,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function dispatch(): Promise<number> {
     try {
       const searches = searchesFor(underWay.slots(), bounds);
-      const found = searches.map((search) => findLanes(sql, search, lookEveryMs));
+      const found = searches.map((search) => findLanes(sql, search, pollIntervalMs));
       const lanes = (await Promise.all(found)).flat();
       const planned = planClaims(lanes, underWay.slots(), bounds);
       if (planned.length === 0)
-        return Math.min(lookEveryMs, ...lanes.map(({ dueInMs }) => dueInMs).filter(isAhead));
+        return Math.min(pollIntervalMs, ...lanes.map(({ dueInMs }) => dueInMs).filter(isAhead));
       const slow = new Set(lanes.filter((lane) => lane.slow).map(({ webhookId }) => webhookId));
       const claimed = await claim(options, planned, (delivery) =>
         underWay.begin(delivery, slow.has(delivery.webhook.id) ? "slow" : "quick"),

@@ -16,7 +16,7 @@ import {
 export type ExpiredClaims = { stop(): Promise<void> };
 
 /** What five processes hold when all their slots are taken; the next looks find the rest. */
-const mostAtALook = 5_000;
+const maxPerCheck = 5_000;
 /** One statement's worth: its rows are locked for milliseconds. */
 const batchSize = 500;
 
@@ -37,7 +37,7 @@ export function watchForExpiredClaims(options: {
     // A look that fails counts for nothing, and neither do those before it: PostgreSQL is away, and no
     // holder can renew or record.
     sightings = new Map();
-    const expired = await expiredClaims(sql, mostAtALook);
+    const expired = await expiredClaims(sql, maxPerCheck);
     const judged = judgeExpiredClaims(expired, { held: options.held(), before });
     if (judged.held.length > 0) await renewClaims(sql, judged.held, claimTimes.lastsMs);
     for (let from = 0; from < judged.lost.length && !signal.aborted; from += batchSize) {
@@ -51,7 +51,7 @@ export function watchForExpiredClaims(options: {
   }
 
   return startInterval(look, {
-    everyMs: claimTimes.lookEveryMs,
+    intervalMs: claimTimes.pollIntervalMs,
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "not looking for expired claims now"),
   });
@@ -78,7 +78,7 @@ export type Sightings = ReadonlyMap<string, number>;
  * With a look a second, ten seconds. After an outage a look may wait behind all that its process has to
  * record, which is a thousand attempts at most.
  */
-export const looksUntilLost = 10;
+export const checksUntilLost = 10;
 
 export function judgeExpiredClaims(
   expired: readonly ExpiredClaim[],
@@ -101,7 +101,7 @@ export function judgeExpiredClaims(
     }
     const times = (known.before.get(key) ?? 0) + 1;
     sightings.set(key, times);
-    if (times >= looksUntilLost) lost.push(one);
+    if (times >= checksUntilLost) lost.push(one);
   }
   return { held, lost, sightings };
 }

@@ -124,7 +124,7 @@ function attemptOf(result: SendResult, { id, at }: { id: string; at: Date }): At
   };
 }
 
-const backoff = { firstMs: 250, mostMs: 250 };
+const backoff = { firstMs: 250, maxMs: 250 };
 
 /** Repeats a write while PostgreSQL is unavailable, until the process is about to end. Then the claim runs out. */
 function persist<T>(write: () => Promise<T>, signal: AbortSignal, log: Logger) {

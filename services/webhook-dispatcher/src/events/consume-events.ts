@@ -52,7 +52,7 @@ async function takeEvent(
   { payload }: QueueMessage,
 ): Promise<Verdict> {
   const checked = checkFlagEvent(parseJson(payload));
-  if (!checked.ok) return { setAside: checked.problem };
+  if (!checked.ok) return { deadLetter: checked.problem };
   if ((await recordEvent(sql, checked.value, newId)) > 0) onDeliveries();
   return "done";
 }

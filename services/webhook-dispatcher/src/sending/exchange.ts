@@ -148,7 +148,7 @@ export function watchForLostConnection(stream: Request): (failure: unknown) => b
 }
 
 /** So much of an answer is kept to be looked at; whatever follows is not even received. */
-const keptBytes = 2_048;
+const maxStoredBytes = 2_048;
 
 /**
  * The beginning of a body as text. A body that goes on has its connection closed. Bytes that are no
@@ -161,9 +161,9 @@ export async function readBeginning(body: Readable): Promise<string> {
   for await (const chunk of body as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes >= keptBytes) break;
+    if (bytes >= maxStoredBytes) break;
   }
-  const kept = Buffer.concat(chunks).subarray(0, keptBytes);
+  const kept = Buffer.concat(chunks).subarray(0, maxStoredBytes);
   // As if more was to come: a character that was cut in the middle is left out.
   return new TextDecoder().decode(kept, { stream: true }).replaceAll("\0", "\u{FFFD}");
 }

@@ -24,7 +24,7 @@ export const resolveBySystem: ResolveName = (name) => dns.lookup(name, { all: tr
  * (https://github.com/nodejs/node/blob/main/deps/cares/src/lib/ares_metrics.c). All in all that is 8 s to
  * 21 s with one name server; with several, the end of the attempt may come first.
  */
-const patience = { timeout: 2_000, maxTimeout: 5_000, tries: 5 };
+const resolverOptions = { timeout: 2_000, maxTimeout: 5_000, tries: 5 };
 
 /**
  * Some name servers never answer questions for IPv6. Who has an address of one kind waits for the other
@@ -41,7 +41,7 @@ export function createPublicResolver(nameServers?: readonly string[]): {
   resolve: ResolveName;
   close(): void;
 } {
-  const resolver = new dns.Resolver(patience);
+  const resolver = new dns.Resolver(resolverOptions);
   if (nameServers !== undefined) resolver.setServers(nameServers);
   return {
     async resolve(name) {

@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 export type TargetRules = { httpsOnly: boolean; allowPrivate: boolean };
 
 /** The longest name that a host can have (RFC 1035, 2.3.4), in the dotted form. */
-const longestHost = 253;
+const maxHostLength = 253;
 
 /**
  * Reads where a webhook wants its deliveries. Whether the host's name resolves to public addresses shows
@@ -45,7 +45,7 @@ function problemOfUrl(url: URL, rules: TargetRules): string | undefined {
   if (blockedPorts.has(Number(url.port)))
     return `must not have the port ${url.port}, which belongs to another protocol`;
   const host = hostOf(url);
-  if (host.length > longestHost) return `must have a host of ${longestHost} characters at most`;
+  if (host.length > maxHostLength) return `must have a host of ${maxHostLength} characters at most`;
   // The way in which the HTTP client spells sockets of the file system, which it is not to open.
   if (host === "unix") return "must not have the host unix";
   if (rules.allowPrivate) return undefined;

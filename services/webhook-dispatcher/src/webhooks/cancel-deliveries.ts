@@ -77,14 +77,14 @@ async function cancelThese(
     from open where deliveries.id = open.id`;
 }
 
-const lookEveryMs = 30_000;
+const pollIntervalMs = 30_000;
 
 export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }): {
   stop(): Promise<void>;
 } {
   const { sql, logger } = options;
   return startInterval((signal) => cancelLeftovers(sql, signal), {
-    everyMs: lookEveryMs,
+    intervalMs: pollIntervalMs,
     isExpected: isOutage,
     onFailure: (err) =>
       logger.warn({ err }, "deliveries of webhooks that are off are not cancelled now"),

@@ -3,19 +3,19 @@ import {
   type AuthenticateServerKey,
   bearerToken,
   type DirectoryKey,
-  keyRefusals,
+  keyProblems,
 } from "@halyard/api-keys";
 import type { CreateWebhook } from "@halyard/contracts";
 import * as contract from "@halyard/contracts";
 import type { AnswerOnce } from "@halyard/idempotency";
-import { type Sql, unlessRefused } from "@halyard/postgres";
+import { rollBackOnProblem, type Sql } from "@halyard/postgres";
 import {
   type App,
   answer,
-  isRefusal,
-  type Refusal,
+  createProblem,
+  isProblem,
+  type Problem,
   type RequestFacts,
-  refuse,
   registerRoute,
 } from "@halyard/service";
 import type { Logger } from "pino";
@@ -57,8 +57,8 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
   registerRoute(app, contract.listWebhooks, {
     authenticate,
     handle: async ({ params }, key) => {
-      const refusal = checkMayUseWebhooks(key, params);
-      if (refusal !== undefined) return refusal;
+      const problem = checkMayUseWebhooks(key, params);
+      if (problem !== undefined) return problem;
       const webhooks = await listWebhooks(sql, key.projectId);
       return answer.ok({ webhooks: webhooks.map(webhookResource) });
     },
@@ -67,9 +67,9 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
   registerRoute(app, contract.getWebhook, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = placeOf(key, params);
-      if (isRefusal(place)) return place;
-      const webhook = await findWebhook(sql, place);
+      const scope = scopeOf(key, params);
+      if (isProblem(scope)) return scope;
+      const webhook = await findWebhook(sql, scope);
       return webhook === undefined ? noSuchWebhook : answer.ok(webhookResource(webhook));
     },
   });
@@ -78,13 +78,13 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
 function registerCreate(app: App, options: WebhookRoutesOptions): void {
   const { sql, secrets, rules, newId, now, answerOnce, authenticate } = options;
   const auditOf = auditContext(options);
-  const mostInProject = options.webhooksPerProject;
+  const maxInProject = options.webhooksPerProject;
 
   registerRoute(app, contract.createWebhook, {
     authenticate,
     handle: async ({ params, body, request }, key) => {
-      const refusal = checkMayUseWebhooks(key, params);
-      if (refusal !== undefined) return refusal;
+      const problem = checkMayUseWebhooks(key, params);
+      if (problem !== undefined) return problem;
       const { organizationId, projectId } = key;
       const { operationId } = contract.createWebhook;
       const asked = {
@@ -94,14 +94,14 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
         body: withoutSecret(body, request),
         request,
       };
-      return unlessRefused(sql, (tx) =>
+      return rollBackOnProblem(sql, (tx) =>
         answerOnce(tx, asked, async () => {
-          const place = { id: newId(), organizationId, projectId };
-          const decided = decideCreate(place, body, { rules, secrets, now: now() });
-          const webhook = isRefusal(decided)
+          const scope = { id: newId(), organizationId, projectId };
+          const decided = decideCreate(scope, body, { rules, secrets, now: now() });
+          const webhook = isProblem(decided)
             ? decided
-            : await insertWebhook(tx, decided, { mostInProject, audit: auditOf(key) });
-          if (isRefusal(webhook)) return webhook;
+            : await insertWebhook(tx, decided, { maxInProject, audit: auditOf(key) });
+          if (isProblem(webhook)) return webhook;
           const location = `/api/v1/projects/${projectId}/webhooks/${webhook.id}`;
           return answer.created(location, webhookResource(webhook));
         }),
@@ -117,11 +117,11 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
   registerRoute(app, contract.updateWebhook, {
     authenticate,
     handle: async ({ params, body }, key) => {
-      const place = placeOf(key, params);
-      if (isRefusal(place)) return place;
+      const scope = scopeOf(key, params);
+      if (isProblem(scope)) return scope;
       const webhook = await changeWebhook(
         sql,
-        place,
+        scope,
         (present) =>
           decideUpdate(present, body, {
             ...{ rules, secrets, now: now() },
@@ -130,16 +130,16 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
         auditOf(key),
       );
       if (webhook === undefined) return noSuchWebhook;
-      return isRefusal(webhook) ? webhook : answer.ok(webhookResource(webhook));
+      return isProblem(webhook) ? webhook : answer.ok(webhookResource(webhook));
     },
   });
 
   registerRoute(app, contract.deleteWebhook, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = placeOf(key, params);
-      if (isRefusal(place)) return place;
-      const deleted = await deleteWebhook(sql, place, auditOf(key));
+      const scope = scopeOf(key, params);
+      if (isProblem(scope)) return scope;
+      const deleted = await deleteWebhook(sql, scope, auditOf(key));
       return deleted ? answer.noContent() : noSuchWebhook;
     },
   });
@@ -157,12 +157,12 @@ function registerTest(app: App, { sql, tests, authenticate }: WebhookRoutesOptio
   registerRoute(app, contract.testWebhook, {
     authenticate,
     handle: async ({ params }, key) => {
-      const place = placeOf(key, params);
-      if (isRefusal(place)) return place;
-      const webhook = await findWebhook(sql, place);
+      const scope = scopeOf(key, params);
+      if (isProblem(scope)) return scope;
+      const webhook = await findWebhook(sql, scope);
       if (webhook === undefined) return noSuchWebhook;
       const result = await tests.run(webhook, key.userId);
-      if (isRefusal(result)) return result;
+      if (isProblem(result)) return result;
       const status = result.kind === "answered" ? result.status : 0;
       return answer.ok({
         success: status >= 200 && status < 300,
@@ -200,26 +200,29 @@ function withoutSecret(body: CreateWebhook, { headers }: RequestFacts): CreateWe
 }
 
 /** The project and the webhook that a path names, as far as the key may know of them. */
-export type WebhookPlace = { projectId: string; webhookId: string };
+export type WebhookScope = { projectId: string; webhookId: string };
 
-const noSuchProject = refuse("NOT_FOUND_001", "There is no such project.");
-export const noSuchWebhook = refuse("NOT_FOUND_001", "There is no such webhook in this project.");
+const noSuchProject = createProblem("NOT_FOUND_001", "There is no such project.");
+export const noSuchWebhook = createProblem(
+  "NOT_FOUND_001",
+  "There is no such webhook in this project.",
+);
 
 /** Webhooks belong to the whole project, so `environment_only` keys are rejected. Other projects are 404 first. */
 export function checkMayUseWebhooks(
   key: DirectoryKey,
   params: { projectId: string },
-): Refusal | undefined {
+): Problem | undefined {
   if (params.projectId.toLowerCase() !== key.projectId) return noSuchProject;
-  return key.environmentOnly ? keyRefusals.otherEnvironment : undefined;
+  return key.environmentOnly ? keyProblems.otherEnvironment : undefined;
 }
 
 /** Ids are compared in lower case. */
-export function placeOf(
+export function scopeOf(
   key: DirectoryKey,
   params: { projectId: string; webhookId: string },
-): WebhookPlace | Refusal {
-  const refusal = checkMayUseWebhooks(key, params);
-  if (refusal !== undefined) return refusal;
+): WebhookScope | Problem {
+  const problem = checkMayUseWebhooks(key, params);
+  if (problem !== undefined) return problem;
   return { projectId: key.projectId, webhookId: params.webhookId.toLowerCase() };
 }

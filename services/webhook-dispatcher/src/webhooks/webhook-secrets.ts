@@ -54,7 +54,7 @@ function unlessUnreadable<T>(
  * forgotten, and those that were sealed with an earlier key are sealed with the present one, so that the
  * earlier one can be taken out of the configuration. At the start, and every ten minutes.
  */
-const lookEveryMs = 10 * 60 * 1_000;
+const pollIntervalMs = 10 * 60 * 1_000;
 /** Small enough that a stop does not wait for it. */
 const batchSize = 100;
 
@@ -62,7 +62,7 @@ type Options = { sql: Sql; secrets: SecretBox; logger: Logger };
 
 export function startKeepingSecrets(options: Options): { stop(): Promise<void> } {
   return startInterval((signal) => keepSecrets(options, signal), {
-    everyMs: lookEveryMs,
+    intervalMs: pollIntervalMs,
     beginsAtOnce: true,
     isExpected: isOutage,
     onFailure: (err) => options.logger.warn({ err }, "secrets are not sealed anew now"),
@@ -75,7 +75,7 @@ export async function keepSecrets(options: Options, signal?: AbortSignal): Promi
   let afterId: string | undefined;
   do {
     const found = await findUnderOtherKeys(options, afterId);
-    for (const webhook of found) await sealAnew(options, webhook);
+    for (const webhook of found) await sealWithCurrentKey(options, webhook);
     afterId = found.length === batchSize ? found.at(-1)?.id : undefined;
   } while (afterId !== undefined && !signal?.aborted);
 }
@@ -111,7 +111,7 @@ async function findUnderOtherKeys(
 }
 
 /** Nothing is written over a secret that was changed in the meantime. */
-async function sealAnew(options: Options, webhook: Sealed): Promise<void> {
+async function sealWithCurrentKey(options: Options, webhook: Sealed): Promise<void> {
   const { sql } = options;
   const { id, secret, previousSecret } = webhook;
   const present = resealed(options, id, secret, webhook.secretKeyId);

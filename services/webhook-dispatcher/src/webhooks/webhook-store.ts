@@ -1,6 +1,6 @@
 import { writeAudit } from "@halyard/audit-outbox";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
-import { isRefusal, type Refusal, refuse } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
 import {
   cancelAll,
   cancelledAtOnce,
@@ -14,17 +14,17 @@ import { type AuditContext, type Webhook, webhookAudit } from "./webhook.ts";
  * its deliveries; whoever makes deliveries holds the row while it does. So no delivery slips through.
  */
 
-type Place = { projectId: string; webhookId: string };
+type Scope = { projectId: string; webhookId: string };
 
-/** `mostInProject` bounds the deliveries that one event costs. */
+/** `maxInProject` bounds the deliveries that one event costs. */
 export async function insertWebhook(
   tx: Transaction,
   webhook: Webhook,
-  { mostInProject, audit }: { mostInProject: number; audit: AuditContext },
-): Promise<Webhook | Refusal> {
+  { maxInProject, audit }: { maxInProject: number; audit: AuditContext },
+): Promise<Webhook | Problem> {
   await lockNames(tx, webhook.projectId);
-  const refusal = (await checkCount(tx, webhook, mostInProject)) ?? (await checkName(tx, webhook));
-  if (refusal !== undefined) return refusal;
+  const problem = (await checkCount(tx, webhook, maxInProject)) ?? (await checkName(tx, webhook));
+  if (problem !== undefined) return problem;
   const { secret, previousSecret } = webhook;
   await tx`
     insert into webhooks (id, organization_id, project_id, name, url, events, enabled, secret,
@@ -47,14 +47,14 @@ export async function insertWebhook(
  */
 export async function changeWebhook(
   sql: Sql,
-  place: Place,
-  decide: (webhook: Webhook) => Webhook | Refusal,
+  scope: Scope,
+  decide: (webhook: Webhook) => Webhook | Problem,
   audit: AuditContext,
-): Promise<Webhook | Refusal | undefined> {
-  await clearBeforeSwitchingOn(sql, place, decide);
-  const webhook = await replaceWebhook(sql, place, decide, audit);
+): Promise<Webhook | Problem | undefined> {
+  await clearBeforeSwitchingOn(sql, scope, decide);
+  const webhook = await replaceWebhook(sql, scope, decide, audit);
   // Also when it was off before: whoever asks again may do so because the first time was not finished.
-  if (webhook !== undefined && !isRefusal(webhook) && !webhook.enabled)
+  if (webhook !== undefined && !isProblem(webhook) && !webhook.enabled)
     await cancelSome(sql, webhook.id, cancelledInARequest);
   return webhook;
 }
@@ -62,29 +62,29 @@ export async function changeWebhook(
 /** Outside of the transaction that holds the webhook, for which everybody's events would wait. */
 async function clearBeforeSwitchingOn(
   sql: Sql,
-  place: Place,
-  decide: (webhook: Webhook) => Webhook | Refusal,
+  scope: Scope,
+  decide: (webhook: Webhook) => Webhook | Problem,
 ): Promise<void> {
-  const webhook = await findWebhook(sql, place);
+  const webhook = await findWebhook(sql, scope);
   if (webhook === undefined || webhook.enabled) return;
   const next = decide(webhook);
-  if (!isRefusal(next) && next.enabled) await cancelAll(sql, webhook.id);
+  if (!isProblem(next) && next.enabled) await cancelAll(sql, webhook.id);
 }
 
 async function replaceWebhook(
   sql: Sql,
-  place: Place,
-  decide: (webhook: Webhook) => Webhook | Refusal,
+  scope: Scope,
+  decide: (webhook: Webhook) => Webhook | Problem,
   audit: AuditContext,
-): Promise<Webhook | Refusal | undefined> {
+): Promise<Webhook | Problem | undefined> {
   return sql.begin(async (tx) => {
-    await lockNames(tx, place.projectId);
-    const webhook = await lockWebhook(tx, place);
+    await lockNames(tx, scope.projectId);
+    const webhook = await lockWebhook(tx, scope);
     if (webhook === undefined) return undefined;
     const next = decide(webhook);
-    if (isRefusal(next) || next === webhook) return next;
-    const refusal = next.name === webhook.name ? undefined : await checkName(tx, next);
-    if (refusal !== undefined) return refusal;
+    if (isProblem(next) || next === webhook) return next;
+    const problem = next.name === webhook.name ? undefined : await checkName(tx, next);
+    if (problem !== undefined) return problem;
     // What is left of before must not come back to life. Mostly nothing: it was cancelled before this.
     if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
     await updateWebhook(tx, next);
@@ -131,28 +131,28 @@ export async function disableWebhook(
  * Answers whether there was one. It is switched off first, so that a large backlog is cancelled while
  * nothing is added to it. Its deliveries stay until they are cleaned up; nobody sees them.
  */
-export async function deleteWebhook(sql: Sql, place: Place, audit: AuditContext): Promise<boolean> {
+export async function deleteWebhook(sql: Sql, scope: Scope, audit: AuditContext): Promise<boolean> {
   const switchOff = (webhook: Webhook) =>
     webhook.enabled ? { ...webhook, enabled: false, updatedAt: audit.now } : webhook;
-  const off = await changeWebhook(sql, place, switchOff, audit);
+  const off = await changeWebhook(sql, scope, switchOff, audit);
   if (off === undefined) return false;
-  await cancelAll(sql, place.webhookId);
+  await cancelAll(sql, scope.webhookId);
   return sql.begin(async (tx) => {
     const [deleted] = await tx<Row[]>`
-      delete from webhooks where id = ${place.webhookId} and project_id = ${place.projectId}
+      delete from webhooks where id = ${scope.webhookId} and project_id = ${scope.projectId}
       returning ${columns}`;
     if (deleted === undefined) return false;
     await writeAudit(tx, webhookAudit(webhookOf(deleted), null, audit));
     // What people have asked for. And whatever came if somebody has just switched it on again.
-    await cancelAll(tx, place.webhookId);
+    await cancelAll(tx, scope.webhookId);
     return true;
   });
 }
 
-export async function findWebhook(sql: Sql, place: Place): Promise<Webhook | undefined> {
+export async function findWebhook(sql: Sql, scope: Scope): Promise<Webhook | undefined> {
   const [row] = await sql<Row[]>`
     select ${columns} from webhooks
-    where id = ${place.webhookId} and project_id = ${place.projectId}`;
+    where id = ${scope.webhookId} and project_id = ${scope.projectId}`;
   return row && webhookOf(row);
 }
 
@@ -163,10 +163,10 @@ export async function listWebhooks(sql: Sql, projectId: string): Promise<Webhook
   return rows.map(webhookOf);
 }
 
-async function lockWebhook(tx: Transaction, place: Place): Promise<Webhook | undefined> {
+async function lockWebhook(tx: Transaction, scope: Scope): Promise<Webhook | undefined> {
   const [row] = await tx<Row[]>`
     select ${columns} from webhooks
-    where id = ${place.webhookId} and project_id = ${place.projectId}
+    where id = ${scope.webhookId} and project_id = ${scope.projectId}
     for update`;
   return row && webhookOf(row);
 }
@@ -176,12 +176,12 @@ async function lockNames(tx: Transaction, projectId: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${projectId}`}, 0))`;
 }
 
-async function checkName(tx: Transaction, webhook: Webhook): Promise<Refusal | undefined> {
+async function checkName(tx: Transaction, webhook: Webhook): Promise<Problem | undefined> {
   const [taken] = await tx`
     select from webhooks
     where project_id = ${webhook.projectId} and name = ${webhook.name} and id <> ${webhook.id}`;
   if (taken === undefined) return undefined;
-  return refuse("CONFLICT_001", "The project has a webhook with this /name already.");
+  return createProblem("CONFLICT_001", "The project has a webhook with this /name already.");
 }
 
 /**
@@ -191,15 +191,15 @@ async function checkName(tx: Transaction, webhook: Webhook): Promise<Refusal | u
 async function checkCount(
   tx: Transaction,
   webhook: Webhook,
-  most: number,
-): Promise<Refusal | undefined> {
+  max: number,
+): Promise<Problem | undefined> {
   const [{ count }] = await tx<[{ count: number }]>`
     select count(*)::integer as count from webhooks where project_id = ${webhook.projectId}`;
-  if (count < most) return undefined;
-  return refuse(
+  if (count < max) return undefined;
+  return createProblem(
     "RATE_001",
-    `The limit of a project is ${most} webhooks, and this one has ${count}. Delete one, or have the operator raise WEBHOOKS_PER_PROJECT.`,
-    { "ratelimit-policy": `"webhooks";q=${most}`, ratelimit: '"webhooks";r=0' },
+    `The limit of a project is ${max} webhooks, and this one has ${count}. Delete one, or have the operator raise WEBHOOKS_PER_PROJECT.`,
+    { "ratelimit-policy": `"webhooks";q=${max}`, ratelimit: '"webhooks";r=0' },
   );
 }
 
@@ -241,13 +241,13 @@ export function secretsOf(row: SecretColumns): Pick<Webhook, "secret" | "previou
 export async function deleteWebhooksOf(
   sql: Sql,
   projectIds: readonly string[],
-  { newId, mayGoOn }: { newId: () => string; mayGoOn: () => boolean },
+  { newId, mayContinue }: { newId: () => string; mayContinue: () => boolean },
 ): Promise<void> {
   const webhooks = await sql<{ projectId: string; webhookId: string }[]>`
     select project_id as "projectId", id as "webhookId" from webhooks
     where project_id = any(${projectIds as string[]}::uuid[])`;
   for (const webhook of webhooks) {
-    if (!mayGoOn()) return;
+    if (!mayContinue()) return;
     const now = new Date();
     await deleteWebhook(sql, webhook, { author: "webhook-dispatcher", newId, now });
   }

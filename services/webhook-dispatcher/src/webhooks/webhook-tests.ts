@@ -1,5 +1,5 @@
 import type { EventName, WebhookPayload } from "@halyard/contracts";
-import { type Refusal, refuse, UnavailableError } from "@halyard/service";
+import { createProblem, type Problem, UnavailableError } from "@halyard/service";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/outgoing.ts";
@@ -14,32 +14,32 @@ import { signingSecrets } from "./webhook-secrets.ts";
  * called off, because a silent target may take longer than a stop.
  */
 export type WebhookTests = {
-  run(webhook: Webhook, userId: string): Promise<SendResult | Refusal>;
+  run(webhook: Webhook, userId: string): Promise<SendResult | Problem>;
   /** Calls off what is under way, and whatever comes. */
   stop(): Promise<void>;
 };
 
-const tooMany = (most: number) =>
-  refuse(
+const tooMany = (max: number) =>
+  createProblem(
     "RATE_001",
-    `The limit of an organization is ${most} concurrent webhook tests. Wait until one ends, or have the operator raise WEBHOOK_TESTS_PER_ORGANIZATION.`,
+    `The limit of an organization is ${max} concurrent webhook tests. Wait until one ends, or have the operator raise WEBHOOK_TESTS_PER_ORGANIZATION.`,
     {
       "retry-after": "1",
-      "ratelimit-policy": `"webhook-tests";q=${most};qu="concurrent-requests"`,
+      "ratelimit-policy": `"webhook-tests";q=${max};qu="concurrent-requests"`,
       ratelimit: '"webhook-tests";r=0',
     },
   );
 
 export function createWebhookTests(options: {
   /** Of each process: it keeps one organization from holding many requests open. */
-  mostPerOrganization: number;
+  maxPerOrganization: number;
   send: Send;
   secrets: SecretBox;
   newId: () => string;
   now: () => Date;
   logger: Logger;
 }): WebhookTests {
-  const { send, secrets, newId, now, logger, mostPerOrganization } = options;
+  const { send, secrets, newId, now, logger, maxPerOrganization } = options;
   const stopping = new AbortController();
   const runningByOrganization = new Map<string, number>();
 
@@ -71,8 +71,8 @@ export function createWebhookTests(options: {
   return {
     async run(webhook, userId) {
       const { organizationId } = webhook;
-      if ((runningByOrganization.get(organizationId) ?? 0) >= mostPerOrganization)
-        return tooMany(mostPerOrganization);
+      if ((runningByOrganization.get(organizationId) ?? 0) >= maxPerOrganization)
+        return tooMany(maxPerOrganization);
       count(organizationId, 1);
       try {
         return await sendTest(webhook, userId);

@@ -1,5 +1,5 @@
 import type { AuditRecorded, CreateWebhook, EventName, UpdateWebhook } from "@halyard/contracts";
-import { type Refusal, refuse } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/service";
 import type { SealedSecret, SecretBox } from "../secrets/secret-box.ts";
 import { readTarget, type TargetRules } from "../targets/target.ts";
 
@@ -24,26 +24,26 @@ export type Webhook = {
 };
 
 /** What a webhook becomes by a request, or why it cannot. The schema has seen to the rest. */
-export type Occasion = { rules: TargetRules; secrets: SecretBox; now: Date };
+export type ChangeContext = { rules: TargetRules; secrets: SecretBox; now: Date };
 
 /** So that a secret fits everywhere that one is put; counted as the bytes that are signed with. */
-const longestSecretBytes = 256;
+const maxSecretBytes = 256;
 
 export function decideCreate(
-  place: { id: string; organizationId: string; projectId: string },
+  scope: { id: string; organizationId: string; projectId: string },
   request: CreateWebhook,
-  { rules, secrets, now }: Occasion,
-): Webhook | Refusal {
-  const refusal = checkUrl(request.url, rules) ?? checkSecret(request.secret);
-  if (refusal !== undefined) return refusal;
+  { rules, secrets, now }: ChangeContext,
+): Webhook | Problem {
+  const problem = checkUrl(request.url, rules) ?? checkSecret(request.secret);
+  if (problem !== undefined) return problem;
   const secret = request.secret ?? null;
   return {
-    ...place,
+    ...scope,
     name: request.name,
     url: request.url,
     events: request.events,
     enabled: request.enabled ?? true,
-    secret: secret === null ? null : secrets.seal(place.id, secret),
+    secret: secret === null ? null : secrets.seal(scope.id, secret),
     previousSecret: null,
     createdAt: now,
     updatedAt: now,
@@ -57,13 +57,13 @@ type PresentSecret = { presentSecret: (webhook: Webhook) => string | undefined }
 export function decideUpdate(
   webhook: Webhook,
   request: UpdateWebhook,
-  occasion: Occasion & PresentSecret,
-): Webhook | Refusal {
+  context: ChangeContext & PresentSecret,
+): Webhook | Problem {
   const { name = webhook.name, url = webhook.url, enabled = webhook.enabled } = request;
-  const refusal =
-    (request.url === undefined ? undefined : checkUrl(url, occasion.rules)) ??
+  const problem =
+    (request.url === undefined ? undefined : checkUrl(url, context.rules)) ??
     checkSecret(request.secret);
-  if (refusal !== undefined) return refusal;
+  if (problem !== undefined) return problem;
   const events = sameEvents(webhook, request) ? webhook.events : (request.events ?? webhook.events);
   const next = {
     ...webhook,
@@ -71,12 +71,12 @@ export function decideUpdate(
     url,
     enabled,
     events,
-    ...decideSecrets(webhook, request, occasion),
+    ...decideSecrets(webhook, request, context),
   };
   const changed = (Object.keys(next) as (keyof Webhook)[]).some(
     (field) => next[field] !== webhook[field],
   );
-  return changed ? { ...next, updatedAt: occasion.now } : webhook;
+  return changed ? { ...next, updatedAt: context.now } : webhook;
 }
 
 function sameEvents(webhook: Webhook, { events }: UpdateWebhook): boolean {
@@ -90,7 +90,7 @@ function sameEvents(webhook: Webhook, { events }: UpdateWebhook): boolean {
 function decideSecrets(
   webhook: Webhook,
   request: UpdateWebhook,
-  { secrets, now, presentSecret }: Occasion & PresentSecret,
+  { secrets, now, presentSecret }: ChangeContext & PresentSecret,
 ): Pick<Webhook, "secret" | "previousSecret"> {
   const { secret: before, previousSecret } = webhook;
   const { secret: text, secret_overlap_seconds: overlapSeconds = 0 } = request;
@@ -107,25 +107,28 @@ function decideSecrets(
   };
 }
 
-function checkUrl(url: string, rules: TargetRules): Refusal | undefined {
+function checkUrl(url: string, rules: TargetRules): Problem | undefined {
   if (!url.isWellFormed())
-    return refuse("VALIDATION_001", "/url must be well-formed Unicode, without lone surrogates.");
+    return createProblem(
+      "VALIDATION_001",
+      "/url must be well-formed Unicode, without lone surrogates.",
+    );
   const { problem } = readTarget(url, rules);
-  return problem === undefined ? undefined : refuse("VALIDATION_001", `/url ${problem}.`);
+  return problem === undefined ? undefined : createProblem("VALIDATION_001", `/url ${problem}.`);
 }
 
-function checkSecret(secret: string | null | undefined): Refusal | undefined {
+function checkSecret(secret: string | null | undefined): Problem | undefined {
   if (secret === undefined || secret === null) return undefined;
   if (!secret.isWellFormed())
-    return refuse(
+    return createProblem(
       "VALIDATION_001",
       "/secret must be well-formed Unicode, without lone surrogates.",
     );
   const bytes = Buffer.byteLength(secret);
-  if (bytes >= 1 && bytes <= longestSecretBytes) return undefined;
-  return refuse(
+  if (bytes >= 1 && bytes <= maxSecretBytes) return undefined;
+  return createProblem(
     "VALIDATION_001",
-    `/secret must be 1 to ${longestSecretBytes} bytes of UTF-8, or null for none; it has ${bytes} bytes.`,
+    `/secret must be 1 to ${maxSecretBytes} bytes of UTF-8, or null for none; it has ${bytes} bytes.`,
   );
 }
 

@@ -56,7 +56,7 @@ const stateOf = async (id: string) => {
   return row;
 };
 
-const giveUp = (atMost = 1_000) => giveUpOldDeliveries(sql, { keptDays: 30, atMost });
+const giveUp = (atMost = 1_000) => giveUpOldDeliveries(sql, { retentionDays: 30, atMost });
 
 describe("giving up", () => {
   it.each(["pending", "retrying"])("has failed what is %s for too long", async (status) => {

@@ -21,12 +21,12 @@ import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { startBrokerSide } from "../../src/broker-side.ts";
 import { type ClaimTimes, defaultClaimTimes } from "../../src/dispatch/claim-store.ts";
 import { startDispatch } from "../../src/dispatch/dispatcher.ts";
 import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
 import { createSecretBox, readSecretKeys } from "../../src/secrets/secret-box.ts";
 import { createSend } from "../../src/sending/send.ts";
+import { startWorkers } from "../../src/workers.ts";
 
 /**
  * The way from an event to a customer's system, without the HTTP side: any number of replicas in this
@@ -83,7 +83,7 @@ type ReplicaOptions = {
 };
 
 /** Looks come quickly, so that no test waits for as many as are usual a second apart. */
-const claimTimes: ClaimTimes = { ...defaultClaimTimes, lookEveryMs: 100 };
+const claimTimes: ClaimTimes = { ...defaultClaimTimes, pollIntervalMs: 100 };
 
 const someKeys = () => {
   const keys = readSecretKeys(`first:${Buffer.alloc(32, 1).toString("base64")}`);
@@ -118,7 +118,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     metrics,
     logger,
   });
-  const broker = startBrokerSide({
+  const broker = startWorkers({
     nats: natsLogin("webhook-dispatcher", natsUrl),
     sql,
     keys: createKeyDirectory(testSignatures()),
@@ -155,7 +155,7 @@ async function openEventLog(natsUrl: string) {
     },
     publishRaw: (subject: string, text: string) => client.publish(subject, text),
     /** Deletes the log and makes it anew, empty. */
-    async makeAnew() {
+    async createAgain() {
       await manager.streams.delete(flagEventsStream.name);
       await ensureFlagEvents(manager, 1);
     },

@@ -21,11 +21,11 @@ describe("an event", () => {
   it("is told to each webhook of its project that wants such events, and to nobody else", async () => {
     const { newWebhook, received, deliveriesTo } = dispatch;
     const one = await newWebhook();
-    const place = { projectId: one.projectId, organizationId: one.organizationId };
-    const two = await newWebhook({ ...place, events: ["flag.deleted", "flag.toggled"] });
+    const scope = { projectId: one.projectId, organizationId: one.organizationId };
+    const two = await newWebhook({ ...scope, events: ["flag.deleted", "flag.toggled"] });
     const others = [
-      await newWebhook({ ...place, enabled: false }),
-      await newWebhook({ ...place, events: ["flag.deleted"] }),
+      await newWebhook({ ...scope, enabled: false }),
+      await newWebhook({ ...scope, events: ["flag.deleted"] }),
       await newWebhook({ organizationId: one.organizationId }),
     ];
     const event = makeEvent({ event: "flag.toggled" }, one);
@@ -140,7 +140,7 @@ describe("the log of events", () => {
     const events = Array.from({ length: 20 }, () => makeEvent({}, webhook));
     await dispatch.log.publish(...events);
     await dispatch.allEnded(webhook, 20);
-    await dispatch.log.makeAnew();
+    await dispatch.log.createAgain();
     await dispatch.log.publish(...events, makeEvent({}, webhook));
     await dispatch.log.isConsumed();
     await dispatch.allEnded(webhook, 21);

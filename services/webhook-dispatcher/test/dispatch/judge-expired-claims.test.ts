@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import {
+  checksUntilLost,
   type ExpiredClaim,
   judgeExpiredClaims,
-  looksUntilLost,
 } from "../../src/dispatch/expired-claims.ts";
 
 /** What becomes of claims that are found run out at one look after another. */
@@ -20,25 +20,25 @@ const times = (count: number, found: readonly ExpiredClaim[]) => Array(count).fi
 
 describe("a claim that has run out", () => {
   it("of another process is lost at the last of so many looks in a row, and not before", () => {
-    expect(lastOf(times(looksUntilLost - 1, [anothers])).lost).toEqual([]);
-    expect(lastOf(times(looksUntilLost, [anothers])).lost).toEqual([anothers]);
+    expect(lastOf(times(checksUntilLost - 1, [anothers])).lost).toEqual([]);
+    expect(lastOf(times(checksUntilLost, [anothers])).lost).toEqual([anothers]);
   });
 
   it("and was renewed in between is counted from the beginning", () => {
-    const looks = [...times(looksUntilLost - 1, [anothers]), [], [anothers]];
+    const looks = [...times(checksUntilLost - 1, [anothers]), [], [anothers]];
     expect(lastOf(looks).lost).toEqual([]);
   });
 
   it("is another one than the claim of the same delivery before it", () => {
     const looks = [
-      ...times(looksUntilLost - 1, [anothers]),
+      ...times(checksUntilLost - 1, [anothers]),
       [{ ...anothers, claim: "a later one" }],
     ];
     expect(lastOf(looks).lost).toEqual([]);
   });
 
   it("is never lost to the process that holds it, which is to renew it", () => {
-    expect(lastOf(times(2 * looksUntilLost, [anothers]), held)).toMatchObject({ held, lost: [] });
+    expect(lastOf(times(2 * checksUntilLost, [anothers]), held)).toMatchObject({ held, lost: [] });
   });
 
   it("and was given up is lost at once", () => {

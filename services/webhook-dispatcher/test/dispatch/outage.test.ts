@@ -5,7 +5,7 @@ import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./disp
 
 /** PostgreSQL is away for longer than claims hold, and no process dies. */
 let dispatch: Dispatch;
-const claimTimes = { lastsMs: 1_000, lookEveryMs: 200 };
+const claimTimes = { lastsMs: 1_000, pollIntervalMs: 200 };
 
 beforeAll(async () => {
   dispatch = await openDispatch();

@@ -122,7 +122,7 @@ describe("a replica that stands still", () => {
     ended.push(async () => held.resolve());
     const still = await startReplica({
       // As long as it stands still it does not look either.
-      claimTimes: { lookEveryMs: 3_600_000 },
+      claimTimes: { pollIntervalMs: 3_600_000 },
       beforeSend: async () => {
         sends += 1;
         if (sends === 1) await held.promise;

@@ -5,7 +5,7 @@ import type { SendResult } from "../../src/sending/send.ts";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const plan = [minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 12 * hourMs];
-const refused: SendResult = { kind: "failed", error: "refused", timedOut: false, durationMs: 1 };
+const rejected: SendResult = { kind: "failed", error: "refused", timedOut: false, durationMs: 1 };
 const answered = (status: number, retryAfterMs?: number): SendResult => ({
   kind: "answered",
   status,
@@ -13,7 +13,7 @@ const answered = (status: number, retryAfterMs?: number): SendResult => ({
   body: "",
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
-const delay = (attempts: number, result: SendResult = refused, random = 0) =>
+const delay = (attempts: number, result: SendResult = rejected, random = 0) =>
   retryDelayMs(plan, { attempts, result, random });
 
 describe("the wait before a retry", () => {
@@ -27,8 +27,8 @@ describe("the wait before a retry", () => {
   });
 
   it("is longer by a tenth at most", () => {
-    expect(delay(1, refused, 0.5)).toBe(63_000);
-    expect(delay(1, refused, 1)).toBe(66_000);
+    expect(delay(1, rejected, 0.5)).toBe(63_000);
+    expect(delay(1, rejected, 1)).toBe(66_000);
   });
 
   it.each([429, 503])("is as long as a target asks for with %i", (status) => {

@@ -115,9 +115,9 @@ describe("an organization", () => {
 describe("a good target beside 90 that hang in its organization", () => {
   it("gets every event, from the first one on, while none of them has ended", async () => {
     const hangingBefore = dispatch.receiver.hanging();
-    const place = { organizationId: uuidv7(), projectId: uuidv7() };
-    const hanging = await hangingWebhooks(90, place);
-    const good = await dispatch.newWebhook(place);
+    const scope = { organizationId: uuidv7(), projectId: uuidv7() };
+    const hanging = await hangingWebhooks(90, scope);
+    const good = await dispatch.newWebhook(scope);
     for (let event = 0; event < 20; event += 1) await timeToDeliver(good);
     expect(dispatch.receiver.hanging()).toBeGreaterThanOrEqual(hangingBefore + hanging.length);
     const [row] = await dispatch.admin`

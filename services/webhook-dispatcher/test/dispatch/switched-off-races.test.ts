@@ -79,8 +79,8 @@ describe("a webhook that is switched off", () => {
     const made = makeDue?.();
     await eventually(async () => (await waitingForLocks()) === 1);
     let isOff = false;
-    const place = { projectId: webhook.projectId, webhookId: webhook.id };
-    const switchedOff = changeWebhook(sql, place, (found) => ({ ...found, enabled: false }), {
+    const scope = { projectId: webhook.projectId, webhookId: webhook.id };
+    const switchedOff = changeWebhook(sql, scope, (found) => ({ ...found, enabled: false }), {
       author: "webhook-dispatcher",
       newId: uuidv7,
       now: new Date(),

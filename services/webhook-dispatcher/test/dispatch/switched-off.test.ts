@@ -18,16 +18,16 @@ afterAll(() => dispatch?.close());
 
 const audit = () => ({ author: "webhook-dispatcher", newId: uuidv7, now: new Date() }) as const;
 
-type Place = { id: string; projectId: string };
+type Scope = { id: string; projectId: string };
 const ways = {
-  "switched off": ({ id, projectId }: Place) =>
+  "switched off": ({ id, projectId }: Scope) =>
     changeWebhook(
       replica.sql,
       { projectId, webhookId: id },
       (webhook) => ({ ...webhook, enabled: false, updatedAt: new Date() }),
       audit(),
     ),
-  deleted: ({ id, projectId }: Place) =>
+  deleted: ({ id, projectId }: Scope) =>
     deleteWebhook(replica.sql, { projectId, webhookId: id }, audit()),
 };
 

@@ -24,7 +24,7 @@ const failing = (code: string): ResolveName => {
 };
 /** The same, whether there is such a name in the network around or not. */
 const nowhere = "the name does not lead to a public address";
-const refused = { kind: "failed", error: "address not allowed", timedOut: false };
+const rejected = { kind: "failed", error: "address not allowed", timedOut: false };
 
 /** The quickest of some times, since a busy machine may hold up a few; no more once it was quick enough. */
 async function quickestMs(work: () => Promise<unknown>, enoughMs: number): Promise<number> {
@@ -126,7 +126,7 @@ describe("an address in the URL", () => {
           return addresses("93.184.215.14");
         },
       });
-      expect(await send(host)).toMatchObject(refused);
+      expect(await send(host)).toMatchObject(rejected);
       expect(lookUps).toEqual([]);
       expect(target.connections).toEqual([]);
     },
@@ -143,7 +143,7 @@ describe("an address in the URL", () => {
       const rules = { httpsOnly: false, allowPrivate: true };
       const sender = closing(createSend({ rules, resolve }));
       const request = { url: `http://${host}/`, headers: {}, body: "{}" };
-      expect(await sender.send(request)).toMatchObject(refused);
+      expect(await sender.send(request)).toMatchObject(rejected);
       expect(lookUps).toEqual([]);
     },
   );
@@ -151,7 +151,7 @@ describe("an address in the URL", () => {
   it("is refused when only https may be used and it is http", async () => {
     const sender = closing(createSend({ rules: { httpsOnly: true, allowPrivate: true } }));
     const url = "http://127.0.0.1:2/";
-    expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject(refused);
+    expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject(rejected);
   });
 
   it("is not a path of the file system, though got has a spelling for that", async () => {

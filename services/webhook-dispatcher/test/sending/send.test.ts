@@ -135,11 +135,11 @@ describe("an answer", () => {
   );
 
   it.each([301, 302, 303, 307, 308])("of %i leads nowhere else", async (status) => {
-    const elsewhere = closing(await startRawTarget({ onRequest: answerOk }));
-    const location = `Location: http://127.0.0.1:${elsewhere.port}/`;
+    const edgeIsStopping = closing(await startRawTarget({ onRequest: answerOk }));
+    const location = `Location: http://127.0.0.1:${edgeIsStopping.port}/`;
     const { send } = await sendTo(answering(`${status} Elsewhere`, [location]));
     expect(await send()).toMatchObject({ kind: "answered", status });
-    expect(elsewhere.connections).toHaveLength(0);
+    expect(edgeIsStopping.connections).toHaveLength(0);
   });
 
   it("is asked for how long it wants to be left alone", async () => {
@@ -204,9 +204,9 @@ describe("an answer", () => {
   });
 
   it("may come before the body was sent whole", async () => {
-    const refuse = answering("413 Too Large", ["Connection: close"]);
+    const reject = answering("413 Too Large", ["Connection: close"]);
     const { send, target } = await sendTo((socket) => {
-      if (target.requests.length === 1) refuse(socket);
+      if (target.requests.length === 1) reject(socket);
     });
     const body = "x".repeat(10_000_000);
     expect(await send({ body })).toMatchObject({ kind: "answered", status: 413 });

@@ -1,5 +1,5 @@
 import type { Sql } from "@halyard/postgres";
-import type { ChainPlace, NamedEntry } from "./chain.ts";
+import type { ChainScope, NamedEntry } from "./chain.ts";
 import { nilId } from "./chain-store.ts";
 
 /**
@@ -7,7 +7,7 @@ import { nilId } from "./chain-store.ts";
  * end that was recorded when its project or environment was deleted. Each page is a statement of its own, and all
  * rows of a change were written in one transaction, so concurrent changes make no difference.
  */
-export type ChainEnd = ChainPlace & {
+export type ChainEnd = ChainScope & {
   newest: NamedEntry | undefined;
   /** True if the newest entry is the required one. */
   agrees: boolean;
@@ -169,9 +169,9 @@ export function readDeletions(sql: Sql): AsyncGenerator<ChainEnd[]> {
  */
 export function readFlags(
   sql: Sql,
-): AsyncGenerator<(ChainPlace & { withoutState: readonly string[] })[]> {
+): AsyncGenerator<(ChainScope & { withoutState: readonly string[] })[]> {
   return inPages(
-    (last) => sql<(ChainPlace & { withoutState: string[] })[]>`
+    (last) => sql<(ChainScope & { withoutState: string[] })[]>`
       select flag.id as "flagId", ${nilId} as "environmentId",
         (
           select coalesce(jsonb_agg(environment.id order by environment.id), '[]')
@@ -199,10 +199,10 @@ export function readFlags(
   );
 }
 
-async function* inPages<Row extends ChainPlace>(
-  readAfter: (last: ChainPlace) => PromiseLike<Row[]>,
+async function* inPages<Row extends ChainScope>(
+  readAfter: (last: ChainScope) => PromiseLike<Row[]>,
 ): AsyncGenerator<Row[]> {
-  let last: ChainPlace = { flagId: nilId, environmentId: nilId };
+  let last: ChainScope = { flagId: nilId, environmentId: nilId };
   for (;;) {
     const page = await readAfter(last);
     const end = page.at(-1);

@@ -1,5 +1,5 @@
 import type { Sql } from "@halyard/postgres";
-import type { ChainPlace, Link, PlaceNames } from "./chain.ts";
+import type { ChainScope, Link, ScopeNames } from "./chain.ts";
 
 /**
  * The history as verification reads it: in pages that each are a statement of their own. That is as
@@ -81,19 +81,19 @@ export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
 }
 
 /** How people call the place of a chain. The audit log knows the key of a flag that is deleted. */
-export async function readNames(sql: Sql, place: ChainPlace): Promise<PlaceNames> {
-  const [names] = await sql<[PlaceNames]>`
+export async function readNames(sql: Sql, scope: ChainScope): Promise<ScopeNames> {
+  const [names] = await sql<[ScopeNames]>`
     select environment.name as environment, project.name as project,
       coalesce(
-        (select flag.key from flags as flag where flag.id = ${place.flagId}),
+        (select flag.key from flags as flag where flag.id = ${scope.flagId}),
         (
           select change.flag_key from changes as change
-          where change.project_id = project.id and change.flag_id = ${place.flagId}
+          where change.project_id = project.id and change.flag_id = ${scope.flagId}
           order by change.sequence desc
           limit 1
         )
       ) as "flagKey"
-    from (select ${place.environmentId}::uuid as id) as place
+    from (select ${scope.environmentId}::uuid as id) as place
     left join environments as environment on environment.id = place.id
     left join projects as project on project.id = environment.project_id`;
   return names;
@@ -102,7 +102,7 @@ export async function readNames(sql: Sql, place: ChainPlace): Promise<PlaceNames
 /** Returns true if retention can have removed a missing chain: it has no state, and its head is old enough. */
 export async function wasRemoved(
   sql: Sql,
-  { flagId, environmentId, changedAt }: ChainPlace & { changedAt: Date },
+  { flagId, environmentId, changedAt }: ChainScope & { changedAt: Date },
 ): Promise<boolean> {
   const [row] = await sql<[{ removed: boolean }]>`
     select ${changedAt} < removed_before

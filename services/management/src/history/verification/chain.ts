@@ -1,8 +1,8 @@
 /** Where a chain of entries belongs: a flag's state in an environment. */
-export type ChainPlace = { flagId: string; environmentId: string };
+export type ChainScope = { flagId: string; environmentId: string };
 
 /** An entry of the history as a link of its chain. Hashes are in hexadecimal. */
-export type Link = ChainPlace & {
+export type Link = ChainScope & {
   id: string;
   sequence: number;
   changedAt: Date;
@@ -23,7 +23,7 @@ export type Link = ChainPlace & {
 export type NamedEntry = { id: string; changedAt: Date };
 
 /** What is wrong with a chain, at the first place where it is. */
-export type Break = { place: ChainPlace } & (
+export type Break = { scope: ChainScope } & (
   | { kind: "changed"; entry: NamedEntry }
   | { kind: "inserted"; entry: NamedEntry; next: NamedEntry }
   | { kind: "missing_before"; entry: NamedEntry }
@@ -53,10 +53,10 @@ export type Walk =
   | { at: "start" }
   | { at: "link"; last: Link }
   | { at: "suspect"; last: Link; suspect: Link }
-  | { at: "broken"; place: ChainPlace };
+  | { at: "broken"; scope: ChainScope };
 
 export function follow(walk: Walk, link: Link): { walk: Walk; breaks: Break[] } {
-  if (walk.at === "start" || !isSamePlace(placeOf(walk), link)) {
+  if (walk.at === "start" || !isSameScope(scopeOf(walk), link)) {
     const first = begin(link);
     return { walk: first.walk, breaks: [...finish(walk), ...first.breaks] };
   }
@@ -65,7 +65,7 @@ export function follow(walk: Walk, link: Link): { walk: Walk; breaks: Break[] } 
       return { walk, breaks: [] };
     case "suspect":
       return link.previousHash === walk.last.hash
-        ? broken({ place: link, kind: "inserted", entry: walk.suspect, next: link })
+        ? broken({ scope: link, kind: "inserted", entry: walk.suspect, next: link })
         : broken(missingBetween(walk));
     case "link":
       return step(walk.last, link);
@@ -78,19 +78,19 @@ export function finish(walk: Walk): Break[] {
 }
 
 function begin(link: Link): { walk: Walk; breaks: Break[] } {
-  if (!link.intact) return broken({ place: link, kind: "changed", entry: link });
+  if (!link.intact) return broken({ scope: link, kind: "changed", entry: link });
   if (link.previousHash !== link.removedHash)
-    return broken({ place: link, kind: "missing_before", entry: link });
-  if (!link.isOfKnownFlag) return broken({ place: link, kind: "flag_unknown" });
+    return broken({ scope: link, kind: "missing_before", entry: link });
+  if (!link.isOfKnownFlag) return broken({ scope: link, kind: "flag_unknown" });
   return { walk: { at: "link", last: link }, breaks: [] };
 }
 
 function step(last: Link, link: Link): { walk: Walk; breaks: Break[] } {
-  if (!link.intact) return broken({ place: link, kind: "changed", entry: link });
+  if (!link.intact) return broken({ scope: link, kind: "changed", entry: link });
   if (link.previousHash === last.hash || followsRemoved(link))
     return { walk: { at: "link", last: link }, breaks: [] };
   if (link.previousHash === last.previousHash)
-    return broken({ place: link, kind: "inserted", entry: last, next: link });
+    return broken({ scope: link, kind: "inserted", entry: last, next: link });
   return { walk: { at: "suspect", last, suspect: link }, breaks: [] };
 }
 
@@ -100,38 +100,38 @@ function followsRemoved({ previousHash, removedHash }: Link): boolean {
 }
 
 function broken(found: Break): { walk: Walk; breaks: Break[] } {
-  return { walk: { at: "broken", place: found.place }, breaks: [found] };
+  return { walk: { at: "broken", scope: found.scope }, breaks: [found] };
 }
 
 function missingBetween({ last, suspect }: { last: Link; suspect: Link }): Break {
-  return { place: suspect, kind: "missing_between", entry: last, next: suspect };
+  return { scope: suspect, kind: "missing_between", entry: last, next: suspect };
 }
 
-function placeOf(walk: Exclude<Walk, { at: "start" }>): ChainPlace {
-  return walk.at === "broken" ? walk.place : walk.last;
+function scopeOf(walk: Exclude<Walk, { at: "start" }>): ChainScope {
+  return walk.at === "broken" ? walk.scope : walk.last;
 }
 
-export function isSamePlace(one: ChainPlace, other: ChainPlace): boolean {
+export function isSameScope(one: ChainScope, other: ChainScope): boolean {
   return one.flagId === other.flagId && one.environmentId === other.environmentId;
 }
 
 /** How people call the place of a chain; null for what is nowhere to be found. */
-export type PlaceNames = {
+export type ScopeNames = {
   flagKey: string | null;
   environment: string | null;
   project: string | null;
 };
 
 /** What is wrong, for people: where, with names and ids, and what must have happened. */
-export function describeBreak(found: Break, names: PlaceNames): string {
-  return `${describePlace(found.place, names)}\n  ${whatHappened(found)}`;
+export function describeBreak(found: Break, names: ScopeNames): string {
+  return `${describeScope(found.scope, names)}\n  ${whatHappened(found)}`;
 }
 
-function describePlace(place: ChainPlace, names: PlaceNames): string {
+function describeScope(scope: ChainScope, names: ScopeNames): string {
   const named = (name: string | null, id: string) =>
     name === null ? `of unknown name (${id})` : `${name} (${id})`;
   const project = names.project === null ? "" : ` of the project ${names.project}`;
-  return `Flag ${named(names.flagKey, place.flagId)}, environment ${named(names.environment, place.environmentId)}${project}:`;
+  return `Flag ${named(names.flagKey, scope.flagId)}, environment ${named(names.environment, scope.environmentId)}${project}:`;
 }
 
 function whatHappened(found: Break): string {

@@ -1,9 +1,9 @@
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { z } from "zod";
-import type { Break, ChainPlace, Link } from "./chain.ts";
+import type { Break, ChainScope, Link } from "./chain.ts";
 
 /** The head of a chain: its newest entry at some time. Kept outside of the database, it shows that a chain was rewritten. */
-export type Head = ChainPlace & {
+export type Head = ChainScope & {
   id: string;
   changedAt: Date;
   hash: string;
@@ -23,7 +23,7 @@ export function headOf(link: Link, position: number): Head {
 }
 
 /** The order of chains, as PostgreSQL sorts UUIDs. */
-function comparePlaces(one: ChainPlace, other: ChainPlace): number {
+function compareScopes(one: ChainScope, other: ChainScope): number {
   const [left, right] = [one, other].map(
     ({ flagId, environmentId }) => `${flagId}.${environmentId}`,
   ) as [string, string];
@@ -45,7 +45,7 @@ export type HeadComparison = {
 };
 
 /** The database refuses a shorter retention period. */
-const shortestRetentionMs = 30 * 24 * 60 * 60 * 1_000;
+const minRetentionMs = 30 * 24 * 60 * 60 * 1_000;
 
 export function compareHeads(
   heads: AsyncIterator<Head>,
@@ -56,7 +56,7 @@ export function compareHeads(
   },
 ): HeadComparison {
   let head: Head | "found" | undefined;
-  let place: ChainPlace | undefined;
+  let scope: ChainScope | undefined;
   let hasBegun = false;
   let count = 0;
 
@@ -68,12 +68,12 @@ export function compareHeads(
   }
 
   /** Moves on to the first head that is not before this place. Heads that are passed by are missing. */
-  async function passTo(to: ChainPlace | undefined): Promise<Break[]> {
+  async function passTo(to: ChainScope | undefined): Promise<Break[]> {
     const breaks: Break[] = [];
     if (!hasBegun || head === "found") head = await next();
     hasBegun = true;
-    while (head !== undefined && (to === undefined || comparePlaces(head, to) < 0)) {
-      const hadLinks = place !== undefined && comparePlaces(head, place) === 0;
+    while (head !== undefined && (to === undefined || compareScopes(head, to) < 0)) {
+      const hadLinks = scope !== undefined && compareScopes(head, scope) === 0;
       if (hadLinks || !(await options.wasRemoved(head))) breaks.push(missing(head));
       head = await next();
     }
@@ -83,15 +83,15 @@ export function compareHeads(
   function isAccountedFor(link: Link, position: number, sought: Head): boolean {
     if (position === sought.position) return link.hash === sought.hash;
     if (position - 1 === sought.position) return link.previousHash === sought.hash;
-    return options.now.getTime() - sought.changedAt.getTime() > shortestRetentionMs;
+    return options.now.getTime() - sought.changedAt.getTime() > minRetentionMs;
   }
 
   return {
     async follow(link, position) {
-      const isNewChain = place === undefined || comparePlaces(place, link) !== 0;
+      const isNewChain = scope === undefined || compareScopes(scope, link) !== 0;
       const breaks = isNewChain ? await passTo(link) : [];
-      place = { flagId: link.flagId, environmentId: link.environmentId };
-      if (head === undefined || head === "found" || comparePlaces(head, link) !== 0) return breaks;
+      scope = { flagId: link.flagId, environmentId: link.environmentId };
+      if (head === undefined || head === "found" || compareScopes(head, link) !== 0) return breaks;
       if (position < head.position) return breaks;
       if (!isAccountedFor(link, position, head)) breaks.push(missing(head));
       head = "found";
@@ -102,8 +102,8 @@ export function compareHeads(
   };
 }
 
-function missing({ id, changedAt, ...place }: Head): Break {
-  return { place, kind: "anchored_missing", entry: { id, changedAt } };
+function missing({ id, changedAt, ...scope }: Head): Break {
+  return { scope, kind: "anchored_missing", entry: { id, changedAt } };
 }
 
 /**
@@ -193,7 +193,7 @@ export async function* readAnchorFile(path: string): AsyncGenerator<Head> {
       const head = HeadLine.safeParse(line);
       if (head.success) {
         const next = headIn(head.data);
-        if (last !== undefined && comparePlaces(last, next) >= 0)
+        if (last !== undefined && compareScopes(last, next) >= 0)
           throw new AnchorFileError(`${path} is not in order at line ${heads + 1}.`);
         heads += 1;
         last = next;

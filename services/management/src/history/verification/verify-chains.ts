@@ -1,5 +1,5 @@
 import type { Sql } from "@halyard/postgres";
-import { type Break, finish, follow, isSamePlace, type Link, type Walk } from "./chain.ts";
+import { type Break, finish, follow, isSameScope, type Link, type Walk } from "./chain.ts";
 import {
   type ChainEnd,
   type LiveEnd,
@@ -34,9 +34,9 @@ export async function verifyChains(sql: Sql, options: Options): Promise<Verified
   const verified: Verified = { entries: 0, states: 0, deletions: 0 };
   const broken = new Set<string>();
 
-  async function tellFirst(breaks: readonly Break[]): Promise<void> {
+  async function reportFirst(breaks: readonly Break[]): Promise<void> {
     for (const found of breaks) {
-      const chain = `${found.place.flagId}.${found.place.environmentId}`;
+      const chain = `${found.scope.flagId}.${found.scope.environmentId}`;
       if (broken.has(chain)) continue;
       broken.add(chain);
       await options.broken(found);
@@ -49,19 +49,19 @@ export async function verifyChains(sql: Sql, options: Options): Promise<Verified
     kind: "states" | "deletions" | undefined,
   ): Promise<void> {
     for await (const page of pages) {
-      await tellFirst(page.flatMap(breaksOf));
+      await reportFirst(page.flatMap(breaksOf));
       if (kind !== undefined) verified[kind] += page.length;
       options.progress(verified);
     }
   }
 
-  for await (const found of walkChains(sql, verified, options)) await tellFirst([found]);
+  for await (const found of walkChains(sql, verified, options)) await reportFirst([found]);
   await checkEnds(readStates(sql), breaksOfState, "states");
   await checkEnds(
     readFlags(sql),
     ({ flagId, withoutState }) =>
       withoutState.map((environmentId) => ({
-        place: { flagId, environmentId },
+        scope: { flagId, environmentId },
         kind: "no_state" as const,
       })),
     undefined,
@@ -83,7 +83,7 @@ async function* walkChains(
       const followed = follow(walk, link);
       walk = followed.walk;
       yield* followed.breaks;
-      const continues = last !== undefined && isSamePlace(last.link, link);
+      const continues = last !== undefined && isSameScope(last.link, link);
       if (last !== undefined && !continues) await head?.(headOf(last.link, last.position));
       const position = positionOf(link, continues ? last?.position : undefined);
       yield* (await against?.follow(link, position)) ?? [];
@@ -97,19 +97,19 @@ async function* walkChains(
   yield* (await against?.finish()) ?? [];
 }
 
-function breaksOfState({ newest, agrees, isAudited, ...place }: LiveEnd): Break[] {
-  if (newest === undefined) return [{ place, kind: "no_history" }];
-  if (!agrees) return [{ place, kind: "newest_differs", entry: newest }];
-  return isAudited ? [] : [{ place, kind: "not_audited", entry: newest }];
+function breaksOfState({ newest, agrees, isAudited, ...scope }: LiveEnd): Break[] {
+  if (newest === undefined) return [{ scope, kind: "no_history" }];
+  if (!agrees) return [{ scope, kind: "newest_differs", entry: newest }];
+  return isAudited ? [] : [{ scope, kind: "not_audited", entry: newest }];
 }
 
-function breaksOfDeletion({ newest, agrees, ...place }: ChainEnd): Break[] {
-  if (newest === undefined) return [{ place, kind: "no_history_of_deleted" }];
-  return agrees ? [] : [{ place, kind: "newest_differs_from_deleted", entry: newest }];
+function breaksOfDeletion({ newest, agrees, ...scope }: ChainEnd): Break[] {
+  if (newest === undefined) return [{ scope, kind: "no_history_of_deleted" }];
+  return agrees ? [] : [{ scope, kind: "newest_differs_from_deleted", entry: newest }];
 }
 
-function breaksOfRecordedEnd({ newest, agrees, hasState, ...place }: RecordedEnd): Break[] {
-  if (hasState) return [{ place, kind: "ended_with_state" }];
-  if (newest === undefined) return [{ place, kind: "no_history_of_ended" }];
-  return agrees ? [] : [{ place, kind: "newest_differs_from_ended", entry: newest }];
+function breaksOfRecordedEnd({ newest, agrees, hasState, ...scope }: RecordedEnd): Break[] {
+  if (hasState) return [{ scope, kind: "ended_with_state" }];
+  if (newest === undefined) return [{ scope, kind: "no_history_of_ended" }];
+  return agrees ? [] : [{ scope, kind: "newest_differs_from_ended", entry: newest }];
 }

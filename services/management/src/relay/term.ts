@@ -5,23 +5,23 @@ import type { Sql } from "@halyard/postgres";
 import { pause, type WakeUp } from "@halyard/timing";
 import type { Counter, Gauge } from "prom-client";
 import type { Plans } from "../organizations/organization.ts";
-import { notifyPublished } from "../outbox/hints.ts";
+import { notifyPublished } from "../outbox/notifications.ts";
 import type { Publications } from "../outbox/publications.ts";
 import { readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
-import { applyPlans, applyPlansEveryMs, warnOfOtherPlans } from "./apply-plans.ts";
+import { applyPlans, applyPlansIntervalMs, warnOfOtherPlans } from "./apply-plans.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { type EventsSize, synchroniseEvents, watchEventsSize } from "./events.ts";
-import { createLane, type Lane } from "./lane.ts";
-import { LeadershipLostError, type Lease, renewEveryMs } from "./lease.ts";
+import { LeadershipLostError, type Lease, renewIntervalMs } from "./lease.ts";
 import { confirmStreams } from "./records.ts";
 import { discardStreams, findUnexplained } from "./restored-database.ts";
 import { synchroniseSnapshot } from "./snapshot.ts";
+import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.ts";
 
 /**
  * One round of leading: detect a database that is older than the streams, bring outbox and streams to
  * agree, then publish until something is out of the ordinary. The tasks of a round end together; no task of one round meets one of the next.
  */
-export type RoundOptions = {
+export type TermOptions = {
   sql: Sql;
   broker: Broker;
   lease: Lease;
@@ -44,7 +44,7 @@ export type RoundOptions = {
 export type RelayMetrics = {
   leading: Gauge;
   published: Counter;
-  roundsFailed: Counter;
+  termsFailed: Counter;
   databaseBehind: Counter;
   unsentRows: Gauge;
   oldestUnsentSeconds: Gauge;
@@ -54,10 +54,10 @@ export type RelayMetrics = {
 };
 
 /** What is found without a hint, when a notification was lost or its sender died. */
-const lookAnywayAfterMs = 250;
+const pollIntervalMs = 250;
 
 /** Ends by an error, or quietly when `stop` is aborted. The lease must be held. */
-export async function leadOneRound(options: RoundOptions, stop: AbortSignal): Promise<void> {
+export async function leadOneTerm(options: TermOptions, stop: AbortSignal): Promise<void> {
   await together(stop, (signal) => [keepLease(options, signal), publish(options, signal)]);
 }
 
@@ -76,55 +76,61 @@ async function together(
   }
 }
 
-async function keepLease({ lease }: RoundOptions, signal: AbortSignal): Promise<void> {
-  while (await pause(renewEveryMs, signal))
+async function keepLease({ lease }: TermOptions, signal: AbortSignal): Promise<void> {
+  while (await pause(renewIntervalMs, signal))
     if (!(await lease.renew())) throw new LeadershipLostError("the lease has ended");
 }
 
 /** The streams as this round knows them, once it has brought them to agree. */
-type Standing = { events?: StreamPosition; snapshot?: StreamPosition };
-type Lanes = { events?: Lane; snapshot?: Lane };
+type StreamPositions = { events?: StreamPosition; snapshot?: StreamPosition };
+type StreamPublishers = { events?: StreamPublisher; snapshot?: StreamPublisher };
 
 /**
  * The two streams do not wait for each other: while a log of millions is refilled, the snapshot, by
  * which flags and keys take effect, goes on.
  */
-async function publish(options: RoundOptions, signal: AbortSignal): Promise<void> {
+async function publish(options: TermOptions, signal: AbortSignal): Promise<void> {
   const { sql, broker, publications, lease, signer, wakeUps, metrics } = options;
   const { published } = metrics;
-  const standing: Standing = {};
-  const lanes: Lanes = {};
+  const positions: StreamPositions = {};
+  const publishers: StreamPublishers = {};
   await discardStreamsAhead(options, signal);
   await together(signal, (ended) => {
     const isLeading = () => lease.isHeld() && !ended.aborted;
     const shared = { sql, lease, broker, publications, isLeading };
-    const carryEntries = async () => {
+    const publishEntries = async () => {
       const synchronised = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
-      standing.snapshot = synchronised;
+      positions.snapshot = synchronised;
       const { lastSequence, epoch } = synchronised;
-      await announce(options, { epoch, revision: lastSequence });
+      await publishRevision(options, { epoch, revision: lastSequence });
       options.onLeading();
-      const lane = createLane({ ...shared, stream: "snapshot", epoch, signer, lastSequence });
-      lanes.snapshot = lane;
+      const publisher = createStreamPublisher({
+        ...shared,
+        stream: "snapshot",
+        epoch,
+        signer,
+        lastSequence,
+      });
+      publishers.snapshot = publisher;
       const whenIdle = () => {
         // Looked at while the lane is idle, so that its own messages are not taken for another client's.
-        if ((standing.snapshot?.lastSequence ?? 0) > lane.lastSequence())
+        if ((positions.snapshot?.lastSequence ?? 0) > publisher.lastSequence())
           throw new StreamMovedError("another client has written to the snapshot");
       };
-      await runLane(lane, { wakeUp: wakeUps.snapshot, published, whenIdle }, ended);
+      await runPublisher(publisher, { wakeUp: wakeUps.snapshot, published, whenIdle }, ended);
     };
-    const carryEvents = async () => {
-      standing.events = await synchroniseEvents(sql, lease, broker, publications);
-      const { lastSequence } = standing.events;
-      const lane = createLane({ ...shared, stream: "events", lastSequence });
-      lanes.events = lane;
-      await runLane(lane, { wakeUp: wakeUps.events, published }, ended);
+    const publishEvents = async () => {
+      positions.events = await synchroniseEvents(sql, lease, broker, publications);
+      const { lastSequence } = positions.events;
+      const publisher = createStreamPublisher({ ...shared, stream: "events", lastSequence });
+      publishers.events = publisher;
+      await runPublisher(publisher, { wakeUp: wakeUps.events, published }, ended);
     };
     return [
-      carryEntries(),
-      carryEvents(),
-      watchStreams(standing, options, ended),
-      confirmRegularly(lanes, options, ended),
+      publishEntries(),
+      publishEvents(),
+      watchStreams(positions, options, ended),
+      confirmRegularly(publishers, options, ended),
       measureBacklog(options, ended),
       watchEventsSize({ broker, onEventsSize: (size) => showEventsSize(size, metrics) }, ended),
       applyPlansRegularly(options, ended),
@@ -139,8 +145,8 @@ function showEventsSize({ bytes, maxBytes, unread }: EventsSize, metrics: RelayM
 }
 
 /** Notifies all replicas of the snapshot's revision, so that they know which edges are current. */
-async function announce(
-  { sql, publications }: RoundOptions,
+async function publishRevision(
+  { sql, publications }: TermOptions,
   revision: SnapshotRevision,
 ): Promise<void> {
   publications.confirm([], revision);
@@ -148,7 +154,7 @@ async function announce(
 }
 
 /** Discards the streams if the database is older than they are. */
-async function discardStreamsAhead(options: RoundOptions, signal: AbortSignal): Promise<void> {
+async function discardStreamsAhead(options: TermOptions, signal: AbortSignal): Promise<void> {
   const { sql, lease, broker, signatures } = options;
   const ahead = await findUnexplained(sql, lease, broker, signatures);
   if (ahead === undefined) return;
@@ -166,36 +172,36 @@ const severalWrites = 4;
 const gatherMs = 4;
 
 /** Publishes when the lane is woken, and regularly in case a hint was lost. */
-async function runLane(
-  lane: Lane,
+async function runPublisher(
+  publisher: StreamPublisher,
   { wakeUp, published, whenIdle }: { wakeUp: WakeUp; published: Counter; whenIdle?: () => void },
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const messages = await lane.drain();
+    const messages = await publisher.drain();
     published.inc(messages);
     whenIdle?.();
     if (messages >= severalWrites) await pause(gatherMs, signal);
-    await wakeUp.sleep(lookAnywayAfterMs, signal);
+    await wakeUp.sleep(pollIntervalMs, signal);
   }
 }
 
 /** Notices a stream that was deleted, made anew or cut short while nothing is being published. */
 async function watchStreams(
-  standing: Standing,
-  { broker: { manager } }: RoundOptions,
+  positions: StreamPositions,
+  { broker: { manager } }: TermOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  while (await pause(renewEveryMs, signal)) {
+  while (await pause(renewIntervalMs, signal)) {
     // What is known is taken before looking: a stream that is being made meanwhile is left alone.
-    const known = { ...standing };
+    const known = { ...positions };
     if (known.events !== undefined) {
       const events = await streamPosition(manager, flagEventsStream.name);
-      standing.events = checkContinues(flagEventsStream.name, known.events, events);
+      positions.events = checkContinues(flagEventsStream.name, known.events, events);
     }
     if (known.snapshot !== undefined) {
       const snapshot = await snapshotPosition(manager);
-      standing.snapshot = checkContinues(snapshotBucket.bucket, known.snapshot, snapshot);
+      positions.snapshot = checkContinues(snapshotBucket.bucket, known.snapshot, snapshot);
       if (snapshot?.isComplete !== true)
         throw new StreamMovedError(`${snapshotBucket.bucket} is not complete`);
     }
@@ -214,33 +220,33 @@ function checkContinues(
 
 /** Ends the round when the database has lost what this round recorded, even if no connection was lost. */
 async function confirmRegularly(
-  lanes: Lanes,
-  { lease }: RoundOptions,
+  publishers: StreamPublishers,
+  { lease }: TermOptions,
   signal: AbortSignal,
 ): Promise<void> {
   do {
     // Read before the database, because the lanes keep recording.
     const recorded = {
-      events: lanes.events?.lastSequence() ?? 0,
-      snapshot: lanes.snapshot?.lastSequence() ?? 0,
+      events: publishers.events?.lastSequence() ?? 0,
+      snapshot: publishers.snapshot?.lastSequence() ?? 0,
     };
     await lease.recordAsLeader((tx) => confirmStreams(tx, recorded));
-  } while (await pause(renewEveryMs, signal));
+  } while (await pause(renewIntervalMs, signal));
 }
 
 /** Above this it matters only that it is much; counting further would cost more than it tells. */
-const backlogCountedUpTo = 10_000;
+const maxCountedBacklog = 10_000;
 
-async function measureBacklog({ sql, metrics }: RoundOptions, signal: AbortSignal): Promise<void> {
+async function measureBacklog({ sql, metrics }: TermOptions, signal: AbortSignal): Promise<void> {
   do {
-    const { rows, oldestSeconds } = await readBacklog(sql, backlogCountedUpTo);
+    const { rows, oldestSeconds } = await readBacklog(sql, maxCountedBacklog);
     metrics.unsentRows.set(rows);
     metrics.oldestUnsentSeconds.set(oldestSeconds);
-  } while (await pause(renewEveryMs, signal));
+  } while (await pause(renewIntervalMs, signal));
 }
 
 /** What fails here is tried again at its time: an organization's limits may wait, all else may not. */
-async function applyPlansRegularly(options: RoundOptions, signal: AbortSignal): Promise<void> {
+async function applyPlansRegularly(options: TermOptions, signal: AbortSignal): Promise<void> {
   const { broker, wakeUps } = options;
   const { logger } = broker;
   const failed = (error: unknown) => {
@@ -254,5 +260,5 @@ async function applyPlansRegularly(options: RoundOptions, signal: AbortSignal): 
       logger.info({ organizations }, "plans were brought to organizations");
       wakeUps.snapshot.wake();
     }
-  } while (await pause(applyPlansEveryMs, signal));
+  } while (await pause(applyPlansIntervalMs, signal));
 }

@@ -1,5 +1,5 @@
 import type { SnapshotEntry } from "@halyard/contracts";
-import { removeOfDeletedPlaces } from "@halyard/jetstream";
+import { removeOfDeletedScopes } from "@halyard/jetstream";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
 
@@ -13,12 +13,12 @@ class Outage extends Error {}
 let removed: string[][];
 let revision: number | undefined;
 let failure: Error | undefined;
-let places: ReturnType<typeof removeOfDeletedPlaces>;
+let scopes: ReturnType<typeof removeOfDeletedScopes>;
 
 beforeEach(() => {
   jest.useFakeTimers();
   [removed, revision, failure] = [[], 1, undefined];
-  places = removeOfDeletedPlaces({
+  scopes = removeOfDeletedScopes({
     kind: "project",
     settledRevision: async () => revision,
     remove: async (ids) => {
@@ -31,21 +31,21 @@ beforeEach(() => {
   });
 });
 afterEach(async () => {
-  await places.stop();
+  await scopes.stop();
   jest.useRealTimers();
 });
 
 const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1_000);
 
 function readWhole(...entries: SnapshotEntry[]): void {
-  const read = places.beginReplacing();
+  const read = scopes.beginReplacing();
   for (const entry of entries) read.take(entry);
   read.finish();
 }
 
 describe("the rows of a deleted project", () => {
   it("are removed when its deletion arrives, and once more a minute later", async () => {
-    places.apply(deletion("one"));
+    scopes.apply(deletion("one"));
     await pass(0);
     expect(removed).toEqual([["one"]]);
     await pass(120);
@@ -70,7 +70,7 @@ describe("the rows of a deleted project", () => {
 
   it("stay while the snapshot is being rebuilt", async () => {
     revision = undefined;
-    places.apply(deletion("one"));
+    scopes.apply(deletion("one"));
     await pass(10);
     expect(removed).toEqual([]);
     revision = 2;
@@ -80,7 +80,7 @@ describe("the rows of a deleted project", () => {
 
   it("stay after an outage of PostgreSQL until the leader has compared the database with the snapshot", async () => {
     failure = new Outage();
-    places.apply(deletion("one"));
+    scopes.apply(deletion("one"));
     await pass(10);
     failure = undefined;
     await pass(60);
@@ -93,7 +93,7 @@ describe("the rows of a deleted project", () => {
   });
 
   it("are nothing of an entry that is no deletion, or of another kind", async () => {
-    places.apply({
+    scopes.apply({
       address: { kind: "environment", organizationId: "o", environmentId: "e" },
       value: { deleted: true, version: 2, committed_at: new Date().toISOString() },
     });

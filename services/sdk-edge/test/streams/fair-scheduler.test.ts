@@ -1,26 +1,26 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
-import { createFairVisits, type Steps, visitSliceMs } from "../../src/streams/fair-visits.ts";
+import { createFairScheduler, type Steps, sendSliceMs } from "../../src/streams/fair-scheduler.ts";
 
 /** Each visit takes as long as the test says, by a clock of the test. */
-function given({ visitMs }: { visitMs: number }) {
+function given({ workMs }: { workMs: number }) {
   const visited: string[] = [];
   let clockMs = 0;
-  const visits = createFairVisits<string>({
+  const scheduler = createFairScheduler<string>({
     // biome-ignore lint/correctness/useYield: the visit has a single step.
-    *visit(one) {
+    *work(one) {
       visited.push(one);
-      clockMs += visitMs;
+      clockMs += workMs;
     },
     monotonicMs: () => clockMs,
   });
-  return { visits, visited };
+  return { scheduler, visited };
 }
 
 describe("given many who are to be visited", () => {
   it("visits as many at once as a slice has time for, and the rest in later turns", async () => {
-    const { visits, visited } = given({ visitMs: visitSliceMs / 2 });
-    visits.add("o", "a", ["1", "2", "3", "4", "5"]);
+    const { scheduler, visited } = given({ workMs: sendSliceMs / 2 });
+    scheduler.add("o", "a", ["1", "2", "3", "4", "5"]);
     expect(visited).toEqual(["1", "2"]);
     await nextTurn();
     expect(visited).toEqual(["1", "2", "3", "4"]);
@@ -29,54 +29,54 @@ describe("given many who are to be visited", () => {
   });
 
   it("serves the queues in turn, so that a slow one delays the others by a slice", async () => {
-    const { visits, visited } = given({ visitMs: visitSliceMs });
-    visits.add("o", "slow", ["s1", "s2", "s3"]);
-    visits.add("o", "other", ["o1"]);
+    const { scheduler, visited } = given({ workMs: sendSliceMs });
+    scheduler.add("o", "slow", ["s1", "s2", "s3"]);
+    scheduler.add("o", "other", ["o1"]);
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
     expect(visited).toEqual(["s1", "s2", "o1", "s3"]);
   });
 
   it("alternates between organizations with different numbers of queues", async () => {
-    const { visits, visited } = given({ visitMs: visitSliceMs });
-    visits.add("busy", "first", ["b1", "b2"]);
-    visits.add("busy", "second", ["b3"]);
-    visits.add("busy", "third", ["b4"]);
-    visits.add("other", "only", ["o1", "o2"]);
+    const { scheduler, visited } = given({ workMs: sendSliceMs });
+    scheduler.add("busy", "first", ["b1", "b2"]);
+    scheduler.add("busy", "second", ["b3"]);
+    scheduler.add("busy", "third", ["b4"]);
+    scheduler.add("other", "only", ["o1", "o2"]);
     for (let turn = 0; turn < 5; turn += 1) await nextTurn();
     expect(visited).toEqual(["b1", "b2", "o1", "b3", "o2", "b4"]);
   });
 
   it("visits who is added again once, in its old place", async () => {
-    const { visits, visited } = given({ visitMs: visitSliceMs });
-    visits.add("o", "a", ["1", "2", "3"]);
-    visits.add("o", "a", ["3", "2", "1"]);
+    const { scheduler, visited } = given({ workMs: sendSliceMs });
+    scheduler.add("o", "a", ["1", "2", "3"]);
+    scheduler.add("o", "a", ["3", "2", "1"]);
     for (let turn = 0; turn < 4; turn += 1) await nextTurn();
     expect(visited).toEqual(["1", "2", "3", "1"]);
   });
 
   it("visits the others after a visit that fails", async () => {
     const visited: string[] = [];
-    const visits = createFairVisits<string>({
-      *visit(one) {
+    const scheduler = createFairScheduler<string>({
+      *work(one) {
         visited.push(one);
         if (one === "fails") throw new Error("as intended");
         yield;
       },
       monotonicMs: () => 0,
     });
-    expect(() => visits.add("organization", "queue", ["fails", "waits"])).toThrow("as intended");
-    visits.add("organization", "queue", ["comes later"]);
+    expect(() => scheduler.add("organization", "queue", ["fails", "waits"])).toThrow("as intended");
+    scheduler.add("organization", "queue", ["comes later"]);
     expect(visited).toEqual(["fails", "waits", "comes later"]);
   });
 
   it("visits nobody who has left, and nobody after it was stopped", async () => {
-    const { visits, visited } = given({ visitMs: visitSliceMs });
-    visits.add("o", "a", ["1", "2", "3"]);
-    visits.remove("o", "a", "2");
+    const { scheduler, visited } = given({ workMs: sendSliceMs });
+    scheduler.add("o", "a", ["1", "2", "3"]);
+    scheduler.remove("o", "a", "2");
     await nextTurn();
     expect(visited).toEqual(["1", "3"]);
-    visits.add("o", "a", ["4", "5"]);
-    visits.stop();
+    scheduler.add("o", "a", ["4", "5"]);
+    scheduler.stop();
     await nextTurn();
     expect(visited).toEqual(["1", "3", "4"]);
   });
@@ -90,16 +90,16 @@ describe("given a visit that adds", () => {
       ["o", "b", "another queue"],
       ["other", "a", "another organization"],
     ];
-    const visits = createFairVisits<string>({
+    const scheduler = createFairScheduler<string>({
       // biome-ignore lint/correctness/useYield: the visit has a single step.
-      *visit(one) {
+      *work(one) {
         visited.push(one);
         for (const [organization, queue, name] of added.splice(0))
-          visits.add(organization, queue, [name]);
+          scheduler.add(organization, queue, [name]);
       },
       monotonicMs: () => 0,
     });
-    visits.add("o", "a", ["first"]);
+    scheduler.add("o", "a", ["first"]);
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
     expect(visited).toEqual(["first", "same queue", "another organization", "another queue"]);
   });
@@ -107,27 +107,27 @@ describe("given a visit that adds", () => {
 
 describe("given one whose turn takes several slices", () => {
   it("goes on with it in turns of its queue, before the next of that queue", async () => {
-    const { visits, done } = givenSteps(["long", "other"]);
-    visits.add("o", "a", ["long", "after"]);
-    visits.add("o", "b", ["other"]);
+    const { scheduler, done } = givenSteps(["long", "other"]);
+    scheduler.add("o", "a", ["long", "after"]);
+    scheduler.add("o", "b", ["other"]);
     for (let turn = 0; turn < 8; turn += 1) await nextTurn();
     const inTurn = ["long", "long", "other", "long", "other", "long!", "after", "other", "other!"];
     expect(done).toEqual(inTurn);
   });
 
   it("gives it another turn when it is added meanwhile", async () => {
-    const { visits, done } = givenSteps(["long"]);
-    visits.add("o", "a", ["long"]);
-    visits.add("o", "a", ["long"]);
+    const { scheduler, done } = givenSteps(["long"]);
+    scheduler.add("o", "a", ["long"]);
+    scheduler.add("o", "a", ["long"]);
     for (let turn = 0; turn < 6; turn += 1) await nextTurn();
     expect(done).toEqual([...oneTurn("long"), ...oneTurn("long")]);
   });
 
   it("drops it when it leaves", async () => {
-    const { visits, done } = givenSteps(["long"]);
-    visits.add("o", "a", ["long", "after"]);
+    const { scheduler, done } = givenSteps(["long"]);
+    scheduler.add("o", "a", ["long", "after"]);
     await nextTurn();
-    visits.remove("o", "a", "long");
+    scheduler.remove("o", "a", "long");
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
     expect(done).toEqual(["long", "long", "after"]);
   });
@@ -142,17 +142,17 @@ function givenSteps(long: readonly string[]) {
   function* steps(one: string): Steps {
     for (let step = 0; step < 3; step += 1) {
       done.push(one);
-      clockMs += visitSliceMs;
+      clockMs += sendSliceMs;
       yield;
     }
     done.push(`${one}!`);
   }
-  const visits = createFairVisits<string>({
-    *visit(one) {
+  const scheduler = createFairScheduler<string>({
+    *work(one) {
       if (long.includes(one)) yield* steps(one);
       else done.push(one);
     },
     monotonicMs: () => clockMs,
   });
-  return { visits, done };
+  return { scheduler, done };
 }

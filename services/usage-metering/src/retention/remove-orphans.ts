@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import { parameterType, type SumTable, statementOf, sumTables } from "../counting/sum-tables.ts";
-import type { FlagPlace } from "../directory/directory.ts";
+import type { FlagScope } from "../directory/directory.ts";
 
 /**
  * Forgets when deleted flags and keys were last seen. Only rows that are old are checked, so nothing is forgotten
@@ -12,7 +12,7 @@ import type { FlagPlace } from "../directory/directory.ts";
 export type Existing = {
   /** Returns whether the directory is current and the snapshot is not being rebuilt. */
   isSettled(): Promise<boolean>;
-  flagExists(place: FlagPlace): boolean;
+  flagExists(scope: FlagScope): boolean;
   keyExists(keyId: string): boolean;
 };
 
@@ -22,9 +22,9 @@ const pageSize = 1_000;
 const lowest = { uuid: "00000000-0000-0000-0000-000000000000", text: "" };
 
 type Row = Readonly<Record<string, string>>;
-type Options = { existing: Existing; mayGoOn: () => boolean };
+type Options = { existing: Existing; mayContinue: () => boolean };
 
-export async function forgetGone(sql: Sql, options: Options): Promise<void> {
+export async function removeOrphans(sql: Sql, options: Options): Promise<void> {
   const { flagExists, keyExists } = options.existing;
   const flagIsGone = ({ flag_id: flagId = "", environment_id: environmentId = "" }: Row) =>
     !flagExists({ flagId, environmentId });
@@ -34,18 +34,18 @@ export async function forgetGone(sql: Sql, options: Options): Promise<void> {
 }
 
 /** Forgets what is gone in the page after a row. Returns the last row of the page, if there is more. */
-type ForgetPage = (tx: Transaction, after: Row | undefined) => Promise<Row | undefined>;
+type RemovePage = (tx: Transaction, after: Row | undefined) => Promise<Row | undefined>;
 
 /** Returns false if another replica walks, or this one has to stop. */
 async function walk(
   sql: Sql,
-  { existing, mayGoOn }: Options,
-  forgetPage: ForgetPage,
+  { existing, mayContinue }: Options,
+  removePage: RemovePage,
 ): Promise<boolean> {
   let after: Row | undefined;
-  while (mayGoOn() && (await existing.isSettled())) {
+  while (mayContinue() && (await existing.isSettled())) {
     const last = await sql.begin(async (tx) =>
-      (await mayForget(tx)) ? { row: await forgetPage(tx, after) } : undefined,
+      (await mayRemove(tx)) ? { row: await removePage(tx, after) } : undefined,
     );
     if (last === undefined) return false;
     if (last.row === undefined) return true;
@@ -55,13 +55,13 @@ async function walk(
 }
 
 /** Returns whether this transaction is the only one that forgets. */
-async function mayForget(tx: Transaction): Promise<boolean> {
+async function mayRemove(tx: Transaction): Promise<boolean> {
   const [row] = await tx<[{ alone: boolean }]>`
     select pg_try_advisory_xact_lock(hashtextextended('usage.forget_gone', 0)) as alone`;
   return row.alone;
 }
 
-function pagesOf({ name, key, value }: SumTable, isGone: (row: Row) => boolean): ForgetPage {
+function pagesOf({ name, key, value }: SumTable, isGone: (row: Row) => boolean): RemovePage {
   const columns = Object.keys(key);
   const names = columns.join();
   const types = Object.values(key).map((type) => parameterType(type) as keyof typeof lowest);

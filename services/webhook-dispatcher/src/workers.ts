@@ -1,11 +1,11 @@
-import { followDirectory, type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { followDirectory, type KeyDirectory, type LastUsed, sendLastUsed } from "@halyard/api-keys";
 import { startPublishingAudit } from "@halyard/audit-outbox";
 import {
   type Consumption,
   connectNats,
   type FollowedSnapshot,
   type NatsServers,
-  removeOfDeletedPlaces,
+  removeOfDeletedScopes,
   trackProblem,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
@@ -20,9 +20,9 @@ import { deleteWebhooksOf } from "./webhooks/webhook-store.ts";
  * Everything of this process that needs NATS: what it knows of keys, the events that it makes
  * deliveries of, and telling which keys were used. It comes up when NATS does; what is to be delivered already is sent all the same.
  */
-export type BrokerSide = {
+export type Workers = {
   /** Whether the keys were read once. */
-  knowsKeys(): boolean;
+  keysAreLoaded(): boolean;
   details(): {
     nats: "connected" | "away";
     nats_problem?: string | undefined;
@@ -31,7 +31,7 @@ export type BrokerSide = {
   stop(): Promise<void>;
 };
 
-export function startBrokerSide(options: {
+export function startWorkers(options: {
   nats: NatsServers;
   sql: Sql;
   keys: KeyDirectory;
@@ -41,9 +41,9 @@ export function startBrokerSide(options: {
   onDeliveries: () => void;
   metrics: Registry;
   logger: Logger;
-}): BrokerSide {
+}): Workers {
   const { sql, newId, logger } = options;
-  let knowsKeys = false;
+  let keysAreLoaded = false;
   let followed: FollowedSnapshot | undefined;
   let events: Consumption | undefined;
 
@@ -51,10 +51,11 @@ export function startBrokerSide(options: {
   const connecting = connectNats({ ...options, name: "webhook-dispatcher", onProblem });
   const working = onceConnected(connecting, async (connection) => {
     const monotonicMs = () => performance.now();
-    const deletedProjects = removeOfDeletedPlaces({
+    const deletedProjects = removeOfDeletedScopes({
       kind: "project",
       settledRevision: async () => followed?.settledRevision(),
-      remove: (projectIds, mayGoOn) => deleteWebhooksOf(sql, projectIds, { newId, mayGoOn }),
+      remove: (projectIds, mayContinue) =>
+        deleteWebhooksOf(sql, projectIds, { newId, mayContinue }),
       isOutage,
       monotonicMs,
       logger,
@@ -64,19 +65,19 @@ export function startBrokerSide(options: {
       keys: options.keys,
       parts: [deletedProjects],
       onCurrent: () => {
-        knowsKeys = true;
+        keysAreLoaded = true;
       },
       logger,
     });
     events = consumeEvents({ ...options, connection });
     const client = jetstream(connection);
-    const telling = tellLastUsed({ ...options, client, monotonicMs });
+    const lastUsedSender = sendLastUsed({ ...options, client, monotonicMs });
     const audit = startPublishingAudit({ sql, client, logger });
-    return [audit, telling, followed, deletedProjects, events].map(({ stop }) => stop);
+    return [audit, lastUsedSender, followed, deletedProjects, events].map(({ stop }) => stop);
   });
 
   return {
-    knowsKeys: () => knowsKeys,
+    keysAreLoaded: () => keysAreLoaded,
     details: () => ({
       nats: followed?.isCurrent() ? "connected" : "away",
       nats_problem: problem(),

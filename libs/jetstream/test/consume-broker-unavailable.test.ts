@@ -70,7 +70,7 @@ describe("given NATS that is away as the consuming begins", () => {
     const queue = await bench.openQueue();
     await queue.publish(["waiting"]);
     await nats.kill();
-    await eventually(() => bench.isAway());
+    await eventually(() => bench.isUnavailable());
     const impatient = bench.consumeOver(bench.connection, queue);
     await impatient.consumption.stop();
     const { handled } = bench.consumeOver(bench.connection, queue);

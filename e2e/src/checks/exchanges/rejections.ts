@@ -8,7 +8,7 @@ type AskedAs = Asked & { as?: string | undefined };
 const unknownId = "01890000-0000-7000-8000-000000000000";
 
 /** Every route, asked in every way that has nothing to do with what it is for. */
-export async function refuseEverywhere({ group }: Transcript, ids: Ids): Promise<void> {
+export async function rejectEverywhere({ group }: Transcript, ids: Ids): Promise<void> {
   const asked = routes.map((route) => ({ route, right: rightRequest(route, ids) }));
   const everywhere = async (title: string, spoil: (each: Each) => AskedAs | undefined) =>
     group(

@@ -10,10 +10,10 @@ import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
   bodyOf,
+  findUnusedOrigin,
   type GivenGateway,
   givenGateway,
   givenUpstream,
-  originOfNobody,
   promised,
   type Upstream,
 } from "./given-gateway.ts";
@@ -47,8 +47,8 @@ async function errorOf(url: string, init: RequestInit = {}) {
 
 describe("given a service that is away", () => {
   it.each(["GET", "POST"])("answers 503 to a %s and when to come back", async (method) => {
-    const nobody = await originOfNobody();
-    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const unusedOrigin = await findUnusedOrigin();
+    const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     const body = method === "POST" ? '{"key":"a"}' : null;
     const error = await errorOf(`${gateway.url}/api/v1/flags`, { method, body });
     expect(error).toMatchObject({ code: "SERVER_002", status: 503 });
@@ -61,14 +61,14 @@ describe("given a service that is away", () => {
     ["webhook-dispatcher", "/api/v1/projects/a/webhooks/b"],
     ["usage-metering", "/api/v1/usage"],
   ])("says the same of a %s, and in its readiness too, while others go on", async (name, path) => {
-    const nobody = await originOfNobody();
+    const unusedOrigin = await findUnusedOrigin();
     const there = await upstreamOf((_incoming, response) => response.end("here"));
     const gateway = await gatewayOf({
       management: [there.origin],
       edges: [there.origin],
-      schedulers: [nobody],
-      dispatchers: [nobody],
-      meterings: [nobody],
+      schedulers: [unusedOrigin],
+      dispatchers: [unusedOrigin],
+      meterings: [unusedOrigin],
     });
     for (const method of ["GET", "POST", "DELETE"]) {
       const error = await errorOf(gateway.url + path, { method });
@@ -79,13 +79,16 @@ describe("given a service that is away", () => {
     expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("here");
     expect(gateway.readiness()).toMatchObject({
       ready: true,
-      upstreams: { [name]: [{ url: nobody.origin, away: true }], management: [{ away: false }] },
+      upstreams: {
+        [name]: [{ url: unusedOrigin.origin, away: true }],
+        management: [{ away: false }],
+      },
     });
   });
 
   it("lets browsers of any origin see that an edge is away", async () => {
-    const nobody = await originOfNobody();
-    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const unusedOrigin = await findUnusedOrigin();
+    const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     for (const path of ["/api/v1/sdk/flags", "/ofrep/v1/stream?token=t"]) {
       const { headers } = await fetch(gateway.url + path);
       expect(headers.get("access-control-allow-origin")).toBe("*");
@@ -98,8 +101,8 @@ describe("given a service that is away", () => {
     ["evaluate/flags/a%2Fb?x=1", { key: "a/b" }],
     ["stream?token=t", {}],
   ])("answers in OFREP's shape below /ofrep/v1/ (%s)", async (path, about) => {
-    const nobody = await originOfNobody();
-    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const unusedOrigin = await findUnusedOrigin();
+    const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     const answered = await fetch(`${gateway.url}//ofrep/v1/${path}`, { method: "POST" });
     expect(answered.status).toBe(503);
     expect(answered.headers.get("retry-after")).toBe("1");
@@ -111,17 +114,20 @@ describe("given a service that is away", () => {
   });
 
   it("answers again as soon as the service is back", async () => {
-    const nobody = await originOfNobody();
-    const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+    const unusedOrigin = await findUnusedOrigin();
+    const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     await errorOf(`${gateway.url}/api/v1/flags`);
-    await upstreamOf((_incoming, response) => response.end("back"), Number(nobody.port));
+    await upstreamOf((_incoming, response) => response.end("back"), Number(unusedOrigin.port));
     expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("back");
   });
 
   it("uses the other edges meanwhile", async () => {
-    const nobody = await originOfNobody();
+    const unusedOrigin = await findUnusedOrigin();
     const edge = await upstreamOf((_incoming, response) => response.end("here"));
-    const gateway = await gatewayOf({ management: [nobody], edges: [nobody, edge.origin] });
+    const gateway = await gatewayOf({
+      management: [unusedOrigin],
+      edges: [unusedOrigin, edge.origin],
+    });
     for (let time = 0; time < 4; time++)
       expect(await (await fetch(`${gateway.url}/api/v1/sdk/flags`)).text()).toBe("here");
     expect(gateway.readiness()).toMatchObject({
@@ -144,12 +150,15 @@ describe("given a service that is away", () => {
   });
 
   it("hands them what met no connection, body and all, whatever the method", async () => {
-    const nobody = await originOfNobody();
+    const unusedOrigin = await findUnusedOrigin();
     const edge = await upstreamOf((incoming, response) => {
       void bodyOf(incoming).then((body) => response.end(String(body.length)));
     });
     for (const size of [0, 10, 1_000_000]) {
-      const gateway = await gatewayOf({ management: [], edges: [nobody, nobody, edge.origin] });
+      const gateway = await gatewayOf({
+        management: [],
+        edges: [unusedOrigin, unusedOrigin, edge.origin],
+      });
       const body = "x".repeat(size);
       const answered = await fetch(`${gateway.url}/ofrep/v1/evaluate/flags`, {
         method: "POST",
@@ -518,8 +527,8 @@ describe("given an address that no service answers", () => {
   it.each(["/", "/api", "/api/v1", "/api/v2/flags", "/api/v1%2fflags", "/%ff"])(
     "answers 404 to %s",
     async (path) => {
-      const nobody = await originOfNobody();
-      const gateway = await gatewayOf({ management: [nobody], edges: [nobody] });
+      const unusedOrigin = await findUnusedOrigin();
+      const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
       for (const init of [{}, { method: "POST", body: "{" }, { method: "DELETE" }])
         expect(await errorOf(gateway.url + path, init)).toMatchObject({
           code: "NOT_FOUND_001",
@@ -543,7 +552,7 @@ describe("given an SDK or OFREP path that cannot be decoded", () => {
   });
 
   it("names the key as the client wrote it while no edge is available", async () => {
-    const gateway = await gatewayOf({ management: [], edges: [await originOfNobody()] });
+    const gateway = await gatewayOf({ management: [], edges: [await findUnusedOrigin()] });
     const url = `${gateway.url}/ofrep/v1/evaluate/flags/a%2F%ff`;
     const answered = await fetch(url, { method: "POST" });
     expect(answered.status).toBe(503);

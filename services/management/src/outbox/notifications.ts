@@ -13,7 +13,7 @@ const publishedChannel = "outbox_published";
  * Returns a function that notifies the leader. Notifications are sent outside the transactions, because one inside
  * makes all commits queue for one lock. One at a time is sent; it serves everything committed before.
  */
-export function createLeaderHint(sql: Sql, logger: Logger): () => void {
+export function createLeaderNotifier(sql: Sql, logger: Logger): () => void {
   let isDue = false;
   let isSending = false;
 
@@ -35,7 +35,7 @@ export function createLeaderHint(sql: Sql, logger: Logger): () => void {
 }
 
 /** Rows that are published, and a revision of the snapshot that contains their entries. */
-export type PublishedHint = { rowIds: readonly number[]; revision?: SnapshotRevision | undefined };
+export type PublishedRows = { rowIds: readonly number[]; revision?: SnapshotRevision | undefined };
 
 /** A notification holds 8,000 bytes; an id and its comma take at most 17, and a revision at most 53. */
 const idsPerNotification = 400;
@@ -48,8 +48,8 @@ export async function notifyPublished(
 ): Promise<void> {
   let from = 0;
   do {
-    const hint = { rowIds: rowIds.slice(from, from + idsPerNotification), revision };
-    await sql`select pg_notify(${publishedChannel}, ${encodePublished(hint)})`;
+    const published = { rowIds: rowIds.slice(from, from + idsPerNotification), revision };
+    await sql`select pg_notify(${publishedChannel}, ${encodePublished(published)})`;
     from += idsPerNotification;
   } while (from < rowIds.length);
 }
@@ -58,13 +58,13 @@ export async function notifyPublished(
  * The text of the notification: `12,13` or, for entries of the snapshot, `12,13,<epoch>@<revision>`. Release
  * 0.1.0 reads the last item as a row that no write waits for.
  */
-export function encodePublished({ rowIds, revision }: PublishedHint): string {
+export function encodePublished({ rowIds, revision }: PublishedRows): string {
   const items: (number | string)[] = [...rowIds];
   if (revision !== undefined) items.push(`${revision.epoch}@${revision.revision}`);
   return items.join(",");
 }
 
-export function decodePublished(text: string): PublishedHint {
+export function decodePublished(text: string): PublishedRows {
   const items = text.split(",");
   const [epoch, revision] = items.at(-1)?.split("@") ?? [];
   if (epoch === undefined || revision === undefined) return { rowIds: items.map(Number) };
@@ -75,11 +75,11 @@ export function decodePublished(text: string): PublishedHint {
 }
 
 /** Listens for both hints, until the signal is aborted. */
-export function listenForHints(
+export function listenForNotifications(
   sql: Sql,
   options: {
     onWritten: () => void;
-    onPublished: (hint: PublishedHint) => void;
+    onPublished: (published: PublishedRows) => void;
     signal: AbortSignal;
   },
 ): Promise<void> {

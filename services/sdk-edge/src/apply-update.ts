@@ -5,7 +5,7 @@ import type { EdgeMetrics } from "./metrics.ts";
 import type { Ofrep } from "./ofrep/ofrep.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
-import type { SnapshotChange, SnapshotHolder } from "./snapshot/snapshot-holder.ts";
+import type { SnapshotHolder, SnapshotUpdate } from "./snapshot/snapshot-holder.ts";
 import type { StreamHub } from "./streams/stream-hub.ts";
 import type { StreamUpkeep } from "./streams/stream-upkeep.ts";
 import type { Usage } from "./usage/usage.ts";
@@ -25,7 +25,7 @@ export function applyChanges(parts: {
   cache?: Pick<DiskCache, "follow"> | undefined;
   usage?: Pick<Usage, "limitsChanged"> | undefined;
   metrics: EdgeMetrics;
-  pace: Pick<Pace, "worked">;
+  pace: Pick<Pace, "addWork">;
   now: () => number;
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
@@ -37,12 +37,12 @@ export function applyChanges(parts: {
     usage?.limitsChanged(changed.organizations);
     updateKeys(directory, change);
     if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endWithKeys();
-    // The pace measures the views only, which cost more the more flags there are. `announce` writes to the streams
+    // The pace measures the views only, which cost more the more flags there are. `notify` writes to the streams
     // without a context in the same turn; that costs more the more streams there are, and may not delay changes.
     const beganMs = monotonicMs();
     const updated = views.update(change);
-    pace.worked(monotonicMs() - beganMs);
-    for (const environmentId of updated) hub.announce(environmentId);
+    pace.addWork(monotonicMs() - beganMs);
+    for (const environmentId of updated) hub.notify(environmentId);
     const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(change.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
@@ -50,12 +50,15 @@ export function applyChanges(parts: {
   });
 }
 
-function hasDeletedEnvironment({ snapshot, changed }: SnapshotChange): boolean {
+function hasDeletedEnvironment({ snapshot, changed }: SnapshotUpdate): boolean {
   return [...changed.environments].some((id) => snapshot.deletedEnvironments.has(id));
 }
 
-function updateKeys(directory: KeyDirectory, { snapshot, changed, whole }: SnapshotChange): void {
-  if (whole) {
+function updateKeys(
+  directory: KeyDirectory,
+  { snapshot, changed, isReplacement }: SnapshotUpdate,
+): void {
+  if (isReplacement) {
     directory.replace(snapshot.keys, snapshot.deletedEnvironments.keys());
     return;
   }

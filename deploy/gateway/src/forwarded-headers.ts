@@ -35,25 +35,25 @@ const ofTheSender = new Set([
 /** Methods whose requests have a body as a rule: without one they say so by a length of zero. */
 const methodsWithBody = new Set(["POST", "PUT", "PATCH"]);
 
-export type Passage = { requestId: string; peer: string; peerIsTrusted: boolean };
+export type Forwarding = { requestId: string; peer: string; peerIsTrusted: boolean };
 
-export function requestHeaders(request: IncomingMessage, passage: Passage): RawHeaders {
+export function requestHeaders(request: IncomingMessage, forwarding: Forwarding): RawHeaders {
   const { headers } = request;
-  const passed = filtered(request.rawHeaders, (name) => {
+  const forwarded = filtered(request.rawHeaders, (name) => {
     if (ofOneRequest.has(name) || isNamedBy(headers.connection, name)) return false;
-    return name !== "x-forwarded-for" && (passage.peerIsTrusted || !ofTheSender.has(name));
+    return name !== "x-forwarded-for" && (forwarding.peerIsTrusted || !ofTheSender.has(name));
   });
-  const before = passage.peerIsTrusted ? headers["x-forwarded-for"] : undefined;
-  const chain = before === undefined ? passage.peer : `${before}, ${passage.peer}`;
-  passed.push("X-Forwarded-For", chain, "X-Request-Id", passage.requestId);
+  const before = forwarding.peerIsTrusted ? headers["x-forwarded-for"] : undefined;
+  const chain = before === undefined ? forwarding.peer : `${before}, ${forwarding.peer}`;
+  forwarded.push("X-Forwarded-For", chain, "X-Request-Id", forwarding.requestId);
   // HTTP/1.0 needs no Host, but it goes on as 1.1, which does.
-  if (headers.host === undefined) passed.push("Host", "halyard");
+  if (headers.host === undefined) forwarded.push("Host", "halyard");
   // The body's frame is never left to chance: what one side took for a body and the other did not
   // would be read as the next request.
-  if (headers["transfer-encoding"] !== undefined) passed.push("Transfer-Encoding", "chunked");
+  if (headers["transfer-encoding"] !== undefined) forwarded.push("Transfer-Encoding", "chunked");
   else if (headers["content-length"] === undefined && methodsWithBody.has(request.method ?? ""))
-    passed.push("Content-Length", "0");
-  return passed;
+    forwarded.push("Content-Length", "0");
+  return forwarded;
 }
 
 export function responseHeaders(response: IncomingMessage): RawHeaders {
@@ -65,12 +65,12 @@ export function responseHeaders(response: IncomingMessage): RawHeaders {
 }
 
 function filtered(raw: readonly string[], passes: (name: string) => boolean): RawHeaders {
-  const passed: RawHeaders = [];
+  const forwarded: RawHeaders = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] as string;
-    if (passes(name.toLowerCase())) passed.push(name, raw[index + 1] as string);
+    if (passes(name.toLowerCase())) forwarded.push(name, raw[index + 1] as string);
   }
-  return passed;
+  return forwarded;
 }
 
 /** Headers that `Connection` names belong to that connection too; framing and Host never do. */

@@ -215,7 +215,7 @@ describe("given a key that asks too often", () => {
     }
     limited.passTime(1_000);
     expect((await ask(paths[0])).status).toBe(200);
-    expect(await limited.metric('answers_total{endpoint="ofrep_flags",status="429"')).toBe(1);
+    expect(await limited.metric('sdk_responses_total{endpoint="ofrep_flags",status="429"')).toBe(1);
     await limited.stop();
   });
 });

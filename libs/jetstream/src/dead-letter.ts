@@ -1,11 +1,11 @@
-import { setAsideStream } from "@halyard/contracts";
+import { deadLetterStream } from "@halyard/contracts";
 import type { JetStreamClient, JsMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
 
 /** The broker answers in milliseconds; after this time it counts as away. */
 const acknowledgementTimeoutMs = 2_000;
 /** Of an error's text, as much as tells what was wrong; it may quote a whole document. */
-const longestReason = 1_000;
+const maxReasonLength = 1_000;
 /** What headers and subject take of the broker's largest message, at most. */
 const roomForHeadersBytes = 8 * 1024;
 
@@ -17,7 +17,7 @@ const roomForHeadersBytes = 8 * 1024;
  * counts from one again: a copy that is made a second time, because the original was not removed the
  * first time, is dropped by the broker.
  */
-export async function copySetAside(
+export async function publishDeadLetter(
   options: { client: JetStreamClient; maxPayloadBytes: number },
   message: JsMsg,
   reason: string,
@@ -33,10 +33,10 @@ export async function copySetAside(
   const payload = message.data.subarray(0, options.maxPayloadBytes - roomForHeadersBytes);
   if (payload.length < message.data.length)
     about.set("Halyard-Cut-From-Bytes", String(message.data.length));
-  await options.client.publish(setAsideStream.subjectPrefix + message.subject, payload, {
+  await options.client.publish(deadLetterStream.subjectPrefix + message.subject, payload, {
     headers: about,
     msgID: `${stream}.${streamSequence}.${message.timestampNanos}`,
-    expect: { streamName: setAsideStream.name },
+    expect: { streamName: deadLetterStream.name },
     timeout: acknowledgementTimeoutMs,
     retries: 0,
   });
@@ -44,5 +44,5 @@ export async function copySetAside(
 
 /** A header is one line. */
 function headerText(text: string): string {
-  return text.replace(/\p{Cc}+/gu, " ").slice(0, longestReason);
+  return text.replace(/\p{Cc}+/gu, " ").slice(0, maxReasonLength);
 }

@@ -1,4 +1,4 @@
-import { followDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { followDirectory, type LastUsed, sendLastUsed } from "@halyard/api-keys";
 import { everythingFilter } from "@halyard/contracts";
 import { apiTimeoutMs, connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
@@ -9,7 +9,7 @@ import type { Registry } from "prom-client";
 import { consumeUsage } from "./counting/consume-usage.ts";
 import type { UsageMetrics } from "./counting/usage-metrics.ts";
 import type { Directory } from "./directory/directory.ts";
-import { tellLastSeen } from "./last-seen/tell-last-seen.ts";
+import { sendLastSeen } from "./last-seen/send-last-seen.ts";
 import { followOpenStreams, type OpenStreams } from "./open-streams/open-streams.ts";
 import { startQuotaPublisher } from "./quota/quota-publisher.ts";
 
@@ -17,9 +17,9 @@ import { startQuotaPublisher } from "./quota/quota-publisher.ts";
  * Everything of this process that needs NATS: what edges tell, what they are told of their months, and
  * what it knows of keys, plans, flags and open streams. It comes up when NATS does.
  */
-export type BrokerSide = {
+export type Workers = {
   /** Whether the snapshot was read once. */
-  knowsSnapshot(): boolean;
+  snapshotIsLoaded(): boolean;
   /** Returns whether the directory is current and the snapshot is not being rebuilt. */
   isSettled(): Promise<boolean>;
   details(): {
@@ -30,7 +30,7 @@ export type BrokerSide = {
   stop(): Promise<void>;
 };
 
-export function startBrokerSide(options: {
+export function startWorkers(options: {
   nats: NatsServers;
   sql: Sql;
   directory: Directory;
@@ -40,9 +40,9 @@ export function startBrokerSide(options: {
   usageMetrics: UsageMetrics;
   metrics: Registry;
   logger: Logger;
-}): BrokerSide {
+}): Workers {
   const { sql, logger } = options;
-  let knowsSnapshot = false;
+  let snapshotIsLoaded = false;
   let isCurrent = () => false;
   let isSettled = async () => false;
   let isCounting = () => false;
@@ -54,9 +54,9 @@ export function startBrokerSide(options: {
       connection,
       filter: everythingFilter,
       keys: options.directory.keys,
-      parts: [options.directory.places],
+      parts: [options.directory.scopes],
       onCurrent() {
-        knowsSnapshot = true;
+        snapshotIsLoaded = true;
       },
       logger,
     });
@@ -71,8 +71,8 @@ export function startBrokerSide(options: {
     isCounting = consumption.isRunning;
     const openStreams = followOpenStreams({ connection, streams: options.openStreams, logger });
     const client = jetstream(connection, { timeout: apiTimeoutMs });
-    const lastSeen = tellLastSeen({ sql, client, canSend: followed.isCurrent, logger });
-    const lastUsed = tellLastUsed({
+    const lastSeen = sendLastSeen({ sql, client, canSend: followed.isCurrent, logger });
+    const lastUsed = sendLastUsed({
       client,
       lastUsed: options.lastUsed,
       monotonicMs: () => performance.now(),
@@ -83,7 +83,7 @@ export function startBrokerSide(options: {
   });
 
   return {
-    knowsSnapshot: () => knowsSnapshot,
+    snapshotIsLoaded: () => snapshotIsLoaded,
     isSettled: () => isSettled(),
     details: () => ({
       nats: isCurrent() ? "connected" : "away",

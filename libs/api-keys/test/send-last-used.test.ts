@@ -1,4 +1,4 @@
-import { createLastUsed, tellLastUsed } from "@halyard/api-keys";
+import { createLastUsed, sendLastUsed } from "@halyard/api-keys";
 import { checkUsageLastSeen, type UsageLastSeen, usageStream } from "@halyard/contracts";
 import { ensureUsage, parseJson } from "@halyard/jetstream";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
@@ -25,16 +25,16 @@ let stop: () => Promise<void>;
 afterEach(() => stop());
 
 /** Told to management every second; `failures` are those that were logged. */
-function startTelling() {
+function startSending() {
   const lastUsed = createLastUsed();
   const failures: string[] = [];
-  const telling = tellLastUsed({
+  const lastUsedSender = sendLastUsed({
     client: jetstream(connection),
     lastUsed,
     monotonicMs: () => performance.now(),
     logger: pino({ level: "warn" }, { write: (line) => void failures.push(line) }),
   });
-  stop = telling.stop;
+  stop = lastUsedSender.stop;
   return { note: lastUsed.note, failures };
 }
 
@@ -64,7 +64,7 @@ const firstUse = Date.parse("2027-01-31T09:00:00.000Z");
 
 describe("when a key is used", () => {
   it("is kept while the broker does not take it, said once, and sent when it does", async () => {
-    const { note, failures } = startTelling();
+    const { note, failures } = startSending();
     note("a", firstUse);
     await eventually(() => failures.length > 0);
     await ensureUsage(manager, 1);
@@ -78,7 +78,7 @@ describe("when a key is used", () => {
 
   it("is sent at the end, when the process stops before its time", async () => {
     await ensureUsage(manager, 1);
-    const { note } = startTelling();
+    const { note } = startSending();
     note("at-the-end", firstUse);
     await stop();
     expect((await newest()).keys).toMatchObject([{ key_id: "at-the-end" }]);
@@ -87,7 +87,7 @@ describe("when a key is used", () => {
   it("is sent in parts when there are very many", async () => {
     await ensureUsage(manager, 1);
     await manager.streams.purge(usageStream.name);
-    const { note } = startTelling();
+    const { note } = startSending();
     for (let index = 0; index < 1_001; index += 1) note(`k${index}`, firstUse);
     await eventually(async () => (await countMessages()) === 2);
     expect((await newest()).keys).toMatchObject([{ key_id: "k1000" }]);
@@ -96,7 +96,7 @@ describe("when a key is used", () => {
   it("is kept while management reads nothing, said once, and sent when it does", async () => {
     await ensureUsage(manager, 1);
     await manager.streams.purge(usageStream.name);
-    const { note, failures } = startTelling();
+    const { note, failures } = startSending();
     const waiting = Array.from({ length: 50 }, () =>
       jetstream(connection).publish(usageStream.lastSeen.subject, "waits"),
     );
@@ -117,7 +117,7 @@ describe("when a key is used", () => {
       jetstream(connection).publish(usageStream.recorded.subject, "counts"),
     );
     await Promise.all(counts);
-    const { note } = startTelling();
+    const { note } = startSending();
     note("told", firstUse);
     expect((await eventually(newest)).keys).toMatchObject([{ key_id: "told" }]);
   });

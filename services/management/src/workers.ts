@@ -4,7 +4,7 @@ import {
   type KeyDirectory,
   type KeySignatures,
   type LastUsed,
-  tellLastUsed,
+  sendLastUsed,
 } from "@halyard/api-keys";
 import {
   apiTimeoutMs,
@@ -28,7 +28,7 @@ import { type FollowedEdges, followEdges } from "./edges/follow-edges.ts";
 import { createLiveEdges } from "./edges/live-edges.ts";
 import type { Plans } from "./organizations/organization.ts";
 import { createEffectMetrics, createEffects, type Effects } from "./outbox/effects.ts";
-import { createLeaderHint, listenForHints } from "./outbox/hints.ts";
+import { createLeaderNotifier, listenForNotifications } from "./outbox/notifications.ts";
 import { createPublications } from "./outbox/publications.ts";
 import { createLease } from "./relay/lease.ts";
 import { createRelayMetrics, type Relay, startRelay } from "./relay/relay.ts";
@@ -37,11 +37,10 @@ import { consumeDueChanges } from "./schedule/due-consumer.ts";
 import { consumeLastSeen } from "./usage/last-seen.ts";
 
 /**
- * Everything of this process that needs NATS: the relay, the key directory that follows the snapshot,
- * the changes that come due, and when keys and flags were last seen. It comes up when NATS does; until
- * then management takes changes all the same.
+ * The background workers of this process, all of which need NATS: the relay, the key directory, consumers of work
+ * queues. They start when NATS is available. Until then, management accepts changes.
  */
-export type BrokerSide = {
+export type Workers = {
   wakeRelay: () => void;
   directoryIsCurrent: () => boolean;
   /** Lets writes wait until they are in effect. */
@@ -55,7 +54,7 @@ export type BrokerSide = {
   stop: () => Promise<void>;
 };
 
-type BrokerSideOptions = {
+type WorkerOptions = {
   nats: NatsServers;
   replicas: number;
   flagEventsMaxBytes?: number;
@@ -75,16 +74,16 @@ type BrokerSideOptions = {
   logger: Logger;
 };
 
-export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
-  let workers: Workers | undefined;
+export function startWorkers(options: WorkerOptions): Workers {
+  let workers: ConnectedWorkers | undefined;
   const isConnected = () => workers?.edges.isConnected() ?? false;
   const composed = composeEffects({ ...options, isConnected });
-  const hintLeader = createLeaderHint(options.sql, options.logger);
-  const wakeRelay = () => (workers?.relay.isLeading() ? workers.relay.wake() : hintLeader());
+  const notifyLeader = createLeaderNotifier(options.sql, options.logger);
+  const wakeRelay = () => (workers?.relay.isLeading() ? workers.relay.wake() : notifyLeader());
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "management", onProblem });
   const working = onceConnected(connecting, async (connection) => {
-    workers = await startWorkers({ ...options, ...composed, wakeRelay, connection });
+    workers = await startConnectedWorkers({ ...options, ...composed, wakeRelay, connection });
     return workers.releases;
   });
   return {
@@ -101,8 +100,8 @@ export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
   };
 }
 
-/** The background workers. They start with the first connection to NATS and outlast its interruptions. */
-type Workers = {
+/** The workers themselves. They start with the first connection to NATS and outlast its interruptions. */
+type ConnectedWorkers = {
   relay: Relay;
   keys: FollowedSnapshot;
   dueChanges: Consumption;
@@ -111,10 +110,10 @@ type Workers = {
   releases: readonly (() => Promise<void>)[];
 };
 
-async function startWorkers(
-  options: BrokerSideOptions &
+async function startConnectedWorkers(
+  options: WorkerOptions &
     ReturnType<typeof composeEffects> & { connection: NatsConnection; wakeRelay: () => void },
-): Promise<Workers> {
+): Promise<ConnectedWorkers> {
   const { connection, sql, logger, publications, effects } = options;
   const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
   const broker = { ...options, client: jetstream(connection), manager };
@@ -135,12 +134,12 @@ async function startWorkers(
   const others = [
     consumeLastSeen({ ...broker, metrics }),
     consumeAudit({ ...broker, metrics }),
-    tellLastUsed({ ...broker, monotonicMs }),
+    sendLastUsed({ ...broker, monotonicMs }),
     keepStreams(broker),
     startCleanUp({ sql, broker, isLeading: relay.isLeading }),
   ];
   const ending = new AbortController();
-  const listening = listenForHints(sql, {
+  const listening = listenForNotifications(sql, {
     onWritten: relay.wake,
     onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
     signal: ending.signal,

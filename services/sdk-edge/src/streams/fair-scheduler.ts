@@ -8,7 +8,7 @@ export type { Steps } from "@halyard/timing";
  * slices. An item that waits keeps its place when it is added again; an item that is being visited gets another
  * visit.
  */
-export type FairVisits<T> = {
+export type FairScheduler<T> = {
   add(organization: string, queue: string, all: Iterable<T>): void;
   /** Removes an item, also while it is being visited. */
   remove(organization: string, queue: string, one: T): void;
@@ -16,19 +16,19 @@ export type FairVisits<T> = {
 };
 
 /** About the time that an ordinary burst of requests takes. Most changes are sent within the first slice. */
-export const visitSliceMs = 5;
+export const sendSliceMs = 5;
 
-type Queue<T> = { waiting: Set<T>; visit: { one: T; steps: Steps } | undefined };
+type Queue<T> = { waiting: Set<T>; work: { one: T; steps: Steps } | undefined };
 
-export function createFairVisits<T>(options: {
-  visit: (one: T) => Steps;
+export function createFairScheduler<T>(options: {
+  work: (one: T) => Steps;
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
-}): FairVisits<T> {
-  const { visit, monotonicMs } = options;
+}): FairScheduler<T> {
+  const { work, monotonicMs } = options;
   /** Queues with work by organization; next to be served first, on both levels. */
   const organizations = new Map<string, Map<string, Queue<T>>>();
-  const slicer = createTimeSlicer({ work: serveNext, sliceMs: visitSliceMs, monotonicMs });
+  const slicer = createTimeSlicer({ work: serveNext, sliceMs: sendSliceMs, monotonicMs });
 
   /**
    * Serves the first queue of the first organization. Both then go behind the others. They keep their places while
@@ -53,27 +53,27 @@ export function createFairVisits<T>(options: {
   function serve(queue: Queue<T>, isOver: () => boolean): boolean {
     do {
       const [one] = queue.waiting;
-      if (queue.visit === undefined && one !== undefined) {
+      if (queue.work === undefined && one !== undefined) {
         queue.waiting.delete(one);
-        queue.visit = { one, steps: visit(one) };
+        queue.work = { one, steps: work(one) };
       }
-      if (queue.visit === undefined) return false;
-      const { steps } = queue.visit;
+      if (queue.work === undefined) return false;
+      const { steps } = queue.work;
       let isDone = true;
       try {
         isDone = runSteps(steps, isOver);
       } finally {
         // A visit that fails is not continued; the others are.
-        if (isDone) queue.visit = undefined;
+        if (isDone) queue.work = undefined;
       }
     } while (!isOver());
-    return queue.visit !== undefined || queue.waiting.size > 0;
+    return queue.work !== undefined || queue.waiting.size > 0;
   }
 
   return {
     add(organization, name, all) {
       const queues = organizations.get(organization) ?? new Map<string, Queue<T>>();
-      const queue = queues.get(name) ?? { waiting: new Set<T>(), visit: undefined };
+      const queue = queues.get(name) ?? { waiting: new Set<T>(), work: undefined };
       for (const one of all) queue.waiting.add(one);
       queues.set(name, queue);
       organizations.set(organization, queues);
@@ -82,7 +82,7 @@ export function createFairVisits<T>(options: {
     remove(organization, name, one) {
       const queue = organizations.get(organization)?.get(name);
       queue?.waiting.delete(one);
-      if (queue?.visit?.one === one) queue.visit = undefined;
+      if (queue?.work?.one === one) queue.work = undefined;
     },
     stop: slicer.stop,
   };

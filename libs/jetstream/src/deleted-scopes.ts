@@ -15,29 +15,29 @@ import { Tombstones } from "./tombstones.ts";
  *
  * An outage of PostgreSQL may end with an older database. Tombstones whose rows could not be removed then count as found.
  */
-export type DeletedPlaces = SnapshotPart & { stop(): Promise<void> };
+export type DeletedScopes = SnapshotPart & { stop(): Promise<void> };
 
-type PlaceKind = "organization" | "project" | "environment";
+type ScopeKind = "organization" | "project" | "environment";
 
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 
 type RemovalOptions = {
-  kind: PlaceKind;
+  kind: ScopeKind;
   /** Returns the revision of the snapshot; undefined if the follower is not current or the snapshot is being rebuilt. */
   settledRevision: () => Promise<number | undefined>;
   /** Removes rows in batches. It can be called again for a place whose rows are gone. */
-  remove: (ids: readonly string[], mayGoOn: () => boolean) => Promise<void>;
+  remove: (ids: readonly string[], mayContinue: () => boolean) => Promise<void>;
   isOutage: (error: unknown) => boolean;
   monotonicMs: () => number;
   logger: Logger;
 };
 
-export function removeOfDeletedPlaces(options: RemovalOptions): DeletedPlaces {
+export function removeOfDeletedScopes(options: RemovalOptions): DeletedScopes {
   const { kind, settledRevision, remove, isOutage, monotonicMs, logger } = options;
   let tombstones = new Tombstones();
   let isStopping = false;
   let working: Promise<void> | undefined;
-  const timer = setInterval(begin, lookEveryMs).unref();
+  const timer = setInterval(begin, pollIntervalMs).unref();
 
   async function removeDue(): Promise<void> {
     const present = tombstones;
@@ -99,7 +99,7 @@ export function removeOfDeletedPlaces(options: RemovalOptions): DeletedPlaces {
 }
 
 /** Returns the id of the place if the entry is its deletion. */
-function deletedPlace({ address, value }: SnapshotEntry, kind: PlaceKind): string | undefined {
+function deletedPlace({ address, value }: SnapshotEntry, kind: ScopeKind): string | undefined {
   if (!("deleted" in value) || address.kind !== kind) return undefined;
   if (address.kind === "project") return address.projectId;
   if (address.kind === "environment") return address.environmentId;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { nextVersion } from "../src/version.ts";
 import { findMentions, readManifest } from "../src/version-files.ts";
-import { replaceVersions, versionsIn } from "../src/version-places.ts";
+import { replaceVersions, versionsIn } from "../src/version-locations.ts";
 import { projectRoot } from "./given-repository.ts";
 
 describe("given this repository", () => {
@@ -14,17 +14,17 @@ describe("given this repository", () => {
 });
 
 describe("given a place of the version", () => {
-  const place = { files: ["kustomization.yaml"], before: /newTag: "?|^VERSION=/ };
+  const location = { files: ["kustomization.yaml"], before: /newTag: "?|^VERSION=/ };
 
   it("finds each distinct version once, and ranges", () => {
     const text = '  newTag: 0.1.0\n  newTag: "0.1.0"\nVERSION=^0.2.0\n';
-    expect(versionsIn(text, place)).toEqual(["0.1.0", "^0.2.0"]);
-    expect(versionsIn("OTHER_VERSION=0.1.0", place)).toEqual([]);
+    expect(versionsIn(text, location)).toEqual(["0.1.0", "^0.2.0"]);
+    expect(versionsIn("OTHER_VERSION=0.1.0", location)).toEqual([]);
   });
 
   it("replaces the version and nothing else", () => {
     const text = 'newTag: "0.1.0" # not 0.1.0\nVERSION=0.1.0\n';
-    expect(replaceVersions(text, place, "0.2.0")).toBe(
+    expect(replaceVersions(text, location, "0.2.0")).toBe(
       'newTag: "0.2.0" # not 0.1.0\nVERSION=0.2.0\n',
     );
   });

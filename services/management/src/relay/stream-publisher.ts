@@ -10,11 +10,11 @@ import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/publications.ts";
 import {
   allUnsentRows,
+  fairUnsentRows,
   type QueueKind,
   type StreamName,
   type UnsentRow,
   unsentRange,
-  unsentRowsInTurns,
 } from "../outbox/unsent-rows.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
@@ -27,12 +27,12 @@ import { signedPayload } from "./signed-payload.ts";
  * rows of an entity are published in their order. Of several values of an entry in a batch, only the newest is
  * published; the others are settled with it.
  */
-export type Lane = {
+export type StreamPublisher = {
   /**
    * Publishes what is unsent, or at most this number of batches of each kind. Returns the number of
    * messages.
    */
-  drain(bounds?: { atMostPasses: number }): Promise<number>;
+  drain(bounds?: { maxPasses: number }): Promise<number>;
   /** Publishes every row that is unsent now. It ends also while rows keep coming. */
   drainPresent(): Promise<void>;
   /**
@@ -44,7 +44,7 @@ export type Lane = {
   lastSequence(): number;
 };
 
-export type LaneOptions = {
+export type StreamPublisherOptions = {
   stream: StreamName;
   sql: Sql;
   lease: Lease;
@@ -61,26 +61,26 @@ export type LaneOptions = {
 /** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
 const batchBounds = { rows: snapshotBatchEntries, bytes: 4 * 1024 * 1024 };
 
-export function createLane(options: LaneOptions): Lane {
+export function createStreamPublisher(options: StreamPublisherOptions): StreamPublisher {
   const { stream, sql } = options;
-  const publisher = createPublisher(options);
-  const nextPass = passReader(sql, stream);
+  const batchPublisher = createBatchPublisher(options);
+  const nextPass = createPassReader(sql, stream);
 
   /** Publishes a batch, or one of each kind. Returns the number of messages, and whether rows may be left. */
   async function publishPass(): Promise<{ messages: number; hasMore: boolean }> {
     let messages = 0;
     let hasMore = false;
     for await (const batch of nextPass()) {
-      messages += await publisher.publishRows(batch.rows);
+      messages += await batchPublisher.publishRows(batch.rows);
       hasMore = batch.hasMore;
     }
     return { messages, hasMore };
   }
 
   return {
-    async drain({ atMostPasses } = { atMostPasses: Number.POSITIVE_INFINITY }) {
+    async drain({ maxPasses } = { maxPasses: Number.POSITIVE_INFINITY }) {
       let sent = 0;
-      for (let pass = 0; pass < atMostPasses; pass += 1) {
+      for (let pass = 0; pass < maxPasses; pass += 1) {
         const { messages, hasMore } = await publishPass();
         sent += messages;
         if (!hasMore) break;
@@ -96,8 +96,8 @@ export function createLane(options: LaneOptions): Lane {
         oldest = (await unsentRange(sql, stream)).oldest;
       } while (oldest !== undefined && oldest <= newest);
     },
-    write: publisher.publishMessages,
-    lastSequence: publisher.lastSequence,
+    write: batchPublisher.publishMessages,
+    lastSequence: batchPublisher.lastSequence,
   };
 }
 
@@ -114,14 +114,14 @@ const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
  * Returns a function that reads the batches of one pass: everything that is unsent, if one batch has room for it, or
  * else the next batch of each kind. After the last queue of a kind, its first one follows.
  */
-function passReader(sql: Sql, stream: StreamName) {
+function createPassReader(sql: Sql, stream: StreamName) {
   const lastQueues = new Map<QueueKind, string | undefined>();
   /** The last batch of a kind was full, so one batch has no room for everything. */
   let isBehind = false;
 
   async function nextBatch(kind: QueueKind): Promise<UnsentRow[]> {
     const afterQueue = lastQueues.get(kind);
-    const batch = await unsentRowsInTurns(sql, kind, { ...batchBounds, afterQueue });
+    const batch = await fairUnsentRows(sql, kind, { ...batchBounds, afterQueue });
     lastQueues.set(kind, batch.lastQueue);
     return batch.rows.length === 0 && afterQueue !== undefined ? nextBatch(kind) : batch.rows;
   }
@@ -142,7 +142,13 @@ function passReader(sql: Sql, stream: StreamName) {
 }
 
 /** Publishes batches behind the stream's last sequence, and records them. */
-function createPublisher({ stream, lease, broker, publications, ...options }: LaneOptions) {
+function createBatchPublisher({
+  stream,
+  lease,
+  broker,
+  publications,
+  ...options
+}: StreamPublisherOptions) {
   const { epoch, signer } = options;
   let lastSequence = options.lastSequence;
 
@@ -219,7 +225,7 @@ async function outgoingEntry(
 type NewestValue = {
   row: UnsentRow;
   /** Ids of the rows with older values of the same entry. */
-  overtaken: number[];
+  superseded: number[];
 };
 
 /** Returns the newest value of each entry, in the order of the rows. */
@@ -227,25 +233,25 @@ function newestValues(rows: readonly UnsentRow[]): NewestValue[] {
   const newest = new Map<string, NewestValue>();
   for (const row of rows) {
     const before = newest.get(row.subject);
-    const overtaken = before === undefined ? [] : [...before.overtaken, before.row.id];
+    const superseded = before === undefined ? [] : [...before.superseded, before.row.id];
     // Deleted first, so that the entry is at the place of its newest value.
     newest.delete(row.subject);
-    newest.set(row.subject, { row, overtaken });
+    newest.set(row.subject, { row, superseded });
   }
   return [...newest.values()];
 }
 
 const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>
-  rows.map((row) => ({ row, overtaken: [] }));
+  rows.map((row) => ({ row, superseded: [] }));
 
 /**
  * Returns the rows that acknowledged messages settle. Messages behind a missing acknowledgement may follow a foreign
  * one. They stay unrecorded, so that the next round compares everything from there on.
  */
 function settledBy(values: readonly NewestValue[], sequences: readonly number[]): SettledRow[] {
-  return values.flatMap(({ row, overtaken }, index) => {
+  return values.flatMap(({ row, superseded }, index) => {
     const sequence = sequences[index];
     if (sequence === undefined) return [];
-    return [{ id: row.id, sequence }, ...overtaken.map((id) => ({ id, sequence: null }))];
+    return [{ id: row.id, sequence }, ...superseded.map((id) => ({ id, sequence: null }))];
   });
 }

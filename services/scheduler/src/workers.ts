@@ -1,4 +1,4 @@
-import { type KeyDirectory, type LastUsed, tellLastUsed } from "@halyard/api-keys";
+import { type KeyDirectory, type LastUsed, sendLastUsed } from "@halyard/api-keys";
 import { startPublishingAudit } from "@halyard/audit-outbox";
 import { scheduleStream } from "@halyard/contracts";
 import {
@@ -39,11 +39,11 @@ import {
  * Everything of this process that needs NATS: what it knows of keys and flags, the sending of what is
  * due, the answers to it, and telling which keys were used. It comes up when NATS does.
  */
-export type BrokerSide = {
+export type Workers = {
   /** Whether keys and flags were read once. */
-  knowsFlags(): boolean;
+  flagsAreLoaded(): boolean;
   /** A schedule was set. */
-  onSet(place: { flagId: string; environmentId: string }): void;
+  onSet(scope: { flagId: string; environmentId: string }): void;
   details(): { nats: "connected" | "away"; nats_problem?: string | undefined };
   stop(): Promise<void>;
 };
@@ -51,22 +51,22 @@ export type BrokerSide = {
 /** How much of the connections to PostgreSQL answers take: requests and claims wait for some too. */
 const shareOfConnections = 0.5;
 
-type BrokerSideOptions = {
+type WorkerOptions = {
   nats: NatsServers;
   sql: Sql;
   keys: KeyDirectory;
   flags: FlagDirectory;
   lastUsed: LastUsed;
   /** When every schedule's flag is looked at after a full read of the snapshot. */
-  lookForFlagsAfterMs?: readonly number[];
+  checkFlagsAfterMs?: readonly number[];
   metrics: Registry;
   logger: Logger;
 };
 
-export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
+export function startWorkers(options: WorkerOptions): Workers {
   const { sql, flags, logger } = options;
   let connected: Connected | undefined;
-  let knowsFlags = false;
+  let flagsAreLoaded = false;
   const scheduleMetrics = createScheduleMetrics(options.metrics);
   const isCurrent = () => connected?.followed.isCurrent() ?? false;
   const gone = createSchedulesOfDeletedFlags({
@@ -74,7 +74,7 @@ export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
     flags,
     directoryIsCurrent: isCurrent,
     snapshotIsSettled: async () => (await connected?.followed.isSettled()) ?? false,
-    ...(options.lookForFlagsAfterMs && { lookAfterMs: options.lookForFlagsAfterMs }),
+    ...(options.checkFlagsAfterMs && { checkAfterMs: options.checkFlagsAfterMs }),
     logger,
   });
   const overdue = watchOverdue({ sql, metrics: scheduleMetrics, logger });
@@ -82,7 +82,7 @@ export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
   const onFlagsGone = {
     deleted: gone.deleted,
     current() {
-      knowsFlags = true;
+      flagsAreLoaded = true;
       gone.current();
       // What came due while NATS was away can be sent now.
       wakeDispatcher();
@@ -99,10 +99,10 @@ export function startBrokerSide(options: BrokerSideOptions): BrokerSide {
   });
 
   return {
-    knowsFlags: () => knowsFlags,
-    onSet(place) {
+    flagsAreLoaded: () => flagsAreLoaded,
+    onSet(scope) {
       // The flag may have been deleted while its schedule was being written.
-      if (flags.standing(place) === "deleted") gone.deleted(place);
+      if (flags.statusOf(scope) === "deleted") gone.deleted(scope);
       wakeDispatcher();
     },
     details: () => ({ nats: isCurrent() ? "connected" : "away", nats_problem: problem() }),
@@ -118,7 +118,7 @@ type Connected = {
 
 /** Starts what needs the connection. */
 function startConnected(
-  options: BrokerSideOptions & {
+  options: WorkerOptions & {
     connection: NatsConnection;
     manager: JetStreamManager;
     scheduleMetrics: ScheduleMetrics;
@@ -149,8 +149,8 @@ function startConnected(
     metrics: createQueueMetrics(options.metrics),
     logger,
   });
-  const telling = tellLastUsed({ ...options, client, monotonicMs: () => performance.now() });
+  const lastUsedSender = sendLastUsed({ ...options, client, monotonicMs: () => performance.now() });
   const audit = startPublishingAudit({ sql, client, logger });
-  const parts = [audit, telling, followed, deletedEnvironments, answers, lost, dispatcher];
+  const parts = [audit, lastUsedSender, followed, deletedEnvironments, answers, lost, dispatcher];
   return { followed, dispatcher, stop: parts.map(({ stop }) => stop) };
 }

@@ -21,14 +21,14 @@ describe.each([
 
   it("is told to wait, and for how long", async () => {
     expect((await ask(asked)).statusCode).toBe(401);
-    const { headers } = await askUntilRefused(asked);
+    const { headers } = await requestUntilRejected(asked);
     expect(Number(headers["retry-after"])).toBeGreaterThan(0);
     expect(headers["ratelimit-policy"]).toBe('"requests";q=1000;w=10');
     expect(headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
   });
 
   it("is answered as ever with a key that works, and may go on after a while", async () => {
-    await askUntilRefused(asked);
+    await requestUntilRejected(asked);
     expect((await call(`${edge.url}/api/v1/sdk/flags`, { key: key.text })).status).toBe(200);
     edge.passTime(60_000);
     expect((await ask(asked)).statusCode).toBe(401);
@@ -40,14 +40,14 @@ describe("given a flood that a proxy passes on", () => {
 
   it("refuses who sent it, if the proxy is believed, and nobody else", async () => {
     edge = await startEdgeServer([key.entry, flagEntry()], proxy);
-    await askUntilRefused({ ...asked, from: "192.0.2.1" });
+    await requestUntilRejected({ ...asked, from: "192.0.2.1" });
     expect((await ask({ ...asked, from: "192.0.2.2" })).statusCode).toBe(401);
   });
 
   it("believes nobody else who says to be passing it on", async () => {
     edge = await startEdgeServer([key.entry, flagEntry()]);
     let sent = 0;
-    await askUntilRefused({ ...asked, from: () => `192.0.2.${(sent++ % 200) + 1}` });
+    await requestUntilRejected({ ...asked, from: () => `192.0.2.${(sent++ % 200) + 1}` });
     expect(sent).toBeGreaterThan(1_000);
   });
 });
@@ -90,13 +90,13 @@ describe("given an edge with a configured rate and the digest of the operator's 
 type Asked = { method: string; path: string; from?: string | (() => string) };
 
 /** So many come back to an address while a slow machine asks that more than one burst is needed. */
-const mostBunches = 200;
+const maxBunches = 200;
 
-async function askUntilRefused(asked: Asked): Promise<IncomingMessage> {
-  for (let bunch = 0; bunch < mostBunches; bunch += 1) {
+async function requestUntilRejected(asked: Asked): Promise<IncomingMessage> {
+  for (let bunch = 0; bunch < maxBunches; bunch += 1) {
     const answers = await Promise.all(Array.from({ length: 100 }, () => ask(asked)));
-    const refused = answers.find(({ statusCode }) => statusCode === 429);
-    if (refused !== undefined) return refused;
+    const rejected = answers.find(({ statusCode }) => statusCode === 429);
+    if (rejected !== undefined) return rejected;
   }
   throw new Error("Nobody was refused");
 }
