@@ -17,12 +17,12 @@ const rounded = (value: number, digits: number) =>
   Number(value.toPrecision(digits)).toLocaleString("en");
 
 it("the figures in the README are the saved figures", () => {
-  const flags = figureOf("flags", "200: requests a second");
+  const flags = figureOf("flags", "200: requests per second");
   const percent = Math.round((100 * flags.measured) / flags.baseline);
-  const peers = figureOf("peers", "100 flags, our edge beside unleash-server: requests a second");
-  const median = figureOf("streams", "1,000 streams: 2xx to bytes, median");
-  const p99 = figureOf("streams", "1,000 streams: 2xx to bytes, p99");
-  const memory = figureOf("streams", "10,000 streams: memory a stream");
+  const peers = figureOf("peers", "100 flags, edge vs. unleash-server: requests per second");
+  const median = figureOf("streams", "1,000 streams: 2xx to client, median");
+  const p99 = figureOf("streams", "1,000 streams: 2xx to client, p99");
+  const memory = figureOf("streams", "10,000 streams: memory per stream");
 
   const shown = [
     `${rounded(flags.measured, 3)} requests/s, ${percent} % of a bare`,
