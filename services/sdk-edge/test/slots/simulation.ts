@@ -1,4 +1,5 @@
 import { setImmediate as afterMicrotasks } from "node:timers/promises";
+import { leaseKey } from "@halyard/contracts";
 import { isProblem } from "@halyard/service";
 import { pino } from "pino";
 import { Registry } from "prom-client";
@@ -47,6 +48,8 @@ export type SimulatedEdge = {
   thaw(): void;
   kill(): void;
   readonly isAlive: boolean;
+  /** Time since the bucket accepted a renewal of this edge's entry. */
+  renewedAgoMs(): number;
 };
 
 const organizationId = "01920000-0000-7000-8100-000000000001";
@@ -165,6 +168,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     let follower: LeaseFollower | undefined;
     let reading = 0;
     let deliveredAtMs = 0;
+    let renewedMs = Number.NEGATIVE_INFINITY;
     const isRunning = () => !frozen.has(identity) && !dead.has(identity);
 
     /** Sends a request to the bucket. Every failure on the way has an unknown outcome. */
@@ -219,6 +223,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     function write(key: string, value: object, over: number): Written {
       const before = holders()[edgeId] ?? 0;
       const written = applyWrite(key, value, over);
+      if (key === leaseKey.edge(edgeId) && typeof written === "number") renewedMs = nowMs;
       const now = holders()[edgeId] ?? 0;
       if (typeof written === "number" && now > Math.max(before, open) && limit !== null)
         if (countedStreams() > limit) wrongClaims.push(`${countedStreams()} at ${nowMs} ms`);
@@ -265,6 +270,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       get open() {
         return open;
       },
+      renewedAgoMs: () => nowMs - renewedMs,
       take: () =>
         new Promise<"opened" | "full" | "unknown">((resolve) => {
           if (!isRunning()) resolve("unknown");
