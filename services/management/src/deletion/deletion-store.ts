@@ -5,7 +5,7 @@ import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts"
 
 /**
  * Deletions in PostgreSQL. Deleted organizations, projects and environments are invisible to the runtime role, and it
- * has no right to delete them. Database functions do both.
+ * has no right to delete them. Database functions with more rights read and delete them.
  */
 
 /**

@@ -3,8 +3,8 @@ import { type EdgeReport, edgeReports, type SnapshotRevision } from "@halyard/co
 /**
  * Tracks the live edges, which writes wait for, and the snapshot revision that each of them has applied.
  *
- * Silence is counted in ticks of a timer, not by the clock. After this process was suspended, the timer fires only one
- * time, and the process reads the reports that arrived meanwhile before an edge counts as silent.
+ * Silence is counted in ticks of a timer, not by the clock. After this process was suspended, the timer fires only once,
+ * and the process reads the reports that arrived meanwhile before an edge counts as silent.
  */
 export type LiveEdges = {
   take(report: EdgeReport): void;

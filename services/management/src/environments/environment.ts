@@ -72,7 +72,7 @@ export type EnvironmentDecision = {
  */
 export const maxEnvironments = 50;
 
-/** Creates an environment. No flag changes: flags keep their versions, and no event is published. */
+/** Decides the creation of an environment. No flag changes: flags keep their versions, and no event is published. */
 export function decideCreateEnvironment(
   current: { project: { id: string; organizationId: string }; environmentCount: number },
   request: { name: string },

@@ -157,8 +157,8 @@ function stateAudit(
 }
 
 /**
- * Returns the time of a change: now, or one millisecond after the previous event if the clock of this replica is
- * behind. So the events of a flag have distinct timestamps, in order.
+ * Returns the time of a change: now, or one millisecond after the previous event if that is later. So the events of a
+ * flag have distinct timestamps, in order, even if the clock of this replica is behind.
  */
 function momentAfter(previous: Date, now: Date): Date {
   return new Date(Math.max(now.getTime(), previous.getTime() + 1));

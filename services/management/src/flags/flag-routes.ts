@@ -165,9 +165,9 @@ type ReadFlagPage = (page: {
 }) => Promise<FlagPage>;
 
 const pageBounds = {
-  /** Bounds the time of a page on the event loop to a few milliseconds. */
+  /** Maximum number of flags per page, which take a few milliseconds of the event loop. */
   limit: 500,
-  /** Bounds the memory of a page. Three flags with rules of the maximum size fill it. */
+  /** Maximum size of the rules of a page. Three flags with rules of the maximum size fill it. */
   maxBytes: 1024 * 1024,
 };
 
@@ -178,7 +178,7 @@ const pageBounds = {
  * outage is answered with 503.
  *
  * The pages are not one snapshot of the database. Keys never change, so a flag that exists during the whole request is
- * listed exactly one time. A flag that is created, changed or deleted meanwhile is listed as it is when its page is
+ * listed exactly once. A flag that is created, changed or deleted meanwhile is listed as it is when its page is
  * read.
  */
 async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise<Answer> {

@@ -20,7 +20,7 @@ type Row = Omit<Flag, "updatedAt"> &
     lastEvaluatedAt: Date | null;
   };
 
-/** A bulk evaluation is recorded one time for its environment, and counts for each flag that existed then. */
+/** A bulk evaluation is recorded once for its environment, and counts for each flag that existed then. */
 const columns = fragment`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
   flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",

@@ -12,7 +12,7 @@ import { findUnrevokedKey } from "./key-store.ts";
 /**
  * Creates the look-up of API keys. Normally the key directory in memory decides, as in every service. While the
  * directory does not follow the snapshot, because NATS is or was unavailable, the look-up reads the table instead. So
- * new keys work and revoked keys do not.
+ * keys that are issued meanwhile work, and keys that are revoked meanwhile do not.
  *
  * The rate limit of the address applies before the query only if the directory does not contain the key. So an address
  * that sends many invalid keys cannot overload the database, and does not affect known keys at the same address.

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 
 /**
  * Notifications between the replicas, sent by PostgreSQL: the leader of the relay learns of unsent rows, and the other
- * replicas learn which rows are published. Notifications may be lost, because only latency depends on them.
+ * replicas learn which rows are published. A lost notification costs only latency.
  */
 const writtenChannel = "outbox_written";
 const publishedChannel = "outbox_published";

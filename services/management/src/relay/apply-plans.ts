@@ -13,9 +13,9 @@ import type { Lease } from "./lease.ts";
  * Applies changed plan limits to organizations. Each organization whose recorded limits differ from those of its plan
  * gets the next version, published through the outbox like any change.
  *
- * Only the leader does this, under its lease. If processes are started with different plans, the plans of the leader
- * win, and a suspended former leader cannot undo them. Other replicas still write their own limits when they change an
- * organization, so the leader repeats the comparison.
+ * Only the leader does this, under its lease. So if processes are started with different plans, those of the leader
+ * apply, and a suspended former leader cannot undo them. Other replicas still write their own limits when they change
+ * an organization, so the leader repeats the comparison.
  */
 export type PlansToApply = {
   sql: Sql;

@@ -18,10 +18,10 @@ import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./re
  * Synchronises the outbox with the event log before anything is published. The log may contain unrecorded events,
  * because the acknowledgement or the process that received it was lost. It may lack recorded events, because it was
  * deleted or the broker died before its disk had them. Unrecorded events are recorded, and missing events become unsent
- * again. So the log contains every event exactly one time.
+ * again. So the log contains every event exactly once.
  *
  * Both can be a week of events, so they are processed in pages, each in a separate transaction. A crash in between is
- * harmless: the recorded position changes last, and the next leader starts again.
+ * harmless: the recorded position advances only together with its page, so the next leader continues there.
  *
  * Returns the position of the log. The next message follows the last sequence.
  */
@@ -85,7 +85,7 @@ const readPage = ({ connection, manager }: Broker, fromSequence: number) =>
 /** Size of the event log, and the number of events that webhook dispatchers have not processed. */
 export type EventsSize = StreamSize & { unread: number };
 
-/** Interval of measurements. Filling the log takes hours, so a longer reaction time does no harm. */
+/** Interval of measurements. It is short enough, because filling the log takes hours. */
 const watchIntervalMs = 10_000;
 
 /**

@@ -43,7 +43,8 @@ export function compareFound(
  * The author of an entry: management or another client. JetStream publishes a reply to any subject that a request
  * names, so any client can store a message in the snapshot.
  *
- * A signed entry is kept as a value, because its signature decides, and a verification is expensive.
+ * For a signed entry, the origin is the value itself. Its signature decides, and is verified only if necessary, because
+ * a verification is expensive.
  */
 export type EntryOrigin = "foreign" | "management" | KeyEntry | Tombstone;
 

@@ -104,9 +104,9 @@ const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
       from flag_states as any_state
       where (any_state.flag_id, any_state.environment_id)
         > (${last?.id ?? nilUuid}, ${last?.environmentId ?? nilUuid})
-        -- Excludes states of deleted environments. After the limit, they could fill a page and end the reading. A join
-        -- is not possible: without statistics, PostgreSQL would run it over all states before it uses the order of the
-        -- index.
+        -- Excludes states of deleted environments. After the limit, they could fill a page and end the reading. With a
+        -- join in place of the subquery and without statistics, PostgreSQL would join all states before it uses the
+        -- order of the index.
         and (
           select true from environments as environment where environment.id = any_state.environment_id
         )

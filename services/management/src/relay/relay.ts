@@ -8,7 +8,7 @@ import { leadOneTerm, type RelayMetrics, type TermOptions } from "./term.ts";
  *
  * A leader first synchronises the outbox and the streams. Then it publishes unsent rows whenever it is woken, and on a
  * timer. Every second it renews its lease and checks that the streams are still the ones that it synchronised. Any
- * irregularity, from a lost acknowledgement to a deleted stream, ends the term. The next term starts with the
+ * problem, from a lost acknowledgement to a deleted stream, ends the term. The next term starts with the
  * synchronisation, so recovery and start are the same procedure.
  */
 export type Relay = {

@@ -18,8 +18,8 @@ const cleanUpIntervalMs = 10 * 60 * 1000;
 const batchSize = 1_000;
 
 /**
- * Maximum number of concurrent purges. Each purge locks the bucket in the broker, and a change waits for at most these.
- * A few of them hide the round trip.
+ * Maximum number of concurrent purges. Each purge locks the bucket in the broker, and a change waits for at most this
+ * many. A few of them hide the round trip.
  */
 const purgesAtOnce = 4;
 

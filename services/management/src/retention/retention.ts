@@ -68,7 +68,7 @@ export async function applyRetention(
 
 /**
  * Removes history and audit entries. The history goes first, so that little of it is left to be removed with the
- * deletion of a flag. If another process is removing entries, this process stops.
+ * deletion of a flag. If another process is removing entries, this process leaves the work to it.
  */
 async function removeAudit(
   sql: Sql,

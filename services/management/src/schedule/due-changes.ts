@@ -8,9 +8,9 @@ import type { Write, Writer } from "../outbox/write.ts";
 
 /**
  * The use cases of due scheduled changes. A message is delivered at least once, and two processes can handle the same
- * message if the first one was suspended. The change is still made only one time, because the transaction of the change
- * records the outcome under the id of the message. The second process waits for the lock of the flag or for that id.
- * Its transaction rolls back, and it reads the outcome of the first one.
+ * message if the first one was suspended. The change is still made only once, because its transaction records the
+ * outcome under the id of the message. The second process waits for the lock of the flag or for that id. Its
+ * transaction rolls back, and it reads the outcome of the first one.
  */
 export type DueChanges = {
   /** Makes the change unless it has an outcome. Returns the outcome. */

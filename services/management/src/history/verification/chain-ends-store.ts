@@ -32,7 +32,7 @@ const endsPerPage = 500;
 /**
  * Reads the chain ends of all states. The newest entry must equal the state, including the time of the change, and the
  * last change to the state in the audit log. If the log contains no change, the entry must be the first of its chain,
- * or retention must have removed the change from the log. The audit log is read only one time for each flag of a page.
+ * or retention must have removed the change from the log. The audit log is read once per flag of a page.
  */
 export function readStates(sql: Sql): AsyncGenerator<LiveEnd[]> {
   return inPages(async (last) => {

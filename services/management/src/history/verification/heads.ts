@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { Break, ChainScope, Link } from "./chain.ts";
 
 /**
- * The head of a chain: its newest entry at some time. A head that is kept outside the database proves that a chain was
- * rewritten.
+ * The head of a chain: its newest entry at some time. A head that is kept outside the database reveals a rewritten
+ * chain.
  */
 export type Head = ChainScope & {
   id: string;
