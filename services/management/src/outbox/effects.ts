@@ -100,7 +100,7 @@ export function createEffectMetrics(
   const registers = [registry];
   new Gauge({
     name: "halyard_live_edges",
-    help: "Live edges, for which the responses to writes wait",
+    help: "Live edges that the responses to writes wait for",
     registers,
     collect() {
       this.set(edges.count());
