@@ -10,8 +10,8 @@ import { insertAuditEntries } from "./audit-store.ts";
 const concurrency = 1;
 
 /**
- * Inserts the audit entries of webhooks and schedules into the audit log. The id of an entry is the id of its message,
- * so a message that is delivered again, after a crash or to two replicas, adds nothing.
+ * Inserts the audit entries of webhooks and schedules into the audit log. The id of an entry is the id of its message.
+ * So a message that is delivered again, after a crash or to two replicas, adds nothing.
  */
 export function consumeAudit(options: {
   connection: NatsConnection;

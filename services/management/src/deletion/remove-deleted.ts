@@ -23,8 +23,8 @@ import {
  * deleted record the remaining work, so any process can continue after a crash.
  *
  * The tombstone of an environment already ends its keys and flags in every reader of the snapshot. Each batch also
- * publishes a tombstone for every key and flag: readers of release 0.1.0 depend on these, and they remove the entries
- * from the snapshot.
+ * publishes a tombstone for every key and flag. Readers of release 0.1.0 depend on these tombstones, which also remove
+ * the entries from the snapshot.
  */
 
 /** Maximum number of rows per batch. The same bound as for a batch of a new environment, for the same reasons. */

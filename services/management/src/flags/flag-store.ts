@@ -160,8 +160,8 @@ export async function listFlags(
 }
 
 /**
- * Returns the environments of a project, and keeps them unchanged until the transaction ends: the lock for adding or
- * deleting an environment conflicts with this one. Returns none if the project is deleted.
+ * Returns the environments of a project, or none if the project is deleted. They stay unchanged until the transaction
+ * ends, because the lock for adding or deleting an environment conflicts with this one.
  */
 export async function holdEnvironments(
   tx: Transaction,

@@ -7,7 +7,7 @@ import type { Write, Writer } from "./write.ts";
 
 /**
  * Performs work that is too large for one transaction, in every management process, one batch at a time. A batch is a
- * write like any other: it waits up to 500 ms until the relay has published its entries and live edges have applied
+ * write like any other. It waits up to 500 ms until the relay has published its entries and live edges have applied
  * them. Then the process pauses for as long as the batch took, so that changes of other tenants are published between
  * batches.
  *

@@ -67,7 +67,8 @@ const selectBatch = `
   order by id`;
 
 /**
- * The next rows of one kind, in the order of their ids: as many as fit the bounds, and at least one if any is unsent.
+ * The next rows of one kind, in the order of their ids. They fit the bounds, but the batch contains at least one row if
+ * any is unsent.
  */
 export type UnsentBatch = {
   rows: UnsentRow[];
@@ -76,8 +77,8 @@ export type UnsentBatch = {
 };
 
 /**
- * Reads the oldest rows of all queues of one kind, the same number from each, so that a backlog of one organization
- * does not delay changes of another. The batch begins after `afterQueue`, or with the first queue.
+ * Reads the oldest rows of all queues of one kind, the same number from each. So a backlog of one organization does not
+ * delay changes of another. The batch begins after `afterQueue`, or with the first queue.
  */
 export async function fairUnsentRows(
   sql: Pick<Sql, "unprepared">,

@@ -19,8 +19,8 @@ export type UnrecordedValue = { id: number; key: string; sha256: string; isSent:
 
 /**
  * Compares entries that a former leader published with the outbox. `superseded` are unsent rows with older values,
- * which must be settled. Otherwise they would be published after the newer value, and a reader that starts in between
- * would use them: for example a key that is already revoked.
+ * which must be settled. Otherwise they would be published after the newer value. A reader that starts in between would
+ * use them, for example a key that is already revoked.
  */
 export function compareFound(
   entries: readonly FoundEntry[],

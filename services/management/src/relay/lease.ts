@@ -2,9 +2,9 @@ import type { Sql, Transaction } from "@halyard/postgres";
 
 /**
  * Leadership of the relay, as a lease in PostgreSQL. The lease expires, so a process that is suspended or disconnected
- * cannot hold it forever. A process may not notice that it was suspended, so its work is also fenced: its messages by
- * the broker, its records by the row of the lease. The lease decides which process works, and the fences decide which
- * work counts.
+ * cannot hold it forever. A process may not notice that it was suspended, so its work is also fenced. The broker fences
+ * its messages, and the row of the lease fences its records. The lease decides which process works, and the fences
+ * decide which work counts.
  */
 export type Lease = {
   /** Acquires or renews the lease. Returns false if another process holds it. */

@@ -30,9 +30,9 @@ import {
 } from "./records.ts";
 
 /**
- * Detects a database that is older than the streams, because it was restored from a backup, or because a standby
- * without the last commits was promoted. Such a database would publish versions that readers have already applied, and
- * readers would ignore them.
+ * Detects a database that is older than the streams: it was restored from a backup, or a standby without the last
+ * commits was promoted. Such a database would publish versions that readers have already applied, and readers would
+ * ignore them.
  *
  * Everything that a leader published has a row in the outbox. A leader that dies between publishing and recording
  * leaves messages after the recorded sequence, whose rows have no sequence. A message after the recorded sequence

@@ -88,8 +88,8 @@ export async function synchroniseSnapshot(
  * until the entry `complete` names the new one. Until then they see the old entries and the rewritten ones; then they
  * read everything again.
  *
- * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over starts another rebuild,
- *    and schedulers do not cancel a change because its flag is missing from the old entries.
+ * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over starts another rebuild.
+ *    Schedulers do not cancel a change because its flag is missing from the old entries.
  * 2. Write every entry after the old ones, page by page. After each page, a bounded number of batches of unsent rows is
  *    published, so that changes do not wait for the rebuild. No page is read or written while rows are published;
  *    otherwise a row could be followed by an older value of its entry. After the last page, every row that is unsent at

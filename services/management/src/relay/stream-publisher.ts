@@ -108,8 +108,8 @@ const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
 };
 
 /**
- * Creates a function that reads the batches of one pass: all unsent rows if they fit into one batch, otherwise the next
- * batch of each kind. The first queue of a kind follows its last one.
+ * Creates a function that reads the batches of one pass. If all unsent rows fit into one batch, the pass has that
+ * batch; otherwise it has the next batch of each kind. The first queue of a kind follows its last one.
  */
 function createPassReader(sql: Sql, stream: StreamName) {
   const lastQueues = new Map<QueueKind, string | undefined>();

@@ -19,7 +19,7 @@ import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.
 
 /**
  * Options of a term of leadership. A term first detects a database that is older than the streams, then synchronises
- * the outbox and the streams, then publishes until an error or an unexpected change of a stream. The tasks of a term
+ * the outbox and the streams. It then publishes until an error or an unexpected change of a stream. The tasks of a term
  * end together, so they never overlap with those of the next term.
  */
 export type TermOptions = {

@@ -6,9 +6,12 @@ import type { Broker } from "../relay/broker.ts";
 import { inboxLifetimeDays } from "../schedule/due-changes.ts";
 
 /**
- * Removes expired data: outbox rows that were sent seven days ago (until then they can refill an event log that lost
- * them), tombstones of the same age in the snapshot, stored responses of repeated requests, and stored outcomes of
- * repeated messages.
+ * Removes expired data:
+ *
+ * - outbox rows that were sent seven days ago; until then they can refill an event log that lost them
+ * - tombstones of the same age in the snapshot
+ * - stored responses of repeated requests
+ * - stored outcomes of repeated messages
  *
  * The clean-up runs independently of the terms of the leader, because a term ends only after all of its tasks.
  */

@@ -3,9 +3,14 @@ import type { ChainScope, NamedEntry } from "./chain.ts";
 import { nilId } from "./chain-store.ts";
 
 /**
- * The newest entry of a chain, compared with the required end: the current state of the flag, the deletion of the flag
- * in the audit log, or the end that was recorded when the project or environment was deleted. Each page is a separate
- * statement. Concurrent changes do not matter, because all rows of a change are committed together.
+ * The newest entry of a chain, compared with the required end. The required end is one of these:
+ *
+ * - the current state of the flag
+ * - the deletion of the flag in the audit log
+ * - the end that was recorded when the project or environment was deleted
+ *
+ * Each page is a separate statement. Concurrent changes do not matter, because all rows of a change are committed
+ * together.
  */
 export type ChainEnd = ChainScope & {
   newest: NamedEntry | undefined;

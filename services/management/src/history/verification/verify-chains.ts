@@ -26,9 +26,10 @@ type Options = {
 };
 
 /**
- * Verifies all chains, then the end of each. The end is compared with the state of the flag and the audit log, with the
- * deletion in the audit log, or with the end that was recorded when the project or environment was deleted. The memory
- * that it needs grows with the number of broken chains, not with the length of the history.
+ * Verifies all chains, then compares the end of each with the required one. The required end is the state of the flag
+ * with its last audit entry, the audit entry of the deletion, or a recorded end. An end is recorded when a project or
+ * environment is deleted. The memory that it needs grows with the number of broken chains, not with the length of the
+ * history.
  */
 export async function verifyChains(sql: Sql, options: Options): Promise<Verified> {
   const verified: Verified = { entries: 0, states: 0, deletions: 0 };
