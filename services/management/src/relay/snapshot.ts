@@ -89,7 +89,7 @@ export async function synchroniseSnapshot(
  * read everything again.
  *
  * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over starts another rebuild.
- *    Schedulers do not cancel a change because its flag is missing from the old entries.
+ *    A flag that is missing from the old entries no longer makes schedulers cancel its changes.
  * 2. Write every entry after the old ones, page by page. After each page, a bounded number of batches of unsent rows is
  *    published, so that changes do not wait for the rebuild. No page is read or written while rows are published;
  *    otherwise a row could be followed by an older value of its entry. After the last page, every row that is unsent at
