@@ -21,10 +21,10 @@ import type { Writer } from "./outbox/write.ts";
 import { registerProjectRoutes } from "./projects/project-routes.ts";
 import { registerUserRoutes } from "./users/user-routes.ts";
 
-/** The largest body that is read; the largest set of rules that anybody writes is far below. */
+/** Maximum size of a request body. The largest valid set of targeting rules is about half as large. */
 const bodyLimitBytes = 1024 * 1024;
 
-/** The HTTP side of management: all its routes over what they need. */
+/** Creates the HTTP API of management. */
 export function createManagementApp(options: {
   sql: Sql;
   writer: Writer;
@@ -37,7 +37,7 @@ export function createManagementApp(options: {
   newId: () => string;
   trustedProxies: readonly string[];
   checkAnswers: boolean;
-  /** In production it is false, because management does not start there with keys of the demo user. */
+  /** False in production, where management does not start with keys of the demo user. */
   allowDemoUser: boolean;
   metrics: Registry;
   logger: Logger;

@@ -20,7 +20,7 @@ import { parsePlans, plansExpectation } from "./parse-plans.ts";
 /** Minimum length of the operator token: a 128-bit key in hex. */
 const minTokenLength = 32;
 
-/** Error messages name the plan and continue a sentence that begins with the variable's name. */
+/** Parses `PLANS`. Error messages name the plan and continue a sentence that begins with the name of the variable. */
 const Plans = z
   .string()
   .transform((text, context) => {
@@ -70,6 +70,6 @@ export const readConfig = (): Config =>
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("management", process.env);
 
-/** The only variable of the commands that work on the database. */
+/** Reads the database URL, the only variable of the commands that work on the database. */
 export const readDatabaseUrl = (): string =>
   readEnvironment(configSchema.pick({ POSTGRES_URL: true }), process.env).POSTGRES_URL;

@@ -29,7 +29,10 @@ import { createWriter, type Writer } from "./outbox/write.ts";
 import { startRetention } from "./retention/retention.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
-/** Management verifies what it has signed itself, also if its public key is missing in the list. */
+/**
+ * Returns the signer and the verification keys. The public key of the signer is always included, so management accepts
+ * its own signatures even if `SIGNING_PUBLIC_KEYS` lacks the key.
+ */
 function signing(
   { SIGNING_PRIVATE_KEY: own, SIGNING_PUBLIC_KEYS: others = [] }: Config,
   options: Omit<Parameters<typeof createKeySignatures>[0], "publicKeys">,
@@ -47,7 +50,7 @@ function createReadiness(database: Database, demoKeys: DemoKeyCheck, workers: Wo
   });
 }
 
-/** Starts the work that no request waits for. Returns the functions that stop it. */
+/** Starts the periodic work that no request waits for. Returns the functions that stop it. */
 function startBackgroundWork(
   { AUDIT_RETENTION_DAYS: auditDays, ENDED_KEY_RETENTION_DAYS: endedKeyDays }: Config,
   {
@@ -99,7 +102,7 @@ await startOrExit(async () => {
   const background = startBackgroundWork(config, {
     ...shared,
     writer,
-    // Without effects: no request waits for the removal of an expired key.
+    // Has no effects, because no request waits for the removal of an expired key.
     unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
   });
   const findKey = createKeyLookup({ sql, directory, directoryIsCurrent });

@@ -1,9 +1,9 @@
 /**
- * Maximum size of a page of flags, of the history or of the audit log, as JSON in the database. A page ends before its
- * limit where it would be larger: a thousand of the largest sets of rules would not fit into a process. The twenty
- * entries that the history answers by default always fit.
+ * Maximum size of a page of flags, history entries or audit entries, as JSON in the database. A page that reaches the
+ * limit ends early, because a thousand entries of the largest size do not fit into the memory of a process. The default
+ * page of 20 history entries always fits.
  */
 export const maxPageBytes = 16 * 1024 * 1024;
 
-/** Sequence before which a page begins with the newest entry. No identity column ever gets this far. */
+/** Upper bound of sequences: a page before it begins with the newest entry. No identity column reaches this value. */
 export const afterEverySequence = Number.MAX_SAFE_INTEGER;

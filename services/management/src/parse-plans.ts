@@ -11,15 +11,15 @@ const limits = new Intl.ListFormat("en-GB").format(Object.keys(PlanLimits.shape)
 export const plansExpectation = `JSON that gives each plan ${limits}`;
 
 /**
- * The plans that an operator has configured, or what is wrong with them: the ends of sentences that begin
- * with the variable's name. They repeat names of plans and fields, and no values.
+ * Returns the configured plans, or the problems of the value. A problem is the end of a sentence that begins with the
+ * name of the variable. It contains names of plans and fields, and no values.
  */
 export function parsePlans(text: string): { plans: PlansByName } | { problems: string[] } {
   let given: unknown;
   try {
     given = JSON.parse(text);
   } catch {
-    // The thrown SyntaxError repeats what it stumbled over.
+    // The message of the SyntaxError contains a part of the value.
     return { problems: [`must be ${plansExpectation}`] };
   }
   const parsed = PlansByName.safeParse(given);
@@ -35,6 +35,6 @@ function problemOf(issue: z.core.$ZodIssue): string {
   if (field !== undefined)
     return `has the plan ${named}, whose ${field} must be a whole number from 0, or null`;
   return issue.code === "unrecognized_keys"
-    ? `has the plan ${named}, which must have nothing else than ${limits}`
+    ? `has the plan ${named}, which must have only ${limits}`
     : `has the plan ${named}, which must be an object with ${limits}`;
 }

@@ -6,7 +6,7 @@ import { revokeDemoKeys } from "./keys/demo-keys.ts";
 import { createLeaderNotifier } from "./outbox/notifications.ts";
 import { createWriter } from "./outbox/write.ts";
 
-/** `npm run remove-demo-keys`: revokes the keys of the demo user, then ends. */
+/** `npm run remove-demo-keys`: revokes the keys of the demo user, then exits. */
 const help = `Revokes the API keys of the demo user, so that a database can be used in production.
 
 The audit log records each revocation. Running management publishes it within a second.

@@ -13,16 +13,16 @@ import {
 } from "./history/verification/heads.ts";
 import { type Verified, verifyChains } from "./history/verification/verify-chains.ts";
 
-/** `npm run verify-history`: checks the chains of the history, prints what is broken, then ends. */
-const help = `Checks that nobody has changed, removed or added to the history of the flags.
+/** `npm run verify-history`: verifies the chains of the history, prints the breaks, then exits. */
+const help = `Verifies that no entry of the history of flags was changed, removed or inserted.
 
-Each entry of the history carries the hash of the one before it, per flag and
-environment. This command recomputes the hashes, follows the chains, and compares
-the end of each with the state of the flag and the audit log, or with what was
-recorded when the flag, its environment or its project was deleted. It only reads,
-and the service can run meanwhile.
+Each entry contains the hash of the previous entry of the same flag and environment.
+This command recomputes the hashes, follows the chains, and compares the end of each
+chain with the state of the flag and the audit log, or with the end that was recorded
+when the flag, its environment or its project was deleted. It only reads, and the
+service can keep running.
 
-  npm run verify-history                       print what is broken
+  npm run verify-history                       print the breaks
   npm run verify-history -- --anchor FILE      also write the head of each chain
   npm run verify-history -- --against FILE     also compare with earlier heads
   npm run verify-history -- --help             this
@@ -36,39 +36,39 @@ Heads
   options can name the same file.
 
 Environment
-  POSTGRES_URL    the database, as management has it. Any role that may read the
+  POSTGRES_URL    the database of management, with any role that can read the
                   schema "management"
 
-With npm start, on Linux, the address is that of the running service:
+With npm start, on Linux, read the address from the running service:
 
   PID=$(node -p 'require("./.halyard/demo.json").services.management.pid')
   POSTGRES_URL=$(tr '\\0' '\\n' < /proc/$PID/environ | sed -n 's/^POSTGRES_URL=//p') \\
     npm run verify-history
 
 Exit code
-  0    every chain is whole
-  1    at least one is broken; the first break of each is printed, for the first
-       50 of them. No heads are written
-  2    it could not be checked: wrong settings, an unreadable file, or the database
-       is unavailable
+  0    all chains are whole
+  1    at least one chain is broken. The command prints the first break of each,
+       for at most 50 chains, and writes no heads
+  2    the history could not be checked: invalid settings, an unreadable file, or
+       the database is unavailable
 
-What cannot be found
-  - Without --against: a chain that somebody with full rights has recomputed from
-    some entry on, together with the state and the audit log.
-  - A flag that was added and removed, with its history and its entries in the audit
-    log, between two files of heads. The audit log itself has no chain.
-  - The content of entries that were removed after AUDIT_RETENTION_DAYS. That the
-    rest follows them is checked.
-  - A change that somebody made with a key, or with the service's own access.
+The command cannot detect
+  - Without --against: a chain that was recomputed from some entry on with full
+    rights, together with the state and the audit log.
+  - A flag that was added and removed, with its history and its audit entries,
+    between two files of heads. The audit log has no chain.
+  - Changes to entries that were removed after AUDIT_RETENTION_DAYS. It does check
+    that the remaining entries follow them.
+  - A change that was made with an API key or with the access of the service.
 `;
 
 const brokenExitCode = 1;
 const uncheckedExitCode = 2;
 
-/** More than this nobody reads one by one; how many there are is said in the end. */
+/** Maximum number of breaks that are printed. The rest is only counted. */
 const maxShown = 50;
 
-/** How often a long run shows that it goes on. */
+/** Interval at which a long run prints its progress. */
 const progressIntervalMs = 2_000;
 
 type Files = { anchor: string | undefined; against: string | undefined };
@@ -82,7 +82,7 @@ async function verify(files: Files): Promise<void> {
   });
   let anchor: AnchorWriter | undefined;
   try {
-    // Pages of flags with many changes can take longer than the service's own statements.
+    // Pages of flags with many changes can take longer than the statement time-out of the service.
     await sql`set statement_timeout = '10min'`;
     anchor = files.anchor === undefined ? undefined : await createAnchorWriter(files.anchor);
     const against = files.against === undefined ? undefined : comparisonWith(sql, files.against);
@@ -111,7 +111,7 @@ function comparisonWith(sql: Sql, path: string): HeadComparison {
   });
 }
 
-/** Prints the breaks as they are found. */
+/** Verifies the chains, and prints the breaks as they are found. */
 async function report(
   sql: Sql,
   { anchor, against }: { anchor: AnchorWriter | undefined; against: HeadComparison | undefined },
@@ -143,7 +143,7 @@ function counted({ entries, states, deletions }: Verified): string {
 
 const number = (count: number) => count.toLocaleString("en");
 
-/** Roles other than the service's own do not look there by themselves. */
+/** Adds the schema to the search path, because other roles than that of the service do not have it there. */
 function inSchemaOfManagement(address: string): string {
   const url = new URL(address);
   url.searchParams.set("options", "-c search_path=management");

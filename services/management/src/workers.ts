@@ -37,13 +37,13 @@ import { consumeDueChanges } from "./schedule/due-consumer.ts";
 import { consumeLastSeen } from "./usage/last-seen.ts";
 
 /**
- * The background workers of this process, all of which need NATS: the relay, the key directory, consumers of work
- * queues. They start when NATS is available. Until then, management accepts changes.
+ * The background workers of this process, which all need NATS: the relay, the key directory, and the consumers of
+ * queues. They start when NATS is available. Until then, management still accepts changes.
  */
 export type Workers = {
   wakeRelay: () => void;
   directoryIsCurrent: () => boolean;
-  /** Lets writes wait until they are in effect. */
+  /** Makes writes wait until they are in effect. */
   effects: Effects;
   details: () => {
     nats: "connected" | "away";
@@ -58,11 +58,11 @@ type WorkerOptions = {
   nats: NatsServers;
   replicas: number;
   flagEventsMaxBytes?: number;
-  /** Who this process is, in the relay's lease. */
+  /** Id of this process in the lease of the relay. */
   holder: string;
   sql: Sql;
   directory: KeyDirectory;
-  /** Signs the entries of API keys; undefined: they are not signed. */
+  /** Signs the entries of API keys. If undefined, they are not signed. */
   signer: EntrySigner | undefined;
   /** Verifies the entries of API keys that the relay finds in the snapshot. */
   signatures: KeySignatures;
@@ -100,13 +100,13 @@ export function startWorkers(options: WorkerOptions): Workers {
   };
 }
 
-/** The workers themselves. They start with the first connection to NATS and outlast its interruptions. */
+/** The running workers. They start with the first connection to NATS and survive its interruptions. */
 type ConnectedWorkers = {
   relay: Relay;
   keys: FollowedSnapshot;
   dueChanges: Consumption;
   edges: FollowedEdges;
-  /** Stop the workers, called from the last to the first. */
+  /** Functions that stop the workers, called from the last to the first. */
   releases: readonly (() => Promise<void>)[];
 };
 
@@ -151,7 +151,7 @@ async function startConnectedWorkers(
       await listening;
     },
     ...[relay.stop, keys.stop],
-    // The relay still carries what these write.
+    // These stop before the relay, which still publishes what they write.
     async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
   ];
   return { relay, keys, dueChanges, edges, releases };

@@ -33,7 +33,7 @@ describe("given plans of an operator", () => {
   it("says of what is no limit that it must not be there", () => {
     expect(problemsOf({ team: { ...team, seats: 3 } })).toEqual({
       problems: [
-        'has the plan "team", which must have nothing else than requests_per_month, sse_connections and projects',
+        'has the plan "team", which must have only requests_per_month, sse_connections and projects',
       ],
     });
   });

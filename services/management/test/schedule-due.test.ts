@@ -176,7 +176,7 @@ describe("given a flag that is gone", () => {
       schedule_id: due.schedule_id,
       outcome: "cancelled",
       applied_at: null,
-      reason: "The flag or the environment is gone.",
+      reason: "The flag or the environment was deleted.",
     });
   });
 });

@@ -1,6 +1,6 @@
 import type { Transaction } from "@halyard/postgres";
 
-/** The author, time and cause of a change. */
+/** The actor, time and cause of a change. */
 export type ChangeContext = Attribution & {
   cause: Cause;
   now: Date;
@@ -8,20 +8,20 @@ export type ChangeContext = Attribution & {
   newId: () => string;
 };
 
-/** The actor of a change, and the API key used; null for the operator and for scheduled changes. */
+/** The actor of a change, and the API key that was used. The key is null for the operator and for scheduled changes. */
 export type Attribution = { actor: Actor; apiKeyId: string | null };
 
-/** The user to whom a change is attributed, whose e-mail address is not read yet, or the operator. */
+/** The author of a change before the e-mail address of the user is read. */
 export type Author = { userId: string; apiKeyId: string | null } | "operator";
 
-/** The author of a change. */
+/** The author of a change as recorded: a user, the operator or a service. */
 export type Actor = { id: string; email: string };
 
 export type Cause = "manual" | "scheduled" | "rollback";
 
 export type Clock = { now: () => Date; newId: () => string };
 
-/** The id of actors that are not users: the operator and services. */
+/** Id of actors that are not users: the operator and services. */
 const nilId = "00000000-0000-0000-0000-000000000000";
 
 export const operatorActor: Actor = { id: nilId, email: "operator" };
@@ -41,8 +41,9 @@ export async function readContext(
 }
 
 /**
- * Returns the user to whom a change is attributed. The lock makes an erasure of the e-mail address wait until the
- * change is committed. The address is empty if the user was removed with a deleted organization.
+ * Returns the actor for a user. The lock delays an erasure of the e-mail address until the change is committed;
+ * otherwise the address could be recorded after its erasure. The address is empty if the user was removed with a
+ * deleted organization.
  */
 export async function readActor(tx: Transaction, userId: string): Promise<Actor> {
   const [actor] = await tx<Actor[]>`

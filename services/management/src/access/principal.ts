@@ -12,17 +12,17 @@ import type { Access } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem, type RequestFacts } from "@halyard/service";
 import type { Author } from "./change-context.ts";
 
-/** Who is asking: the platform's operator, or the holder of an API key. */
+/** The authenticated caller: the holder of an API key, or the platform's operator. */
 export type KeyPrincipal = { kind: "key"; key: DirectoryKey };
 export type Principal = { kind: "operator" } | KeyPrincipal;
 
-/** What the routes of this service ask for: a bearer token, of the operator or of a key. */
+/** The credentials that the routes of this service require: a bearer token of the operator or an API key. */
 export type BearerAccess = Extract<
   Access,
   "operator" | "operator_or_server_key" | "server_key" | "any_key"
 >;
 
-/** The callers that a route with this access admits. */
+/** The principals that a route with this access accepts. */
 export type PrincipalOf<A extends BearerAccess> = {
   operator: Principal;
   operator_or_server_key: Principal;
@@ -35,8 +35,8 @@ export type Authenticate<Caller extends Principal = Principal> = (
 ) => Promise<Caller | Problem>;
 
 /**
- * Finds an API key by the text that a caller presented. Where that costs a query, the caller is checked
- * first, and may be refused unheard.
+ * Finds an API key by its text. Calls `checkCaller` before a database query for an unknown key, so that the rate limit
+ * of the address applies first.
  */
 export type FindKey = (
   text: string,
@@ -45,9 +45,9 @@ export type FindKey = (
 ) => Promise<DirectoryKey | Problem | undefined>;
 
 /**
- * The check that stands before a route. Who cannot be recognized gets 401; who is known but may not
- * use the route 403; a key that asks too often, or an address that sends too many wrong tokens, 429 in
- * place of either. The operator is not limited.
+ * Creates the authentication of routes. A missing or invalid token gets 401, and a valid token without permission for
+ * the route gets 403. A key that exceeds its rate limit, or an address with too many invalid tokens, gets 429 instead.
+ * The operator has no rate limit.
  */
 export function createAuthentication(options: {
   operatorToken: string;
@@ -70,16 +70,16 @@ export function createAuthentication(options: {
     return isProblem(key) ? key : { kind: "key", key };
   }
 
-  function admitted(
+  function authorize(
     principal: Principal,
     access: BearerAccess,
     nowMs: number,
   ): Principal | Problem {
-    if (principal.kind === "operator") return permitted(principal, access) ?? principal;
+    if (principal.kind === "operator") return checkAccess(principal, access) ?? principal;
     const { key } = principal;
-    // Also when it is refused: whoever still has it in use must not find it revoked as unneeded.
+    // Rejected requests count too. Otherwise a key in use could appear unused and be revoked.
     lastUsed.note(key.id, nowMs);
-    return limits.checkKey(key, nowMs) ?? permitted(principal, access) ?? principal;
+    return limits.checkKey(key, nowMs) ?? checkAccess(principal, access) ?? principal;
   }
 
   return (access) => async (request) => {
@@ -87,11 +87,11 @@ export function createAuthentication(options: {
     if (token === undefined) return keyProblems.missing;
     const nowMs = options.nowMs();
     const principal = await identify(token, request.ip, nowMs);
-    return isProblem(principal) ? principal : admitted(principal, access, nowMs);
+    return isProblem(principal) ? principal : authorize(principal, access, nowMs);
   };
 }
 
-function permitted(principal: Principal, access: BearerAccess): Problem | undefined {
+function checkAccess(principal: Principal, access: BearerAccess): Problem | undefined {
   switch (access) {
     case "operator":
       if (principal.kind === "operator") return undefined;
@@ -113,8 +113,9 @@ export function authorOf(principal: Principal): Author {
 }
 
 /**
- * The operator reaches every project, a key its own; to others a project does not exist. Asked before
- * anything is read or locked. The id is as it came: a UUID may be written in either case.
+ * Returns whether a principal can access a project. The operator can access every project, and a key only its own; for
+ * other keys the project does not exist. Call it before any read or lock. The id comes from the request, and a UUID can
+ * be written in either case.
  */
 export function reachesProject(principal: Principal, projectId: string): boolean {
   return principal.kind === "operator" || principal.key.projectId === projectId.toLowerCase();
@@ -122,7 +123,7 @@ export function reachesProject(principal: Principal, projectId: string): boolean
 
 export const noSuchProject = createProblem("NOT_FOUND_001", "There is no such project.");
 
-/** A key made with `environment_only` reaches its own environment only. */
+/** Rejects a key with `environment_only` in any environment but its own. */
 export function checkReachesEnvironment(
   principal: Principal,
   environmentId: string,

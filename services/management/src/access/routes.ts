@@ -20,15 +20,15 @@ import {
   type PrincipalOf,
 } from "./principal.ts";
 
-/** A write on behalf of a caller. */
+/** A write that a request makes. */
 export type Change<Caller extends Principal = Principal> = Write &
   Clock & {
     principal: Caller;
-    /** Reads the actor. The time of the change is the time of this call. By default its cause is "manual". */
+    /** Reads the actor of the change. Its time is the time of this call. The default cause is "manual". */
     context: (cause?: Cause) => Promise<ChangeContext>;
   };
 
-/** The steps of a write, in this order. A refusal by any of them rolls back the transaction. */
+/** The steps of a write, in this order. A problem in any step rolls back the transaction. */
 type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> = {
   /** Rejects requests without the database, or returns the checked part of the input. */
   check?: (input: Input) => Checked | Problem;
@@ -40,8 +40,8 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
 export type Routes = ReturnType<typeof createRoutes>;
 
 /**
- * Registers routes as their contracts describe them. A contract says who may call, and whether a request that is
- * repeated with its `Idempotency-Key` gets its first answer again, in place of `run`.
+ * Registers routes according to their contracts. A contract defines the access, and whether a request that is repeated
+ * with the same `Idempotency-Key` gets the stored response; `run` is then not called.
  */
 export function createRoutes(
   options: Clock & {

@@ -14,7 +14,7 @@ type AuditedDifference = {
   action: AuditedChange["action"];
   before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
-  // The subject of the change, unless it is the project or the environment itself.
+  // The subject of the change, unless the subject is the project or the environment.
   flagId?: string;
   flagKey?: string;
   keyId?: string;
@@ -22,7 +22,7 @@ type AuditedDifference = {
   userId?: string;
 };
 
-/** Returns the entry of a change. Without a time of its own, it has the time of its context. */
+/** Returns the audit entry of a change. `changedAt` defaults to the time of the context. */
 export function auditEntry(
   context: ChangeContext,
   change: AuditedScope & AuditedDifference & { changedAt?: Date },
@@ -31,7 +31,7 @@ export function auditEntry(
   return { id: context.newId(), cause, actor, apiKeyId, changedAt, ...change };
 }
 
-/** An entry of a project's audit log as stored. */
+/** An entry of the audit log of a project, as stored. */
 export type StoredAuditEntry = {
   id: string;
   action: AuditedChange["action"];

@@ -12,25 +12,25 @@ import {
   listChanges,
 } from "./audit-store.ts";
 
-/** How many changes are answered when nobody says how many. */
-const usualLimit = 100;
+/** Default number of entries per page. */
+const defaultLimit = 100;
 
 /**
- * The audit log of a project, for its server keys and the operator. A key made with `environment_only`
- * sees the changes that name its own environment, schedules among them. Settings of flags, webhooks, the project and
- * users name none, and the creation of a flag names the environment of the key that created it; so it may see none
- * of these.
+ * Registers the audit log of a project, for its server keys and the operator. A key with `environment_only` can read
+ * only the entries that name its own environment, including those of schedules. Entries of flag settings, webhooks, the
+ * project and users name no environment, so it cannot read them. The creation of a flag names the environment of the
+ * key that created the flag.
  */
 export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.listChanges, async ({ params, query }, principal) => {
     if (!reachesProject(principal, params.projectId)) return noSuchProject;
     const { projectId } = params;
-    // The operator can read the audit log of a deleted project; keys of it have ended.
+    // The operator can read the audit log of a deleted project. Its keys are no longer valid.
     const organizationId = await findOrganizationOf(sql, projectId);
     if (organizationId === null) return noSuchProject;
 
     const log = { projectId, organizationId };
-    const { limit = usualLimit, cursor } = query;
+    const { limit = defaultLimit, cursor } = query;
     const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
     if (beforeSequence === undefined)
       return createProblem(

@@ -3,8 +3,8 @@ import { afterEverySequence, maxPageBytes } from "../page-bounds.ts";
 import type { AuditEntry, StoredAuditEntry } from "./audit-log.ts";
 
 /**
- * Adds entries to the audit log in the transaction of their change. Returns the number of new entries: an entry whose
- * id exists is skipped.
+ * Inserts entries into the audit log, in the transaction of their change. Skips an entry whose id exists. Returns the
+ * number of inserted entries.
  */
 export async function insertAuditEntries(
   tx: Sql | Transaction,
@@ -15,7 +15,7 @@ export async function insertAuditEntries(
   return inserted.count;
 }
 
-/** The statement of `insertAuditEntries`, also as a part of another one. */
+/** The statement of `insertAuditEntries`, which can also be part of a larger statement. */
 export const auditInsertion = (entries: readonly AuditEntry[]) => fragment`
   insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id, webhook_id,
     user_id, action, cause, actor_id, actor_email, api_key_id, state_before, state_after,
@@ -29,10 +29,10 @@ export const auditInsertion = (entries: readonly AuditEntry[]) => fragment`
     actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
   on conflict (id) do nothing`;
 
-/** The audit log of a project, which includes the changes of the organization's users. */
+/** The audit log of a project. It includes changes to users of the organization. */
 export type AuditLog = { projectId: string; organizationId: string };
 
-/** Returns the sequence of a change; undefined if it is not in the audit log. */
+/** Returns the sequence of an entry, or undefined if this audit log does not contain the entry. */
 export async function findAuditSequence(
   sql: Sql,
   log: AuditLog,
@@ -46,8 +46,9 @@ export async function findAuditSequence(
 }
 
 /**
- * Returns changes, newest first, from the newest or the one before `beforeSequence`, and whether there are older ones.
- * A page ends early where it would become too long. Changes of users are in no page of a flag or an environment.
+ * Returns a page of audit entries, newest first, and whether there are older ones. The page begins before
+ * `beforeSequence`, or with the newest entry if that is null. It ends early at `maxPageBytes`. A page that is limited
+ * to a flag or an environment contains no changes of users.
  */
 export async function listChanges(
   sql: Sql,
@@ -64,7 +65,7 @@ export async function listChanges(
     and change.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
     order by change.sequence desc
     limit ${page.limit + 1}`;
-  // Each branch reads its own index in order; one condition with `or` would need a sort.
+  // Each branch reads its own index in order. A single condition with `or` would need a sort.
   const ofUsers =
     flagId === undefined && environmentId === undefined
       ? fragment`
@@ -107,7 +108,7 @@ export async function listChanges(
   return { changes, more: (rows[0]?.available ?? 0) > changes.length };
 }
 
-/** Returns the organization of a project, also of a deleted one; null if the project never existed. */
+/** Returns the organization of a project, including deleted projects, or null if the project never existed. */
 export async function findOrganizationOf(sql: Sql, projectId: string): Promise<string | null> {
   const [row] = await sql<[{ id: string | null }]>`
     select organization_of_project(${projectId}) as id`;

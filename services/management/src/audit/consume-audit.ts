@@ -6,12 +6,12 @@ import type { Logger } from "pino";
 import { serviceActor } from "../access/change-context.ts";
 import { insertAuditEntries } from "./audit-store.ts";
 
-/** One at a time, so that the audit log has the order of the queue. */
+/** One message at a time, so that the audit log keeps the order of the queue. */
 const concurrency = 1;
 
 /**
- * Inserts the changes of webhooks and schedules into the audit log, each under the id of its message. A message that
- * arrives again, after a crash or from two replicas, adds nothing.
+ * Inserts the audit entries of webhooks and schedules into the audit log. The id of an entry is the id of its message.
+ * So a message that is delivered again, after a crash or to two replicas, adds nothing.
  */
 export function consumeAudit(options: {
   connection: NatsConnection;
@@ -63,21 +63,21 @@ async function insertRecorded(tx: Transaction, message: AuditRecorded): Promise<
   return "done";
 }
 
-/** The e-mail address is not part of the message. It is empty for a user who was deleted in the meantime. */
+/** The data that the message lacks. The e-mail address is empty if the user was deleted in the meantime. */
 type Known = { isOfOrganization: boolean; email: string; flagKey: string | null };
 
 async function readKnown(tx: Transaction, message: AuditRecorded): Promise<Known> {
   const { organization_id: organizationId, project_id: projectId, flag_id: flagId } = message;
   const [known] = await tx<[Known]>`
     select
-      -- Also a deleted project, whose webhooks are deleted after it.
+      -- Includes deleted projects, because their webhooks are deleted after them.
       organization_of_project(${projectId}) is not distinct from ${organizationId}::uuid
         as "isOfOrganization",
       coalesce(
         (
           select email from users
           where id = ${message.user_id} and organization_id = ${organizationId}
-          -- An erasure of the address waits until the entry is committed.
+          -- Delays an erasure of the address until the entry is committed.
           for key share
         ),
         ''

@@ -4,13 +4,13 @@ import type { StateScope } from "../history/history-store.ts";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
 /**
- * The functions of the database that delete. The runtime role cannot see what is deleted, and has no right to delete
- * these rows itself.
+ * Deletions in PostgreSQL. Deleted organizations, projects and environments are invisible to the runtime role, and it
+ * has no right to delete them. Database functions with more rights read and delete them.
  */
 
 /**
- * Marks an organization, project or environment as deleted, with everything down to the environments. Returns the
- * tombstones. The caller holds the locks that keep new rows out.
+ * Marks an organization, project or environment as deleted, together with the projects and environments that it
+ * contains. Returns the tombstones. The caller holds the locks that prevent new rows.
  */
 export async function markDeleted(
   tx: Transaction,
@@ -22,7 +22,7 @@ export async function markDeleted(
   return marked.map((scope) => entryToPublish(scopeTombstone({ ...scope, deletedAt: now })));
 }
 
-/** Days for which every rebuilt snapshot contains a tombstone. Other tombstones are kept for seven. */
+/** Days for which every rebuilt snapshot contains a tombstone. All other tombstones are kept for seven days. */
 const tombstoneDays = 8;
 
 /** Reads the next tombstones of organizations, projects and environments for a rebuild of the snapshot. */
@@ -56,7 +56,7 @@ export type DeletedEnvironment = {
   organizationId: string;
 };
 
-/** Locks the deleted environment that has waited longest, among those that no other process has locked. */
+/** Locks the deleted environment that has waited longest. Skips environments that another process has locked. */
 export async function claimDeletedEnvironment(
   tx: Transaction,
 ): Promise<DeletedEnvironment | undefined> {
@@ -67,14 +67,14 @@ export async function claimDeletedEnvironment(
   return claimed;
 }
 
-/** Ends the removal of deleted environments without rows. Returns the number of environments. */
+/** Completes the removal of deleted environments that have no rows left. Returns the number of environments. */
 export async function finishEmptyEnvironments(tx: Transaction, atMost: number): Promise<number> {
   const [row] = await tx<[{ count: number }]>`
     select finish_empty_environments(${atMost}) as count`;
   return row.count;
 }
 
-/** Removes API keys of a deleted environment. */
+/** Removes up to `atMost` API keys of a deleted environment. Returns their ids and the versions of their tombstones. */
 export async function removeKeys(
   tx: Transaction,
   { environmentId }: DeletedEnvironment,
@@ -86,8 +86,8 @@ export async function removeKeys(
 }
 
 /**
- * Locks flags that have a state in a deleted environment, and returns the version that follows their present one. Flags
- * come first, as in every transaction that changes a state.
+ * Locks flags that have a state in a deleted environment. Returns the states with the next version of each flag. Flags
+ * are locked first, as in every transaction that changes a state.
  */
 export async function lockStates(
   tx: Transaction,
@@ -108,7 +108,7 @@ export async function lockStates(
     for update of flag`;
 }
 
-/** Removes states of locked flags. */
+/** Removes the states of locked flags from a deleted environment. */
 export async function removeStates(
   tx: Transaction,
   { environmentId }: DeletedEnvironment,
@@ -124,7 +124,9 @@ export async function removeStates(
   ]);
 }
 
-/** No process continues the fill of a deleted environment. One that is under way is waited for. */
+/**
+ * Removes the fill of a deleted environment, so that no process continues it. Waits for a batch that is in progress.
+ */
 export async function removeFill(
   tx: Transaction,
   { environmentId }: DeletedEnvironment,
@@ -139,13 +141,13 @@ export async function finishEnvironment(
   await tx`select finish_deleted_environment(${environmentId})`;
 }
 
-/** Removes flags of deleted projects and users of deleted organizations. Returns whether anything may be left. */
+/** Removes flags of deleted projects and users of deleted organizations. Returns whether rows may be left. */
 export async function removeRest(tx: Transaction, atMost: number): Promise<boolean> {
   const [row] = await tx<[{ more: boolean }]>`select remove_rest_of_deleted(${atMost}) as more`;
   return row.more;
 }
 
-/** Removes the e-mail addresses of deleted users from a page of the audit log. Returns whether anything may be left. */
+/** Removes the e-mail addresses of erased users from a page of the audit log. Returns whether entries may be left. */
 export async function eraseFromAuditLog(tx: Transaction, atMost: number): Promise<boolean> {
   const [row] = await tx<[{ more: boolean }]>`select erase_from_audit_log(${atMost}) as more`;
   return row.more;

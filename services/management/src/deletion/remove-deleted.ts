@@ -19,19 +19,20 @@ import {
 } from "./deletion-store.ts";
 
 /**
- * Removes the rows below deleted environments, projects and organizations, one batch per transaction. The marked rows
- * are the work that is left, so any process can continue after a crash.
+ * Removes the rows of deleted environments, projects and organizations, one batch per transaction. The rows marked as
+ * deleted record the remaining work, so any process can continue after a crash.
  *
- * The tombstone of the environment has already ended its keys and flags on every reader. The batches publish a tombstone
- * for each of them too: readers of release 0.1.0 depend on these, and with them the entries leave the snapshot.
+ * The tombstone of an environment already ends its keys and flags in every reader of the snapshot. Each batch also
+ * publishes a tombstone for every key and flag. Readers of release 0.1.0 depend on these tombstones, which also remove
+ * the entries from the snapshot.
  */
 
-/** Rows of a batch: as many as a batch of a new environment, for the same reasons. */
+/** Maximum number of rows per batch. The same bound as for a batch of a new environment, for the same reasons. */
 export const removedAtOnce = 200;
 
-/** Removes the next batch. Returns whether anything may be left. */
+/** Removes the next batch. Returns whether work may be left. */
 export async function removeNextBatch(write: Write, now: Date): Promise<boolean> {
-  // Users of a deleted organization stay until their e-mail addresses are erased.
+  // Comes first: users of a deleted organization stay until their e-mail addresses are erased.
   if (await eraseFromAuditLog(write.tx, removedAtOnce)) return true;
   if ((await finishEmptyEnvironments(write.tx, removedAtOnce)) > 0) return true;
   const environment = await claimDeletedEnvironment(write.tx);
@@ -42,7 +43,7 @@ export async function removeNextBatch(write: Write, now: Date): Promise<boolean>
   return removeRest(write.tx, removedAtOnce);
 }
 
-/** Keys come first, because a reader of release 0.1.0 accepts them until their own tombstones arrive. */
+/** Removes keys first, because a reader of release 0.1.0 accepts a key until the tombstone of that key arrives. */
 async function removeOfEnvironment(
   write: Write,
   environment: DeletedEnvironment,
@@ -84,7 +85,9 @@ async function removeOfEnvironment(
   if (states.length < removedAtOnce) await finishEnvironment(write.tx, environment);
 }
 
-/** Removes the rows below deleted organizations, projects and environments, and e-mail addresses to be erased. */
+/**
+ * Starts the removal of rows of deleted organizations, projects and environments, and the erasure of e-mail addresses.
+ */
 export function startRemoving(options: {
   sql: Sql;
   writer: Writer;

@@ -5,19 +5,19 @@ import { pause } from "@halyard/timing";
 const checkIntervalMs = 500;
 
 /**
- * Keeps management from working with a role that bypasses row-level security, because it would serve deleted
- * organizations, projects and environments. While PostgreSQL is unavailable or not migrated yet, the process starts,
- * and the check is repeated until it has a result.
+ * Throws if the role of management bypasses row-level security, because management would then serve deleted
+ * organizations, projects and environments. If PostgreSQL is unavailable or not migrated yet, the process starts and
+ * repeats the check until it has a result.
  */
 export async function requireRowSecurity(options: {
   sql: Sql;
-  /** Receives the error when a check after the start finds such a role. */
+  /** Called with the error if a later check finds that the role bypasses row-level security. */
   onBypassed: (error: ConfigurationError) => void;
 }): Promise<{ stop(): Promise<void> }> {
   const { sql } = options;
   const stopping = new AbortController();
 
-  /** Returns whether there is a result. */
+  /** Returns whether the check had a result. */
   async function check(): Promise<boolean> {
     const bypasses = await findBypass(sql).catch(() => undefined);
     if (bypasses) throw bypassesRowSecurity();
@@ -37,7 +37,7 @@ export async function requireRowSecurity(options: {
   };
 }
 
-/** Returns undefined before the migration that enables row-level security. */
+/** Returns whether the role bypasses row-level security, or undefined if the migration that enables it is missing. */
 async function findBypass(sql: Sql): Promise<boolean | undefined> {
   const [row] = await sql<{ bypasses: boolean }[]>`
     select not row_security_active(oid) as bypasses

@@ -5,12 +5,12 @@ import type { Logger } from "pino";
 import { type LiveEdges, tickMs } from "./live-edges.ts";
 
 export type FollowedEdges = {
-  /** True while NATS is connected, so that reports arrive. */
+  /** True while NATS is connected and reports can arrive. */
   isConnected(): boolean;
   stop(): void;
 };
 
-/** Reads the reports of edges for as long as the process lives. */
+/** Subscribes to the reports of edges until it is stopped. */
 export function followEdges(options: {
   connection: NatsConnection;
   edges: LiveEdges;

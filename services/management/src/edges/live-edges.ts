@@ -1,23 +1,23 @@
 import { type EdgeReport, edgeReports, type SnapshotRevision } from "@halyard/contracts";
 
 /**
- * The edges that a write waits for, and the revision of the snapshot that each of them has applied.
+ * Tracks the live edges, which writes wait for, and the snapshot revision that each of them has applied.
  *
- * Silence is counted in ticks of a timer and not by the clock: after this process was suspended, the timer
- * fires once, and the reports that arrived meanwhile are read before any edge counts as silent.
+ * Silence is counted in ticks of a timer, not by the clock. After this process was suspended, the timer fires only once,
+ * and the process reads the reports that arrived meanwhile before an edge counts as silent.
  */
 export type LiveEdges = {
   take(report: EdgeReport): void;
-  /** The relay has published everything up to this revision. */
+  /** Records that the relay has published everything up to this revision. */
   published(revision: SnapshotRevision): void;
-  /** Called every `tickMs` while NATS is connected. */
+  /** Counts the silence of edges. Call it every `tickMs` while NATS is connected. */
   tick(): void;
   /**
-   * Reports were lost because the connection to NATS was. Known edges get the full time to report again,
-   * and writes wait until new edges have had the time to report.
+   * Records that the connection to NATS, and with it reports, were lost. Known edges get the full time to report again.
+   * Writes wait until new edges had enough time to report.
    */
   interrupted(): void;
-  /** Resolves when every live edge has applied the revision; `ended` ends the wait early. */
+  /** Resolves when every live edge has applied the revision. `ended` ends the wait early. */
   applied(revision: SnapshotRevision, ended: AbortSignal): Promise<void>;
   /** Number of edges that writes wait for. */
   count(): number;
@@ -25,13 +25,13 @@ export type LiveEdges = {
 
 export const tickMs = edgeReports.intervalMs;
 const silentAfterTicks = edgeReports.silentAfterMs / tickMs;
-/** Every edge has reported within two full ticks. Before that, this process does not know all edges. */
+/** Number of ticks after which every edge has reported. Before that, this process may not know all edges. */
 const liveAfterTicks = 3;
 
 type Edge = {
   applied: SnapshotRevision | undefined;
   silentTicks: number;
-  /** The revision that the edge has to reach to count as live; undefined for a live edge. */
+  /** The revision that the edge must reach before it counts as live. Undefined for a live edge. */
   liveFrom: SnapshotRevision | undefined;
 };
 
@@ -43,7 +43,7 @@ export function createLiveEdges(): LiveEdges {
   let newest: SnapshotRevision | undefined;
   let ticks = 0;
 
-  /** The revision of one epoch that every live edge has applied, or -1. */
+  /** Returns the revision of an epoch that every live edge has applied, or -1. */
   const lowestApplied = (epoch: string) =>
     ticks < liveAfterTicks ? -1 : lowestOf(edges.values(), epoch);
 
@@ -60,7 +60,7 @@ export function createLiveEdges(): LiveEdges {
   }
 
   function takeCurrent(id: string, applied: SnapshotRevision): void {
-    // An edge that was silent or is unknown may be far behind. It has to catch up before writes wait for it.
+    // A new or formerly silent edge may be far behind. It must catch up first; otherwise writes would wait for it.
     const edge = edges.get(id) ?? { applied, silentTicks: 0, liveFrom: newest };
     edge.applied = applied;
     edge.silentTicks = 0;

@@ -22,7 +22,7 @@ import {
   updateEnvironmentName,
 } from "./environment-store.ts";
 
-/** The use cases of environments. Each runs inside a write's transaction. */
+/** The use cases of environments. Each runs in the transaction of a write. */
 type Address = { projectId: string; environmentId: string };
 
 export async function createEnvironment(
@@ -34,7 +34,7 @@ export async function createEnvironment(
   if (!reachesProject(principal, projectId)) return noSuchProject;
   if (principal.kind === "key" && principal.key.environmentOnly)
     return keyProblems.otherEnvironment;
-  // The lock lets one environment through at a time, so that the limit is exact.
+  // The lock serializes the creation of environments, so that concurrent requests cannot exceed the limit.
   const project = await lockParentProject(tx, projectId);
   if (project === undefined) return noSuchProject;
   const [context, environmentCount] = await Promise.all([
@@ -92,7 +92,7 @@ export async function removeEnvironment(
   return environment;
 }
 
-/** Reads an environment under the lock of its project. */
+/** Locks the project of an environment, then reads the environment. */
 async function lockEnvironment(
   tx: Transaction,
   address: Address,

@@ -9,8 +9,8 @@ import { createEnvironment, removeEnvironment, renameEnvironment } from "./envir
 import { findEnvironment, findParentProject, listEnvironments } from "./environment-store.ts";
 
 /**
- * The routes of a project's environments: for the operator, and for the project's own server keys. A
- * key made with `environment_only` reads them, but adds none. Only the operator renames and deletes them.
+ * Registers the routes of environments, for the operator and for server keys of the project. A key with
+ * `environment_only` can read them and cannot create any. Only the operator can rename and delete them.
  */
 export function registerEnvironmentRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.write(contract.createEnvironment, {

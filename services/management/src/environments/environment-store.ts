@@ -19,8 +19,9 @@ export async function findParentProject(sql: Sql, id: string): Promise<ParentPro
 }
 
 /**
- * Reads a project to change its environments. A transaction that creates or deletes a flag or issues a key holds the
- * weakest lock on this row, which conflicts with this one, so that no flag and no key is added or removed meanwhile.
+ * Reads and locks a project to change its environments. Transactions that create or delete a flag, or issue a key, hold
+ * `for key share` on the same row. That lock conflicts with this one, so no flag or key is added or removed until this
+ * transaction ends.
  */
 export async function lockParentProject(
   tx: Transaction,
@@ -60,7 +61,7 @@ export async function countEnvironments(tx: Transaction, projectId: string): Pro
   return row.count;
 }
 
-/** The environments of all projects of an organization. */
+/** Returns the environments of all projects of an organization. */
 export async function listEnvironmentsOf(sql: Sql, organizationId: string): Promise<Environment[]> {
   return sql<Environment[]>`
     select ${columns}
@@ -71,8 +72,8 @@ export async function listEnvironmentsOf(sql: Sql, organizationId: string): Prom
 }
 
 /**
- * Renames an environment whose project is locked, so that no other environment takes the name meanwhile. Returns false
- * if the name is taken.
+ * Renames an environment. Returns false if the name is taken. The caller has locked the project, so no concurrent
+ * request can take the name.
  */
 export async function updateEnvironmentName(
   tx: Transaction,
@@ -90,7 +91,7 @@ export async function updateEnvironmentName(
   return renamed.count === 1;
 }
 
-/** Writes new environments of a project. False when the project has one of the names already. */
+/** Inserts environments of a project. Returns false if one of the names is taken. */
 export async function insertEnvironments(
   tx: Transaction,
   environments: readonly Environment[],

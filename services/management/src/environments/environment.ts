@@ -9,13 +9,13 @@ export type Environment = {
   id: string;
   projectId: string;
   name: string;
-  /** Raised by every change. */
+  /** Counter that every change increments. */
   version: number;
   createdAt: Date;
   updatedAt: Date;
 };
 
-/** An environment as the API shows it. */
+/** Returns an environment as the API represents it. */
 export function environmentResource(environment: Environment): EnvironmentResource {
   return {
     id: environment.id,
@@ -25,7 +25,7 @@ export function environmentResource(environment: Environment): EnvironmentResour
   };
 }
 
-/** An environment as the other services know it. */
+/** Returns the snapshot entry of an environment, which the other services read. */
 export function environmentEntry(
   environment: Omit<Environment, "createdAt"> & { organizationId: string },
 ): EntryOf<"environment"> {
@@ -44,7 +44,7 @@ export function environmentEntry(
   };
 }
 
-/** The entry of the audit log about an environment itself. */
+/** Returns the audit entry of a change to an environment. */
 export function environmentAudit(
   action: "environment_created" | "environment_renamed" | "environment_deleted",
   { projectId, id: environmentId }: Pick<Environment, "id" | "projectId">,
@@ -54,23 +54,25 @@ export function environmentAudit(
   return auditEntry(context, { projectId, environmentId, action, ...names });
 }
 
-/** Also the answer to who may not reach the project: to them there is nothing in it. */
+/** Also the response to a caller that cannot access the project, so that it does not reveal the environment. */
 export const noSuchEnvironment = createProblem(
   "NOT_FOUND_001",
   "There is no such environment in this project.",
 );
 
-/** What follows from a new environment, decided before anything is written. */
+/** The result of creating an environment, decided before anything is written. */
 export type EnvironmentDecision = {
   environment: Environment;
   audit: readonly AuditEntry[];
   messages: readonly OutboxMessage[];
 };
 
-/** Each flag of the project has a state in each of them, so their number bounds the cost of a flag. */
+/**
+ * Maximum number of environments per project. A flag has a state in each of them, so this bounds the cost of a flag.
+ */
 export const maxEnvironments = 50;
 
-/** A new environment. No flag changes: flags keep their versions, and there is no event. */
+/** Decides the creation of an environment. No flag changes: flags keep their versions, and no event is published. */
 export function decideCreateEnvironment(
   current: { project: { id: string; organizationId: string }; environmentCount: number },
   request: { name: string },

@@ -22,15 +22,16 @@ import {
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /**
- * A new flag. It exists in every environment of the project at once; what the request says of its
- * state is meant for one of them. One event tells of it, whatever the number of environments.
+ * Decides the creation of a flag. The flag exists in every environment of the project immediately. The requested state
+ * applies to one environment, and all others get the initial state. One event is published, independent of the number
+ * of environments.
  */
 export function decideCreate(
   scope: {
     organizationId: string;
     projectId: string;
     environments: readonly FlagEnvironment[];
-    /** The one that the request's state is for. */
+    /** The environment that the requested state applies to. */
     environment: FlagEnvironment;
   },
   request: WithCheckedRules<CreateFlag>,
@@ -84,11 +85,11 @@ export function decideCreate(
 }
 
 /**
- * A change of a flag's settings, of its state in one environment, or of both. What is given but not
- * different is no change: then there is no entry, no event and no new version.
+ * Decides a change to the settings of a flag, to its state in one environment, or to both. Returns "unchanged" if no
+ * requested value differs from the current one; then there is no audit entry, no event and no new version.
  *
- * One change can make up to three events, always in this order: `flag.updated` for the settings,
- * `flag.toggled` when it was switched on or off, `flag_state.updated` for rollout and rules.
+ * A change publishes one to three events, in this order: `flag.updated` for settings, `flag.toggled` for `enabled`, and
+ * `flag_state.updated` for rollout and rules.
  */
 export function decideChange(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
@@ -156,8 +157,8 @@ function stateAudit(
 }
 
 /**
- * When a change of a flag counts as made: now, but always later than what came before, so that a
- * flag's events have timestamps of their own, in order, on whatever replica's clock.
+ * Returns the time of a change: now, or one millisecond after the previous event if that is later. So the events of a
+ * flag have distinct timestamps, in order, even if the clock of this replica is behind.
  */
 function momentAfter(previous: Date, now: Date): Date {
   return new Date(Math.max(now.getTime(), previous.getTime() + 1));
@@ -214,17 +215,16 @@ function changesOf(flag: Flag, settings: Settings): NonNullable<FlagEvent["chang
 }
 
 /**
- * The end of a flag, in every environment. One event tells of it, with the last state in the key's
- * environment; in the snapshot a deletion with the next version takes the place of each state, so
- * that no older value can come back. The audit log keeps what the flag was in every environment, an
- * entry each.
+ * Decides the deletion of a flag in every environment. One event is published, with the last state in the environment
+ * of the key. In the snapshot, a tombstone with the next version replaces each state, so that no older value can take
+ * effect again. The audit log gets one entry per environment, with the last state.
  */
 export function decideDelete(
   current: {
     flag: Flag;
     state: FlagState;
     environment: FlagEnvironment;
-    /** Those of all environments of the project. */
+    /** The states in all environments of the project. */
     states: readonly FlagState[];
   },
   context: ChangeContext,

@@ -4,13 +4,13 @@ import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 export type EnvironmentFill = {
   environment: { id: string; projectId: string; createdAt: Date };
   organizationId: string;
-  /** The user that the first history entries name. */
+  /** The user that the first history entries name as author. */
   createdBy: string;
-  /** All flags up to this key have a state in the environment. */
+  /** The fill has stored states of all flags up to this key. */
   afterKey: string;
 };
 
-/** The part of a flag that its state in a new environment depends on. */
+/** The fields of a flag that its state in a new environment depends on. */
 export type ProjectFlag = {
   id: string;
   organizationId: string;
@@ -41,7 +41,7 @@ export async function hasFills(sql: Sql): Promise<boolean> {
   return row.any;
 }
 
-/** Locks the fill that has waited longest, among those that no other process has locked. */
+/** Locks the fill that has waited longest. Skips fills that another process has locked. */
 export async function claimFill(tx: Transaction): Promise<EnvironmentFill | undefined> {
   const [row] = await tx<FillRow[]>`
     ${fills}
@@ -51,7 +51,7 @@ export async function claimFill(tx: Transaction): Promise<EnvironmentFill | unde
   return row && fromRow(row);
 }
 
-/** The fills that have yet to reach a flag; none if the flag is not in the project. */
+/** Returns the fills that have not reached a flag yet. Returns none if the flag is not in the project. */
 export async function fillsWithout(
   tx: Transaction,
   scope: { projectId: string | null; flagId: string },
@@ -83,7 +83,7 @@ export async function deleteFill(tx: Transaction, fill: EnvironmentFill): Promis
   await tx`delete from environment_fills where environment_id = ${fill.environment.id}`;
 }
 
-/** The next flags of a fill, in the order of their keys, which never change. */
+/** Returns the next flags of a fill, in the order of their keys, which never change. */
 export async function nextFlags(
   tx: Transaction,
   fill: EnvironmentFill,
@@ -97,8 +97,8 @@ export async function nextFlags(
 }
 
 /**
- * Locks flags and returns those that have no state in the environment. The locks are taken first, in one
- * order. The second statement then sees the deletions and the states that it waited for.
+ * Locks flags, and returns those that have no state in the environment. A separate statement takes the locks first, in
+ * the order of ids. The second statement then sees the deletions and states that the first one waited for.
  */
 export async function lockFlagsWithoutState(
   tx: Transaction,

@@ -21,18 +21,18 @@ import { flagEntry, historyEntry } from "./flag-events.ts";
 import { insertHistory, insertStates } from "./flag-store.ts";
 
 /**
- * Gives the flags of a project their states in a new environment, in batches. The transaction that creates
- * the environment writes the first batch, so that most projects need no other. A row of
- * `environment_fills` keeps the position of the rest.
+ * Stores the initial states of the flags of a project in a new environment, in batches. The transaction that creates
+ * the environment writes the first batch, which is enough for most projects. A row of `environment_fills` records the
+ * position of the rest.
  *
- * Until a state is stored, reads return the initial state. A change of the flag and a read of its history
- * store the state first. So a state is the same whenever it is stored.
+ * Until a state is stored, reads return the initial state. A change to the flag and a read of its history store the
+ * state first. So the content of a state does not depend on the time at which it is stored.
  */
 
-/** Flags of a batch. Larger batches are hardly faster, and hold their locks for longer than 50 ms. */
+/** Maximum number of flags per batch. Larger batches are hardly faster, and hold their locks for longer than 50 ms. */
 export const flagsAtOnce = 200;
 
-/** Writes the first batch, and records the rest. Call it when the environment is inserted. */
+/** Writes the first batch, and records the position of the rest. Call it after the environment is inserted. */
 export async function startFill(
   write: Write & Clock,
   fill: Omit<EnvironmentFill, "afterKey">,
@@ -53,7 +53,7 @@ export async function continueFills(
   return { environmentId: fill.environment.id, isComplete: rest === undefined };
 }
 
-/** Writes a flag's missing states. */
+/** Stores the missing states of a flag. */
 export async function fillFlag(
   write: Write & Clock,
   scope: { projectId: string | null; flagId: string },
@@ -62,7 +62,7 @@ export async function fillFlag(
     await fillFlags(write, fill, [scope.flagId]);
 }
 
-/** Returns the fill after its next batch; undefined when the environment is complete. */
+/** Writes the next batch. Returns the remaining fill, or undefined if the environment is complete. */
 async function fillBatch(
   write: Write & Clock,
   fill: EnvironmentFill,
@@ -91,9 +91,9 @@ async function fillFlags(
 }
 
 /**
- * The states that flags have in a new environment since its creation. Nothing happens to the flags: they
- * keep their versions, and there is no event. Readers measure the delay of an entry from its
- * `committed_at`, so that is the present time.
+ * Returns the states that flags have in a new environment from its creation on. The flags do not change: they keep
+ * their versions, and no event is published. `committed_at` of the entries is the present time, because readers measure
+ * the delay of an entry from it.
  */
 export function decideInitialStates(
   fill: Pick<EnvironmentFill, "environment" | "createdBy">,
@@ -115,7 +115,7 @@ export function decideInitialStates(
   };
 }
 
-/** Continues the fills of all environments. */
+/** Starts the work that continues the fills of all environments. */
 export function startFilling(
   options: Clock & { sql: Sql; writer: Writer; logger: Logger },
 ): Batches {

@@ -23,13 +23,13 @@ export type FlagWrite = Write & Clock & Pick<Change, "context">;
 
 export type ChangeRequest = {
   scope: FlagScope;
-  /** Checks the flag and its state before the change. A refusal leaves both unchanged. */
+  /** Checks the flag and its state before the change. A problem leaves both unchanged. */
   permit?: (current: FlagAndState) => Problem | undefined;
 };
 
 export type FlagAndState = { flag: Flag; state: FlagState };
 
-/** The use cases lock the flag, decide, and write the decision, in one transaction. */
+/** The use cases of flags. Each locks the flag, decides, and writes the decision in one transaction. */
 export async function createFlag(
   write: FlagWrite,
   scope: { organizationId: string; projectId: string; environmentId: string },
@@ -45,7 +45,7 @@ export async function createFlag(
   return decision;
 }
 
-/** `changed` is false if the flag already has these settings. */
+/** Changes a flag or its state. `changed` is false if the flag already has these settings. */
 export async function changeFlag(
   write: FlagWrite,
   request: ChangeRequest,
@@ -60,7 +60,7 @@ export async function changeFlag(
   return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt, changed: true };
 }
 
-/** Writes any decision about a flag. No other change of the flag intervenes. */
+/** Decides under the lock of the flag, and writes the decision. No other change to the flag can intervene. */
 export async function decideUnderLock<Decided extends Decision | "unchanged">(
   write: FlagWrite,
   request: ChangeRequest,
@@ -107,7 +107,9 @@ async function lockPermitted(
   return permit?.(current) ?? current;
 }
 
-/** The flag with the key can be deleted before its id is read; then the refusal has no `Location`. */
+/**
+ * Returns the problem for a key that is taken. It has no `Location` if the other flag is deleted before its id is read.
+ */
 async function keyTaken(write: Write, flag: Flag): Promise<Problem> {
   const id = await findFlagId(write.tx, flag);
   return createProblem(

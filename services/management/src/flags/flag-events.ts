@@ -10,7 +10,7 @@ import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import type { Flag, FlagEnvironment, FlagState, HistoryEntry } from "./flag.ts";
 
-/** The domain event of a change, with all that a consumer needs to know. */
+/** Returns the domain event of a change. It contains everything that a consumer needs. */
 export function flagEvent(
   event: PublishedEvent,
   about: {
@@ -55,7 +55,7 @@ function stateInEvent(state: FlagState): StateInEvent {
   };
 }
 
-/** A flag in one environment, as the edges evaluate it. */
+/** Returns the snapshot entry of a flag in one environment, which edges evaluate. */
 export function flagEntry(
   flag: { id: string; organizationId: string; projectId: string; key: string },
   state: {
@@ -87,7 +87,7 @@ export function flagEntry(
   };
 }
 
-/** The entry that a change leaves in the history of its state. */
+/** Returns the history entry of a change to a state. */
 export function historyEntry(
   state: FlagState,
   context: Pick<ChangeContext, "cause" | "newId"> & { actor: { id: string } },
@@ -105,7 +105,7 @@ export function historyEntry(
   };
 }
 
-/** The entry that a change leaves in the project's audit log. */
+/** Returns the audit entry of a change to a flag. */
 export function flagAudit(
   context: ChangeContext,
   flag: Flag,
@@ -115,7 +115,7 @@ export function flagAudit(
   return auditEntry(context, { projectId, flagId, flagKey, changedAt, ...change });
 }
 
-/** A flag's settings, and its state where it has one, as the audit log shows them. */
+/** Returns the settings of a flag as the audit log represents them. */
 export function auditedSettings(flag: Flag): Record<string, unknown> {
   return { name: flag.name, description: flag.description, type: flag.type };
 }

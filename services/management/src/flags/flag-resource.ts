@@ -8,9 +8,9 @@ import { createProblem, type Problem } from "@halyard/service";
 import type { Flag, FlagInEnvironment, FlagState } from "./flag.ts";
 
 /**
- * Flags and states as the API shows them. When a flag was last evaluated is shown with it but is no part
- * of it: if each evaluation made a new version, no `If-Match` would hold for as long as it takes to send
- * it, and versions would not tell changes any more.
+ * Returns a flag and its state as the API represents them. The time of the last evaluation is not part of the version.
+ * Otherwise every evaluation would create a version: no `If-Match` would stay valid long enough to be sent, and
+ * versions would not identify changes.
  */
 export function flagResource(
   flag: Flag,
@@ -58,29 +58,29 @@ export function pathOfState(state: Pick<FlagState, "flagId" | "environmentId">):
   return `/api/v1/flags/${state.flagId}/environments/${state.environmentId}`;
 }
 
-/** The entity tag of a flag or state after a change: its version, in quotes. */
+/** Returns the entity tag of a flag or state after a change: the version in quotes. */
 export function etagOf({ version }: { version: number }): string {
   return `"${version}"`;
 }
 
 /**
- * The entity tag of a flag that is read, for `If-None-Match`: the version and a hash of the whole resource.
- * The resource also depends on the key's environment and on evaluations, which raise no version.
+ * Returns the entity tag of a flag for `If-None-Match`: the version and a hash of the resource. The resource also
+ * depends on the environment of the key and on evaluations, which do not change the version.
  */
 export function readTagOf(resource: FlagResource): string {
   const hash = createHash("sha256").update(JSON.stringify(resource)).digest("base64url");
   return `"${resource.version}-${hash}"`;
 }
 
-/** Returns the tag of the version alone, so that `If-Match` accepts both kinds of tags. */
+/** Returns the part of a tag that identifies the version, so that `If-Match` accepts both kinds of tags. */
 function versionTagOf(tag: string): string {
   return tag.replace(/^("\d+)-[\w-]+"$/, '$1"');
 }
 
 /**
- * `If-Match` (RFC 9110, section 13.1.1): one of the entity tags must name the current version, or the
- * list is `*`. The comparison is strong, so a weak tag never matches. `resource` is the path of the
- * version, because a flag has another version than its state.
+ * Checks `If-Match` (RFC 9110, section 13.1.1): one of the entity tags must be that of the current version, or the list
+ * is `*`. The comparison is strong, so a weak tag never matches. `resource` is the path of the flag or of the state,
+ * because the two have different versions.
  */
 export function checkIfMatch(
   ifMatch: readonly string[] | undefined,

@@ -31,7 +31,7 @@ import {
 import { type FlagPage, findFlag, listFlags } from "./flag-store.ts";
 import { checkRules } from "./targeting-rules.ts";
 
-/** The routes of flags. Every one needs a server key of the project. */
+/** Registers the routes of flags. All of them require a server key of the project. */
 export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.write(contract.createFlag, {
     check: ({ body }) => checkRules(body),
@@ -91,7 +91,7 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
   });
 }
 
-/** The routes of a flag's state in any environment of the project. */
+/** Registers the routes of a flag's state in any environment of the project. */
 export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.getFlagState, async ({ params }, { key }) => {
     const scope = { ...key, flagId: params.flagId, environmentId: params.envId };
@@ -116,7 +116,7 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
   });
 }
 
-/** The operators that conditions can use, which any key may read. It is the same for everybody. */
+/** Registers the catalogue of condition operators. Any key can read it, and it is the same for all callers. */
 export function registerOperatorCatalogue(routes: Routes): void {
   const answerTo = fixedAnswer(
     { operators: operators.filter(({ name }) => contract.isWritten(name)) },
@@ -130,8 +130,8 @@ function isFlagKey(text: string): boolean {
 }
 
 /**
- * Restrictions of `environment_only` keys. Such a key creates flags, because a new flag is off in every other
- * environment. It changes states in its own environment, and nothing that other environments share.
+ * Rejects the deletion of a flag by an `environment_only` key. Such a key can create flags, because a new flag is off
+ * in every other environment. It can change states in its own environment, and nothing that other environments share.
  */
 function checkMayDelete(key: DirectoryKey): Problem | undefined {
   if (!key.environmentOnly) return undefined;
@@ -141,7 +141,9 @@ function checkMayDelete(key: DirectoryKey): Problem | undefined {
   );
 }
 
-/** A request that repeats the current name, description and type is allowed. */
+/**
+ * Rejects a change to settings by an `environment_only` key. A request that repeats the current settings is allowed.
+ */
 function checkMayChangeSettings(
   key: DirectoryKey,
   flag: Flag,
@@ -163,21 +165,21 @@ type ReadFlagPage = (page: {
 }) => Promise<FlagPage>;
 
 const pageBounds = {
-  /** A few milliseconds of the event loop. */
+  /** Maximum number of flags per page, which take a few milliseconds of the event loop. */
   limit: 500,
-  /** Flags with the largest rules that are allowed fill a page by three. */
+  /** Maximum size of the rules of a page. Three flags with rules of the maximum size fill it. */
   maxBytes: 1024 * 1024,
 };
 
 /**
- * Lists all flags of a project, and writes the answer while it reads them. Each page, by key, is a short statement of its
- * own, and is read when the caller has received the previous page. A slow caller holds neither a connection to the
- * database nor a transaction, and management holds a page or two. The first page is read before the answer begins, so
- * that the answer to an outage is 503.
+ * Lists all flags of a project, and writes the response while it reads them. Each page is a separate short statement,
+ * which runs when the caller has received the previous page. So a slow caller holds neither a database connection nor a
+ * transaction, and management buffers one or two pages. The first page is read before the response begins, so that an
+ * outage is answered with 503.
  *
- * The pages are not one snapshot of the database. Keys never change, so a flag that exists all the while
- * is listed once. A flag that is created, changed or deleted meanwhile is listed as it is when its page
- * is read.
+ * The pages are not one snapshot of the database. Keys never change, so a flag that exists during the whole request is
+ * listed exactly once. A flag that is created, changed or deleted meanwhile is listed as it is when its page is
+ * read.
  */
 async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise<Answer> {
   const readAfter = (key: string) => readPage({ afterKey: key, ...pageBounds });

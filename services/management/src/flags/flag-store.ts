@@ -20,9 +20,7 @@ type Row = Omit<Flag, "updatedAt"> &
     lastEvaluatedAt: Date | null;
   };
 
-/**
- * An evaluation of all flags is recorded once for its environment. It counts for each flag that existed then.
- */
+/** A bulk evaluation is recorded once for its environment, and counts for each flag that existed then. */
 const columns = fragment`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
   flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",
@@ -43,7 +41,10 @@ const lastSeen = fragment`
   left join flags_last_seen as flag_seen
     on flag_seen.flag_id = state.flag_id and flag_seen.environment_id = state.environment_id`;
 
-/** In a new environment that is still being filled, a flag without a state has the initial one. */
+/**
+ * Flags with their states. In an environment that is still being filled, a flag without a stored state has the initial
+ * one.
+ */
 const tables = fragment`
   flags as flag
   join projects as project on project.id = flag.project_id
@@ -75,9 +76,9 @@ export async function findFlag(sql: Sql, scope: FlagScope): Promise<FlagInEnviro
 }
 
 /**
- * Reads a flag to change it. The flag's row and the state's are locked together: after a wait both
- * are read again, while a row that was not locked would be as old as the statement. `lacksStates` means
- * that an environment of the project is being filled and has not reached the flag.
+ * Reads and locks a flag and its state for a change. One statement locks both rows, because PostgreSQL rereads locked
+ * rows after a wait. A row without a lock would be as old as the start of the statement. `lacksStates` is true if the
+ * fill of an environment has not reached the flag.
  */
 export async function lockFlag(
   tx: Transaction,
@@ -103,7 +104,7 @@ export async function lockFlag(
   return { ...fromRow(rest), lacksStates };
 }
 
-/** A flag's states in all environments. The flag is locked, and so none of them changes. */
+/** Returns the states of a flag in all environments. The caller has locked the flag, so none of them can change. */
 export async function readStates(tx: Transaction, flagId: string): Promise<FlagState[]> {
   return tx<FlagState[]>`
     select state.flag_id as "flagId", state.environment_id as "environmentId", state.enabled,
@@ -114,12 +115,12 @@ export async function readStates(tx: Transaction, flagId: string): Promise<FlagS
     order by state.environment_id`;
 }
 
-/** Flags of a project in the order of their keys, and whether there are more after them. */
+/** A page of flags in the order of their keys. `more` is true if flags follow. */
 export type FlagPage = { flags: FlagInEnvironment[]; more: boolean };
 
 /**
- * Reads the flags after a key: at most `limit`, and fewer where their rules together are longer than
- * `maxBytes`. With `flagKey`, only the flag with that key.
+ * Reads the flags after a key: at most `limit`, and fewer if their rules together exceed `maxBytes`. `flagKey` selects
+ * a single flag.
  */
 export async function listFlags(
   sql: Sql,
@@ -159,8 +160,8 @@ export async function listFlags(
 }
 
 /**
- * Returns the environments of a project, which stay as they are until the transaction ends: environments are added and
- * deleted under a lock that conflicts with this one. A project that was deleted meanwhile has none.
+ * Returns the environments of a project, or none if the project is deleted. They stay unchanged until the transaction
+ * ends, because the lock for adding or deleting an environment conflicts with this one.
  */
 export async function holdEnvironments(
   tx: Transaction,
@@ -181,7 +182,7 @@ export async function findFlagId(
   return found?.id;
 }
 
-/** Writes a new flag. False when its key is taken in the project. */
+/** Inserts a flag. Returns false if its key is taken in the project. */
 export async function insertFlag(tx: Transaction, decision: Decision): Promise<boolean> {
   const { flag } = decision;
   const inserted = await tx`
@@ -196,8 +197,8 @@ export async function insertFlag(tx: Transaction, decision: Decision): Promise<b
 }
 
 /**
- * Writes a change of a flag that is locked, and of its state in one environment. It is one statement, because each
- * further one costs both sides more than its rows do.
+ * Writes a change to a locked flag, and to its state in one environment. It is one statement, because each further
+ * statement costs the client and the server more than its rows.
  */
 export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown> {
   const { flag } = decision;
@@ -229,7 +230,7 @@ export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown
     where entry_id is not null`;
 }
 
-/** Deletes a flag that is locked, with its states. */
+/** Deletes a locked flag with its states. */
 export async function deleteFlag(tx: Transaction, decision: Decision): Promise<void> {
   await Promise.all([
     tx`delete from flags where id = ${decision.flag.id}`,

@@ -4,7 +4,7 @@ import type { AuditEntry } from "../audit/audit-log.ts";
 import type { OutboxMessage } from "../outbox/outbox-message.ts";
 import { type CheckedRules, noRules } from "./targeting-rules.ts";
 
-/** A flag of a project: what is the same in every environment. */
+/** A flag of a project, with the settings that are the same in every environment. */
 export type Flag = {
   id: string;
   organizationId: string;
@@ -13,22 +13,22 @@ export type Flag = {
   name: string;
   description: string;
   type: FlagType;
-  /** Raised by every change to the flag or to one of its states. */
+  /** Counter that every change to the flag or to one of its states increments. */
   version: number;
-  /** The timestamp of its newest event. */
+  /** Timestamp of the newest event of the flag. */
   lastEventAt: Date;
   createdAt: Date;
   updatedAt: Date;
 };
 
-/** What a flag is in one environment. */
+/** The state of a flag in one environment. */
 export type FlagState = {
   flagId: string;
   environmentId: string;
   enabled: boolean;
   rolloutPercentage: number;
   targetingRules: CheckedRules;
-  /** The flag's version as of this state's own last change. */
+  /** Version of the flag at the last change to this state. */
   version: number;
   updatedAt: Date;
 };
@@ -39,21 +39,21 @@ export type FlagInEnvironment = {
   flag: Flag;
   state: FlagState;
   environment: FlagEnvironment;
-  /** When its value was last asked for in this environment. It is no part of the flag. */
+  /** Time of the last evaluation in this environment. It is not part of the flag. */
   lastEvaluatedAt: Date | null;
 };
 
-/** Where to look: a flag of a project, in one of its environments. */
+/** Address of a flag in one environment of a project. */
 export type FlagScope = { projectId: string; flagId: string; environmentId: string };
 
-/** What a state is before anybody has set it. */
+/** The settings of a state that was never changed. */
 export const initialSettings = {
   enabled: false,
   rolloutPercentage: 100,
   targetingRules: noRules,
 };
 
-/** The state that a flag has in an environment before anybody has set it there. */
+/** Returns the state of a flag in an environment before its first change there. */
 export function initialState(
   flag: Pick<Flag, "id" | "version" | "createdAt">,
   environmentId: string,
@@ -68,18 +68,18 @@ export function initialState(
   };
 }
 
-/** Everything that follows from a change, decided before anything is written. */
+/** The result of a change, decided before anything is written. */
 export type Decision = {
-  /** The flag as it is afterwards. */
+  /** The flag after the change. */
   flag: Flag;
-  /** The states that are new or changed. */
+  /** The new and changed states. */
   states: readonly FlagState[];
   history: readonly HistoryEntry[];
   audit: readonly AuditEntry[];
   messages: readonly OutboxMessage[];
 };
 
-/** What a state was from a change on. */
+/** The state of a flag in one environment after a change. */
 export type HistoryEntry = {
   id: string;
   flagId: string;

@@ -5,21 +5,20 @@ import { createProblem, type Problem } from "@halyard/service";
 declare const isChecked: unique symbol;
 
 /**
- * Rules that `checkRules` accepted, now or before they were stored. No other function returns them, so that neither a
- * request nor a scheduled change stores rules that nobody checked.
+ * Rules that `checkRules` has accepted, now or before they were stored. No other function returns this type, so neither
+ * a request nor a scheduled change can store unchecked rules.
  */
 export type CheckedRules = readonly TargetingRule[] & { readonly [isChecked]: true };
 
-/** A request whose rules are checked. */
+/** A request with checked rules. */
 export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
   targeting_rules?: CheckedRules | undefined;
 };
 
 /**
- * Refuses rules that have the right shape and still cannot be taken: those that would not fit a
- * message, and those with a value that their operator can do nothing with. It needs nothing but the
- * rules, so it goes before any work in the database. Rules that are stored already are not looked at
- * again: whatever an earlier release took can be read, and replaced.
+ * Rejects rules that match the schema and are still unusable: rules that are too large for a message, and values that
+ * their operator cannot use. It needs only the request, so it runs before any database work. Stored rules are not
+ * checked again, so that rules of an earlier release can still be read and replaced.
  */
 export function checkRules<Request extends { targeting_rules?: TargetingRule[] | undefined }>(
   request: Request,
@@ -29,12 +28,10 @@ export function checkRules<Request extends { targeting_rules?: TargetingRule[] |
   return problem ?? (request as WithCheckedRules<Request>);
 }
 
-/** The rules of a flag that nobody has changed. */
+/** The rules of a flag that was never changed. */
 export const noRules = [] as readonly TargetingRule[] as CheckedRules;
 
-/**
- * Rules are measured as we write them, which can be longer than what was sent: `1e20` has 21 digits.
- */
+/** Checks the size of the rules as serialized JSON, which can be longer than the request: `1e20` has 21 digits. */
 function checkSize(rules: readonly TargetingRule[]): Problem | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(rules));
   if (bytes <= maxRulesBytes) return undefined;

@@ -3,12 +3,12 @@ import type { ChangeContext } from "../access/change-context.ts";
 import { decideChange } from "../flags/decide-flag.ts";
 import type { Decision, Flag, FlagEnvironment, FlagState, HistoryEntry } from "../flags/flag.ts";
 
-/** What follows from going back, and the entry of the history that is in effect again. */
+/** The result of a rollback, with the history entry that it restores. */
 export type RollbackDecision = Decision & { state: FlagState; restored: HistoryEntry };
 
 /**
- * The way back: the state that stood before the newest entry becomes the present one, as a change
- * like any other, with an entry of its own. So going back twice leads to where one was.
+ * Decides a rollback: restores the state before the newest history entry. It is a change like any other and adds an
+ * entry, so a second rollback restores the state before the first one.
  */
 export function decideRollback(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
@@ -26,12 +26,12 @@ export function decideRollback(
     },
     context,
   );
-  // Every entry differs from the one before it, unless somebody wrote into the tables by hand.
+  // Consecutive entries differ, unless the tables were changed by hand.
   if (decision === "unchanged") return nothingBefore;
   return { ...decision, restored };
 }
 
 const nothingBefore = createProblem(
   "CONFLICT_002",
-  "There is nothing to roll back to: the state has been like this from the beginning.",
+  "There is nothing to roll back to: the history contains no earlier state.",
 );

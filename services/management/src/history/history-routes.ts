@@ -13,18 +13,18 @@ import type { Writer } from "../outbox/write.ts";
 import { decideRollback } from "./decide-rollback.ts";
 import { findSequence, findStateScope, listHistory, readNewestEntries } from "./history-store.ts";
 
-/** How many entries are answered when nobody says how many. */
-const usualLimit = 20;
+/** Default number of entries per page. */
+const defaultLimit = 20;
 
 /**
- * The history of a flag's state in an environment, for the project's server keys and the operator.
- * Asked for without `limit` and `before`, the answer holds nothing but the newest entries.
+ * Registers the history of a flag's state, for server keys of the project and the operator, and the rollback. Without
+ * `limit` and `before`, the response contains the newest entries and no `next_before`.
  */
 export function registerHistoryRoutes(
   routes: Routes,
   { sql, writer, now, newId }: Clock & { sql: Sql; writer: Writer },
 ): void {
-  /** In an environment that is being filled, a flag may have no history yet. */
+  /** Finds a state, and stores it first if the fill of its environment has not reached the flag. */
   async function findOrFill(asked: Parameters<typeof findStateScope>[1]) {
     const found = await findStateScope(sql, asked);
     if (found !== undefined) return found;
@@ -45,7 +45,7 @@ export function registerHistoryRoutes(
     const problem = checkReachesEnvironment(principal, scope.environmentId);
     if (problem !== undefined) return problem;
 
-    const { limit = usualLimit, before } = query;
+    const { limit = defaultLimit, before } = query;
     const beforeSequence = before === undefined ? null : await findSequence(sql, scope, before);
     if (beforeSequence === undefined)
       return createProblem(
@@ -61,7 +61,7 @@ export function registerHistoryRoutes(
   registerRollback(routes);
 }
 
-/** For the project's server keys, because a rollback is attributed to a user. */
+/** Registers the rollback. It requires a server key, because the change is attributed to a user. */
 function registerRollback(routes: Routes): void {
   routes.write(contract.rollBack, {
     run: (change, { params, request }) => {
@@ -84,7 +84,7 @@ function registerRollback(routes: Routes): void {
       const rolledBackTo = restored.changedAt.toISOString();
       return answer.ok(
         {
-          message: `The flag is back in its state of ${rolledBackTo}.`,
+          message: `The flag was rolled back to its state of ${rolledBackTo}.`,
           enabled: state.enabled,
           rollout_percentage: state.rolloutPercentage,
           rolled_back_to: rolledBackTo,
@@ -95,7 +95,7 @@ function registerRollback(routes: Routes): void {
   });
 }
 
-/** An entry of the history as the API shows it. */
+/** Returns a history entry as the API represents it. */
 function historyEntryResource(entry: HistoryEntry): contract.HistoryEntry {
   return {
     id: entry.id,

@@ -2,10 +2,10 @@ import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { HistoryEntry } from "../flags/flag.ts";
 import { afterEverySequence, maxPageBytes } from "../page-bounds.ts";
 
-/** The history of a flag's state in an environment, in PostgreSQL, the newest entry first. */
+/** The flag and the environment of a state. Each state has its own history. */
 export type StateScope = { flagId: string; environmentId: string };
 
-/** Where a state is, if it is in the project; `projectId` null means in any. */
+/** Returns the address of a state that exists in the project. A `projectId` of null means any project. */
 export async function findStateScope(
   sql: Sql,
   scope: StateScope & { projectId: string | null },
@@ -20,7 +20,7 @@ export async function findStateScope(
   return found;
 }
 
-/** Where an entry stands in the order of its history; undefined when it is none of this history. */
+/** Returns the sequence of an entry, or undefined if this history does not contain the entry. */
 export async function findSequence(
   sql: Sql,
   scope: StateScope,
@@ -36,8 +36,8 @@ export async function findSequence(
 }
 
 /**
- * Entries from the newest, or from the one before `beforeSequence`, and whether there are older ones. A
- * page ends early where it would become too long.
+ * Returns a page of entries, newest first, and whether there are older ones. The page begins before `beforeSequence`,
+ * or with the newest entry if that is null. It ends early at `maxPageBytes`.
  */
 export async function listHistory(
   sql: Sql,
@@ -69,7 +69,7 @@ export async function listHistory(
   return { entries, more: (rows[0]?.available ?? 0) > entries.length };
 }
 
-/** The newest entries of a state that is locked. */
+/** Returns the newest entries of a locked state, newest first. */
 export async function readNewestEntries(
   tx: Transaction,
   scope: StateScope,
@@ -90,9 +90,9 @@ const columns = fragment`
   entry.changed_at as "changedAt"`;
 
 /**
- * Records where the chains of states end that are deleted together with their environment, project or organization,
- * in the transaction that deletes them. Verification compares the chains with these ends. The deletion of a single
- * flag needs none, because its entries in the audit log contain the last states.
+ * Records the ends of chains whose states are deleted together with their environment, project or organization. It runs
+ * in the transaction that deletes the states. Verification compares the chains with these ends. The deletion of a
+ * single flag needs no such record, because its audit entries contain the last states.
  */
 export async function endHistory(tx: Transaction, scopes: readonly StateScope[]): Promise<void> {
   await tx`

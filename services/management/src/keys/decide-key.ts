@@ -7,7 +7,7 @@ import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 import { type Key, type KeyScope, keyEntry } from "./key.ts";
 
-/** The result of issuing, rotating or revoking, decided before anything is written. */
+/** The result of issuing, rotating or revoking keys, decided before anything is written. */
 export type KeyDecision = {
   issued?: Key;
   changed: readonly Key[];
@@ -15,13 +15,13 @@ export type KeyDecision = {
   messages: readonly OutboxMessage[];
 };
 
-/** The context of a new key: `issuer` is the calling key, null for the operator. */
+/** The context of a new key. `issuer` is the calling key, or null for the operator. */
 export type IssueContext = ChangeContext & { issuer: Key | null };
 
-/** The last instant that ISO 8601 writes with a year of four digits. */
+/** The last instant that ISO 8601 represents with a four-digit year. */
 const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** Without a requested expiry, the new key ends with its issuer. */
+/** Decides the issue of a key. Without a requested expiry, the new key expires with its issuer. */
 export function decideIssue(
   scope: KeyScope,
   request: z.infer<typeof IssueKey>,
@@ -52,8 +52,8 @@ export function decideIssue(
 }
 
 /**
- * Replaces a key by a successor with the same kind, restriction and expiry. The old key ends after the overlap, or
- * at its own expiry if that comes first. Without an overlap it is revoked.
+ * Decides a rotation: replaces a key by a successor with the same kind, restriction and expiry. The old key expires
+ * after the overlap, or at its own expiry if that is earlier. Without an overlap it is revoked.
  */
 export function decideRotate(
   old: Key,
@@ -77,7 +77,7 @@ export function decideRotate(
   };
 }
 
-/** Revokes the keys that are not revoked yet, including expired ones. */
+/** Decides the revocation of keys. Skips revoked keys and includes expired ones. */
 export function decideRevoke(keys: readonly Key[], context: ChangeContext): KeyDecision {
   const working = keys.filter(({ revokedAt }) => revokedAt === null);
   const changed = working.map((key) => revoked(key, context));
@@ -115,7 +115,7 @@ function readExpiry(text: string | null, now: Date): Date | null | Problem {
   return new Date(ms);
 }
 
-/** No key issues or rotates a key that ends after itself. */
+/** Rejects issuing or rotating a key that would outlive the calling key. */
 function checkLifetime(
   subject: { expiresAt: Date | null },
   issuer: Key | null,
@@ -153,7 +153,7 @@ function expiring(key: Key, overlapSeconds: number, { now }: ChangeContext): Key
   return { ...key, version: key.version + 1, expiresAt: end };
 }
 
-/** The key's entry in the snapshot; one that is revoked leaves a deletion in its place. */
+/** Returns the snapshot message of a key: its entry, or a tombstone if it is revoked. */
 function keyMessage(key: Key, { now }: ChangeContext): OutboxMessage {
   if (key.revokedAt === null) return entryToPublish(keyEntry({ ...key, committedAt: now }));
   return entryToPublish({
@@ -178,7 +178,7 @@ function keyAudit(
   });
 }
 
-/** What became of the old key, and which one took its place. */
+/** Returns the audit entry of a rotation: the change to the old key, with the id of its successor. */
 function rotationAudit(
   old: Key,
   { ended, issued }: { ended: Key; issued: Key },
@@ -188,7 +188,7 @@ function rotationAudit(
   return { ...entry, after: { ...entry.after, replaced_by: issued.id } };
 }
 
-/** A key as the audit log shows it: nothing of its secret, not even the digest. */
+/** Returns a key as the audit log represents it, without its secret or the digest of the secret. */
 function auditedKey(key: Key): Record<string, unknown> {
   return {
     kind: key.kind,

@@ -15,7 +15,7 @@ import {
   readProjectsOfUser,
 } from "./key-store.ts";
 
-/** The commands that remove demo keys: of the database of `npm start`, of any database, and in a container. */
+/** Commands that revoke demo keys: for the database of `npm start`, for any database, and in a container. */
 export const removalCommands = {
   local: "HALYARD_MODE=production npm start -- --remove-demo-keys",
   database: "npm run remove-demo-keys",
@@ -27,14 +27,14 @@ function countDemoKeys(sql: Sql): Promise<number> {
 }
 
 /**
- * Revokes the keys of demo users in one transaction, which also contains the tombstones for the snapshot. Keys that
- * a demo key issued belong to the same user.
+ * Revokes the keys of demo users in one transaction, which also publishes their tombstones. Keys that a demo key issued
+ * belong to the same user.
  */
 export async function revokeDemoKeys(
   write: Write,
   clock: { now: Date; newId: () => string },
 ): Promise<readonly Key[]> {
-  // The locks of the projects come first, because a request that issues a key takes them in this order.
+  // Takes the project locks first, in the same order as a request that issues a key. Another order could deadlock.
   const projects = await readProjectsOfUser(write.tx, demoUserEmail);
   await lockKeysOf(write.tx, projects);
   const keys = await lockWorkingKeysOfUser(write.tx, demoUserEmail);
@@ -45,17 +45,17 @@ export async function revokeDemoKeys(
 }
 
 /**
- * Keeps production from working with demo keys, which `npm start` prints and writes to files.
+ * Prevents production from running with demo keys, which `npm start` prints and writes to files.
  *
- * The first check happens before anything else starts, and demo keys end the start. While PostgreSQL is unavailable
- * or has no tables yet, the process starts without an answer: it is not ready and accepts no API key until a later
- * check succeeds.
+ * The first check runs before anything else, and demo keys abort the start. While PostgreSQL is unavailable or has no
+ * tables yet, the process starts without a result. It is then not ready, and accepts no API key until a later check
+ * succeeds.
  */
 export type DemoKeyCheck = {
   isDone(): boolean;
   /** For `/readyz`. */
   details(): { demo_keys: "checked" | "unknown" };
-  /** Throws while no check has succeeded. */
+  /** Throws until a check has succeeded. */
   assertDone(): void;
   stop(): Promise<void>;
 };
@@ -64,7 +64,7 @@ const checkIntervalMs = 500;
 
 export async function forbidDemoKeys(options: {
   sql: Sql;
-  /** Receives the error when a check after the start finds demo keys. */
+  /** Called with the error if a later check finds demo keys. */
   onFound: (error: ConfigurationError) => void;
   logger: Logger;
 }): Promise<DemoKeyCheck> {
@@ -77,8 +77,7 @@ export async function forbidDemoKeys(options: {
   function countOrUndefined(): Promise<number | undefined> {
     return countDemoKeys(sql).catch((err: unknown) => {
       const failure = kindOf(err);
-      if (failure !== lastFailure)
-        logger.warn({ err }, "demo keys cannot be excluded yet; retrying");
+      if (failure !== lastFailure) logger.warn({ err }, "could not check for demo keys; retrying");
       lastFailure = failure;
       return undefined;
     });
@@ -97,7 +96,7 @@ export async function forbidDemoKeys(options: {
     isDone: () => count !== undefined,
     details: () => ({ demo_keys: count === undefined ? "unknown" : "checked" }),
     assertDone() {
-      if (count === undefined) throw new UnavailableError("demo keys cannot be excluded yet");
+      if (count === undefined) throw new UnavailableError("no check for demo keys has succeeded");
     },
     async stop() {
       stopping.abort();
@@ -106,7 +105,7 @@ export async function forbidDemoKeys(options: {
   };
 }
 
-/** A failure that changes its kind is logged again, such as a missing table after a refused connection. */
+/** Identifies the kind of a failure. Only a new kind is logged, such as a missing table after a refused connection. */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   return "code" in error ? `${error.name} ${error.code}` : error.name;

@@ -21,9 +21,9 @@ import {
   updateKeys,
 } from "./key-store.ts";
 
-/** The use cases of API keys. Each runs inside a write's transaction. */
+/** The use cases of API keys. Each runs in the transaction of a write. */
 
-/** A new key and, for the one answer that carries it, its text. */
+/** A new key with its text, which only the response to this request contains. */
 export type IssuedKey = { key: Key; text: string };
 
 type RandomBytes = (size: number) => Buffer;
@@ -88,8 +88,8 @@ export async function revokeKey(
 }
 
 /**
- * Reads the calling key as it is now. The directory can be behind, and a key that was revoked or shortened a
- * moment ago must not issue another one.
+ * Reads the calling key from the database. The key directory may lag behind, and a key that has just been revoked or
+ * shortened must not issue another one.
  */
 async function readIssuer({ tx, principal, now }: Change): Promise<Key | null | Problem> {
   if (principal.kind === "operator") return null;
@@ -109,7 +109,7 @@ async function lockPermitted(
   return checkMayHandle(principal, key) ?? key;
 }
 
-/** Writes a decision, and publishes its messages with the commit. */
+/** Writes a decision and publishes its messages with the commit. */
 export async function carryOut(write: Write, decision: KeyDecision): Promise<void> {
   const { issued, changed } = decision;
   await Promise.all([
@@ -125,7 +125,7 @@ export const noSuchKey = createProblem(
   "There is no such key in this environment.",
 );
 
-/** Returns the user that a new key belongs to. */
+/** Returns the owner of a new key. */
 export async function findOwner(
   tx: Transaction,
   address: { organizationId: string; userId: string },

@@ -10,11 +10,12 @@ import { keyEntry } from "./key.ts";
 import { findUnrevokedKey } from "./key-store.ts";
 
 /**
- * Who is asking is answered from the directory in memory, as on every service. Only while the
- * directory does not follow the snapshot (NATS is away, or was never there yet) is the table asked,
- * so that management goes on by its own truth: keys issued meanwhile work, revoked ones do not. An
- * address that floods it with keys that nobody knows is refused before; a key that the directory knows
- * is not hindered by others at its address.
+ * Creates the look-up of API keys. Normally the key directory in memory decides, as in every service. While the
+ * directory does not follow the snapshot, because NATS is or was unavailable, the look-up reads the table instead. So
+ * keys that are issued meanwhile work, and keys that are revoked meanwhile do not.
+ *
+ * The rate limit of the address applies before the query only if the directory does not contain the key. So an address
+ * that sends many invalid keys cannot overload the database, and does not affect known keys at the same address.
  */
 export function createKeyLookup(options: {
   sql: Sql;

@@ -8,7 +8,7 @@ import { issuedKeyResource, keyResource } from "./key.ts";
 import { type IssuedKey, issueKey, noSuchKey, revokeKey, rotateKey } from "./key-changes.ts";
 import { findKey, findKeyScope, listKeys } from "./key-store.ts";
 
-/** The routes of API keys: for the operator, and for the project's own server keys. */
+/** Registers the routes of API keys, for the operator and for server keys of the project. */
 export function registerKeyRoutes(
   routes: Routes,
   options: { sql: Sql; randomBytes: (size: number) => Buffer; allowDemoUser: boolean },

@@ -1,7 +1,7 @@
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { Key, KeyAddress, KeyInUse, KeyScope } from "./key.ts";
 
-/** API keys in PostgreSQL. Retention removes them after their end, and so does the deletion of their environment. */
+/** The environment of keys, as paths name it. Keys are removed by retention, and with their deleted environment. */
 type Scope = { projectId: string; environmentId: string };
 
 const columns = fragment`
@@ -38,13 +38,13 @@ export async function findKeyScope(
   return found;
 }
 
-/** The same, for a new key. The environment is not deleted before the transaction ends. */
+/** Returns the scope of a new key, and prevents a deletion of the environment until the transaction ends. */
 export async function lockKeyScope(tx: Transaction, scope: Scope): Promise<KeyScope | undefined> {
   const held = await tx`select from projects where id = ${scope.projectId} for key share`;
   return held.count === 0 ? undefined : findKeyScope(tx, scope);
 }
 
-/** Reads the user that a new key is to belong to. The user is not deleted before the transaction ends. */
+/** Returns the owner of a new key, and prevents a deletion of the user until the transaction ends. */
 export async function holdOwner(
   tx: Transaction,
   { organizationId, userId }: { organizationId: string; userId: string },
@@ -73,7 +73,7 @@ export async function findKey(sql: Sql, address: KeyAddress): Promise<KeyInUse |
   return key;
 }
 
-/** Finds the key of a caller by its id, unless it was revoked. */
+/** Finds a key by its id, unless it is revoked. */
 export async function findUnrevokedKey(
   sql: Sql | Transaction,
   keyId: string,
@@ -83,7 +83,7 @@ export async function findUnrevokedKey(
   return key;
 }
 
-/** Reads the next keys in the order of ids, without revoked and expired ones. */
+/** Reads the next valid keys in the order of ids. Skips revoked and expired ones. */
 export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key[]>`
   select ${columns} from ${tables}
   where key.id > ${id}
@@ -92,8 +92,8 @@ export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key
   limit ${limit}`;
 
 /**
- * Serializes the requests that add or end keys of a project. Otherwise a key that is issued during a revocation
- * with `issued=true` would survive it.
+ * Serializes the requests that issue or end keys of a project. Otherwise a key that is issued during a revocation with
+ * `issued=true` would survive it.
  */
 export async function lockKeysOf(tx: Transaction, projectIds: readonly string[]): Promise<void> {
   const names = projectIds.map((projectId) => `keys of ${projectId.toLowerCase()}`);
@@ -102,7 +102,7 @@ export async function lockKeysOf(tx: Transaction, projectIds: readonly string[])
     from unnest(${names}::text[]) as name`;
 }
 
-/** Reads a key to change it. What it is joined with never changes, so its own lock is enough. */
+/** Reads and locks a key for a change. The joined rows need no lock, because the joined columns never change. */
 export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key | undefined> {
   const [key] = await tx<Key[]>`
     select ${columns} from ${tables} where ${isAt(address)} for update of key`;
@@ -110,8 +110,8 @@ export async function lockKey(tx: Transaction, address: KeyAddress): Promise<Key
 }
 
 /**
- * Reads and locks the unrevoked keys that were issued by a key or by its successors, directly or not. A successor
- * of an issued key counts as issued, even if the operator rotated it.
+ * Reads and locks the unrevoked keys that a key or its successors have issued, directly or indirectly. A successor of
+ * an issued key counts as issued, even if the operator rotated that key.
  */
 export async function lockIssuedKeys(tx: Transaction, keyId: string): Promise<Key[]> {
   return tx<Key[]>`
@@ -142,7 +142,7 @@ export async function countWorkingKeysOfUser(sql: Sql, email: string): Promise<n
   return row.count;
 }
 
-/** Reads the ids of the projects of organizations that have a user with this e-mail address, in ascending order. */
+/** Returns the ids of all projects of organizations that have a user with this e-mail address, in ascending order. */
 export async function readProjectsOfUser(tx: Transaction, email: string): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     select project.id
@@ -162,7 +162,7 @@ export async function lockWorkingKeysOfUser(tx: Transaction, email: string): Pro
     for update of key`;
 }
 
-/** Reads and locks the keys of a user that are not revoked. */
+/** Reads and locks the unrevoked keys of a user. */
 export async function lockUnrevokedKeysOfUser(tx: Transaction, userId: string): Promise<Key[]> {
   return tx<Key[]>`
     select ${columns} from ${tables}
@@ -180,7 +180,7 @@ export async function insertKey(tx: Transaction, key: Key): Promise<void> {
       ${key.revokedAt}, ${key.issuedBy}, ${key.successorOf})`;
 }
 
-/** Writes changes of keys that are locked. */
+/** Writes changes to locked keys. */
 export async function updateKeys(tx: Transaction, keys: readonly Key[]): Promise<void> {
   await tx`
     update api_keys as key

@@ -3,9 +3,9 @@ import type { ApiKey, EntryOf, IssuedApiKey } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/service";
 import { checkReachesEnvironment, type Principal } from "../access/principal.ts";
 
-/** An API key as it is kept: everything but the secret, of which there is only a digest. */
+/** A stored API key. The secret itself is not stored, only its digest. */
 export type Key = {
-  /** The 16 characters of the key itself by which it is looked up. */
+  /** The id: 16 characters of the key text that identify the key. */
   id: string;
   secretSha256: string;
   kind: KeyKind;
@@ -15,27 +15,27 @@ export type Key = {
   environmentId: string;
   userId: string;
   environmentOnly: boolean;
-  /** Raised by every change to the key. */
+  /** Counter that every change to the key increments. */
   version: number;
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
-  /** The id of the key that made the request; null for the operator. */
+  /** Id of the key that issued this one, or null for the operator. */
   issuedBy: string | null;
-  /** The id of the key that it replaced by rotation; null for an issued key. */
+  /** Id of the key that this one replaced by rotation, or null for an issued key. */
   successorOf: string | null;
 };
 
-/** A key with what other services say of its use, which is no part of it and changes no version. */
+/** A key with the time of its last use, which is not part of the key and does not change its version. */
 export type KeyInUse = Key & { lastUsedAt: Date | null };
 
-/** Where a key is: an environment of a project. */
+/** The organization, project and environment of a key. */
 export type KeyScope = { organizationId: string; projectId: string; environmentId: string };
 
-/** A key as paths name it: in one environment of one project. */
+/** Address of a key, as paths contain it. */
 export type KeyAddress = { projectId: string; environmentId: string; keyId: string };
 
-/** A key as the API shows it. */
+/** Returns a key as the API represents it. */
 export function keyResource(key: KeyInUse): ApiKey {
   return {
     id: key.id,
@@ -52,12 +52,12 @@ export function keyResource(key: KeyInUse): ApiKey {
   };
 }
 
-/** The one answer that carries the key itself; `text` is known at this moment only. */
+/** Returns a new key with its text, which is not stored and cannot be read again. */
 export function issuedKeyResource(key: Key, text: string): IssuedApiKey {
   return { ...keyResource({ ...key, lastUsedAt: null }), key: text };
 }
 
-/** What the other services need to know of an API key: whose it is, and how to tell that it is right. */
+/** Returns the snapshot entry of a key: its scope, and the digest that other services verify it with. */
 export function keyEntry(key: {
   id: string;
   secretSha256: string;
@@ -91,18 +91,17 @@ export function keyEntry(key: {
 }
 
 /**
- * Permissions of a server key on the keys of its project. The operator is not restricted. No key issues or changes
- * a key with more rights than its own:
+ * Checks the permissions of a server key on the keys of its project. The operator has all permissions. No key can issue
+ * or change a key that has more permissions than itself:
  *
- * - It issues, rotates and revokes keys of its own user. Another user's key is 403, not 404, because
- *   the list of the project's keys shows it.
- * - One made with `environment_only` does so in its own environment, and with keys that are
- *   `environment_only` themselves. When it issues a key it has to say so: the field has one default,
- *   false, whoever asks.
- * - It issues and rotates only keys that expire no later than itself (`decide-key.ts`).
+ * - It can issue, rotate and revoke keys of its own user. A key of another user is 403, not 404, because the list of
+ *   the project's keys contains it.
+ * - A key with `environment_only` is limited to its own environment, and to keys with `environment_only`. It must set
+ *   the field when it issues a key, because the default is false for every caller.
+ * - It can issue and rotate only keys that expire no later than itself (`decide-key.ts`).
  *
- * The subject is the key as it is, or as it is to become. Which projects and environments a key reaches at all is
- * decided before, by the functions of `access/principal.ts`.
+ * The subject is the existing key or the requested one. `access/principal.ts` checks first which projects and
+ * environments a key can access.
  */
 export function checkMayHandle(
   principal: Principal,

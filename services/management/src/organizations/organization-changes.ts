@@ -18,7 +18,7 @@ import {
   updateOrganization,
 } from "./organization-store.ts";
 
-/** The use cases of organizations. Each runs inside a write's transaction. */
+/** The use cases of organizations. Each runs in the transaction of a write. */
 
 export async function createOrganization(
   { tx, publish, now, newId }: Change,
@@ -56,7 +56,7 @@ export async function removeOrganization(
   const organization = await lockToDelete(tx, organizationId);
   if (organization === undefined) return noSuchOrganization;
   const context = await change.context();
-  // Locked one after the other, so that no flag, key or environment is added meanwhile.
+  // The locks prevent the addition of a flag, key or environment until the transaction ends.
   const projects = await lockProjectsOf(tx, organization.id);
   await insertAuditEntries(
     tx,

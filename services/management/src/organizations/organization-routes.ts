@@ -16,7 +16,7 @@ import {
 } from "./organization-changes.ts";
 import { findOrganization, listOrganizations } from "./organization-store.ts";
 
-/** The routes of organizations, which belong to the platform's operator. */
+/** Registers the routes of organizations, for the operator. */
 export function registerOrganizationRoutes(
   routes: Routes,
   { sql, plans }: { sql: Sql; plans: Plans },

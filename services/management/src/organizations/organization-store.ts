@@ -20,9 +20,9 @@ export async function listOrganizations(sql: Sql): Promise<Organization[]> {
 }
 
 /**
- * Reads an organization to change it or the number of its projects. The projects are counted by a
- * statement of their own: one that had to wait for the lock would count as of before it waited. The
- * lock is the weaker one for updates, which lets users be added meanwhile.
+ * Reads and locks an organization to change it or the number of its projects. A separate statement counts the projects,
+ * because a statement that waits for the lock would count as of its start. The lock is the weaker one for updates, so
+ * users can still be added.
  */
 export async function lockOrganization(
   tx: Transaction,
@@ -36,7 +36,7 @@ export async function lockOrganization(
   return { organization, projectCount };
 }
 
-/** Reads an organization to delete it. No user or project is added before the transaction ends. */
+/** Reads and locks an organization to delete it. No user or project can be added until the transaction ends. */
 export async function lockToDelete(tx: Transaction, id: string): Promise<Organization | undefined> {
   const [organization] = await tx<Organization[]>`
     select ${columns} from organizations where id = ${id} for update`;
@@ -51,8 +51,8 @@ export async function insertOrganization(tx: Transaction, added: Organization): 
 }
 
 /**
- * Locks organizations whose entries say something else than their plans do, as many as asked for. One
- * that somebody else holds is left out: it is being changed, and looked at again later.
+ * Locks up to `limit` organizations whose recorded limits differ from those of their plan. Skips organizations that
+ * another transaction has locked; a later pass finds them.
  */
 export async function lockWithOtherLimits(
   tx: Transaction,
@@ -78,7 +78,7 @@ export async function lockWithOtherLimits(
   }));
 }
 
-/** How many organizations have each of the plans that are not among these. */
+/** Counts the organizations on each plan that is not in the list. */
 export async function countOnOtherPlans(
   sql: Sql,
   plans: readonly string[],
@@ -90,7 +90,7 @@ export async function countOnOtherPlans(
     group by plan`;
 }
 
-/** Writes a change of an organization that is locked. */
+/** Writes a change to a locked organization. */
 export async function updateOrganization(tx: Transaction, changed: Organization): Promise<void> {
   await tx`
     update organizations
@@ -99,7 +99,7 @@ export async function updateOrganization(tx: Transaction, changed: Organization)
     where id = ${changed.id}`;
 }
 
-/** Locks the projects of an organization that is deleted, so that no flag, key or environment is added meanwhile. */
+/** Locks the projects of an organization that is being deleted, so that no flag, key or environment can be added. */
 export async function lockProjectsOf(
   tx: Transaction,
   organizationId: string,

@@ -2,28 +2,28 @@ import type { EntryOf, Organization as OrganizationResource, PlanLimits } from "
 import { createProblem, type Problem } from "@halyard/service";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
-/** The limits of each plan that is configured. */
+/** The limits of each configured plan. */
 export type Plans = Readonly<Record<string, PlanLimits>>;
 
-/** A customer: its plan, and with it what it may use. */
+/** A customer, with its plan. */
 export type Organization = {
   id: string;
   name: string;
   plan: string;
-  /** What its entry said last of what it may use; null when that was never recorded. */
+  /** The limits in the newest snapshot entry of the organization, or null if they were never recorded. */
   limits: PlanLimits | null;
-  /** Raised by every change to the organization or to the number of its projects. */
+  /** Counter that every change to the organization, or to the number of its projects, increments. */
   version: number;
   createdAt: Date;
   updatedAt: Date;
 };
 
-/** An organization whose row is locked, with the number of its projects at that time. */
+/** A locked organization, with the number of its projects. */
 export type LockedOrganization = { organization: Organization; projectCount: number };
 
 export const noSuchOrganization = createProblem("NOT_FOUND_001", "There is no such organization.");
 
-/** An organization as the API shows it: with the limits of its plan. */
+/** Returns an organization as the API represents it, with the limits of its plan. */
 export function organizationResource(
   organization: Organization,
   plans: Plans,
@@ -38,7 +38,7 @@ export function organizationResource(
   };
 }
 
-/** An organization as the other services know it: with the limits of its plan resolved. */
+/** Returns the snapshot entry of an organization, with the limits of its plan. */
 export function organizationEntry(
   organization: Omit<Organization, "createdAt"> & { projectCount: number },
   plans: Plans,
@@ -58,26 +58,26 @@ export function organizationEntry(
   };
 }
 
-/** Limits of a plan that was not configured any more when limits were first recorded. */
-const nothing: Record<keyof PlanLimits, number> = {
+/** Limits of an organization whose plan was already missing from the configuration when limits were first recorded. */
+const noUsage: Record<keyof PlanLimits, number> = {
   requests_per_month: 0,
   sse_connections: 0,
   projects: 0,
 };
 
 /**
- * What an organization may use: what its plan says. When the plan is not configured any more, whoever
- * runs this has forgotten it or will decide what comes in its place; until then what held goes on.
+ * Returns the limits of an organization: those of its plan. If the plan is no longer configured, by mistake or before a
+ * replacement, the last recorded limits stay in effect.
  */
 export function limitsOf(
   { plan, limits }: { plan: string; limits: PlanLimits | null },
   plans: Plans,
 ): PlanLimits {
   const configured = Object.hasOwn(plans, plan) ? plans[plan] : undefined;
-  return configured ?? limits ?? nothing;
+  return configured ?? limits ?? noUsage;
 }
 
-/** What follows from a change of an organization. */
+/** The result of a change to an organization. */
 export type OrganizationDecision = {
   organization: Organization;
   messages: readonly OutboxMessage[];
@@ -100,7 +100,10 @@ export function decideCreateOrganization(
   return checkPlan(request.plan, plans) ?? withLimits(organization, 0, plans);
 }
 
-/** What is given but not different is no change: then there is no new version and no entry. */
+/**
+ * Decides a change to an organization. Returns "unchanged" if no requested value differs from the current one; then
+ * there is no new version and no entry.
+ */
 export function decideUpdateOrganization(
   current: LockedOrganization,
   request: { name?: string | undefined; plan?: string | undefined },
@@ -109,7 +112,7 @@ export function decideUpdateOrganization(
   const { organization, projectCount } = current;
   const { plans } = circumstances;
   const { name = organization.name, plan = organization.plan } = request;
-  // Its own plan may be told again, also when that is not configured any more: nothing changes.
+  // A request may repeat the current plan even if that plan is no longer configured.
   const problem = plan === organization.plan ? undefined : checkPlan(plan, plans);
   if (problem !== undefined) return problem;
   if (name === organization.name && plan === organization.plan) return "unchanged";
@@ -117,8 +120,8 @@ export function decideUpdateOrganization(
 }
 
 /**
- * The next version of an organization. Its time only moves forward, on whatever replica's clock, and
- * every version records what the plan allows.
+ * Returns the next version of an organization. `updatedAt` never decreases, even if the clock of this replica is
+ * behind. Every version records the limits of the plan.
  */
 export function nextVersion(
   organization: Organization,

@@ -6,20 +6,20 @@ import { readBacklog } from "./unsent-rows.ts";
 import type { Write, Writer } from "./write.ts";
 
 /**
- * Does work that is too large for one transaction, in every management process, one batch at a time. A batch is a
- * write like any other: it waits until the relay has sent its entries and live edges have applied them, for at most
- * 500 ms. Then the process pauses for as long as the batch took, so that the changes of other tenants are published
- * between batches.
+ * Performs work that is too large for one transaction, in every management process, one batch at a time. A batch is a
+ * write like any other. It waits up to 500 ms until the relay has published its entries and live edges have applied
+ * them. Then the process pauses for as long as the batch took, so that changes of other tenants are published between
+ * batches.
  *
- * When a process dies, another one continues.
+ * If a process dies, another one continues.
  */
 export type Batches = { stop(): Promise<void> };
 
-/** Polling interval while there is no work, or while it is paused. */
+/** Polling interval while there is no work, or while the outbox has a backlog. */
 const pollIntervalMs = 500;
 
-/** Unsent rows of the outbox at which work pauses: changes queue already, or NATS is disconnected. */
-const unsentRowsAtMost = 1_000;
+/** Number of unsent outbox rows at which the work pauses: changes are already queuing, or NATS is disconnected. */
+const maxUnsentRows = 1_000;
 
 export function startBatches(options: {
   sql: Sql;
@@ -27,18 +27,18 @@ export function startBatches(options: {
   hasWork: (sql: Sql) => Promise<boolean>;
   /** Writes the next batch. Returns false if no work is left. */
   writeBatch: (write: Write) => Promise<boolean>;
-  /** For the log, such as "a new environment was not filled". */
+  /** Log message for a failed batch, such as "a new environment was not filled". */
   failure: string;
   logger: Logger;
 }): Batches {
   const { sql, writer, hasWork, writeBatch, logger } = options;
   const stopping = new AbortController();
 
-  /** Returns whether it wrote a batch. */
+  /** Returns whether a batch was written. */
   async function writeOnce(): Promise<boolean> {
     if (!(await hasWork(sql))) return false;
-    const { rows } = await readBacklog(sql, unsentRowsAtMost);
-    if (rows === unsentRowsAtMost) return false;
+    const { rows } = await readBacklog(sql, maxUnsentRows);
+    if (rows === maxUnsentRows) return false;
     const written = await writer(async (write) => ({ any: await writeBatch(write) }));
     return !isProblem(written) && written.any;
   }

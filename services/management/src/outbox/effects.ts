@@ -5,14 +5,17 @@ import type { OutboxMessage } from "./outbox-message.ts";
 import type { Expected, Publications } from "./publications.ts";
 
 /**
- * A committed write takes effect when JetStream has its events and entries, every live edge has applied
- * the entries, and this process uses its API keys. The answer waits for that, with a bound. While NATS is
- * disconnected there is no wait. A wait never fails the write.
+ * Waits until committed writes are in effect: JetStream has stored their events and entries, every live edge has
+ * applied the entries, and this process uses their API keys. The response to a write waits for this, up to a time-out.
+ * It does not wait while NATS is disconnected. An incomplete wait never fails the write.
  */
 export type Effects = {
-  /** Registers the rows of a transaction. Call it before the commit is answered. */
+  /**
+   * Registers the outbox rows of a transaction. Call it before the commit is confirmed, so that no confirmation is
+   * missed.
+   */
   expect(rowIds: readonly number[]): ExpectedEffect;
-  /** Ends all waits because the connection to NATS is lost. */
+  /** Ends all waits, because the connection to NATS is lost. */
   interrupt(): void;
 };
 
@@ -21,13 +24,13 @@ export type ExpectedEffect = {
   forget(): void;
 };
 
-/** The step that a wait had not completed when it ended early. */
+/** The step that was incomplete when a wait ended early. */
 export type Incomplete = (typeof steps)[number];
 const steps = ["disconnected", "publication", "edges", "keys"] as const;
 
-/** Maximum time that an answer waits. */
+/** Maximum time that a response waits. */
 const timeoutMs = 500;
-/** The key directory receives an entry a moment after the broker has acknowledged it. */
+/** Polling interval of the key directory, which receives an entry shortly after the broker has acknowledged it. */
 const pollIntervalMs = 1;
 
 export function createEffects(options: {
@@ -48,7 +51,7 @@ export function createEffects(options: {
     const revision = await Promise.race([confirmed, aborted(ended)]);
     if (ended.aborted) return "publication";
     if (revision !== undefined) await options.edges.applied(revision, ended);
-    // A relay of release 0.1.0 names no revision.
+    // A relay of release 0.1.0 sends no revision, so the edges cannot be checked.
     else if (messages.some(({ stream }) => stream === "snapshot")) return "edges";
     if (ended.aborted) return "edges";
     while (!messages.every(options.isInEffect))
@@ -89,7 +92,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-/** Returns the function that counts a wait that ended early. */
+/** Registers the metrics of waits. Returns the function that counts a wait that ended early. */
 export function createEffectMetrics(
   registry: Registry,
   edges: Pick<LiveEdges, "count">,
@@ -97,7 +100,7 @@ export function createEffectMetrics(
   const registers = [registry];
   new Gauge({
     name: "halyard_live_edges",
-    help: "Edges that the answers to writes wait for",
+    help: "Live edges that the responses to writes wait for",
     registers,
     collect() {
       this.set(edges.count());
@@ -105,7 +108,7 @@ export function createEffectMetrics(
   });
   const incomplete = new Counter({
     name: "halyard_writes_unconfirmed_total",
-    help: "Answers to writes that did not wait until the write was in effect, by the step that was not completed",
+    help: "Responses to writes that were sent before the write was in effect, by the incomplete step",
     labelNames: ["step"],
     registers,
   });

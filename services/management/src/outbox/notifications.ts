@@ -3,15 +3,16 @@ import type { Sql, Transaction } from "@halyard/postgres";
 import type { Logger } from "pino";
 
 /**
- * Hints between the replicas, by PostgreSQL's notifications: the leader of the relay learns that there are unsent
- * rows, and the other replicas learn which rows are published. Hints may be lost; only speed depends on them.
+ * Notifications between the replicas, sent by PostgreSQL: the leader of the relay learns of unsent rows, and the other
+ * replicas learn which rows are published. A lost notification costs only latency.
  */
 const writtenChannel = "outbox_written";
 const publishedChannel = "outbox_published";
 
 /**
- * Returns a function that notifies the leader. Notifications are sent outside the transactions, because one inside
- * makes all commits queue for one lock. One at a time is sent; it serves everything committed before.
+ * Returns a function that notifies the leader of unsent rows. Notifications are sent outside of transactions, because a
+ * notification inside makes all commits queue for one lock. Only one notification is in flight; it covers everything
+ * that was committed before it.
  */
 export function createLeaderNotifier(sql: Sql, logger: Logger): () => void {
   let isDue = false;
@@ -22,7 +23,7 @@ export function createLeaderNotifier(sql: Sql, logger: Logger): () => void {
     while (isDue) {
       isDue = false;
       await sql`select pg_notify(${writtenChannel}, '')`.catch((err: unknown) => {
-        logger.warn({ err }, "the relay's leader could not be notified; it looks by itself");
+        logger.warn({ err }, "the relay's leader could not be notified; it polls the outbox");
       });
     }
     isSending = false;
@@ -34,13 +35,13 @@ export function createLeaderNotifier(sql: Sql, logger: Logger): () => void {
   };
 }
 
-/** Rows that are published, and a revision of the snapshot that contains their entries. */
+/** Ids of published rows, and a snapshot revision that contains their entries. */
 export type PublishedRows = { rowIds: readonly number[]; revision?: SnapshotRevision | undefined };
 
-/** A notification holds 8,000 bytes; an id and its comma take at most 17, and a revision at most 53. */
+/** A notification holds 8,000 bytes. An id with its comma takes at most 17 bytes, and a revision at most 53. */
 const idsPerNotification = 400;
 
-/** Sends the ids of published rows, and the revision of the snapshot, to the other replicas. */
+/** Notifies the other replicas of published rows and of the snapshot revision. */
 export async function notifyPublished(
   sql: Sql | Transaction,
   rowIds: readonly number[],
@@ -55,8 +56,8 @@ export async function notifyPublished(
 }
 
 /**
- * The text of the notification: `12,13` or, for entries of the snapshot, `12,13,<epoch>@<revision>`. Release
- * 0.1.0 reads the last item as a row that no write waits for.
+ * Encodes a notification: `12,13` or, for entries of the snapshot, `12,13,<epoch>@<revision>`. Release 0.1.0 parses the
+ * last item as a row that no write waits for.
  */
 export function encodePublished({ rowIds, revision }: PublishedRows): string {
   const items: (number | string)[] = [...rowIds];
@@ -74,7 +75,7 @@ export function decodePublished(text: string): PublishedRows {
   };
 }
 
-/** Listens for both hints, until the signal is aborted. */
+/** Listens for both notifications until the signal is aborted. */
 export function listenForNotifications(
   sql: Sql,
   options: {
@@ -89,7 +90,7 @@ export function listenForNotifications(
       [writtenChannel]: onWritten,
       [publishedChannel]: (text) => onPublished(decodePublished(text)),
     },
-    // A hint may have been lost.
+    // A notification may have been lost.
     onListening: onWritten,
     signal,
   });

@@ -1,7 +1,7 @@
 import { entryKey, type FlagEvent, type SnapshotEntry } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 
-/** Something to publish: a domain event for the log, or the new value of an entry of the snapshot. */
+/** A message to publish: a domain event for the event log, or the new value of a snapshot entry. */
 export type OutboxMessage =
   | { stream: "events"; event: FlagEvent }
   | ({ stream: "snapshot" } & SnapshotEntry);
@@ -40,14 +40,14 @@ export function rowOf(message: OutboxMessage, newId: () => string): OutboxRow {
   };
 }
 
-/** Adds what is to be published to the outbox, in this order. Answers the ids of the rows. */
+/** Appends messages to the outbox in this order. Returns the ids of the rows. */
 export function appendMessages(
   tx: Transaction,
   messages: readonly OutboxMessage[],
   newId: () => string,
 ): Promise<number[]> {
   const rows = messages.map((message) => rowOf(message, newId));
-  // Booleans travel as text: the client library takes an array of them for a single one.
+  // Booleans are sent as text, because the client library mistakes an array of them for a single one.
   const inserted = tx<{ id: number }[]>`
     insert into outbox (stream, message_id, subject, payload, tombstone)
     select message.stream, message.message_id, message.subject, message.payload,

@@ -1,14 +1,14 @@
 import type { SnapshotRevision } from "@halyard/contracts";
 
 /**
- * Writes that wait until their rows of the outbox are published. The relay confirms rows when the broker has
- * acknowledged them: in this process or, by a PostgreSQL notification, in the process that leads. A write registers
- * its rows when it knows their ids. A confirmation comes later, because the relay reads the rows after the commit.
+ * Tracks writes that wait for the publication of their outbox rows. The relay confirms rows that the broker has
+ * acknowledged: directly in the leading process, and by a PostgreSQL notification in the others. A write registers its
+ * rows when it knows their ids. The confirmation is always later, because the relay reads only committed rows.
  */
 export type Publications = {
   /**
-   * `confirmed` resolves when all rows are published, with a revision of the snapshot that contains their
-   * entries, if the relay named one. `forget` ends the wait early.
+   * Registers rows. `confirmed` resolves when all of them are published, with a snapshot revision that contains their
+   * entries, if the relay sent one. `forget` removes the registration.
    */
   expect(rowIds: readonly number[]): Expected;
   confirm(rowIds: Iterable<number>, revision?: SnapshotRevision): void;
@@ -22,7 +22,10 @@ type Waiter = {
   resolve: (revision: SnapshotRevision | undefined) => void;
 };
 
-/** `onRevision` receives each revision that the relay names, before the rows of the revision are confirmed. */
+/**
+ * Creates the tracker. `onRevision` is called with each revision of the relay, before the rows of the revision are
+ * confirmed.
+ */
 export function createPublications(
   onRevision?: (revision: SnapshotRevision) => void,
 ): Publications {

@@ -1,29 +1,30 @@
 import type { Sql } from "@halyard/postgres";
 
-/** Events go to the log, entries to the snapshot. */
+/** The streams of the outbox: events go to the event log, entries to the snapshot. */
 export type StreamName = "events" | "snapshot";
 
 /**
- * Unsent rows wait in queues: one for each organization and kind of message. All rows of an entity are in one queue,
- * therefore their order is kept. There is no watermark, so a row that commits late is found.
+ * Kinds of queues. Unsent rows wait in one queue per organization and kind. All rows of an entity are in the same
+ * queue, so their order is preserved. There is no watermark, so rows that commit late are found.
  */
 export type QueueKind = "events" | "keys" | "flags";
 
 export type UnsentRow = { id: number; messageId: string; subject: string; payload: string };
 
-/** Bounds of a batch: rows that cost few round trips, and bytes that a broker takes in milliseconds. */
+/** Bounds of a batch: enough rows for few round trips, and few enough bytes for a broker to store in milliseconds. */
 export type BatchBounds = { rows: number; bytes: number };
 
-/** As in the index `outbox_queues`. */
+/** The expression of the index `outbox_queues`. */
 const queue = `(outbox_queue(sent_at, stream, subject, payload) collate "C")`;
 
 /**
- * The first part finds the next queue behind the previous one. Each step, and each queue's rows, are the
- * beginning of a range of `outbox_queues`, so the number of visited rows is about that of returned rows,
- * however many are unsent. The queue is compared as a range: with an equality, a plan could scan the primary key in
- * the order of `id`.
+ * Selects the oldest rows of each queue. `queues` finds each queue from the previous one. Every step, and the rows of
+ * every queue, read the beginning of a range of `outbox_queues`. So the number of visited rows is close to the number
+ * of returned rows, even with a large backlog. The conditions on the queue are ranges: with an equality, a plan could
+ * scan the primary key in the order of `id`.
  *
- * The rows of a place are ordered by size, so that large rows do not take the bytes of small ones of other queues.
+ * Rows with the same position in their queues are ordered by size, so that large rows do not crowd out small rows of
+ * other queues.
  */
 const selectBatch = `
   with recursive queues (queue, number) as (
@@ -65,16 +66,19 @@ const selectBatch = `
   where bytes_before < $4::integer
   order by id`;
 
-/** The next rows of one kind, in the order of their ids: as many as fit the bounds, and at least one if any is unsent. */
+/**
+ * The next rows of one kind, in the order of their ids. They fit the bounds, but the batch contains at least one row if
+ * any is unsent.
+ */
 export type UnsentBatch = {
   rows: UnsentRow[];
-  /** Set when there may be more queues than the batch has rows. The next batch begins after this queue. */
+  /** The queue after which the next batch begins. Set if there may be more queues than rows in the batch. */
   lastQueue: string | undefined;
 };
 
 /**
- * Reads the oldest rows of all queues of one kind, equally many from each, so a backlog of one organization does not
- * delay another's change. Begins after a queue, or with the first one.
+ * Reads the oldest rows of all queues of one kind, the same number from each. So a backlog of one organization does not
+ * delay changes of another. The batch begins after `afterQueue`, or with the first queue.
  */
 export async function fairUnsentRows(
   sql: Pick<Sql, "unprepared">,
@@ -90,18 +94,18 @@ export async function fairUnsentRows(
   return { rows: found, lastQueue: found[0]?.lastQueue ?? undefined };
 }
 
-/** Before and after all names of queues that begin with the kind and a space. */
+/** Returns the exclusive bounds of the remaining queues of a kind. Their names begin with the kind and a space. */
 const afterAllOf = (kind: QueueKind, afterQueue?: string) => [afterQueue ?? kind, `${kind}!`];
 
-/** The names of the queues of a stream, which are those of one range. */
+/** Exclusive bounds of the queue names of a stream. */
 const rangeOf: Readonly<Record<StreamName, readonly [string, string]>> = {
   events: ["events", "events!"],
   snapshot: ["flags", "keys!"],
 };
 
 /**
- * To plan this costs PostgreSQL a third of what it costs to plan the batch with turns. The limit is a query, because
- * with a known limit above the number of rows that old statistics promise, a plan could sort all unsent rows.
+ * Selects all rows of a stream. Planning it costs PostgreSQL a third of planning `selectBatch`. The limit is a
+ * subquery: with a constant limit above the number of rows in outdated statistics, a plan could sort all unsent rows.
  */
 const selectAll = `
   select id, message_id as "messageId", subject, fits, case when fits then payload end as payload
@@ -118,8 +122,8 @@ const selectAll = `
   where fits or place = 1`;
 
 /**
- * Returns all unsent rows of a stream in the order of their ids, or undefined if they exceed a batch. A row that commits
- * later has its own hint.
+ * Returns all unsent rows of a stream in the order of their ids, or undefined if they exceed a batch. Rows that commit
+ * later send their own notification.
  */
 export async function allUnsentRows(
   sql: Pick<Sql, "unprepared">,
@@ -133,8 +137,8 @@ export async function allUnsentRows(
 }
 
 /**
- * Returns the first and the last id of a stream's unsent rows. The stream is compared as a range: with an equality, a
- * plan could scan the primary key.
+ * Returns the lowest and the highest id of the unsent rows of a stream. The condition on the stream is a range: with an
+ * equality, a plan could scan the primary key.
  */
 export async function unsentRange(
   sql: Pick<Sql, "unprepared">,
@@ -159,7 +163,7 @@ export async function unsentRange(
   return { oldest: range?.oldest ?? undefined, newest: range?.newest ?? undefined };
 }
 
-/** How much is unsent, counted up to a bound, and since when the oldest of it waits. */
+/** Returns the number of unsent rows, counted up to a bound, and the age of the oldest of them. */
 export async function readBacklog(
   sql: Sql,
   countUpTo: number,
@@ -170,7 +174,7 @@ export async function readBacklog(
     from (
       select created_at from outbox
       where sent_at is null
-      -- The order of an index, so that no plan scans the sent rows.
+      -- Uses the order of an index, so that no plan scans the sent rows.
       order by stream, id
       limit $1::integer
     ) as unsent`,

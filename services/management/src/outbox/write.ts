@@ -4,18 +4,18 @@ import type { Effects, ExpectedEffect } from "./effects.ts";
 import { appendMessages, type OutboxMessage } from "./outbox-message.ts";
 
 /**
- * Every change of this service: a transaction that contains the change and the messages about it. After
- * the commit the change is safe. The writer then wakes the relay and waits, for a bounded time and without
- * a database connection, until the change is in effect. A refusal rolls back.
+ * A write: a transaction that contains a change and the messages about it. After the commit, the writer wakes the
+ * relay. It then waits until the change is in effect, up to a time-out and without a database connection. A problem
+ * rolls back the transaction.
  */
 export type Write = {
   tx: Transaction;
-  /** Publishes with the commit, in this order. */
+  /** Publishes messages with the commit, in this order. */
   publish(messages: readonly OutboxMessage[]): void;
   /**
-   * Receives the last statements of the change, without a wait for their results. They are sent together with the
-   * rows of the outbox and the commit. The transaction itself remembers a failed statement and rolls back
-   * (`transaction` of libs/postgres), so their results can be dropped.
+   * Takes the last statements of the change without waiting for their results. They are sent together with the outbox
+   * rows and the commit. The transaction remembers a failed statement and rolls back (`transaction` of libs/postgres),
+   * so their results can be ignored.
    */
   finish(statements: Promise<unknown>): void;
 };
@@ -24,13 +24,13 @@ export type Writer = <T extends object>(
   work: (write: Write) => Promise<T | Problem>,
 ) => Promise<T | Problem>;
 
-/** Creates a writer. workers.ts creates `wakeRelay` and `effects`: the relay, and the waits for it and the edges. */
+/** Creates a writer. `workers.ts` creates `wakeRelay` and `effects`. */
 export function createWriter(options: {
   sql: Sql;
   newId: () => string;
   /** Wakes the leader of the relay, in this process or another. */
   wakeRelay: () => void;
-  /** Waits until a write is in effect (effects.ts); without it, writes do not wait. */
+  /** Waits until a write is in effect (effects.ts). Without it, writes do not wait. */
   effects?: Effects;
 }): Writer {
   const { sql, effects, newId } = options;
@@ -48,7 +48,7 @@ export function createWriter(options: {
         if (!isProblem(done) && messages.length > 0)
           handled(
             appendMessages(tx, messages, newId).then((rowIds) => {
-              // The commit is sent, but not answered.
+              // The commit is sent, but not confirmed yet.
               pending = effects?.expect(rowIds);
             }),
           );
@@ -65,8 +65,8 @@ export function createWriter(options: {
 }
 
 /**
- * The failure of a statement rejects the transaction. Its own rejection must not end the process. Functions that send
- * such a statement are not `async`, so that an error before it is sent rejects the work.
+ * Ignores the rejection of a statement, which would otherwise end the process. The transaction rejects too. Functions
+ * that send such a statement are not `async`, so that an error before the statement is sent still rejects the work.
  */
 function handled(statements: Promise<unknown>): void {
   statements.catch(() => undefined);

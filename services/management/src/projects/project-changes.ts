@@ -22,7 +22,7 @@ import {
 } from "./project.ts";
 import { insertProject, lockProject, updateProjectName } from "./project-store.ts";
 
-/** The use cases of projects. Each runs inside a write's transaction. */
+/** The use cases of projects. Each runs in the transaction of a write. */
 type Address = { organizationId: string; projectId: string };
 
 export async function createProject(
@@ -32,7 +32,7 @@ export async function createProject(
   plans: Plans,
 ): Promise<ProjectDecision | Problem> {
   const { tx } = change;
-  // The organization's lock lets one project through at a time, so that the limit is exact.
+  // The lock serializes the creation of projects, so that concurrent requests cannot exceed the limit.
   const current = await lockOrganization(tx, organizationId);
   if (current === undefined) return noSuchOrganization;
   const context = await change.context();
@@ -87,7 +87,7 @@ export async function removeProject(
   return project;
 }
 
-/** Reads a project under the lock of its organization, and locks the project. */
+/** Locks the organization of a project, then the project. */
 async function lockWithOrganization(
   tx: Transaction,
   { organizationId, projectId }: Address,

@@ -12,7 +12,7 @@ import type { Project } from "./project.ts";
 import { createProject, removeProject, renameProject } from "./project-changes.ts";
 import { findProjectOf, listProjects } from "./project-store.ts";
 
-/** The routes of an organization's projects, which belong to the platform's operator. */
+/** Registers the routes of projects, for the operator. */
 export function registerProjectRoutes(
   routes: Routes,
   { sql, plans }: { sql: Sql; plans: Plans },
@@ -29,7 +29,7 @@ export function registerProjectRoutes(
   routes.read(contract.listProjects, async ({ params }) => {
     const organization = await findOrganization(sql, params.organizationId);
     if (organization === undefined) return noSuchOrganization;
-    // In this order: a project that is found has its environments from its first moment on.
+    // Projects are read first: every project that is found has its environments from its creation on.
     const projects = await listProjects(sql, organization.id);
     const environments = await listEnvironmentsOf(sql, organization.id);
     const byProject = Map.groupBy(environments, (environment) => environment.projectId);

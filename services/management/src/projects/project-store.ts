@@ -16,7 +16,7 @@ export async function findProjectOf(
   return project;
 }
 
-/** Reads a project to rename or delete it. No flag and no key of the project is added or removed meanwhile. */
+/** Reads and locks a project. No flag or key of the project can be added or removed until the transaction ends. */
 export async function lockProject(tx: Transaction, id: string): Promise<Project | undefined> {
   const [project] = await tx<Project[]>`
     select ${columns} from projects where id = ${id} for update`;
@@ -31,8 +31,8 @@ export async function listProjects(sql: Sql, organizationId: string): Promise<Pr
 }
 
 /**
- * Renames a project whose organization is locked, so that no other project takes the name meanwhile. Returns false if
- * the name is taken.
+ * Renames a project. Returns false if the name is taken. The caller has locked the organization, so no concurrent
+ * request can take the name.
  */
 export async function updateProjectName(tx: Transaction, project: Project): Promise<boolean> {
   const renamed = await tx`
@@ -52,7 +52,7 @@ export async function listProjectIds(tx: Transaction, organizationId: string): P
   return rows.map(({ id }) => id);
 }
 
-/** Writes a new project. False when its name is taken in the organization. */
+/** Inserts a project. Returns false if its name is taken in the organization. */
 export async function insertProject(tx: Transaction, project: Project): Promise<boolean> {
   const inserted = await tx`
     insert into projects (id, organization_id, name, created_at)

@@ -17,18 +17,18 @@ import {
 } from "../organizations/organization.ts";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 
-/** A product of an organization that has flags. */
+/** A project of an organization. It owns flags and environments. */
 export type Project = {
   id: string;
   organizationId: string;
   name: string;
-  /** Raised by every change. */
+  /** Counter that every change increments. */
   version: number;
   createdAt: Date;
   updatedAt: Date;
 };
 
-/** A project as the other services know it. */
+/** Returns the snapshot entry of a project, which the other services read. */
 export function projectEntry(project: Omit<Project, "createdAt">): EntryOf<"project"> {
   return {
     address: { kind: "project", organizationId: project.organizationId, projectId: project.id },
@@ -43,7 +43,7 @@ export function projectEntry(project: Omit<Project, "createdAt">): EntryOf<"proj
   };
 }
 
-/** The entry of the audit log about a project itself. */
+/** Returns the audit entry of a change to a project. */
 export function projectAudit(
   action: "project_created" | "project_renamed" | "project_deleted",
   { id: projectId }: { id: string },
@@ -53,7 +53,7 @@ export function projectAudit(
   return auditEntry(context, { projectId, environmentId: null, action, ...names });
 }
 
-/** What follows from a new project, decided before anything is written. */
+/** The result of creating a project, decided before anything is written. */
 export type ProjectDecision = {
   project: Project;
   environments: readonly Environment[];
@@ -62,16 +62,16 @@ export type ProjectDecision = {
   messages: readonly OutboxMessage[];
 };
 
-const usualEnvironments = ["development", "staging", "production"];
+const defaultEnvironments = ["development", "staging", "production"];
 
-/** A new project with its environments, if the plan of its organization allows one more. */
+/** Decides the creation of a project with its environments, if the plan of the organization allows one more. */
 export function decideCreateProject(
   current: LockedOrganization,
   request: { name: string; environments?: readonly string[] | undefined },
   circumstances: { plans: Plans; context: ChangeContext },
 ): ProjectDecision | Problem {
   const { plans, context } = circumstances;
-  const names = request.environments ?? usualEnvironments;
+  const names = request.environments ?? defaultEnvironments;
   const problem = checkNames(names) ?? checkLimit(current, plans);
   if (problem !== undefined) return problem;
 
@@ -119,7 +119,7 @@ function checkNames(names: readonly string[]): Problem | undefined {
   );
 }
 
-/** Time does not help against this limit, so the answer says no time to try again. */
+/** Checks the number of projects against the plan. The problem has no `Retry-After`, because waiting does not help. */
 function checkLimit(current: LockedOrganization, plans: Plans): Problem | undefined {
   const { plan } = current.organization;
   const { projects: limit } = limitsOf(current.organization, plans);

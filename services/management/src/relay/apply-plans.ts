@@ -10,11 +10,12 @@ import { appendMessages } from "../outbox/outbox-message.ts";
 import type { Lease } from "./lease.ts";
 
 /**
- * Brings plans that were configured anew to the organizations that have them: each one whose entry says
- * other limits gets the next version, through the outbox like any change. Only the leader does so, under
- * its lease: of two processes that were started with different plans, one decides, and one that was
- * stopped and wakes up later undoes nothing. The others write what they were started with when they change
- * an organization, so it is looked at again and again.
+ * Applies changed plan limits to organizations. Each organization whose recorded limits differ from those of its plan
+ * gets the next version, published through the outbox like any change.
+ *
+ * Only the leader does this, under its lease. So if processes are started with different plans, those of the leader
+ * apply, and a suspended former leader cannot undo them. Other replicas still write their own limits when they change
+ * an organization, so the leader repeats the comparison.
  */
 export type PlansToApply = {
   sql: Sql;
@@ -26,10 +27,10 @@ export type PlansToApply = {
 
 export const applyPlansIntervalMs = 10_000;
 
-/** Takes milliseconds, for which these organizations are locked. */
+/** Maximum number of organizations per batch. They are locked for a few milliseconds. */
 const batchSize = 200;
 
-/** Answers how many organizations it concerned. */
+/** Applies the plans in batches. Returns the number of changed organizations. */
 export async function applyPlans({
   lease,
   plans,
@@ -53,7 +54,7 @@ export async function applyPlans({
   }
 }
 
-/** An organization on a plan that is not configured any more keeps what it had; somebody is to know. */
+/** Warns about organizations whose plan is not configured. They keep their recorded limits. */
 export async function warnOfOtherPlans(
   { sql, plans }: Pick<PlansToApply, "sql" | "plans">,
   logger: Logger,
@@ -61,6 +62,6 @@ export async function warnOfOtherPlans(
   for (const { plan, organizations } of await countOnOtherPlans(sql, Object.keys(plans)))
     logger.warn(
       { plan, organizations },
-      "a plan that organizations have is not configured; they keep the limits that they had",
+      "organizations have a plan that is not configured; they keep their recorded limits",
     );
 }

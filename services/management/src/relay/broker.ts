@@ -2,19 +2,21 @@ import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
-/** What the relay needs of JetStream. */
+/** The JetStream connection of the relay. */
 export type Broker = {
   connection: NatsConnection;
   client: JetStreamClient;
   manager: JetStreamManager;
-  /** How many servers keep each stream: 1, or 3 in a cluster. */
+  /** Number of replicas of each stream: 1, or 3 in a cluster. */
   replicas: number;
-  /** Bound of the log of events, if it is not the default. */
+  /** Maximum size of the event log, if it is not the default. */
   flagEventsMaxBytes?: number | undefined;
   logger: Logger;
 };
 
-/** A stream does not stand where we left it, so it has to be looked at again before we go on. */
+/**
+ * The position of a stream is not the recorded one. The relay must synchronise the stream before it publishes again.
+ */
 export class StreamMovedError extends Error {
   override name = "StreamMovedError";
   readonly hasSafeMessage = true;

@@ -15,16 +15,15 @@ import type { Lease } from "./lease.ts";
 import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./records.ts";
 
 /**
- * Brings the outbox and the log of events to agree before anything is published. The log may hold
- * more than is recorded (the acknowledgement, or the process that got it, was lost) or less (it was
- * deleted, or the broker died before its disk had everything). What it holds more is recorded, what
- * it lost becomes unsent again; so every event is in the log once.
+ * Synchronises the outbox with the event log before anything is published. The log may contain unrecorded events,
+ * because the acknowledgement or the process that received it was lost. It may lack recorded events, because it was
+ * deleted or the broker died before its disk had them. Unrecorded events are recorded, and missing events become unsent
+ * again. So the log contains every event exactly once.
  *
- * Both can be a week's worth, so both go in pages, each in a transaction of its own. Dying in between
- * is harmless: until all is done, the record still says what it said before, and the next leader
- * begins again.
+ * Both can be a week of events, so they are processed in pages, each in a separate transaction. A crash in between is
+ * harmless: the recorded position advances only together with its page, so the next leader continues there.
  *
- * Answers where the log stands; the next message goes behind its last sequence.
+ * Returns the position of the log. The next message follows the last sequence.
  */
 export async function synchroniseEvents(
   sql: Sql,
@@ -39,12 +38,12 @@ export async function synchroniseEvents(
   const known = sameStream ? Math.min(recorded.lastSequence, position.lastSequence) : 0;
 
   const lost = await markAllUnsent(lease, known);
-  if (lost > 0) broker.logger.warn({ events: lost }, "the log of events lost some; refilling it");
+  if (lost > 0) broker.logger.warn({ events: lost }, "the event log lost events; refilling it");
 
   const { createdAt } = position;
   const record = (lastSequence: number, found: ReadonlyMap<string, number>) =>
     lease.recordAsLeader(async (tx) => {
-      // Rows before the stream, as a lane does it: so neither waits for the other in a circle.
+      // Updates rows before the stream, in the same order as a publisher. Another order could deadlock.
       const ids = await recordFound(tx, found);
       await recordStream(tx, "events", {
         createdAt,
@@ -62,36 +61,36 @@ export async function synchroniseEvents(
     lastSequence = page.lastSequence ?? lastSequence;
     publications.confirm(await record(lastSequence, page.ids));
   }
-  // The log's last messages may have been removed; the sequence goes on behind them all the same.
+  // The newest messages of the log may have been removed. The sequence still continues after them.
   lastSequence = Math.max(lastSequence, position.lastSequence);
   await record(lastSequence, new Map());
   return { createdAt, lastSequence };
 }
 
-/** A page takes milliseconds to record, far from any time-out. */
+/** Number of events per page. A page is recorded in milliseconds, far below any time-out. */
 const pageSize = 5_000;
 
 async function markAllUnsent(lease: Lease, known: number): Promise<number> {
-  let forgotten = 0;
+  let marked = 0;
   for (;;) {
     const rows = await lease.recordAsLeader((tx) => markUnsentAfter(tx, known, pageSize));
-    forgotten += rows;
-    if (rows < pageSize) return forgotten;
+    marked += rows;
+    if (rows < pageSize) return marked;
   }
 }
 
 const readPage = ({ connection, manager }: Broker, fromSequence: number) =>
   readMessageIds({ connection, manager, stream: flagEventsStream.name, fromSequence, pageSize });
 
-/** The size of the log of events, and the number of events that webhook dispatchers have not processed. */
+/** Size of the event log, and the number of events that webhook dispatchers have not processed. */
 export type EventsSize = StreamSize & { unread: number };
 
-/** An attempt to fill the log takes hours, so this is soon enough. */
+/** Interval of measurements. It is short enough, because filling the log takes hours. */
 const watchIntervalMs = 10_000;
 
 /**
- * Measures the log of events, and applies its bound to a log that was created without it or with another
- * one. A failure does not end the round: publishing is more important than the bound.
+ * Measures the event log, and applies the configured size limit to a log that has another one. A failure does not end
+ * the term, because publishing is more important than the limit.
  */
 export async function watchEventsSize(
   options: { broker: Broker; onEventsSize: (size: EventsSize) => void },
@@ -117,12 +116,12 @@ export async function watchEventsSize(
   } while (await pause(watchIntervalMs, signal));
 }
 
-/** From this share of its bound on, the log of events needs attention. */
+/** Share of the size limit at which an error is logged. */
 const alarmShare = 0.8;
 
 /**
- * Returns the problem that the size of the log causes. At its bound the log discards its oldest events,
- * also those that webhook dispatchers have not read, so the alarm comes before the bound.
+ * Returns the error to log about the size of the event log, if any. At its limit the log discards its oldest events,
+ * including those that webhook dispatchers have not read. So the error is logged before the limit is reached.
  */
 export function eventsAlarm(size: StreamSize, configuredMaxBytes: number): string | undefined {
   const { bytes, maxBytes } = size;

@@ -11,16 +11,16 @@ import {
   type Tombstone,
 } from "@halyard/contracts";
 
-/** An entry that is in the snapshot behind the recorded sequence. */
+/** An entry of the snapshot after the recorded sequence. */
 export type FoundEntry = { key: string; sha256: string; origin: EntryOrigin };
 
-/** A row of the outbox whose value has no recorded sequence: it is unsent, or a newer value has overtaken it. */
+/** An outbox row without a recorded sequence: it is unsent, or it was superseded by a newer value. */
 export type UnrecordedValue = { id: number; key: string; sha256: string; isSent: boolean };
 
 /**
- * Compares entries that a former leader published with the rows of the outbox. Unsent rows of
- * older values must be settled. Otherwise they are published after the newer value, and a reader that starts in
- * between uses them: for example a key that is already revoked.
+ * Compares entries that a former leader published with the outbox. `superseded` are unsent rows with older values,
+ * which must be settled. Otherwise they would be published after the newer value. A reader that starts in between would
+ * use them, for example a key that is already revoked.
  */
 export function compareFound(
   entries: readonly FoundEntry[],
@@ -40,14 +40,15 @@ export function compareFound(
 }
 
 /**
- * Distinguishes the entries of management from those of other clients. JetStream publishes a reply to any
- * subject that a request names, so any client can have a message stored in the snapshot.
+ * The author of an entry: management or another client. JetStream publishes a reply to any subject that a request
+ * names, so any client can store a message in the snapshot.
  *
- * The value of a signed entry is kept, because its signature decides, and a verification is expensive.
+ * For a signed entry, the origin is the value itself. Its signature decides, and is verified only if necessary, because
+ * a verification is expensive.
  */
 export type EntryOrigin = "foreign" | "management" | KeyEntry | Tombstone;
 
-/** Returns who wrote an entry with this key, as far as its content shows. */
+/** Returns the author of an entry as its key and content show it. */
 export function originOf(key: string, payload: string): EntryOrigin {
   const checked = parseEntry(key, parsed(payload));
   if (!checked?.ok) return "foreign";
@@ -63,7 +64,7 @@ export function isForeign(key: string, origin: EntryOrigin, signatures: KeySigna
   return !signatures.isGenuine(key, origin);
 }
 
-/** Returns whether this is a valid entry `complete`. */
+/** Returns whether this is a valid `complete` entry. */
 export const isComplete = (key: string, payload: string): boolean =>
   key === completeKey && checkCompleteEntry(parsed(payload)).ok;
 

@@ -9,23 +9,22 @@ import { organizationEntry, type Plans } from "../organizations/organization.ts"
 import { projectEntry } from "../projects/project.ts";
 
 /**
- * Bounds of a page. It is published as one batch, and a slow broker has to acknowledge it in time. The
- * bytes are those of targeting rules, which are the only large part of an entry.
+ * Bounds of a page, which is published as one batch that a slow broker must acknowledge in time. `bytes` counts
+ * targeting rules, the only large part of an entry.
  */
 const pageBounds = { rows: 500, bytes: 256 * 1024 };
 
 /**
- * Reads the contents of the snapshot from the tables, in pages by primary key. Each page is a statement of
- * its own. No statement, transaction or snapshot of the database stays open between two pages, so the caller
- * may take any time.
+ * Reads the content of the snapshot from the tables, in pages by primary key. Each page is a separate statement.
+ * Nothing stays open in the database between two pages, so the caller may take any time.
  *
- * Pages are of different moments. A change between two of them has an unsent row in the outbox.
+ * Pages show different moments. A change between two pages has an unsent row in the outbox.
  */
 export async function* readFullState(
   sql: Sql,
   plans: Plans,
 ): AsyncGenerator<readonly SnapshotEntry[]> {
-  // Rows that were written before a deletion may still be unsent, and their entries follow the pages.
+  // Includes tombstones, because rows from before a deletion may still be unsent and follow the pages.
   const scopes = (last?: SnapshotEntry) => scopeTombstonesAfter(sql, last, pageBounds.rows);
   for await (const tombstones of pages(scopes)) yield tombstones;
   const byId = <Row extends { id: string }>(read: (sql: Sql, id: string) => Promise<Row[]>) =>
@@ -51,7 +50,7 @@ async function* pages<Row>(
   }
 }
 
-/** Before every id. */
+/** Lowest UUID. */
 const nilUuid = "00000000-0000-0000-0000-000000000000";
 
 type OrganizationRow = Parameters<typeof organizationEntry>[0];
@@ -89,7 +88,7 @@ const environmentsAfter = (sql: Sql, id: string) => sql<EnvironmentRow[]>`
   order by environment.id
   limit ${pageBounds.rows}`;
 
-/** As many flags as fit the bounds, and at least one. */
+/** Reads as many flags as fit the bounds, and at least one. */
 const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
   select flag.id, project.organization_id as "organizationId", flag.project_id as "projectId",
          flag.key, state.environment_id as "environmentId", state.enabled,
@@ -105,8 +104,9 @@ const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
       from flag_states as any_state
       where (any_state.flag_id, any_state.environment_id)
         > (${last?.id ?? nilUuid}, ${last?.environmentId ?? nilUuid})
-        -- Leaves out states of deleted environments. Behind the limit, they could fill a page and end the reading.
-        -- Without statistics, PostgreSQL would run a join before the order of the index, over all states.
+        -- Excludes states of deleted environments. After the limit, they could fill a page and end the reading. With a
+        -- join in place of the subquery and without statistics, PostgreSQL would join all states before it uses the
+        -- order of the index.
         and (
           select true from environments as environment where environment.id = any_state.environment_id
         )

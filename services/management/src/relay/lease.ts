@@ -1,39 +1,45 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 
 /**
- * Leadership of the relay, as a lease in PostgreSQL. It ends by itself, so a process that was stopped
- * or cut off cannot hold it; and because a process may not notice that it was stopped, what it does
- * is fenced besides: what it publishes by the broker, what it records by the lease's own row. The
- * lease decides who works, the fences what counts.
+ * Leadership of the relay, as a lease in PostgreSQL. The lease expires, so a process that is suspended or disconnected
+ * cannot hold it forever. A process may not notice that it was suspended, so its work is also fenced. The broker fences
+ * its messages, and the row of the lease fences its records. The lease decides which process works, and the fences
+ * decide which work counts.
  */
 export type Lease = {
-  /** Takes or renews the lease. False while another process holds it. */
+  /** Acquires or renews the lease. Returns false if another process holds it. */
   acquire(): Promise<boolean>;
   /**
-   * Renews a lease that has not ended. One that has ended might have been another's in between, so it
-   * is lost even if nobody holds it now.
+   * Renews an unexpired lease. Returns false if the lease has expired, even if no process holds it now, because another
+   * process may have held it in between.
    */
   renew(): Promise<boolean>;
-  /** Whether the lease is still ours, by a clock that goes on while the process is stopped. */
+  /** Returns whether this process holds the lease, by a clock that advances while the process is suspended. */
   isHeld(): boolean;
   /**
-   * Records what a leader has learnt. The transaction holds on to the lease's row, so that another
-   * process takes over before it or after its commit; when the lease has ended it changes nothing.
+   * Runs a transaction as the leader. It locks the row of the lease, so that another process takes over either before
+   * the transaction or after its commit. Throws a `LeadershipLostError` if the lease has expired.
    */
   recordAsLeader<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** Gives the lease up, so that another process need not wait for its end. */
+  /** Releases the lease, so that another process does not have to wait for its expiry. */
   release(): Promise<void>;
 };
 
-/** Long enough to outlast a pause for garbage or a slow commit, short enough to fail over quickly. */
+/**
+ * Duration of the lease: long enough to survive a garbage collection or a slow commit, short enough for a fast
+ * failover.
+ */
 export const leaseMs = 3_000;
 export const renewIntervalMs = 1_000;
-/** A process that is stopped while it records must not hold the lease's row for longer than the lease. */
+/**
+ * Time-out of an idle transaction. A process that is suspended in a transaction must not lock the lease for longer than
+ * its duration.
+ */
 const recordingTimeoutMs = 2_000;
 /**
- * One that is stopped between the messages of one statement counts neither as idle nor as executing, and
- * no other bound would ever end it. What a leader records takes milliseconds; this leaves room for a disk
- * that is slow. PostgreSQL has the setting since version 17.
+ * Time-out of a whole transaction, which PostgreSQL supports since version 17. A process that is suspended while it
+ * sends a statement counts neither as idle nor as executing, so no other time-out applies. The transactions of a leader
+ * take milliseconds; the time-out leaves room for a slow disk.
  */
 const transactionTimeoutMs = 5_000;
 
@@ -41,23 +47,23 @@ export function createLease(options: {
   sql: Sql;
   name: string;
   holder: string;
-  /** Milliseconds that never go back. */
+  /** Returns milliseconds of a clock that never goes backwards. */
   monotonicMs: () => number;
 }): Lease {
   const { sql, name, holder, monotonicMs } = options;
   let heldUntilMs = Number.NEGATIVE_INFINITY;
 
-  /** Counted from before the question was asked, so that we never think it longer than it is. */
-  async function held(ask: () => Promise<readonly unknown[]>): Promise<boolean> {
-    const askedAtMs = monotonicMs();
-    const rows = await ask();
-    heldUntilMs = rows.length > 0 ? askedAtMs + leaseMs : Number.NEGATIVE_INFINITY;
+  /** Measures the lease from before the statement is sent, so that it never appears longer than it is. */
+  async function updateHeld(claim: () => Promise<readonly unknown[]>): Promise<boolean> {
+    const sentAtMs = monotonicMs();
+    const rows = await claim();
+    heldUntilMs = rows.length > 0 ? sentAtMs + leaseMs : Number.NEGATIVE_INFINITY;
     return rows.length > 0;
   }
 
   return {
     acquire: () =>
-      held(
+      updateHeld(
         () => sql`
         insert into leases as lease (name, holder, expires_at)
         values (${name}, ${holder}, clock_timestamp() + ${leaseMs} * interval '1 millisecond')
@@ -67,7 +73,7 @@ export function createLease(options: {
         returning 1`,
       ),
     renew: () =>
-      held(
+      updateHeld(
         () => sql`
         update leases
         set expires_at = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
@@ -79,7 +85,7 @@ export function createLease(options: {
       sql.begin(async (tx) => {
         const rows = await tx`
           select set_config('idle_in_transaction_session_timeout', ${String(recordingTimeoutMs)}, true),
-                 -- A plan that was made for an almost empty outbox would scan all of it, until the next ANALYZE.
+                 -- A cached plan for an almost empty outbox would scan all of its rows until the next ANALYZE.
                  set_config('plan_cache_mode', 'force_custom_plan', true),
                  case when current_setting('transaction_timeout', true) is not null then
                    set_config('transaction_timeout', ${String(transactionTimeoutMs)}, true)
@@ -99,7 +105,7 @@ export function createLease(options: {
   };
 }
 
-/** Another process leads, or our lease has run out: what we were about to publish is not ours to. */
+/** The lease has expired, or another process holds it. This process must not publish. */
 export class LeadershipLostError extends Error {
   override name = "LeadershipLostError";
   readonly hasSafeMessage = true;

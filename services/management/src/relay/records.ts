@@ -7,7 +7,7 @@ import { StreamMovedError } from "./broker.ts";
 import type { UnrecordedValue } from "./found-entries.ts";
 import { leaseMs } from "./lease.ts";
 
-/** A row that needs no publication any more; without a sequence if a newer value of its entry was published. */
+/** A row that needs no publication any more. `sequence` is null if a newer value of its entry was published. */
 export type SettledRow = { id: number; sequence: number | null };
 
 export type RecordedStream = {
@@ -15,16 +15,16 @@ export type RecordedStream = {
   lastSequence: number;
   baseSequence: number;
   /**
-   * Up to this sequence of the snapshot, the signer named in `complete` signed the entries of API keys. A leader
-   * of release 0.1.0 leaves it behind the last sequence.
+   * Sequence up to which the signer named in `complete` has signed the entries of API keys. After a leader of release
+   * 0.1.0 it is lower than the last sequence, because that release does not update it.
    */
   signedSequence: number;
 };
 
 /**
- * Records rows of a batch that the broker acknowledged, and notifies the other replicas. Rejects when the
- * database has lost the sequence that this leader recorded before: then it may have lost rows too, and the new
- * record would hide that.
+ * Records the rows of an acknowledged batch, and notifies the other replicas. Rejects if the database has lost a
+ * sequence that this leader recorded earlier. The database may then have lost rows too, and a new record would hide
+ * that.
  */
 export async function recordSent(
   tx: Transaction,
@@ -39,7 +39,7 @@ export async function recordSent(
     revision: SnapshotRevision | undefined;
   },
 ): Promise<void> {
-  // Sent together, they cost one round trip to the database.
+  // The statements are sent together, in one round trip.
   await Promise.all([
     settle(tx, rows),
     recordAdvanced(tx, stream, sequences),
@@ -52,8 +52,8 @@ export async function recordSent(
 }
 
 /**
- * Settles rows by a list of ids. With the join alone, a plan would read all rows. With `sent_at is null` beside it,
- * one would compare each unsent row with each one of the list.
+ * Settles rows by their ids. Without the condition on `any`, a plan could read all rows. With `sent_at is null` in
+ * addition, a plan could compare each unsent row with each id.
  */
 export async function settle(tx: Transaction, rows: readonly SettledRow[]): Promise<void> {
   if (rows.length === 0) return;
@@ -67,8 +67,7 @@ export async function settle(tx: Transaction, rows: readonly SettledRow[]): Prom
 }
 
 /**
- * Records the last published sequence. Rejects when the database has lost the sequence that this leader
- * recorded before.
+ * Records the last published sequence. Rejects if the database has lost a sequence that this leader recorded earlier.
  */
 export async function recordAdvanced(
   tx: Transaction,
@@ -81,17 +80,19 @@ export async function recordAdvanced(
         signed_sequence = greatest(last_sequence, ${lastSequence})
     where stream = ${stream} and last_sequence >= ${recordedBefore}`;
   if (count === 0)
-    throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
+    throw new StreamMovedError(`the database has lost the recorded position of ${stream}`);
 }
 
 const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Records events that were found in the log although their acknowledgements never came. */
+/**
+ * Records events that are in the event log although their acknowledgements were lost. Returns the ids of their rows.
+ */
 export async function recordFound(
   tx: Transaction,
   found: ReadonlyMap<string, number>,
 ): Promise<number[]> {
-  // Whatever else stands in the log, our own message ids are UUIDs.
+  // Other clients may have written to the log. The message ids of management are UUIDs.
   const ours = [...found.keys()].filter((messageId) => uuidShape.test(messageId));
   const rows = await tx<{ id: number; messageId: string; isSent: boolean }[]>`
     select id, message_id as "messageId", sent_at is not null as "isSent"
@@ -105,7 +106,7 @@ export async function recordFound(
   return unsent.map(({ id }) => id);
 }
 
-/** Returns whether one of these message ids belongs to no event of the outbox. */
+/** Returns whether any of these message ids belongs to no event of the outbox. */
 export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
   const ours = messageIds.filter((id) => uuidShape.test(id));
   const [row] = await sql.unprepared<{ isUnknown: boolean }[]>(
@@ -120,7 +121,7 @@ export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): 
   return row?.isUnknown === true;
 }
 
-/** Returns the values of entries that have no recorded sequence, in the order of their rows. */
+/** Returns the values of entries without a recorded sequence, in the order of their rows. */
 export async function unrecordedValues(
   sql: Sql,
   keys: readonly string[],
@@ -136,9 +137,9 @@ export async function unrecordedValues(
 }
 
 /**
- * Makes unsent again what the log lost: what stood behind a sequence, at most `limit` rows at a time.
- * Leaves out events that are older than the log keeps them: an old backup holds such rows, and
- * dispatchers no longer know that they delivered them. Answers how many it were.
+ * Marks events after a sequence as unsent, because the event log lost them, up to `limit` rows. Skips events that are
+ * older than the retention of the log. An old backup contains such rows, and dispatchers no longer know that they
+ * delivered them. Returns the number of rows.
  */
 export async function markUnsentAfter(
   tx: Transaction,
@@ -190,12 +191,12 @@ export async function recordStream(
 }
 
 /**
- * The base sequence of a snapshot whose rebuild has begun. No stream reaches it, so that every release
- * rebuilds such a snapshot again.
+ * Base sequence of a snapshot whose rebuild has begun. No stream reaches it, so every release rebuilds such a snapshot
+ * again.
  */
 const baseWhileRebuilding = Number.MAX_SAFE_INTEGER;
 
-/** Records that a rebuild of the snapshot has begun. Until it ends, every leader begins another one. */
+/** Records that a rebuild of the snapshot has begun. Until it ends, every new leader starts another one. */
 export async function recordRebuilding(tx: Transaction, position: StreamPosition): Promise<void> {
   const { createdAt, lastSequence } = position;
   await recordStream(tx, "snapshot", {
@@ -210,18 +211,18 @@ export const isRebuilding = ({ baseSequence }: RecordedStream) =>
   baseSequence === baseWhileRebuilding;
 
 /**
- * States whether the database and the streams agree. The leader confirms it once a second, in a row that
- * expires like a lease. The row in a restored database has expired, so nothing that the streams hold
- * takes effect in it before a leader has compared the two.
+ * Name of the row that confirms that the database and the streams agree. The leader renews it every second, and it
+ * expires like a lease. In a restored database it has expired. So no message of the streams takes effect there before a
+ * leader has compared the two.
  */
 const confirmation = "streams_confirmed";
-/** Names the row with the creation time of the queue of due changes that was discarded last. */
+/** Name of the row with the creation time of the last discarded queue of due changes. */
 const discardedQueue = "schedule_discarded";
 
-/** The last sequences that this leader has recorded. */
+/** The last sequences that this leader has recorded, by stream. */
 export type RecordedSequences = Partial<Record<StreamName, number>>;
 
-/** Confirms the streams, unless the database has lost what this leader recorded. */
+/** Confirms the streams. Throws if the database has lost a sequence that this leader recorded. */
 export async function confirmStreams(tx: Transaction, recorded: RecordedSequences): Promise<void> {
   const rows = await tx<{ stream: StreamName; lastSequence: number }[]>`
     select stream, last_sequence as "lastSequence"
@@ -229,7 +230,7 @@ export async function confirmStreams(tx: Transaction, recorded: RecordedSequence
     where stream in ('events', 'snapshot')`;
   for (const { stream, lastSequence } of rows)
     if (lastSequence < (recorded[stream] ?? 0))
-      throw new StreamMovedError(`the database has lost what was recorded of its ${stream}`);
+      throw new StreamMovedError(`the database has lost the recorded position of ${stream}`);
   await tx`
     insert into leases (name, holder, expires_at)
     values (${confirmation}, gen_random_uuid(),
@@ -244,7 +245,7 @@ export async function recordDiscardedQueue(tx: Transaction, createdAt: string): 
     on conflict (stream) do update set stream_created_at = excluded.stream_created_at`;
 }
 
-/** Returns whether messages of the queue with this creation time take effect. */
+/** Returns whether messages of the queue with this creation time may take effect. */
 export async function queueStatus(
   sql: Sql,
   createdAt: string,

@@ -4,22 +4,21 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import { leadOneTerm, type RelayMetrics, type TermOptions } from "./term.ts";
 
 /**
- * The relay carries the outbox to JetStream. Of all replicas one leads, by a lease in PostgreSQL.
+ * The relay publishes the outbox to JetStream. One replica leads, by a lease in PostgreSQL.
  *
- * A leader first brings outbox and streams to agree, then publishes what is unsent, whenever it is
- * woken and on a timer. Once a second it renews its lease and looks whether both streams are still
- * those that it knows. Anything unexpected, from a lost acknowledgement to a deleted stream, ends the
- * round; the next one starts by bringing outbox and streams to agree again. So there is one way to
- * recover, and it is the way to start.
+ * A leader first synchronises the outbox and the streams. Then it publishes unsent rows whenever it is woken, and on a
+ * timer. Every second it renews its lease and checks that the streams are still the ones that it synchronised. Any
+ * problem, from a lost acknowledgement to a deleted stream, ends the term. The next term starts with the
+ * synchronisation, so recovery and start are the same procedure.
  */
 export type Relay = {
-  /** There is something to publish. */
+  /** Publishes unsent rows now, if this process leads. */
   wake(): void;
   isLeading(): boolean;
   stop(): Promise<void>;
 };
 
-/** How soon a follower asks for the lease again, and a leader tries again after a fault. */
+/** Interval at which a follower tries to acquire the lease, and pause of a leader after a failure. */
 const retryAfterMs = 500;
 
 export function startRelay(
@@ -36,14 +35,14 @@ export function startRelay(
       try {
         if (await lease.acquire()) await leadOneTerm(term, stop.signal);
       } catch (error) {
-        // Outages and lost races end here; the next round looks at everything afresh.
+        // Outages and lost races end here. The next term synchronises again.
         logger.warn({ err: error }, "the relay starts over");
         metrics.termsFailed.inc();
       }
       setLeading(false);
     } while (await pause(retryAfterMs, stop.signal));
     await lease.release().catch((error: unknown) => {
-      logger.warn({ err: error }, "the lease was not given up; it ends by itself");
+      logger.warn({ err: error }, "the lease was not released; it will expire");
     });
   }
 
@@ -52,7 +51,7 @@ export function startRelay(
     leading = now;
     metrics.leading.set(now ? 1 : 0);
     if (now) return;
-    // What another process leads, it also measures.
+    // The leader measures these. A follower reports 0.
     metrics.unsentRows.set(0);
     metrics.oldestUnsentSeconds.set(0);
     metrics.eventsBytes.set(0);
@@ -89,37 +88,37 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
     }),
     unsentRows: new Gauge({
       name: "halyard_outbox_unsent_messages",
-      help: "Messages that wait in the outbox, as the leader last saw it, counted up to 10,000",
+      help: "Unsent messages in the outbox, as measured by the leader, counted up to 10,000",
       registers,
     }),
     oldestUnsentSeconds: new Gauge({
       name: "halyard_outbox_oldest_message_age_seconds",
-      help: "How long the oldest message has waited in the outbox, as the leader last saw it",
+      help: "Age of the oldest unsent message in the outbox, as measured by the leader",
       registers,
     }),
     eventsBytes: new Gauge({
       name: "halyard_event_log_size_bytes",
-      help: "Size of the log of events, as measured by the leader",
+      help: "Size of the event log, as measured by the leader",
       registers,
     }),
     eventsMaxBytes: new Gauge({
       name: "halyard_event_log_size_limit_bytes",
-      help: "Size at which the log of events discards its oldest ones; 0 for no bound",
+      help: "Size at which the event log discards its oldest events; 0 without a limit",
       registers,
     }),
     eventsUnread: new Gauge({
       name: "halyard_event_log_unprocessed_events",
-      help: "Events of the log that webhook dispatchers have not processed",
+      help: "Events in the event log that webhook dispatchers have not processed",
       registers,
     }),
     databaseBehind: new Counter({
       name: "halyard_relay_stream_rebuilds_total",
-      help: "Times that this process rebuilt the streams because the database was older than they",
+      help: "Times that this process rebuilt the streams because the database was older",
       registers,
     }),
     termsFailed: new Counter({
       name: "halyard_relay_failures_total",
-      help: "Times that the relay had to bring outbox and streams to agree again after a fault",
+      help: "Times that the relay synchronised outbox and streams again after a failure",
       registers,
     }),
   };

@@ -30,19 +30,19 @@ import {
 } from "./records.ts";
 
 /**
- * Detects a database that is older than the streams, because it was restored from a backup or because a
- * standby without the last commits was promoted. Such a database would publish versions that readers
- * have already seen, and readers would ignore them.
+ * Detects a database that is older than the streams: it was restored from a backup, or a standby without the last
+ * commits was promoted. Such a database would publish versions that readers have already applied, and readers would
+ * ignore them.
  *
- * Everything that a leader published has a row in the outbox. A leader that dies between publishing and
- * recording leaves messages behind the recorded sequence, and their rows without a sequence. A message
- * behind the recorded sequence without such a row comes from commits that the database has lost, or from another
- * client. Entries that management cannot have written are no evidence. The snapshot that contains them is
- * rebuilt under a new epoch, because readers may have seen a forged version; the other streams stay.
+ * Everything that a leader published has a row in the outbox. A leader that dies between publishing and recording
+ * leaves messages after the recorded sequence, whose rows have no sequence. A message after the recorded sequence
+ * without such a row comes from lost commits or from another client. Entries that management cannot have written prove
+ * nothing about the database. The snapshot that contains them is rebuilt under a new epoch, because readers may have
+ * applied a forged version. The other streams stay.
  */
 export type StreamAhead = typeof flagEventsStream.name | typeof snapshotBucket.bucket;
 
-/** Returns the first stream that is ahead of the outbox. */
+/** Returns the first stream that contains messages of lost commits. */
 export async function findUnexplained(
   sql: Sql,
   lease: Lease,
@@ -54,7 +54,7 @@ export async function findUnexplained(
   return undefined;
 }
 
-/** Bounds the memory and the duration of one look-up in the outbox. */
+/** Number of messages per look-up in the outbox. It bounds the memory and the duration of a look-up. */
 const pageSize = 1_000;
 
 async function isSnapshotAhead(
@@ -64,10 +64,10 @@ async function isSnapshotAhead(
   signatures: KeySignatures,
 ): Promise<boolean> {
   const position = await snapshotPosition(broker.manager);
-  // An incomplete snapshot is written again in any case.
+  // An incomplete snapshot is rebuilt in any case.
   if (position?.isComplete !== true) return false;
   const recorded = await recordedStream(sql, "snapshot");
-  // A full write records its stream before it completes the snapshot.
+  // A rebuild records its stream before it completes the snapshot.
   if (recorded?.createdAt !== position.createdAt) return true;
   const { lastSequence } = position;
   if (lastSequence <= recorded.lastSequence) return false;
@@ -80,7 +80,7 @@ async function isSnapshotAhead(
       tx,
       superseded.map((id) => ({ id, sequence: null })),
     );
-    // The next look begins behind what this one has explained.
+    // The next comparison begins after the messages that this one has explained.
     await recordStream(tx, "snapshot", { ...recorded, lastSequence, signedSequence });
     if (foreign.count > 0) await recordRebuilding(tx, position);
   });
@@ -92,10 +92,10 @@ async function isSnapshotAhead(
   return false;
 }
 
-/** Maximum length of a logged key. Another client chooses the key. */
+/** Maximum length of a logged key, which another client may have chosen. */
 const loggedLength = 200;
 
-/** Compares the entries behind the recorded sequence with the outbox. */
+/** Compares the entries after the recorded sequence with the outbox. */
 async function compareBehind(
   recorded: RecordedStream,
   lastSequence: number,
@@ -109,11 +109,11 @@ async function compareBehind(
   };
   let read = recorded.lastSequence;
   let isSigned = recorded.signedSequence === read;
-  // A rebuild that did not end begins again in any case, and removes every foreign entry.
+  // An unfinished rebuild starts again in any case, and removes every foreign entry.
   const isCompared = !isRebuilding(recorded);
   while (read < lastSequence) {
     const page = await readEntries(broker, read + 1);
-    // Only entries with a recorded sequence are ever removed, so the last one must be there.
+    // Only entries with a recorded sequence are ever removed, so the last entry must exist.
     if (page.lastSequence === undefined) return "ahead";
     const keys = page.entries.map(({ key }) => key);
     const compared = compareFound(page.entries, await unrecordedValues(sql, keys));
@@ -135,12 +135,13 @@ async function readEntries({ connection, manager }: Broker, fromSequence: number
     { connection, manager, stream, fromSequence, pageSize },
     ({ subject, payload }) => {
       const { subjectPrefix } = snapshotBucket;
-      // The server stores the delivery of a consumer under the subject of the consumer's own stream.
+      // If a consumer of another stream delivers into this one, the server stores the message under the subject of that
+      // stream.
       const key = subject.startsWith(subjectPrefix) ? subject.slice(subjectPrefix.length) : subject;
       const text = new TextDecoder().decode(payload);
-      // A full write ends with this entry, which has no row.
+      // A rebuild ends with this entry, which has no row.
       if (isComplete(key, text)) return;
-      // Rows of the outbox have no signatures.
+      // Payloads in the outbox are not signed.
       const { content, signer } = splitSignature(text);
       const sha256 = createHash("sha256").update(content).digest("hex");
       entries.push({ key, sha256, origin: originOf(key, text) });
@@ -165,7 +166,7 @@ async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<bo
       fromSequence: read + 1,
       pageSize,
     });
-    // The rest has expired.
+    // The remaining messages have expired.
     if (page.lastSequence === undefined) return false;
     if (await hasUnknownEvent(sql, [...page.ids.keys()])) return true;
     read = page.lastSequence;
@@ -174,12 +175,12 @@ async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<bo
 }
 
 /**
- * Discards what the streams hold of commits that the database has lost. The queue and the log are deleted;
- * the log is then filled from the outbox, dispatchers read it from its beginning and schedulers send
- * changes again. The snapshot is rebuilt from the tables under a new epoch.
+ * Discards the messages of commits that the database has lost. The queue of due changes and the event log are deleted.
+ * The log is then filled from the outbox, dispatchers read it from its beginning, and schedulers send due changes
+ * again. The snapshot is rebuilt from the tables under a new epoch.
  *
- * The snapshot and the log are the evidence, so they follow the queue: if this process dies in between,
- * the next leader detects the same and repeats it.
+ * The queue goes first, because the snapshot and the log are the evidence. If this process dies in between, the next
+ * leader detects the same condition and repeats the steps.
  */
 export async function discardStreams(
   ahead: StreamAhead,

@@ -2,9 +2,9 @@ import { completeAt, type EntrySigner, hasValidSignature } from "@halyard/api-ke
 import { type CompleteEntry, isSignedEntry, parseEntryKey } from "@halyard/contracts";
 
 /**
- * Returns the payload of an entry as it is published, with a signature where it needs one. The leader signs when it
- * publishes, so that all entries of a snapshot have the signer that `complete` names, also entries in rows of
- * other replicas.
+ * Returns the payload of an entry as published, with a signature if it needs one. The leader signs at the time of
+ * publication. So all entries of a snapshot, including those in rows of other replicas, have the signer that `complete`
+ * names.
  */
 export async function signedPayload(
   signer: EntrySigner | undefined,
@@ -17,7 +17,7 @@ export async function signedPayload(
   return isSigned ? signer.sign(entryKey, payload) : payload;
 }
 
-/** Returns whether the entry `complete` is as this signer left it: with its signature, or without any. */
+/** Returns whether this signer wrote the entry `complete`: it has a valid signature, or none if there is no signer. */
 export function isOwnComplete(
   signer: EntrySigner | undefined,
   { complete, sequence }: { complete: CompleteEntry; sequence: number },

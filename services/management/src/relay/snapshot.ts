@@ -37,16 +37,20 @@ export type SnapshotOptions = {
 export type SynchronisedSnapshot = StreamPosition & { epoch: string };
 
 /**
- * Brings the outbox and the snapshot to agree before anything is published. A snapshot is rebuilt from
- * the tables if it is missing, incomplete, not recorded, if it lost its newest entries because the
- * broker died before its disk had them, or if `complete` or entries of API keys are not signed by this leader's key. Entries
- * that were published without being recorded do no harm: no older value of them is unsent any more, and
- * publishing the same value again changes nothing.
+ * Synchronises the outbox and the snapshot before anything is published. The snapshot is rebuilt from the tables in
+ * these cases:
  *
- * A bucket that lost its end may also lack entries that the lost ones had replaced. It must not be read
- * until it is rebuilt, so its entry `complete` is removed first.
+ * - It is missing, incomplete or not recorded.
+ * - It has lost its newest entries, because the broker died before its disk had them.
+ * - Its `complete` entry or its entries of API keys are not signed with the key of this leader.
  *
- * Returns the position of the stream and its epoch; the next entry follows the last sequence.
+ * Entries that were published but not recorded do no harm. No older value of them is unsent any more, and publishing
+ * the same value again changes nothing.
+ *
+ * A bucket that has lost its end may also lack entries that the lost ones had replaced. It must not be read before it
+ * is rebuilt, so its entry `complete` is removed first.
+ *
+ * Returns the position of the stream and its epoch. The next entry follows the last sequence.
  */
 export async function synchroniseSnapshot(
   sql: Sql,
@@ -56,7 +60,7 @@ export async function synchroniseSnapshot(
 ): Promise<SynchronisedSnapshot> {
   const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
-  // No snapshot of this database was ever complete, so no edge has streams.
+  // No snapshot of this database was ever complete, so no edge has open streams.
   if (recorded === undefined) await establishLeases(broker);
   const isRecorded = position?.isComplete === true && recorded?.createdAt === position.createdAt;
   if (!isRecorded) return rebuildSnapshot(sql, lease, broker, options);
@@ -64,7 +68,7 @@ export async function synchroniseSnapshot(
     await purgeComplete(broker.manager, position.lastSequence);
     return rebuildSnapshot(sql, lease, broker, options);
   }
-  // The sequence after the base is that of the entry `complete`.
+  // The entry `complete` has the sequence after the base.
   if (position.lastSequence <= recorded.baseSequence)
     return rebuildSnapshot(sql, lease, broker, options);
   if (position.lastSequence > recorded.lastSequence)
@@ -80,24 +84,24 @@ export async function synchroniseSnapshot(
 }
 
 /**
- * Writes the whole snapshot from the tables, in the bucket that exists, under a new epoch. Readers stay in
- * the old epoch, with the old entries and the rewritten ones, until the entry `complete` names the new one;
- * then they read everything again.
+ * Writes the whole snapshot from the tables into the existing bucket, under a new epoch. Readers stay in the old epoch
+ * until the entry `complete` names the new one. Until then they see the old entries and the rewritten ones; then they
+ * read everything again.
  *
- * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over begins another
- *    one, and schedulers cancel nothing because the old entries lack it.
- * 2. Write every entry behind the old ones, page by page. Unsent rows are published after each page, so
- *    changes do not wait for the rebuild. A row is never overtaken by an older value of its entry, because
- *    no page is read or written while rows are published. After a page, a bounded number of batches is
- *    published. After the last page, every row that is unsent by then is published: a row may be older than the value of its
- *    entry in a page, and readers of the new epoch would use it. Later rows do not keep the rebuild from ending.
- * 3. Remove `complete`, then what the tables do not have: every entry that is still before the first page.
- *    The purge also removes tombstones. A reader that resumed under the old epoch would miss those deletions,
- *    so from here until step 4 no reader becomes current, and readers keep their state.
- * 4. Record the base and write `complete`. Normally that is milliseconds later.
+ * 1. Record the rebuild, and mark the old `complete`. From here on, a leader that takes over starts another rebuild.
+ *    A flag that is missing from the old entries no longer makes schedulers cancel its changes.
+ * 2. Write every entry after the old ones, page by page. After each page, a bounded number of batches of unsent rows is
+ *    published, so that changes do not wait for the rebuild. No page is read or written while rows are published;
+ *    otherwise a row could be followed by an older value of its entry. After the last page, every row that is unsent at
+ *    that time is published. Such a row may be older than the value of its entry in a page, and readers of the new
+ *    epoch would use it. Later rows do not prolong the rebuild.
+ * 3. Remove `complete`, then every entry that is still before the first page, because the tables do not contain it. The
+ *    purge also removes tombstones. A reader that resumed under the old epoch would miss those deletions. So from here
+ *    until step 4 no reader becomes current, and readers keep their state.
+ * 4. Record the base and write `complete`, normally milliseconds later.
  *
- * Rows carry revisions of the new epoch. Edges report such a revision only after they have read the new
- * content, so the answer to a write during a rebuild waits for its full time and claims nothing.
+ * Rows carry revisions of the new epoch. Edges report such a revision only after they have read the new content. So a
+ * write during a rebuild waits until its time-out and does not count as confirmed.
  *
  * Returns the position of the stream and the new epoch.
  */
@@ -118,7 +122,7 @@ async function rebuildSnapshot(
     lastSequence: start.lastSequence,
   });
   const former = await findComplete(broker.manager);
-  // A foreign entry must not get a signature.
+  // An entry of another client must not get a signature.
   if (former !== undefined && isOwnComplete(signer, former))
     await publisher.write([
       await completeMessage({ ...former.complete, rebuilding: true }, { publisher, signer }),
@@ -136,7 +140,7 @@ async function rebuildSnapshot(
   await purgeComplete(broker.manager, publisher.lastSequence());
   await purgeEntriesBefore(broker.manager, from);
   const base = publisher.lastSequence();
-  // A crash before `complete` leaves a stream that ends at its base, so the next leader starts over.
+  // A crash before `complete` leaves a stream that ends at its base, so the next leader starts again.
   await lease.recordAsLeader((tx) =>
     recordStream(tx, "snapshot", {
       createdAt,
@@ -150,10 +154,13 @@ async function rebuildSnapshot(
   return { createdAt, lastSequence: publisher.lastSequence(), epoch };
 }
 
-/** Two batches of keys and two of flags take about as long as a few pages. */
+/** Number of passes after each page. Two batches of keys and two of flags take about as long as a few pages. */
 const passesPerPage = 2;
 
-/** The lane writes the message at the sequence that its signature contains, or not at all. */
+/**
+ * Returns the entry `complete` as a message. Its signature contains the next sequence; the publisher writes it at that
+ * sequence or not at all.
+ */
 async function completeMessage(
   entry: CompleteEntry,
   { publisher, signer }: { publisher: StreamPublisher; signer: EntrySigner | undefined },

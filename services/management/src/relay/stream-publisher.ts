@@ -22,25 +22,22 @@ import { recordAdvanced, recordSent, type SettledRow } from "./records.ts";
 import { signedPayload } from "./signed-payload.ts";
 
 /**
- * A lane publishes one stream's rows of the outbox. It reads a batch of unsent rows, publishes it behind the
- * stream's last sequence, confirms it to waiting writes, and records it. One batch is under way at a time, so the
- * rows of an entity are published in their order. Of several values of an entry in a batch, only the newest is
- * published; the others are settled with it.
+ * Publishes the outbox rows of one stream. It reads a batch of unsent rows, publishes it after the last sequence of the
+ * stream, confirms it to waiting writes, and records it. Only one batch is in flight, so the rows of an entity are
+ * published in order. If a batch contains several values of an entry, only the newest is published, and the others are
+ * settled with it.
  */
 export type StreamPublisher = {
-  /**
-   * Publishes what is unsent, or at most this number of batches of each kind. Returns the number of
-   * messages.
-   */
+  /** Publishes all unsent rows, or at most `maxPasses` batches of each kind. Returns the number of messages. */
   drain(bounds?: { maxPasses: number }): Promise<number>;
-  /** Publishes every row that is unsent now. It ends also while rows keep coming. */
+  /** Publishes every row that is unsent now. It ends even if new rows keep arriving. */
   drainPresent(): Promise<void>;
   /**
-   * Publishes messages that have no rows, as one batch. Rows that were unsent when the caller read the
-   * values are published afterwards, so the newest value of an entry is always the last one.
+   * Publishes messages without rows, as one batch. Rows that were unsent when the caller read the values are published
+   * afterwards, so the newest value of an entry is always the last one.
    */
   write(messages: readonly OutgoingMessage[]): Promise<void>;
-  /** The last sequence that is recorded as published. */
+  /** Returns the last sequence that is recorded as published. */
   lastSequence(): number;
 };
 
@@ -50,15 +47,15 @@ export type StreamPublisherOptions = {
   lease: Lease;
   broker: Broker;
   publications: Publications;
-  /** The epoch of the snapshot, for the lane that writes it. */
+  /** The epoch, for the publisher of the snapshot. */
   epoch?: string;
   signer?: EntrySigner | undefined;
-  /** The sequence that stands last in the stream as the lane begins. */
+  /** The last sequence of the stream when the publisher starts. */
   lastSequence: number;
   isLeading: () => boolean;
 };
 
-/** Large enough that a burst costs few round trips, small enough that a batch takes milliseconds. */
+/** Bounds of a batch: large enough that a burst needs few round trips, small enough that a batch takes milliseconds. */
 const batchBounds = { rows: snapshotBatchEntries, bytes: 4 * 1024 * 1024 };
 
 export function createStreamPublisher(options: StreamPublisherOptions): StreamPublisher {
@@ -66,7 +63,7 @@ export function createStreamPublisher(options: StreamPublisherOptions): StreamPu
   const batchPublisher = createBatchPublisher(options);
   const nextPass = createPassReader(sql, stream);
 
-  /** Publishes a batch, or one of each kind. Returns the number of messages, and whether rows may be left. */
+  /** Publishes one batch, or one of each kind. Returns the number of messages, and whether rows may be left. */
   async function publishPass(): Promise<{ messages: number; hasMore: boolean }> {
     let messages = 0;
     let hasMore = false;
@@ -102,8 +99,8 @@ export function createStreamPublisher(options: StreamPublisherOptions): StreamPu
 }
 
 /**
- * Kinds of rows. Batches of the kinds alternate, so a revocation waits for one batch of flags at most, and a flag
- * for one batch of keys.
+ * Kinds of rows in each stream. Their batches alternate, so a revocation waits for at most one batch of flags, and a
+ * flag for one batch of keys.
  */
 const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
   events: ["events"],
@@ -111,12 +108,12 @@ const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
 };
 
 /**
- * Returns a function that reads the batches of one pass: everything that is unsent, if one batch has room for it, or
- * else the next batch of each kind. After the last queue of a kind, its first one follows.
+ * Creates a function that reads the batches of one pass. If all unsent rows fit into one batch, the pass has that
+ * batch; otherwise it has the next batch of each kind. The first queue of a kind follows its last one.
  */
 function createPassReader(sql: Sql, stream: StreamName) {
   const lastQueues = new Map<QueueKind, string | undefined>();
-  /** The last batch of a kind was full, so one batch has no room for everything. */
+  /** True if the last batch of a kind was full, so that all rows do not fit into one batch. */
   let isBehind = false;
 
   async function nextBatch(kind: QueueKind): Promise<UnsentRow[]> {
@@ -141,7 +138,7 @@ function createPassReader(sql: Sql, stream: StreamName) {
   };
 }
 
-/** Publishes batches behind the stream's last sequence, and records them. */
+/** Publishes batches after the last sequence of the stream, and records them. */
 function createBatchPublisher({
   stream,
   lease,
@@ -184,7 +181,7 @@ function createBatchPublisher({
         throw new StreamMovedError("not everything was acknowledged", { cause: failure });
       lastSequence += messages.length;
       if (acknowledged !== lastSequence)
-        throw new StreamMovedError("the broker had seen a message before");
+        throw new StreamMovedError("the broker reported a duplicate message");
       return messages.length;
     },
 
@@ -234,7 +231,7 @@ function newestValues(rows: readonly UnsentRow[]): NewestValue[] {
   for (const row of rows) {
     const before = newest.get(row.subject);
     const superseded = before === undefined ? [] : [...before.superseded, before.row.id];
-    // Deleted first, so that the entry is at the place of its newest value.
+    // The deletion moves the entry to the position of its newest value.
     newest.delete(row.subject);
     newest.set(row.subject, { row, superseded });
   }
@@ -245,8 +242,8 @@ const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>
   rows.map((row) => ({ row, superseded: [] }));
 
 /**
- * Returns the rows that acknowledged messages settle. Messages behind a missing acknowledgement may follow a foreign
- * one. They stay unrecorded, so that the next round compares everything from there on.
+ * Returns the rows that acknowledged messages settle. Messages after a missing acknowledgement may follow a message of
+ * another client. They stay unrecorded, so that the next term compares everything from there on.
  */
 function settledBy(values: readonly NewestValue[], sequences: readonly number[]): SettledRow[] {
   return values.flatMap(({ row, superseded }, index) => {

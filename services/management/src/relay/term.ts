@@ -18,8 +18,9 @@ import { synchroniseSnapshot } from "./snapshot.ts";
 import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.ts";
 
 /**
- * One round of leading: detect a database that is older than the streams, bring outbox and streams to
- * agree, then publish until something is out of the ordinary. The tasks of a round end together; no task of one round meets one of the next.
+ * Options of a term of leadership. A term first detects a database that is older than the streams, then synchronises
+ * the outbox and the streams. It then publishes until an error or an unexpected change of a stream. The tasks of a term
+ * end together, so they never overlap with those of the next term.
  */
 export type TermOptions = {
   sql: Sql;
@@ -27,16 +28,16 @@ export type TermOptions = {
   lease: Lease;
   publications: Publications;
   plans: Plans;
-  /** Signs the entries of API keys; undefined: they are not signed. */
+  /** Signs the entries of API keys. If undefined, they are not signed. */
   signer: EntrySigner | undefined;
   /** Verifies the entries of API keys that this leader finds in the snapshot. */
   signatures: KeySignatures;
   now: () => Date;
   newId: () => string;
   newEpoch: () => string;
-  /** Wakes the lane of each stream. */
+  /** Wakes the publisher of each stream. */
   wakeUps: Record<StreamName, WakeUp>;
-  /** Called when the snapshot is in order and publishing begins. */
+  /** Called when the snapshot is synchronised and publishing begins. */
   onLeading: () => void;
   metrics: RelayMetrics;
 };
@@ -53,15 +54,15 @@ export type RelayMetrics = {
   eventsUnread: Gauge;
 };
 
-/** What is found without a hint, when a notification was lost or its sender died. */
+/** Polling interval, for rows whose notification was lost or whose writer died. */
 const pollIntervalMs = 250;
 
-/** Ends by an error, or quietly when `stop` is aborted. The lease must be held. */
+/** Leads until an error or until `stop` is aborted. The caller holds the lease. */
 export async function leadOneTerm(options: TermOptions, stop: AbortSignal): Promise<void> {
   await together(stop, (signal) => [keepLease(options, signal), publish(options, signal)]);
 }
 
-/** Runs tasks until the first of them ends, then ends the others and waits until they have. */
+/** Runs tasks until one of them ends, then aborts the others and waits for them. */
 async function together(
   stop: AbortSignal,
   start: (signal: AbortSignal) => Promise<void>[],
@@ -81,13 +82,13 @@ async function keepLease({ lease }: TermOptions, signal: AbortSignal): Promise<v
     if (!(await lease.renew())) throw new LeadershipLostError("the lease has ended");
 }
 
-/** The streams as this round knows them, once it has brought them to agree. */
+/** The positions of the streams after their synchronisation in this term. */
 type StreamPositions = { events?: StreamPosition; snapshot?: StreamPosition };
 type StreamPublishers = { events?: StreamPublisher; snapshot?: StreamPublisher };
 
 /**
- * The two streams do not wait for each other: while a log of millions is refilled, the snapshot, by
- * which flags and keys take effect, goes on.
+ * Synchronises and publishes both streams. They do not wait for each other: flags and keys keep taking effect while an
+ * event log of millions is filled.
  */
 async function publish(options: TermOptions, signal: AbortSignal): Promise<void> {
   const { sql, broker, publications, lease, signer, wakeUps, metrics } = options;
@@ -113,7 +114,8 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
       });
       publishers.snapshot = publisher;
       const whenIdle = () => {
-        // Looked at while the lane is idle, so that its own messages are not taken for another client's.
+        // Checked only while the publisher is idle. Otherwise its own messages could appear to come from another
+        // client.
         if ((positions.snapshot?.lastSequence ?? 0) > publisher.lastSequence())
           throw new StreamMovedError("another client has written to the snapshot");
       };
@@ -144,7 +146,7 @@ function showEventsSize({ bytes, maxBytes, unread }: EventsSize, metrics: RelayM
   metrics.eventsUnread.set(unread);
 }
 
-/** Notifies all replicas of the snapshot's revision, so that they know which edges are current. */
+/** Notifies all replicas of the revision of the snapshot, so that they can determine which edges are current. */
 async function publishRevision(
   { sql, publications }: TermOptions,
   revision: SnapshotRevision,
@@ -163,15 +165,15 @@ async function discardStreamsAhead(options: TermOptions, signal: AbortSignal): P
   await discardStreams(ahead, { lease, broker, isLeading });
 }
 
-/** Number of messages in a batch from which several writes are in progress, so that more follow. */
+/** Number of messages in a batch at which several writes are in progress, so that more are likely to follow. */
 const severalWrites = 4;
 /**
- * Pause after such a batch, so that the next one has more rows: most of what a batch costs PostgreSQL does not depend
- * on its size. A single write never waits for it.
+ * Pause after such a batch, so that the next one contains more rows. Most of the cost of a batch in PostgreSQL does not
+ * depend on its size. A single write never waits for this pause.
  */
 const gatherMs = 4;
 
-/** Publishes when the lane is woken, and regularly in case a hint was lost. */
+/** Publishes when the publisher is woken, and regularly in case a notification was lost. */
 async function runPublisher(
   publisher: StreamPublisher,
   { wakeUp, published, whenIdle }: { wakeUp: WakeUp; published: Counter; whenIdle?: () => void },
@@ -186,14 +188,14 @@ async function runPublisher(
   }
 }
 
-/** Notices a stream that was deleted, made anew or cut short while nothing is being published. */
+/** Detects a stream that was deleted, recreated or truncated while nothing is being published. */
 async function watchStreams(
   positions: StreamPositions,
   { broker: { manager } }: TermOptions,
   signal: AbortSignal,
 ): Promise<void> {
   while (await pause(renewIntervalMs, signal)) {
-    // What is known is taken before looking: a stream that is being made meanwhile is left alone.
+    // The positions are copied before the streams are read. A stream that is synchronised meanwhile is not checked.
     const known = { ...positions };
     if (known.events !== undefined) {
       const events = await streamPosition(manager, flagEventsStream.name);
@@ -218,14 +220,14 @@ function checkContinues(
   return after;
 }
 
-/** Ends the round when the database has lost what this round recorded, even if no connection was lost. */
+/** Ends the term if the database has lost a recorded sequence, even if no connection was lost. */
 async function confirmRegularly(
   publishers: StreamPublishers,
   { lease }: TermOptions,
   signal: AbortSignal,
 ): Promise<void> {
   do {
-    // Read before the database, because the lanes keep recording.
+    // Read before the database, because the publishers keep recording.
     const recorded = {
       events: publishers.events?.lastSequence() ?? 0,
       snapshot: publishers.snapshot?.lastSequence() ?? 0,
@@ -234,7 +236,7 @@ async function confirmRegularly(
   } while (await pause(renewIntervalMs, signal));
 }
 
-/** Above this it matters only that it is much; counting further would cost more than it tells. */
+/** Maximum backlog that is counted. The exact size of a larger one is not worth the cost of counting. */
 const maxCountedBacklog = 10_000;
 
 async function measureBacklog({ sql, metrics }: TermOptions, signal: AbortSignal): Promise<void> {
@@ -245,19 +247,19 @@ async function measureBacklog({ sql, metrics }: TermOptions, signal: AbortSignal
   } while (await pause(renewIntervalMs, signal));
 }
 
-/** What fails here is tried again at its time: an organization's limits may wait, all else may not. */
+/** Applies plans regularly. A failure does not end the term, because limits can wait and publishing cannot. */
 async function applyPlansRegularly(options: TermOptions, signal: AbortSignal): Promise<void> {
   const { broker, wakeUps } = options;
   const { logger } = broker;
   const failed = (error: unknown) => {
-    logger.warn({ err: error }, "the plans were not brought to organizations; it is tried again");
+    logger.warn({ err: error }, "the plans were not applied to organizations; retrying");
     return 0;
   };
   await warnOfOtherPlans(options, logger).catch(failed);
   do {
     const organizations = await applyPlans(options).catch(failed);
     if (organizations > 0) {
-      logger.info({ organizations }, "plans were brought to organizations");
+      logger.info({ organizations }, "plans were applied to organizations");
       wakeUps.snapshot.wake();
     }
   } while (await pause(applyPlansIntervalMs, signal));

@@ -6,20 +6,23 @@ import type { Broker } from "../relay/broker.ts";
 import { inboxLifetimeDays } from "../schedule/due-changes.ts";
 
 /**
- * Removes what is no longer needed: sent rows of the outbox (kept for seven days, to refill a log that
- * lost them), deletions in the snapshot of the same age, stored answers of repeated requests, and stored
- * outcomes of repeated messages.
+ * Removes expired data:
  *
- * It runs beside the rounds of the leader, because a round ends only after all of its tasks.
+ * - outbox rows that were sent seven days ago; until then they can refill an event log that lost them
+ * - tombstones of the same age in the snapshot
+ * - stored responses of repeated requests
+ * - stored outcomes of repeated messages
+ *
+ * The clean-up runs independently of the terms of the leader, because a term ends only after all of its tasks.
  */
 const cleanUpIntervalMs = 10 * 60 * 1000;
 
-/** Small enough that a batch holds its locks for milliseconds. */
+/** Maximum number of rows per batch, so that a batch holds its locks for milliseconds only. */
 const batchSize = 1_000;
 
 /**
- * Each purge locks the bucket in the broker. A change waits for these purges at most, and a few of them
- * hide the round trip.
+ * Maximum number of concurrent purges. Each purge locks the bucket in the broker, and a change waits for at most this
+ * many. A few of them hide the round trip.
  */
 const purgesAtOnce = 4;
 
@@ -37,7 +40,7 @@ export function startCleanUp(options: {
     {
       intervalMs: options.intervalMs ?? cleanUpIntervalMs,
       isExpected: () => true,
-      onFailure: (err) => broker.logger.warn({ err }, "the clean-up failed; it runs again later"),
+      onFailure: (err) => broker.logger.warn({ err }, "the clean-up failed; retrying later"),
     },
   );
 }
@@ -64,18 +67,18 @@ async function cleanOutbox(
     select id, subject, case when tombstone then stream_sequence end as "tombstoneSequence"
     from outbox
     where sent_at < clock_timestamp() - ${tombstoneLifetimeMs} * interval '1 millisecond'
-      -- A tombstone stays while rows are left below it.
+      -- A tombstone stays while rows of its resource are left.
       and not (tombstone and subject = any(array(select entry_key from deleted_places(0, '', null))))
     order by sent_at
     limit ${batchSize}`;
-  // Entries go first: after a crash in between, the rows are still there.
+  // Entries are removed first. After a crash in between, the rows still exist and the purge is repeated.
   const purged = await purgeTombstones(rows, broker, mayContinue);
   const ids = rows.flatMap((row) => (row.tombstoneSequence === null ? [row.id] : []));
   await sql`delete from outbox where id = any(${[...ids, ...purged]}::bigint[])`;
   return ids.length + purged.length;
 }
 
-/** Returns the ids of the rows whose tombstones are gone. */
+/** Purges tombstones. Returns the ids of their rows. */
 async function purgeTombstones(
   rows: readonly SentRow[],
   { manager }: Pick<Broker, "manager">,
@@ -87,7 +90,7 @@ async function purgeTombstones(
     for (const { id, subject, tombstoneSequence } of remaining) {
       if (tombstoneSequence === null) continue;
       if (!mayContinue()) return;
-      // A later value of the same entry stays: a restored database may have brought the entry back.
+      // The bound keeps a later value of the same entry: a restored database may have brought the entry back.
       await manager.streams.purge(snapshotBucket.streamName, {
         filter: snapshotBucket.subjectPrefix + subject,
         seq: tombstoneSequence + 1,

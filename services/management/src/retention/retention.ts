@@ -7,16 +7,16 @@ import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Writer } from "../outbox/write.ts";
 
 /**
- * Removes what is older than the operator wants to keep, apart from all other work. Every process does so
- * from time to time; the functions of the database let one at a time remove history and audit log, and
- * several share the keys by row locks. Batches are transactions of their own, so that none holds its locks
- * for long and a stop waits for one at most.
+ * Removes data that is older than its retention period, independently of all other work. Every process does this
+ * periodically. Database functions let only one process at a time remove history and audit entries; several processes
+ * share the keys by row locks. Each batch is a transaction, so that locks are short and a stop waits for at most one
+ * batch.
  */
 const applyIntervalMs = 10 * 60 * 1_000;
-/** Small enough that a batch holds its locks for milliseconds. */
+/** Maximum number of rows per batch, so that a batch holds its locks for milliseconds only. */
 const batchSize = 1_000;
 
-/** Days; undefined means for good. */
+/** Retention periods in days. Undefined means unlimited. */
 export type RetentionPeriods = {
   auditDays: number | undefined;
   endedKeyDays: number | undefined;
@@ -45,7 +45,7 @@ export function startRetention(options: RetentionOptions & { metrics: Registry; 
   return startInterval(work, {
     intervalMs: applyIntervalMs,
     isExpected: isOutage,
-    onFailure: (err) => logger.warn({ err }, "retention is not applied now"),
+    onFailure: (err) => logger.warn({ err }, "retention could not be applied; retrying later"),
     beginsAtOnce: true,
   });
 }
@@ -67,8 +67,8 @@ export async function applyRetention(
 }
 
 /**
- * The history first, so that little of it is left to go with the deletion of a flag. Where another process
- * is at it, this one leaves all of it to that one.
+ * Removes history and audit entries. The history goes first, so that little of it is left to be removed with the
+ * deletion of a flag. If another process is removing entries, this process leaves the work to it.
  */
 async function removeAudit(
   sql: Sql,
@@ -86,18 +86,18 @@ async function removeAudit(
 }
 
 /**
- * The functions of the database that remove what is older than a period, a batch each. The service's role
- * has no right to delete from these tables itself.
+ * The result of a database function that removes one batch of old rows. The runtime role has no right to delete from
+ * these tables itself.
  */
 type AuditBatch = {
-  /** As many as the batch allows if more is left; null while another process removes something. */
+  /** Number of visited rows or chains: `batchSize` if more may be left, null if another process is removing entries. */
   steps: number | null;
-  /** Removed rows. */
+  /** Number of removed history entries. */
   history: number;
   changes: number;
 };
 
-/** Visits the next old entries of the history and removes those that they supersede. */
+/** Visits the next old history entries and removes those that they supersede. */
 async function removeOldHistory(sql: Sql, retentionDays: number): Promise<AuditBatch | undefined> {
   const [batch] = await sql<AuditBatch[]>`
     select visited_entries as steps, removed_entries as history, 0 as changes
@@ -105,7 +105,7 @@ async function removeOldHistory(sql: Sql, retentionDays: number): Promise<AuditB
   return batch;
 }
 
-/** Removes entries of the audit log, and the rest of the history of flags whose deletion is among them. */
+/** Removes audit entries, and the remaining history of flags whose deletion is among them. */
 async function removeOldChanges(sql: Sql, retentionDays: number): Promise<AuditBatch | undefined> {
   const [batch] = await sql<AuditBatch[]>`
     select removed_changes as steps, removed_entries as history, removed_changes as changes
@@ -113,7 +113,7 @@ async function removeOldChanges(sql: Sql, retentionDays: number): Promise<AuditB
   return batch;
 }
 
-/** Removes the recorded ends of old chains of deleted projects and environments, with the rest of their history. */
+/** Removes the recorded ends of old chains of deleted projects and environments, with the remaining history. */
 async function removeEndedHistory(
   sql: Sql,
   retentionDays: number,
@@ -125,8 +125,8 @@ async function removeEndedHistory(
 }
 
 /**
- * Removes keys that ended, and publishes the deletions of those that are still in the snapshot: a revoked key left it
- * when it was revoked, an expired one stays. Returns their number.
+ * Removes ended keys, and publishes tombstones for expired ones, which are still in the snapshot. Revoked keys left the
+ * snapshot at their revocation. Returns the number of removed keys.
  */
 async function removeKeys(writer: Writer, retentionDays: number, now: () => Date): Promise<number> {
   const done = await writer(async ({ tx, publish }) => {

@@ -7,18 +7,17 @@ import { changeFlag } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 
 /**
- * The use cases of a change that has come due. Messages come at least once, and the same one may be in
- * the hands of two processes when the first of them was stopped for a while; the change is made once
- * all the same, because its outcome is recorded under the message's id in the transaction of the change.
- * Whoever comes second waits at the flag's lock or at that id, and is rolled back to find the outcome of
- * the first.
+ * The use cases of due scheduled changes. A message is delivered at least once, and two processes can handle the same
+ * message if the first one was suspended. The change is still made only once, because its transaction records the
+ * outcome under the id of the message. The second process waits for the lock of the flag or for that id. Its
+ * transaction rolls back, and it reads the outcome of the first one.
  */
 export type DueChanges = {
-  /** Makes the change unless that was done before. Answers the outcome either way. */
+  /** Makes the change unless it has an outcome. Returns the outcome. */
   apply(due: ScheduleDue): Promise<Outcome>;
   /**
-   * Records that the change cannot be made, so that no later copy of the message makes it. Answers
-   * another outcome if there was one.
+   * Records that the change failed, so that no later copy of the message makes it. Returns the existing outcome if
+   * there is one.
    */
   giveUp(due: ScheduleDue, reason: string): Promise<Outcome>;
 };
@@ -39,9 +38,9 @@ export function createDueChanges(options: {
       if (status.outcome !== null) return status.outcome;
       const outcome = await decide(write, status);
       if (await recordOutcome(write.tx, due.id, outcome)) return outcome;
-      return createProblem("CONFLICT_001", "Another process was faster with this message.");
+      return createProblem("CONFLICT_001", "Another process has recorded an outcome.");
     });
-    // The other's outcome is there to be read now.
+    // The outcome of the other process is committed now.
     return isProblem(result) ? once(due, decide) : result;
   }
 
@@ -55,7 +54,7 @@ export function createDueChanges(options: {
       { scope: { projectId, flagId, environmentId } },
       { enabled: due.action === "enable" },
     );
-    if (isProblem(done)) return cancelled("The flag or the environment is gone.");
+    if (isProblem(done)) return cancelled("The flag or the environment was deleted.");
     return applied(done.changed ? done.state.updatedAt : now());
   }
 
@@ -70,7 +69,7 @@ export function createDueChanges(options: {
   };
 }
 
-/** What became of a change that had come due, as it is kept and as the scheduler is told. */
+/** The outcome of a due change, as stored and as sent to the scheduler. */
 export type Outcome = Omit<ScheduleResolved, "id" | "schedule_id">;
 
 export const applied = (at: Date): Outcome => ({
@@ -95,23 +94,23 @@ export function resolvedMessage(due: ScheduleDue, outcome: Outcome): ScheduleRes
   return { id: due.id, schedule_id: due.schedule_id, ...outcome };
 }
 
-/** What failed is for somebody to look at. */
+/** Returns the verdict on the message: a failed change is dead-lettered for inspection. */
 export function verdictOf({ outcome, reason }: Outcome): Verdict {
   return outcome === "failed" ? { deadLetter: reason ?? outcome } : "done";
 }
 
 /**
- * How long outcomes are kept. Until then a copy of a message is answered with its outcome and does
- * nothing; one that turns up later would take effect. So it is well beyond the 30 days after which the
- * messages that were set aside, which somebody might put back by hand, are gone.
+ * Retention period of outcomes. A copy of a message that arrives within it gets the stored outcome; a later copy would
+ * make the change again. Dead letters, which an operator may republish, expire after 30 days, so this period is well
+ * above that.
  */
 export const inboxLifetimeDays = 90;
 
-/** What is known of a due change before anything is done about it. */
+/** The status of a due change before it is made. */
 type ChangeStatus = {
-  /** What became of it already; null when it is new. */
+  /** The recorded outcome, or null for a new message. */
   outcome: Outcome | null;
-  /** Whether organization, project and user are what the message says, and belong together. */
+  /** True if the project and the user belong to the organization in the message. */
   isOfOrganization: boolean;
 };
 
@@ -131,8 +130,8 @@ async function readStatus(tx: Transaction, due: ScheduleDue): Promise<ChangeStat
 }
 
 /**
- * False when the message has an outcome already. While another transaction is about to record one, this
- * waits until that has committed, or is gone.
+ * Records an outcome. Returns false if the message already has one. Waits for a concurrent transaction that records an
+ * outcome, until it commits or rolls back.
  */
 async function recordOutcome(
   tx: Transaction,

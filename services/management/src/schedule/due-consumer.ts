@@ -8,16 +8,16 @@ import { queueStatus } from "../relay/records.ts";
 import { createDueChanges, type Outcome, resolvedMessage, verdictOf } from "./due-changes.ts";
 
 /**
- * How much of the connections to PostgreSQL due changes take, when many come due at once. The larger
- * part is left to the requests, for whose answers somebody waits; and a few transactions side by side
- * already keep PostgreSQL busy.
+ * Share of the PostgreSQL connections for due changes, because many can be due at the same time. The larger share is
+ * left to requests, whose clients are waiting. A few concurrent transactions already use the full capacity of
+ * PostgreSQL.
  */
 const shareOfConnections = 0.4;
 
 /**
- * Takes changes that have come due from the queue, has them made, and tells the scheduler what became of
- * them. A message leaves the queue only when the broker has that answer: whoever dies in between leaves
- * it there, and who takes it up again finds the outcome and tells it again.
+ * Consumes due changes, makes them, and sends their outcomes to the scheduler. A message is acknowledged only after the
+ * broker has stored the outcome. If this process dies before that, the message is delivered again, and the next process
+ * reads the outcome and sends it again.
  *
  * Unlike requests, due changes do not wait until they are in effect, so that a burst of thousands is not slowed down.
  */
@@ -49,15 +49,12 @@ export function consumeDueChanges(options: {
       const outcome = await dueChanges.apply(due);
       await publishOutcome(client, due, outcome);
       if (outcome.outcome === "failed")
-        logger.error(
-          { scheduled_change: due.id, reason: outcome.reason },
-          "a due change has failed",
-        );
+        logger.error({ scheduled_change: due.id, reason: outcome.reason }, "a due change failed");
       return verdictOf(outcome);
     },
 
     async onRetriesExhausted(due, error) {
-      logger.error({ scheduled_change: due.id, err: error }, "a due change is given up");
+      logger.error({ scheduled_change: due.id, err: error }, "a due change exhausted its retries");
       const name = error instanceof Error ? error.name : typeof error;
       const outcome = await dueChanges.giveUp(due, `It could not be processed (${name}).`);
       await publishOutcome(client, due, outcome);
@@ -65,10 +62,13 @@ export function consumeDueChanges(options: {
   });
 }
 
-/** The broker answers in milliseconds; after this time it counts as away. */
+/** Time-out of an acknowledgement, which normally takes milliseconds. After it, the broker counts as unavailable. */
 const acknowledgementTimeoutMs = 2_000;
 
-/** Told again, it changes nothing: the broker drops it by its id, or the scheduler by the change's. */
+/**
+ * Publishes an outcome. A repetition is harmless: the broker discards it by its message id, or the scheduler by the id
+ * of the change.
+ */
 async function publishOutcome(
   client: JetStreamClient,
   due: ScheduleDue,

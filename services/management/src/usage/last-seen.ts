@@ -4,10 +4,10 @@ import { isOutage, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
-/** A message tells of up to thousands of keys and flags; there are few, and nobody waits for them. */
+/** Messages are few and not urgent, and each contains up to thousands of keys and flags. */
 const concurrency = 1;
 
-/** Takes from the queue when keys and flags were last used, and keeps it for those who look. */
+/** Consumes messages with the times at which keys and flags were last used, and stores these times. */
 export function consumeLastSeen(options: {
   connection: NatsConnection;
   sql: Sql;
@@ -30,12 +30,11 @@ export function consumeLastSeen(options: {
 }
 
 /**
- * When keys and flags were last used, in PostgreSQL. The latest instant wins, whatever the order in which
- * they are told. What a key, an environment or a flag is not known by (deleted meanwhile, or made up) is
- * left out. One that lies ahead of the database's clock, because a clock elsewhere does, counts as now:
- * otherwise nothing could be seen for as long as that.
+ * Stores when keys, environments and flags were last used. The latest time wins, in any order of messages. Unknown ids,
+ * of deleted or invented resources, are skipped. A time in the future, from a clock that is ahead, is replaced by the
+ * present time. Otherwise it would hide all later use until that time.
  *
- * Rows are written in one order, so that two who write the same ones do not wait for each other.
+ * Rows are written in the order of their ids, so that concurrent transactions cannot deadlock.
  */
 async function recordLastSeen(sql: Sql, seen: UsageLastSeen): Promise<void> {
   await sql.begin(async (tx) => {

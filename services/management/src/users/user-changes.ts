@@ -20,7 +20,7 @@ import {
   updateUser,
 } from "./user-store.ts";
 
-/** The use cases of users. Each runs inside a write's transaction. */
+/** The use cases of users. Each runs in the transaction of a write. */
 type DemoUsers = { allowDemoUser: boolean };
 
 export async function createUser(
@@ -31,7 +31,7 @@ export async function createUser(
 ): Promise<User | Problem> {
   const { tx } = change;
   const { email, name = null } = request;
-  // The lock lets one user through at a time, so that no two get one e-mail address.
+  // The lock serializes the creation of users, so that no two users get the same e-mail address.
   const current = await lockOrganization(tx, organizationId);
   if (current === undefined) return noSuchOrganization;
   const context = await change.context();
@@ -63,7 +63,7 @@ export async function changeUser(
   const { email = before.email, name = before.name } = request;
   if (email === before.email && name === before.name) return before;
   const after = { ...before, email, name };
-  // Another spelling of the same address stays the address of this user.
+  // An address that differs only in case still belongs to this user.
   const isSameEmail = email.toLowerCase() === before.email.toLowerCase();
   const problem = isSameEmail ? undefined : await checkEmail(tx, after, demoUsers);
   if (problem !== undefined) return problem;
@@ -80,7 +80,7 @@ export async function removeUser(
   { erase }: { erase: boolean },
 ): Promise<User | Problem> {
   const { tx } = change;
-  // The locks of the projects come first, because a request that issues a key takes them in this order.
+  // Takes the project locks first, in the same order as a request that issues a key. Another order could deadlock.
   await lockKeysOf(tx, await listProjectIds(tx, address.organizationId));
   const user = await lockUser(tx, address);
   if (user === undefined) return erase ? eraseDeleted(tx, address) : noSuchUser;
@@ -92,7 +92,7 @@ export async function removeUser(
   return user;
 }
 
-/** A user that was deleted without `erase` can be erased later. */
+/** Erases a user that was deleted without `erase`. */
 async function eraseDeleted(tx: Transaction, address: UserAddress): Promise<User | Problem> {
   const user = await lockDeletedUser(tx, address);
   if (user === undefined) return noSuchUser;

@@ -9,7 +9,7 @@ import { noSuchUser, userResource } from "./user.ts";
 import { changeUser, createUser, removeUser } from "./user-changes.ts";
 import { findUser, listUsers } from "./user-store.ts";
 
-/** The routes of an organization's users, for the operator. */
+/** Registers the routes of users, for the operator. */
 export function registerUserRoutes(
   routes: Routes,
   { sql, ...demoUsers }: { sql: Sql; allowDemoUser: boolean },

@@ -1,13 +1,13 @@
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { User, UserAddress } from "./user.ts";
 
-/** Users in PostgreSQL. The rows of deleted users stay, because keys, schedules and history refer to them. */
+/** Columns of users. The rows of deleted users stay, because keys, schedules and history refer to them. */
 const columns = fragment`
   id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
 
 const erasedEmail = "erased";
 
-/** Users of a deleted organization are removed later. */
+/** Matches a user, except in a deleted organization, whose users are removed later. */
 const isOf = ({ organizationId, userId }: UserAddress) => fragment`
   id = ${userId} and organization_id = ${organizationId}
   and exists (select from organizations where id = ${organizationId})`;
@@ -24,14 +24,14 @@ export async function findUser(
   return user;
 }
 
-/** Reads a user to change or delete it. No key of the user is issued before the transaction ends. */
+/** Reads and locks a user. No key of the user can be issued until the transaction ends. */
 export async function lockUser(tx: Transaction, address: UserAddress): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     select ${columns} from users where ${isAt(address)} for update`;
   return user;
 }
 
-/** Reads a deleted user whose e-mail address was not erased. */
+/** Reads and locks a deleted user whose e-mail address is not erased. */
 export async function lockDeletedUser(
   tx: Transaction,
   address: UserAddress,
@@ -51,9 +51,9 @@ export async function listUsers(sql: Sql, organizationId: string): Promise<User[
 }
 
 /**
- * Returns whether a user of an organization has an e-mail address, ignoring case. The organization is locked, so that
- * no other request uses the address meanwhile. There is no unique index, because users of earlier releases may share
- * an address.
+ * Returns whether a user of the organization has an e-mail address, ignoring case. The caller has locked the
+ * organization, so no concurrent request can use the address. There is no unique index, because users of earlier
+ * releases may share an address.
  */
 export async function isEmailTaken(
   tx: Transaction,
@@ -74,14 +74,14 @@ export async function insertUser(tx: Transaction, user: User): Promise<void> {
     values (${user.id}, ${user.organizationId}, ${user.email}, ${user.name}, ${user.createdAt})`;
 }
 
-/** Writes a change of a locked user. */
+/** Writes a change to a locked user. */
 export async function updateUser(tx: Transaction, { id, email, name }: User): Promise<void> {
   await tx`update users set email = ${email}, name = ${name} where id = ${id}`;
 }
 
 /**
- * Deletes a locked user. With `erase`, the e-mail address goes with it, and batches remove it from the audit log. The
- * id is older than every entry that names the user, because ids begin with the time.
+ * Deletes a locked user. With `erase`, the e-mail address is erased too, and batches remove it from the audit log. The
+ * batches begin after the id of the user. Ids begin with the time, so every entry that names the user has a higher id.
  */
 export async function deleteUser(
   tx: Transaction,
@@ -92,7 +92,7 @@ export async function deleteUser(
   if (erase) await eraseUser(tx, id);
 }
 
-/** Removes the e-mail address of a locked, deleted user. */
+/** Erases the e-mail address of a locked, deleted user. */
 export async function eraseUser(tx: Transaction, id: string): Promise<void> {
   await tx`update users set email = ${erasedEmail}, erased_up_to = id where id = ${id}`;
 }

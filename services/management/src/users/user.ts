@@ -3,7 +3,7 @@ import { createProblem } from "@halyard/service";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 
-/** Somebody of an organization, to whom changes are attributed. */
+/** A user of an organization, to whom changes are attributed. */
 export type User = {
   id: string;
   organizationId: string;
@@ -44,7 +44,7 @@ export function userAudit(
   });
 }
 
-/** A user in the audit log. */
+/** Returns a user as the audit log represents it. */
 function auditedUser({ email, name }: User): Record<string, unknown> {
   return { email, name };
 }

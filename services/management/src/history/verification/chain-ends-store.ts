@@ -3,19 +3,24 @@ import type { ChainScope, NamedEntry } from "./chain.ts";
 import { nilId } from "./chain-store.ts";
 
 /**
- * The required end of a chain: the flag's state now, what the audit log says about the deletion of the flag, or the
- * end that was recorded when its project or environment was deleted. Each page is a statement of its own, and all
- * rows of a change were written in one transaction, so concurrent changes make no difference.
+ * The newest entry of a chain, compared with the required end. The required end is one of these:
+ *
+ * - the current state of the flag
+ * - the deletion of the flag in the audit log
+ * - the end that was recorded when the project or environment was deleted
+ *
+ * Each page is a separate statement. Concurrent changes do not matter, because all rows of a change are committed
+ * together.
  */
 export type ChainEnd = ChainScope & {
   newest: NamedEntry | undefined;
-  /** True if the newest entry is the required one. */
+  /** True if the newest entry matches the required end. */
   agrees: boolean;
 };
 
-/** The end of the chain of a state. */
+/** The end of the chain of a current state. */
 export type LiveEnd = ChainEnd & {
-  /** True if the newest entry is the last change of the state in the audit log. */
+  /** True if the newest entry is the last change to the state in the audit log. */
   isAudited: boolean;
 };
 
@@ -30,9 +35,9 @@ type EndRow<End extends ChainEnd> = Omit<End, "newest"> & {
 const endsPerPage = 500;
 
 /**
- * Reads all states. The newest entry of a chain must equal the state, down to the moment of the change, and the last
- * change of the state in the audit log. Where the log has no change, the chain has only its first entry, or retention
- * removed the change from the log. The audit log is read once for each flag of a page.
+ * Reads the chain ends of all states. The newest entry must equal the state, including the time of the change, and the
+ * last change to the state in the audit log. If the log contains no change, the entry must be the first of its chain,
+ * or retention must have removed the change from the log. The audit log is read once per flag of a page.
  */
 export function readStates(sql: Sql): AsyncGenerator<LiveEnd[]> {
   return inPages(async (last) => {
@@ -114,13 +119,12 @@ export function readRecordedEnds(sql: Sql): AsyncGenerator<RecordedEnd[]> {
 }
 
 /**
- * All deletions that the audit log tells of, and whether the newest entry of each chain is what the flag
- * was then. A state may well have been the same before, so the moment of its last change has to be the
- * same as well; where the log knows of no change, the chain has no more than its first entry, or retention
- * removed the change from the log.
+ * Reads the deletions in the audit log. The newest entry of each chain must equal the state at the deletion. An older
+ * entry may contain the same state, so the time of its last change must match too. If the log contains no change, the
+ * entry must be the first of its chain, or retention must have removed the change from the log.
  *
- * The environment is not compared with `=`, or PostgreSQL might go by it and read the changes of all its
- * flags.
+ * The environment is compared with `is not distinct from`, not with `=`. Otherwise PostgreSQL might use an index on the
+ * environment and read the changes of all its flags.
  */
 export function readDeletions(sql: Sql): AsyncGenerator<ChainEnd[]> {
   return inPages(async (last) => {
@@ -163,9 +167,8 @@ export function readDeletions(sql: Sql): AsyncGenerator<ChainEnd[]> {
 }
 
 /**
- * Reads all flags, each with the environments in which it has no state although there should be one. A new
- * environment has no states after the position of its fill, and an environment that is being deleted has states only
- * where no end is recorded.
+ * Reads all flags, each with the environments in which its state is missing. A new environment has no states after the
+ * position of its fill. An environment that is being deleted has no state where an end is recorded.
  */
 export function readFlags(
   sql: Sql,
@@ -177,7 +180,7 @@ export function readFlags(
           select coalesce(jsonb_agg(environment.id order by environment.id), '[]')
           from environments as environment
           where environment.project_id = flag.project_id
-            -- Only the owner of the tables and superusers see deleted environments.
+            -- Excludes deleted environments, which only the owner of the tables and superusers see.
             and environment.deleted_at is null
             and not exists (
               select from flag_states as state

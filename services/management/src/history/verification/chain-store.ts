@@ -2,22 +2,22 @@ import type { Sql } from "@halyard/postgres";
 import type { ChainScope, Link, ScopeNames } from "./chain.ts";
 
 /**
- * The history as verification reads it: in pages that each are a statement of their own. That is as
- * good as one view of everything, because entries are only ever added at the end of their chains, and
- * it holds nothing open in a database that is at work meanwhile.
+ * Lowest UUID, the start of every reading. Verification reads the history in pages, each a separate statement. The
+ * result is as good as that of one database snapshot, because entries are only appended to their chains. No transaction
+ * stays open in a production database.
  */
 export const nilId = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Entries a page. They are hashed in the database, so that no rules travel; even with the largest
- * rules in all of them a page is done well within the time that a statement may take.
+ * Maximum number of entries per page. The database computes the hashes, so that no rules are transferred. Even a page
+ * of the largest rules takes far less than the statement timeout.
  */
 const linksPerPage = 500;
 
 /**
- * All links, chain by chain, oldest first. The hashes are computed by this statement and not by the
- * function that made them, so that a function that was replaced is found out. Flags and deletions are
- * not asked for by `exists`, for which PostgreSQL might read all of them for every page.
+ * Reads all links, chain by chain, oldest first. The statement computes the hashes and does not call the function that
+ * created them, so a replaced function is detected. The look-ups of flags and deletions do not use `exists`, because
+ * PostgreSQL might then read all of them for every page.
  */
 export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
   let last: Pick<Link, "flagId" | "environmentId" | "sequence"> = {
@@ -80,7 +80,9 @@ export async function* readLinks(sql: Sql): AsyncGenerator<Link[]> {
   }
 }
 
-/** How people call the place of a chain. The audit log knows the key of a flag that is deleted. */
+/**
+ * Reads the names of the flag, environment and project of a chain. The key of a deleted flag comes from the audit log.
+ */
 export async function readNames(sql: Sql, scope: ChainScope): Promise<ScopeNames> {
   const [names] = await sql<[ScopeNames]>`
     select environment.name as environment, project.name as project,
@@ -99,7 +101,7 @@ export async function readNames(sql: Sql, scope: ChainScope): Promise<ScopeNames
   return names;
 }
 
-/** Returns true if retention can have removed a missing chain: it has no state, and its head is old enough. */
+/** Returns true if retention may have removed a missing chain: it has no state, and its head is old enough. */
 export async function wasRemoved(
   sql: Sql,
   { flagId, environmentId, changedAt }: ChainScope & { changedAt: Date },

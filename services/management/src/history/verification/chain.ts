@@ -1,7 +1,7 @@
-/** Where a chain of entries belongs: a flag's state in an environment. */
+/** The flag and the environment of a chain. */
 export type ChainScope = { flagId: string; environmentId: string };
 
-/** An entry of the history as a link of its chain. Hashes are in hexadecimal. */
+/** A history entry as a link of its chain. Hashes are in hexadecimal. */
 export type Link = ChainScope & {
   id: string;
   sequence: number;
@@ -9,20 +9,20 @@ export type Link = ChainScope & {
   /** Empty for the first link. */
   previousHash: string;
   hash: string;
-  /** Whether the hash is that of what the entry says. */
+  /** True if the hash matches the content of the entry. */
   intact: boolean;
-  /** The hash of the newest entry of the chain that retention removed; empty where it removed none. */
+  /** Hash of the newest entry of the chain that retention removed, or empty if it removed none. */
   removedHash: string;
   /** Number of entries of the chain that retention removed. */
   removedEntries: number;
-  /** True if its flag exists or a deletion is recorded. Looked up for first links only. */
+  /** True if the flag exists or its deletion is recorded. Determined for the first link of a chain only. */
   isOfKnownFlag: boolean;
 };
 
-/** An entry as it is named to people. */
+/** An entry as messages name it. */
 export type NamedEntry = { id: string; changedAt: Date };
 
-/** What is wrong with a chain, at the first place where it is. */
+/** The first problem of a chain. */
 export type Break = { scope: ChainScope } & (
   | { kind: "changed"; entry: NamedEntry }
   | { kind: "inserted"; entry: NamedEntry; next: NamedEntry }
@@ -42,12 +42,11 @@ export type Break = { scope: ChainScope } & (
 );
 
 /**
- * Follows chains link by link, in order, and knows no more of them than the last two links, so that a
- * history of any length can be walked. A chain's first break is what is told; what comes after it in
- * the same chain is not looked at.
+ * Position of a verification that follows chains link by link, in order. It keeps at most two links, so a history of
+ * any length fits into memory. Only the first break of a chain is reported; the rest of the chain is skipped.
  *
- * A link that does not follow the one before it is a suspect until the next one is seen: when that one
- * follows the one before, the suspect was put in between; otherwise something between is gone.
+ * A link that does not follow its predecessor is a suspect until the next link is read. If the next link follows the
+ * predecessor, the suspect was inserted; otherwise an entry between them is missing.
  */
 export type Walk =
   | { at: "start" }
@@ -72,7 +71,7 @@ export function follow(walk: Walk, link: Link): { walk: Walk; breaks: Break[] } 
   }
 }
 
-/** What is still to be told when no more links come. */
+/** Returns the break that is pending after the last link. */
 export function finish(walk: Walk): Break[] {
   return walk.at === "suspect" ? [missingBetween(walk)] : [];
 }
@@ -94,7 +93,7 @@ function step(last: Link, link: Link): { walk: Walk; breaks: Break[] } {
   return { walk: { at: "suspect", last, suspect: link }, breaks: [] };
 }
 
-/** Retention removed the last link that was seen, and those up to this one, after they were read. */
+/** True if retention removed entries up to the predecessor of this link while the chain was being read. */
 function followsRemoved({ previousHash, removedHash }: Link): boolean {
   return removedHash !== "" && previousHash === removedHash;
 }
@@ -115,14 +114,14 @@ export function isSameScope(one: ChainScope, other: ChainScope): boolean {
   return one.flagId === other.flagId && one.environmentId === other.environmentId;
 }
 
-/** How people call the place of a chain; null for what is nowhere to be found. */
+/** Names of the flag, environment and project of a chain. A name is null if it cannot be found. */
 export type ScopeNames = {
   flagKey: string | null;
   environment: string | null;
   project: string | null;
 };
 
-/** What is wrong, for people: where, with names and ids, and what must have happened. */
+/** Returns a message about a break: its scope, with names and ids, and the cause. */
 export function describeBreak(found: Break, names: ScopeNames): string {
   return `${describeScope(found.scope, names)}\n  ${whatHappened(found)}`;
 }
@@ -137,35 +136,35 @@ function describeScope(scope: ChainScope, names: ScopeNames): string {
 function whatHappened(found: Break): string {
   switch (found.kind) {
     case "changed":
-      return `Entry ${named(found.entry)} was changed: what it says does not fit its hash.`;
+      return `Entry ${named(found.entry)} was changed: its content does not match its hash.`;
     case "inserted":
-      return `Entry ${named(found.entry)} was put in afterwards: the entry after it, ${named(found.next)}, was written when it was not there.`;
+      return `Entry ${named(found.entry)} was inserted afterwards: it did not exist when the next entry, ${named(found.next)}, was written.`;
     case "missing_before":
-      return `The beginning is missing: the oldest entry that is there, ${named(found.entry)}, was not the first.`;
+      return `The beginning is missing: the oldest existing entry, ${named(found.entry)}, was not the first.`;
     case "missing_between":
-      return `At least one entry is missing, or out of its order, between ${named(found.entry)} and ${named(found.next)}.`;
+      return `At least one entry is missing, or out of order, between ${named(found.entry)} and ${named(found.next)}.`;
     case "no_history":
       return "The state has no history: all its entries are missing.";
     case "newest_differs":
-      return `The newest entry, ${named(found.entry)}, is not what the state is now: newer entries are missing, or the entry was added or the state changed by hand.`;
+      return `The newest entry, ${named(found.entry)}, does not match the current state: newer entries are missing, or the entry was added or the state changed by hand.`;
     case "no_state":
       return "The flag has no state here: it was removed by hand.";
     case "no_history_of_deleted":
-      return "The flag was deleted, as the audit log says, and all its entries are missing.";
+      return "The audit log records the deletion of the flag, but all its entries are missing.";
     case "newest_differs_from_deleted":
-      return `The newest entry, ${named(found.entry)}, is not what the flag was when it was deleted, as the audit log says: newer entries are missing, or the entry was added by hand.`;
+      return `The newest entry, ${named(found.entry)}, does not match the state that the audit log records at the deletion of the flag: newer entries are missing, or the entry was added by hand.`;
     case "not_audited":
-      return `The newest entry, ${named(found.entry)}, is not the last change in the audit log: newer entries were removed, or the entry was added, together with a change of the state.`;
+      return `The newest entry, ${named(found.entry)}, is not the last change in the audit log: newer entries were removed, or the entry was added, and the state was changed to match.`;
     case "no_history_of_ended":
       return "The flag was deleted with its project or environment, and all its entries are missing.";
     case "newest_differs_from_ended":
       return `The newest entry, ${named(found.entry)}, is not the one that was recorded when the project or environment was deleted.`;
     case "ended_with_state":
-      return "The end of the history is recorded, as for a deleted project or environment, but the flag has a state here.";
+      return "The history has a recorded end, as of a deleted project or environment, but the flag has a state here.";
     case "anchored_missing":
-      return `Entry ${named(found.entry)}, which was the newest in the file of heads, is missing or was changed, and no removal of it is recorded.`;
+      return `Entry ${named(found.entry)}, the newest one in the file of heads, is missing or was changed, and its removal is not recorded.`;
     case "flag_unknown":
-      return "There are entries, but neither is the flag there, nor does the audit log say that it was deleted.";
+      return "The flag has entries, but it does not exist, and the audit log does not record its deletion.";
   }
 }
 

@@ -2,16 +2,19 @@ import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { z } from "zod";
 import type { Break, ChainScope, Link } from "./chain.ts";
 
-/** The head of a chain: its newest entry at some time. Kept outside of the database, it shows that a chain was rewritten. */
+/**
+ * The head of a chain: its newest entry at some time. A head that is kept outside the database reveals a rewritten
+ * chain.
+ */
 export type Head = ChainScope & {
   id: string;
   changedAt: Date;
   hash: string;
-  /** Position of the entry in its chain, from 1. Removed entries count. */
+  /** Position of the entry in its chain, starting at 1. Removed entries count. */
   position: number;
 };
 
-/** Returns the position of a link, given the position of the link before it in the same chain. */
+/** Returns the position of a link. `before` is the position of the previous link of the chain. */
 export function positionOf(link: Link, before: number | undefined): number {
   const followsRemoved = link.previousHash === link.removedHash;
   return before === undefined || followsRemoved ? link.removedEntries + 1 : before + 1;
@@ -22,7 +25,7 @@ export function headOf(link: Link, position: number): Head {
   return { flagId, environmentId, id, changedAt, hash, position };
 }
 
-/** The order of chains, as PostgreSQL sorts UUIDs. */
+/** Compares chains in the order in which PostgreSQL sorts UUIDs. */
 function compareScopes(one: ChainScope, other: ChainScope): number {
   const [left, right] = [one, other].map(
     ({ flagId, environmentId }) => `${flagId}.${environmentId}`,
@@ -32,11 +35,11 @@ function compareScopes(one: ChainScope, other: ChainScope): number {
 }
 
 /**
- * Compares the chains with earlier heads. Both arrive in the order of their places, so a single head is in memory at a
- * time. Each head must still be in its chain, or its removal must be recorded.
+ * Compares the chains with earlier heads. Links and heads arrive in the same order of scopes, so only one head is in
+ * memory. Each head must still be in its chain, or its removal must be recorded.
  */
 export type HeadComparison = {
-  /** Takes the next link. Returns breaks of this chain, and of chains before it that have no more links. */
+  /** Checks the next link. Returns breaks of its chain, and of earlier chains that have no more links. */
   follow(link: Link, position: number): Promise<Break[]>;
   /** Returns the breaks of the remaining chains. */
   finish(): Promise<Break[]>;
@@ -44,13 +47,13 @@ export type HeadComparison = {
   count(): number;
 };
 
-/** The database refuses a shorter retention period. */
+/** Minimum retention period. The database rejects a shorter one. */
 const minRetentionMs = 30 * 24 * 60 * 60 * 1_000;
 
 export function compareHeads(
   heads: AsyncIterator<Head>,
   options: {
-    /** Returns true if retention removed all entries of the chain of this head. */
+    /** Returns true if retention may have removed all entries of the chain of this head. */
     wasRemoved: (head: Head) => Promise<boolean>;
     now: Date;
   },
@@ -67,8 +70,11 @@ export function compareHeads(
     return read.value;
   }
 
-  /** Moves on to the first head that is not before this place. Heads that are passed by are missing. */
-  async function passTo(to: ChainScope | undefined): Promise<Break[]> {
+  /**
+   * Advances to the first head at or after a scope, or past the last head. Returns breaks for skipped heads that are
+   * missing.
+   */
+  async function advanceTo(to: ChainScope | undefined): Promise<Break[]> {
     const breaks: Break[] = [];
     if (!hasBegun || head === "found") head = await next();
     hasBegun = true;
@@ -89,7 +95,7 @@ export function compareHeads(
   return {
     async follow(link, position) {
       const isNewChain = scope === undefined || compareScopes(scope, link) !== 0;
-      const breaks = isNewChain ? await passTo(link) : [];
+      const breaks = isNewChain ? await advanceTo(link) : [];
       scope = { flagId: link.flagId, environmentId: link.environmentId };
       if (head === undefined || head === "found" || compareScopes(head, link) !== 0) return breaks;
       if (position < head.position) return breaks;
@@ -97,7 +103,7 @@ export function compareHeads(
       head = "found";
       return breaks;
     },
-    finish: () => passTo(undefined),
+    finish: () => advanceTo(undefined),
     count: () => count,
   };
 }
@@ -107,8 +113,8 @@ function missing({ id, changedAt, ...scope }: Head): Break {
 }
 
 /**
- * Files of heads: JSON lines, one for each chain in the order of their places, and a last line with their number, so
- * that a file that was cut off is noticed.
+ * Format of a file of heads: JSON lines, one for each chain in the order of scopes. The last line contains the number
+ * of heads, so that a truncated file is detected.
  */
 const HeadLine = z.object({
   flag_id: z.guid(),
@@ -120,18 +126,18 @@ const HeadLine = z.object({
 });
 const LastLine = z.object({ heads: z.int().min(0) });
 
-/** Some hundred KB. */
+/** Number of heads per write, which are a few hundred KB. */
 const headsPerWrite = 1_000;
 
 export type AnchorWriter = {
   add(head: Head): Promise<void>;
-  /** Gives the file its name. Returns the number of heads. */
+  /** Renames the file to its final name. Returns the number of heads. */
   finish(): Promise<number>;
-  /** Removes what was written. */
+  /** Removes the unfinished file. */
   discard(): Promise<void>;
 };
 
-/** Writes a file that only its owner can read. It appears when it is whole. */
+/** Creates a file that only its owner can read. It gets its final name when it is complete. */
 export async function createAnchorWriter(path: string): Promise<AnchorWriter> {
   const unfinished = `${path}.${process.pid}.unfinished`;
   const file = await open(unfinished, "wx", 0o600);
@@ -175,20 +181,20 @@ function lineOf(head: Head): z.infer<typeof HeadLine> {
   };
 }
 
-/** The message contains no values of callers. */
+/** An invalid file of heads. The message contains no content of the file. */
 export class AnchorFileError extends Error {
   override name = "AnchorFileError";
 }
 
-/** Reads the heads of a file in their order. Throws an `AnchorFileError` if the file is not whole. */
+/** Reads the heads of a file in order. Throws an `AnchorFileError` if the file is incomplete or invalid. */
 export async function* readAnchorFile(path: string): AsyncGenerator<Head> {
   const file: FileHandle = await open(path, "r");
   let heads = 0;
   let last: Head | undefined;
-  let isWhole = false;
+  let isComplete = false;
   try {
     for await (const text of file.readLines()) {
-      if (isWhole) throw new AnchorFileError(`${path} has lines after its last one.`);
+      if (isComplete) throw new AnchorFileError(`${path} has lines after its last one.`);
       const line = parse(text);
       const head = HeadLine.safeParse(line);
       if (head.success) {
@@ -199,11 +205,11 @@ export async function* readAnchorFile(path: string): AsyncGenerator<Head> {
         last = next;
         yield next;
       } else {
-        isWhole = LastLine.safeParse(line).data?.heads === heads;
-        if (!isWhole) throw new AnchorFileError(`${path} is invalid at line ${heads + 1}.`);
+        isComplete = LastLine.safeParse(line).data?.heads === heads;
+        if (!isComplete) throw new AnchorFileError(`${path} is invalid at line ${heads + 1}.`);
       }
     }
-    if (!isWhole) throw new AnchorFileError(`${path} is cut off after line ${heads}.`);
+    if (!isComplete) throw new AnchorFileError(`${path} is cut off after line ${heads}.`);
   } finally {
     await file.close();
   }

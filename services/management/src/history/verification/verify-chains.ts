@@ -16,19 +16,20 @@ import { type Head, type HeadComparison, headOf, positionOf } from "./heads.ts";
 export type Verified = { entries: number; states: number; deletions: number };
 
 type Options = {
-  /** Receives the first break of each chain. */
+  /** Called with the first break of each chain. */
   broken: (found: Break) => Promise<void>;
   progress: (verified: Verified) => void;
-  /** Receives the head of each chain, in the order of their places. */
+  /** Called with the head of each chain, in the order of scopes. */
   head?: ((head: Head) => Promise<void>) | undefined;
   /** Earlier heads that must still be in their chains. */
   against?: HeadComparison | undefined;
 };
 
 /**
- * Follows all chains, then compares the end of each with the flag's state and the audit log, with what the audit log
- * says about its deletion, or with the end that was recorded when its project or environment was deleted. It needs no
- * more memory for a longer history, only for more chains that are broken.
+ * Verifies all chains, then compares the end of each with the required one. The required end is the state of the flag
+ * with its last audit entry, the audit entry of the deletion, or a recorded end. An end is recorded when a project or
+ * environment is deleted. The memory that it needs grows with the number of broken chains, not with the length of the
+ * history.
  */
 export async function verifyChains(sql: Sql, options: Options): Promise<Verified> {
   const verified: Verified = { entries: 0, states: 0, deletions: 0 };
