@@ -34,10 +34,7 @@ export function watchForLostMessages(options: {
     const { lost } = found;
     watched = found.watched;
     if (lost.length === 0) return;
-    logger.warn(
-      { changes: lost.length, stream: scheduleStream.name },
-      "resending lost changes",
-    );
+    logger.warn({ changes: lost.length, stream: scheduleStream.name }, "resending lost changes");
     await options.send(lost, { again: true });
   }
 
