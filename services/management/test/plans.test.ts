@@ -9,7 +9,7 @@ import { createLease, LeadershipLostError } from "../src/relay/lease.ts";
 import { operatorToken as key, type Management, openManagement } from "./management-fixture.ts";
 import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
 
-/** Starts management with some plans, creates organizations, and restarts it over the same database with other plans. */
+/** Tests a restart of management over the same database with changed plans. */
 const limits = (requests: number, projects: number): PlanLimits => ({
   requests_per_month: requests,
   sse_connections: 10,

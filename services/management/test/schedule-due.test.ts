@@ -189,11 +189,7 @@ describe("given a message with ids of different tenants", () => {
     ["another tenant's user", () => ({ user_id: other.userId }), "failed"],
     ["an unknown user", () => ({ user_id: randomUUID() }), "failed"],
     ["another tenant's project", () => ({ project_id: other.projectId }), "failed"],
-    [
-      "another tenant's organization",
-      () => ({ organization_id: other.organizationId }),
-      "failed",
-    ],
+    ["another tenant's organization", () => ({ organization_id: other.organizationId }), "failed"],
     ["another tenant's environment", () => ({ environment_id: other.environmentId }), "cancelled"],
     [
       "another tenant's ids except for the flag",

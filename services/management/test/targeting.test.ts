@@ -117,7 +117,7 @@ describe("given a change of rollout or rules", () => {
     ]);
   });
 
-  it.each(ways)("publishes both events in order if it toggles the flag too, %s", async (_, path) => {
+  it.each(ways)("publishes both events in order if it also toggles, %s", async (_, path) => {
     const flag = await flags.createFlag();
     await flags.patch(path(flag.id), { targeting_rules: germans, enabled: true });
     const events = await flags.eventsOf(flag.id);
