@@ -166,7 +166,7 @@ describe("given the command that removes demo keys", () => {
     });
   });
 
-  it("leaves production unable to create a demo user or to issue keys to one", async () => {
+  it("is not needed again, because production rejects new demo users and keys for them", async () => {
     const { url } = await start("production");
     const post = (path: string, body: unknown) =>
       call(`${url}/api/v1${path}`, { method: "POST", key: operatorToken, body });

@@ -135,7 +135,7 @@ describe("given an edge that starts", () => {
     edges.take({ state: "starting", edge: first });
   });
 
-  it("delays writes after its first report", async () => {
+  it("delays writes from its first report on", async () => {
     expect(await waits(20)).toBe(true);
     report(first, 20);
     expect(await waits(20)).toBe(false);

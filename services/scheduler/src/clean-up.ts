@@ -4,8 +4,8 @@ import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
- * Retention of ended schedules. The list shows them for this time. The latest schedule of each flag and
- * environment stays, because `GET` of the schedule returns it.
+ * Number of days for which ended schedules are stored and listed. The latest schedule of each flag and
+ * environment stays, because `GET …/schedule` returns it.
  */
 const retentionDays = 90;
 const cleanUpIntervalMs = 10 * 60 * 1_000;

@@ -148,7 +148,7 @@ describe("a schedule that comes due while it is", () => {
     raceTimeoutMs,
   );
 
-  it("replaced while its change is in progress, is unchanged: the response is 503 after five seconds", async () => {
+  it("replaced, is unchanged if its change takes longer than five seconds; the response is 503", async () => {
     const hold = Promise.withResolvers<void>();
     held = hold.promise;
     const [flag] = (await newFlags()) as [Flag];

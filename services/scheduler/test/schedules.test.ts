@@ -134,8 +134,8 @@ const badBodies = [
   { name: "an array", body: [] },
 ];
 
-describe("an invalid schedule", () => {
-  it.each(badBodies)("is rejected: $name", async ({ body }) => {
+describe("the validation of a schedule", () => {
+  it.each(badBodies)("rejects $name", async ({ body }) => {
     const flag = await newFlag();
     const answer = await post(flag.path, body);
     expect(answer.status).toBe(400);
@@ -156,7 +156,7 @@ describe("an invalid schedule", () => {
     [{ enable_at: "2030-001T00:00:00Z" }, noInstant],
     [{ enable_at: "2030-01-01T24:00:00Z" }, noInstant],
     [{ enable_at: "2030-06-30T23:59:60Z" }, noInstant],
-  ])("is rejected with a specific message: %j", async (body, message) => {
+  ])("rejects %j with a specific message", async (body, message) => {
     const flag = await newFlag();
     expect((await post(flag.path, body)).body.error?.message).toBe(message);
   });
@@ -167,7 +167,7 @@ describe("an invalid schedule", () => {
     "2099-01-01T00:00:00,123456789+05:45",
     "2099-01-01T00:00:00-0800",
     "2099-01-01T00:00:00+01",
-  ])("does not include the time %s", async (text) => {
+  ])("accepts %s", async (text) => {
     const flag = await newFlag();
     expect((await post(flag.path, { enable_at: text })).status).toBe(201);
   });

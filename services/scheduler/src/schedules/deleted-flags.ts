@@ -10,9 +10,9 @@ import {
 } from "./schedule-store.ts";
 
 /**
- * Cancels the schedules of deleted flags: immediately when a deletion arrives, and by periodic checks of every
- * flag that has a schedule. Each interruption schedules two checks, because this process may have missed a
- * deletion. By the second check every schedule is so old that its flag must be in the directory.
+ * Cancels the schedules of deleted flags: immediately when a deletion arrives, and by checks of all flags that
+ * have a schedule. Each interruption schedules two checks, because this process may have missed a deletion. By
+ * the second check every schedule is so old that its flag must be in the directory.
  *
  * The first check is delayed. A restored database has flags that the snapshot lists as deleted until management
  * has rebuilt the snapshot. The rebuild is another interruption and restarts the delay. A check during the
