@@ -160,7 +160,7 @@ describe("given the service's own role", () => {
   });
 
   it.each([["hash"], ["previous_hash"]])(
-    "may not choose the %s of a new entry",
+    "may not choose the %s of an inserted entry",
     async (column) => {
       const forged = { [column]: Buffer.alloc(32) };
       await expect(addEntry(runtime, production, forged)).rejects.toMatchObject({ code: "42501" });

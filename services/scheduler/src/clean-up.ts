@@ -4,8 +4,8 @@ import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
- * Number of days for which ended schedules are stored and listed. The latest schedule of each flag and
- * environment stays, because `GET …/schedule` returns it.
+ * Retention of ended schedules, in days. The list contains them for this time. The latest schedule of each flag
+ * and environment stays, because `GET …/schedule` returns it.
  */
 const retentionDays = 90;
 const cleanUpIntervalMs = 10 * 60 * 1_000;

@@ -57,7 +57,7 @@ const statesOf = (flags: readonly Flag[]) => scheduler.admin<
   from schedules as schedule
   where flag_id = any(${flags.map(({ flagId }) => flagId)}::uuid[])`;
 
-describe("many flags that are deleted at once", () => {
+describe("many concurrently deleted flags", () => {
   it("have their schedules cancelled by every replica, in any order of arrival", async () => {
     const flags = await scheduledFlags(60, { enable_at: inHours(1), disable_at: inHours(2) });
     const scopes = flags.map(({ flagId, environmentId }) => ({ flagId, environmentId }));

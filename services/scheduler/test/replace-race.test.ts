@@ -10,8 +10,8 @@ import {
 } from "./scheduler-fixture.ts";
 
 /**
- * Replacing and clearing a schedule at the moment when it comes due. After the response, no change of the old
- * schedule may happen on either of the two replicas.
+ * Tests replacing and clearing a schedule at its due time. After the response, no change of the old schedule may
+ * happen on either of the two replicas.
  */
 let scheduler: Scheduler;
 let replicas: Replica[];
@@ -68,7 +68,7 @@ async function timed<T>(request: Promise<T>): Promise<T> {
   return answered;
 }
 
-/** Sets a schedule that comes due shortly afterwards. */
+/** Sets a schedule with a due time shortly afterwards. */
 async function soonDue(flag: Flag) {
   const dueAtMs = Date.now() + Math.ceil(3 * requestMs) + 20;
   const times = [new Date(dueAtMs).toISOString(), new Date(dueAtMs + 3).toISOString()];

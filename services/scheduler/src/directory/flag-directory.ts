@@ -45,8 +45,8 @@ export type FlagDirectory = {
 };
 
 /**
- * Age up to which a flag or an environment is new. A new flag works on every service within a second. Ids contain
- * their creation time, so the directory waits only for new ids. A made-up id usually costs only a lookup.
+ * Maximum age of a new flag or environment. A new flag works on every service within a second. Ids contain their
+ * creation time, so the directory waits only for new ids. A made-up id usually costs only a lookup.
  */
 const newMs = 5_000;
 const newFlagTimeoutMs = 1_000;

@@ -50,7 +50,7 @@ export function watchForLostMessages(options: {
  * numbers the messages in sequence. A sent change without an outcome is therefore lost when two sets of messages
  * have left the queue. The first set is read one check after the change was found; it contains the change's
  * message if that was ever sent. The second set is read after the first has left; it contains the answer.
- * An empty queue satisfies both conditions at once.
+ * An empty queue satisfies both conditions.
  */
 export type Queue = {
   /** Sequence of the first message in the queue. One more than `last` if the queue is empty. */
