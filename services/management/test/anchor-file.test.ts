@@ -38,19 +38,19 @@ const alter = (change: (lines: string[]) => string[]) =>
   writeFileSync(path, change(readFileSync(path, "utf8").split("\n")).join("\n"));
 
 describe("a file of heads", () => {
-  it("is read as it was written", async () => {
+  it("returns the heads that were written", async () => {
     expect(await read()).toEqual(heads);
   });
 
   it.each<[string, (lines: string[]) => string[], string]>([
-    ["was cut off", (lines) => lines.slice(0, 2), "cut off after line 2"],
+    ["is truncated", (lines) => lines.slice(0, 2), "cut off after line 2"],
     ["is empty", () => [], "cut off after line 0"],
-    ["is something else", () => ["hello"], "invalid at line 1"],
-    ["misses a line", ([, ...lines]) => lines, "invalid at line 3"],
+    ["has another format", () => ["hello"], "invalid at line 1"],
+    ["lacks a line", ([, ...lines]) => lines, "invalid at line 3"],
     ["has a line twice", (lines) => [lines[0] ?? "", ...lines], "not in order at line 2"],
     ["is in another order", ([one = "", two = "", ...rest]) => [two, one, ...rest], "not in order"],
     ["has more lines at its end", (lines) => [...lines.slice(0, -1), "{}"], "after its last one"],
-  ])("is rejected when it %s", async (_what, change, problem) => {
+  ])("is rejected if it %s", async (_what, change, problem) => {
     alter(change);
     await expect(read()).rejects.toThrow(problem);
   });

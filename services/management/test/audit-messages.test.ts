@@ -18,7 +18,7 @@ import {
   seedProject,
 } from "./management-fixture.ts";
 
-/** Changes of webhooks and schedules, on their way from the queue into the audit log. */
+/** Tests the path of changes of webhooks and schedules from the queue into the audit log. */
 let management: Management;
 let connection: NatsConnection;
 let manager: JetStreamManager;
@@ -61,7 +61,7 @@ function aMessage(fields: Partial<AuditRecorded> = {}): AuditRecorded {
   };
 }
 
-/** Without an id of the broker, as after its window for duplicates. */
+/** Publishes a message without a message id, so that the broker does not drop repetitions. */
 const send = (message: unknown) =>
   jetstream(connection).publish(auditStream.recorded.subject, JSON.stringify(message));
 
@@ -80,7 +80,7 @@ async function changesOf(key = project.serverKey, query = "") {
 }
 
 describe("a change of a webhook", () => {
-  it("is an entry of the project's audit log, with the user's address and the API key", async () => {
+  it("is in the project's audit log with the user's address and the API key", async () => {
     const message = aMessage();
     await send(message);
     await untilTaken();
@@ -105,7 +105,7 @@ describe("a change of a webhook", () => {
     expect(await changesOf(project.environmentOnlyKey)).toEqual([]);
   });
 
-  it("has the service as actor where no user requested it", async () => {
+  it("has the service as actor if no user requested it", async () => {
     await send(aMessage({ action: "webhook_changed", user_id: null, api_key_id: null }));
     await untilTaken();
     expect(await changesOf()).toMatchObject([
@@ -118,7 +118,7 @@ describe("a change of a webhook", () => {
 });
 
 describe("a change of a schedule", () => {
-  it("is an entry of its flag, which keys of the environment see", async () => {
+  it("is among its flag's entries, which keys of the environment can read", async () => {
     const created = await management.call("/api/v1/flags", {
       method: "POST",
       key: project.serverKey,
@@ -144,7 +144,7 @@ describe("a change of a schedule", () => {
   });
 });
 
-describe("given a message that arrives more than once", () => {
+describe("given a repeated message", () => {
   it("inserts one entry", async () => {
     const message = aMessage();
     for (let time = 0; time < 3; time += 1) await send(message);
@@ -201,7 +201,7 @@ describe("given a process that is killed after the insert and before the acknowl
 
 describe("given an invalid message", () => {
   it.each([
-    ["no JSON", () => "{", "(the whole document) must be object"],
+    ["invalid JSON", () => "{", "(the whole document) must be object"],
     ["another action", () => ({ ...aMessage(), action: "state" }), "/action must be one of"],
     ["another project", () => aMessage({ project_id: uuidv7() }), "Unknown project."],
     [
@@ -215,7 +215,7 @@ describe("given an invalid message", () => {
       () => aMessage({ action: "schedule_set" }),
       "subject of the change",
     ],
-  ])("moves it to the dead letters and goes on: %s", async (_what, write, reason) => {
+  ])("dead-letters it and continues: %s", async (_what, write, reason) => {
     await send(write());
     await send(aMessage());
     await untilTaken();

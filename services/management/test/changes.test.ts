@@ -6,7 +6,7 @@ import { listChanges } from "../src/audit/audit-store.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { tenancyOf } from "./tenancy-fixture.ts";
 
-/** The audit log, as the operator and the project's server keys read it. */
+/** Tests reading the audit log as the operator and with server keys of the project. */
 let management: Management;
 let given: ReturnType<typeof tenancyOf>;
 
@@ -43,7 +43,7 @@ const off = { enabled: false, rollout_percentage: 100, targeting_rules: [] };
 const settings = { name: "A flag", description: "", type: "release" };
 
 describe("the audit log of a project", () => {
-  it("tells of a flag's whole life, the newest first, also when the flag is gone", async () => {
+  it("contains all changes of a flag, newest first, even after its deletion", async () => {
     const scope = await given.scope();
     const flag = await createFlag(scope, { enabled: true });
     const path = `/api/v1/flags/${flag.id}`;
@@ -87,7 +87,7 @@ describe("the audit log of a project", () => {
     ]);
   });
 
-  it("tells of environments and keys, and of nothing secret", async () => {
+  it("contains environments and keys, but no secrets", async () => {
     const scope = await given.scope(["production"]);
     const environments = `/api/v1/projects/${scope.project.id}/environments`;
     const keys = `${environments}/${scope.first.id}/keys`;
@@ -136,7 +136,7 @@ describe("the audit log of a project", () => {
     expect(text).not.toMatch(/secret|sha256/);
   });
 
-  it("contains the users of the organization, with the changes of every project", async () => {
+  it("contains the organization's users in the audit log of every project", async () => {
     const scope = await given.scope();
     const other = await given.project(scope.organizationId);
     const [{ email }] = await management.sql<[{ email: string }]>`
@@ -169,14 +169,14 @@ describe("the audit log of a project", () => {
     expect(ofOthers).not.toContain(scope.userId);
   });
 
-  it("leaves out what changed nothing", async () => {
+  it("omits requests that changed nothing", async () => {
     const scope = await given.scope();
     const flag = await createFlag(scope);
     await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { enabled: false, name: "A flag" });
     expect(await changesOf(scope, `?flag_id=${flag.id}`)).toHaveLength(1);
   });
 
-  it("finds nothing of a flag that there is not", async () => {
+  it("contains nothing for an unknown flag", async () => {
     const scope = await given.scope();
     const answer = await read(scope, `?flag_id=${randomUUID()}`);
     expect(answer.body).toEqual({ changes: [], next_cursor: null });
@@ -184,7 +184,7 @@ describe("the audit log of a project", () => {
 });
 
 describe("paging", () => {
-  it("answers a hundred, then what comes before", async () => {
+  it("returns a hundred entries, then the older ones", async () => {
     const scope = await given.scope();
     const flag = await createFlag(scope);
     for (let percentage = 0; percentage < 100; percentage += 1)
@@ -195,7 +195,7 @@ describe("paging", () => {
     expect(rest.body).toMatchObject({ changes: [{ action: "created" }], next_cursor: null });
   });
 
-  it("comes upon each change once, whatever is changed meanwhile", async () => {
+  it("returns each entry once during concurrent changes", async () => {
     const scope = await given.scope();
     const flag = await createFlag(scope);
     for (let percentage = 0; percentage < 10; percentage += 1)
@@ -225,7 +225,7 @@ describe("paging", () => {
     [`cursor=${Buffer.from("x".repeat(36)).toString("base64url")}`, "/cursor"],
     [`cursor=${"A".repeat(500)}`, "/cursor"],
     ["before=1", "/before"],
-  ])("refuses ?%s, naming %s", async (query, parameter) => {
+  ])("rejects ?%s, naming %s", async (query, parameter) => {
     const scope = await given.scope();
     const answer = await read(scope, `?${query}`);
     expect(answer.status).toBe(400);
@@ -233,15 +233,15 @@ describe("paging", () => {
     expect(answer.body.error.message).toContain(`query parameter ${parameter}`);
   });
 
-  it("refuses the cursor of another project", async () => {
+  it("rejects the cursor of another project", async () => {
     const [one, other] = [await given.scope(), await given.scope()];
     const { body } = await read(one, "?limit=1");
     expect((await read(other, `?cursor=${body.next_cursor}`)).status).toBe(400);
   });
 });
 
-describe("who may read the audit log", () => {
-  it("is the operator and a server key of the project, and to others there is none", async () => {
+describe("reading the audit log", () => {
+  it("is limited to the operator and the project's server keys; others get 404", async () => {
     const [scope, stranger] = [await given.scope(), await given.scope()];
     expect(await changesOf(scope, "", operatorToken)).toEqual(await changesOf(scope));
     for (const [path, key] of [
@@ -255,7 +255,7 @@ describe("who may read the audit log", () => {
     }
   });
 
-  it("is no client key", async () => {
+  it("is forbidden for a client key", async () => {
     const scope = await given.scope();
     const client = await given.key(scope.first, { kind: "client", user_id: scope.userId });
     const answer = await read(scope, "", client.key);
@@ -263,7 +263,7 @@ describe("who may read the audit log", () => {
     expect((await management.call(pathOf(scope.project.id))).status).toBe(401);
   });
 
-  it("is an environment_only key for what was changed in its environment", async () => {
+  it("is limited to the key's environment for an environment_only key", async () => {
     const scope = await given.scope();
     const bound = await given.key(scope.second, { user_id: scope.userId, environment_only: true });
     const flag = await createFlag(scope);
@@ -288,7 +288,7 @@ describe("who may read the audit log", () => {
   });
 });
 
-describe("given a log of a hundred thousand changes", () => {
+describe("given a log of a hundred thousand entries", () => {
   const [projectId, flagId, environmentId] = [randomUUID(), randomUUID(), randomUUID()];
   const organizationId = randomUUID();
   let admin: postgres.Sql;

@@ -10,13 +10,13 @@ import { createRelayMetrics, type Relay, startRelay } from "../src/relay/relay.t
 import { cleanUp, startCleanUp } from "../src/retention/clean-up.ts";
 import { openRebuilds, type Rebuilds } from "./rebuild-fixture.ts";
 
-/** The clean-up of a leader with many old deletions, beside its rounds. */
+/** Tests the clean-up of many old tombstones while the leader publishes. */
 const tombstones = 3_000;
 
 let rebuilds: Rebuilds;
 let relay: Relay;
 let cleaning: ReturnType<typeof startCleanUp>;
-/** Purges wait for this. */
+/** Purges wait until this resolves. */
 let gate = Promise.withResolvers<void>();
 let underWay = 0;
 let maxUnderWay = 0;
@@ -47,7 +47,7 @@ afterAll(async () => {
   await rebuilds?.close();
 });
 
-/** A manager whose purges of tombstones wait for the gate. */
+/** Returns a manager whose purges of tombstones wait for the gate. */
 function gated(manager: JetStreamManager): JetStreamManager {
   const streams = Object.create(manager.streams) as JetStreamManager["streams"];
   streams.purge = async (name, options) => {
@@ -61,7 +61,7 @@ function gated(manager: JetStreamManager): JetStreamManager {
   return Object.create(manager, { streams: { value: streams } }) as JetStreamManager;
 }
 
-/** Has the relay publish tombstones, and lets them become old. */
+/** Publishes tombstones through the relay and backdates them. */
 async function writeTombstones(count: number): Promise<void> {
   const { sql } = rebuilds;
   await sql`
@@ -92,7 +92,7 @@ async function tombstonesInBucket(): Promise<number> {
 }
 
 describe("given a leader that purges thousands of tombstones", () => {
-  it("begins its next round and publishes changes meanwhile", async () => {
+  it("begins its next term and publishes changes meanwhile", async () => {
     const { sql, broker } = rebuilds;
     await eventually(() => underWay > 0, { because: "the clean-up purges" });
     await broker.manager.streams.delete(flagEventsStream.name);
@@ -105,7 +105,7 @@ describe("given a leader that purges thousands of tombstones", () => {
     expect(await rowsOfTombstones()).toBe(tombstones);
   });
 
-  it("purges a few at once until none is left", async () => {
+  it("purges four concurrently until none is left", async () => {
     expect(maxUnderWay).toBe(4);
     gate.resolve();
     await eventually(async () => (await rowsOfTombstones()) === 0, { withinMs: 30_000 });
@@ -119,8 +119,8 @@ describe("given a leader that purges thousands of tombstones", () => {
     );
 });
 
-describe("given a clean-up that has to stop", () => {
-  it("keeps the rows of tombstones that it did not purge", async () => {
+describe("given a clean-up that is interrupted", () => {
+  it("keeps the rows of tombstones that were not purged", async () => {
     gate = Promise.withResolvers();
     gate.resolve();
     await relay.stop();

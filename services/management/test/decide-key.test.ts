@@ -42,7 +42,7 @@ const aKey = (with_: Partial<Key> = {}): Key => ({
   ...with_,
 });
 
-/** What a decision publishes: the key's id, and its end or the time of its expiry. */
+/** Returns the published keys of a decision: id, version, and deletion or expiry time. */
 function published(decision: { messages: readonly object[] }) {
   return decision.messages.map((message) => {
     const { address, value } = message as {
@@ -54,7 +54,7 @@ function published(decision: { messages: readonly object[] }) {
 }
 
 describe("issuing", () => {
-  it("makes a key that does not expire and is not bound to its environment, unless told", () => {
+  it("creates a key without expiry and not limited to its environment by default", () => {
     const decision = decideIssue(scope, request, material, context);
     expect(decision).toMatchObject({
       issued: {
@@ -70,7 +70,7 @@ describe("issuing", () => {
     });
   });
 
-  it("keeps no secret, and shows the digest in the snapshot only", () => {
+  it("stores no secret, and publishes the digest in the snapshot only", () => {
     const decision = decideIssue(scope, request, material, context);
     expect(JSON.stringify(decision)).not.toContain(material.key);
     expect(decision).toMatchObject({
@@ -85,13 +85,13 @@ describe("issuing", () => {
     ["2027-01-31T09:00:00.001Z", "2027-01-31T09:00:00.001Z"],
     ["2027-01-31T11:00:00+01:00", "2027-01-31T10:00:00.000Z"],
     ["9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"],
-  ])("takes %s as the end", (expires_at, expected) => {
+  ])("accepts the expiry time %s", (expires_at, expected) => {
     const decision = decideIssue(scope, { ...request, expires_at }, material, context);
     expect(decision).toMatchObject({ issued: { expiresAt: new Date(expected) } });
   });
 
   it.each(["2027-01-31T09:00:00Z", "2027-01-31T10:59:59+02:00", "0000-01-01T00:00:00Z"])(
-    "refuses %s, which is not in the future",
+    "rejects %s, which is not in the future",
     (expires_at) => {
       expect(decideIssue(scope, { ...request, expires_at }, material, context)).toEqual({
         rejected: "VALIDATION_001",
@@ -100,7 +100,7 @@ describe("issuing", () => {
     },
   );
 
-  it("refuses an end that has a year of five digits in UTC", () => {
+  it("rejects an expiry time with a five-digit year in UTC", () => {
     const expires_at = "9999-12-31T23:59:59-01:00";
     expect(decideIssue(scope, { ...request, expires_at }, material, context)).toMatchObject({
       message: "/expires_at must be before the year 10000",
@@ -147,7 +147,7 @@ describe("a key that expires", () => {
 });
 
 describe("rotating", () => {
-  it("makes a key that is alike in everything but id and secret", () => {
+  it("creates a key that differs only in id and secret", () => {
     const old = aKey({ expiresAt: inSeconds(500) });
     expect(decideRotate(old, 60, material, context)).toMatchObject({
       issued: {
@@ -161,7 +161,7 @@ describe("rotating", () => {
     });
   });
 
-  it("ends the old key at once when there is no overlap", () => {
+  it("revokes the old key immediately without an overlap", () => {
     const decision = decideRotate(aKey(), 0, material, context);
     if ("rejected" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([aKey({ version: 4, revokedAt: now })]);
@@ -171,7 +171,7 @@ describe("rotating", () => {
     ]);
   });
 
-  it("ends the old key after the overlap", () => {
+  it("makes the old key expire after the overlap", () => {
     const decision = decideRotate(aKey({ expiresAt: inSeconds(500) }), 60, material, context);
     if ("rejected" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([aKey({ version: 4, expiresAt: inSeconds(60) })]);
@@ -181,14 +181,14 @@ describe("rotating", () => {
     ]);
   });
 
-  it.each([59, 60])("leaves an old key as it is that ends in %i seconds anyway", (seconds) => {
+  it.each([59, 60])("does not change an old key that expires in %i seconds anyway", (seconds) => {
     const decision = decideRotate(aKey({ expiresAt: inSeconds(seconds) }), 60, material, context);
     if ("rejected" in decision) throw new Error(decision.message);
     expect(decision.changed).toEqual([]);
     expect(published(decision)).toEqual([[material.id, 1, inSeconds(seconds).toISOString()]]);
   });
 
-  it("is told in the audit log for both keys", () => {
+  it("is recorded in the audit log for both keys", () => {
     expect(decideRotate(aKey(), 60, material, context)).toMatchObject({
       audit: [
         {
@@ -205,7 +205,7 @@ describe("rotating", () => {
   it.each([
     ["revoked", { revokedAt: inSeconds(-1) }],
     ["expired", { expiresAt: now }],
-  ])("refuses a key that is %s", (word, state) => {
+  ])("rejects a key that is %s", (word, state) => {
     const decision = decideRotate(aKey(state), 60, material, context);
     expect(decision).toMatchObject({ rejected: "CONFLICT_001" });
     expect("rejected" in decision && decision.message).toContain(word);
@@ -213,7 +213,7 @@ describe("rotating", () => {
 });
 
 describe("revoking", () => {
-  it("leaves a deletion with the next version", () => {
+  it("publishes a tombstone with the next version", () => {
     const decision = decideRevoke([aKey()], context);
     expect(decision.changed).toEqual([aKey({ version: 4, revokedAt: now })]);
     expect(published(decision)).toEqual([["aaaaaaaaaaaaaaaa", 4, "deleted"]]);

@@ -33,7 +33,7 @@ const anOrganization = (with_: Partial<Organization> = {}): Organization => ({
 });
 
 describe("an organization", () => {
-  it("needs a plan that is configured", () => {
+  it("requires a configured plan", () => {
     const circumstances = { plans: { small: plans.free }, now, newId } as never;
     expect(decideCreateOrganization({ name: "Acme", plan: "free" }, circumstances)).toEqual({
       rejected: "VALIDATION_001",
@@ -41,7 +41,7 @@ describe("an organization", () => {
     });
   });
 
-  it("can be renamed while its plan is no longer configured", () => {
+  it("can be renamed if its plan is no longer configured", () => {
     const current = { organization: anOrganization({ plan: "old" }), projectCount: 2 };
     const decision = decideUpdateOrganization(current, { name: "New" }, { plans, now });
     expect(decision).toMatchObject({
@@ -50,14 +50,14 @@ describe("an organization", () => {
     });
   });
 
-  it("may be told its own plan again while that is no longer configured, and no other such", () => {
+  it("accepts its own plan even if it is no longer configured, but no other such plan", () => {
     const current = { organization: anOrganization({ plan: "old" }), projectCount: 2 };
     const decide = (plan: string) => decideUpdateOrganization(current, { plan }, { plans, now });
     expect(decide("old")).toBe("unchanged");
     expect(decide("older")).toMatchObject({ rejected: "VALIDATION_001" });
   });
 
-  it("is allowed nothing when its plan was gone before limits were recorded", () => {
+  it("has limits of 0 if its plan was removed before limits were recorded", () => {
     const organization = anOrganization({ plan: "old", limits: null });
     const current = { organization, projectCount: 2 };
     expect(decideUpdateOrganization(current, { name: "New" }, { plans, now })).toMatchObject({
@@ -65,7 +65,7 @@ describe("an organization", () => {
     });
   });
 
-  it("records with every change what its plan allows by then", () => {
+  it("records the current limits of its plan with every change", () => {
     const current = { organization: anOrganization(), projectCount: 2 };
     const larger = { free: { ...plans.pro, projects: 77 } };
     const decision = decideUpdateOrganization(current, { name: "New" }, {
@@ -78,7 +78,7 @@ describe("an organization", () => {
     });
   });
 
-  it("never goes back in time, on whatever replica's clock", () => {
+  it("never decreases its update time, regardless of the replica's clock", () => {
     const later = new Date(now.getTime() + 5000);
     const current = { organization: anOrganization({ updatedAt: later }), projectCount: 0 };
     const decision = decideUpdateOrganization(current, { name: "New" }, { plans, now });
@@ -86,7 +86,7 @@ describe("an organization", () => {
   });
 
   it.each([{}, { name: "Acme" }, { plan: "free" }, { name: "Acme", plan: "free" }])(
-    "does not change by %j",
+    "is unchanged by %j",
     (request) => {
       const current = { organization: anOrganization(), projectCount: 0 };
       expect(decideUpdateOrganization(current, request, { plans, now })).toBe("unchanged");
@@ -104,7 +104,7 @@ describe("a project", () => {
     ["growth", 1_000_000, true],
     ["a plan that is no longer configured and allowed three", 2, true],
     ["a plan that is no longer configured and allowed three", 3, false],
-  ])("on the plan %s beside %i others: %s", (plan, projectCount, may) => {
+  ])("on the plan %s with %i other projects: %s", (plan, projectCount, may) => {
     const current = { organization: anOrganization({ plan }), projectCount };
     const decision = decideCreateProject(current, { name: "Web" }, { plans, context });
     expect("rejected" in decision ? decision.rejected : undefined).toBe(
@@ -112,7 +112,7 @@ describe("a project", () => {
     );
   });
 
-  it("names a limit of one in the singular", () => {
+  it("uses the singular for a limit of one", () => {
     const current = { organization: anOrganization({ plan: "free" }), projectCount: 1 };
     const one = { free: { requests_per_month: null, sse_connections: null, projects: 1 } };
     expect(decideCreateProject(current, { name: "Web" }, { plans: one, context })).toMatchObject({
@@ -120,7 +120,7 @@ describe("a project", () => {
     });
   });
 
-  it("raises its organization's version and count", () => {
+  it("increments its organization's version and project count", () => {
     const current = { organization: anOrganization(), projectCount: 2 };
     const decision = decideCreateProject(current, { name: "Web" }, { plans, context });
     expect(decision).toMatchObject({
@@ -137,7 +137,7 @@ describe("a project", () => {
 });
 
 describe("an environment", () => {
-  it("is one of at most fifty of its project", () => {
+  it("is limited to fifty per project", () => {
     const project = { id: "project", organizationId: "organization" };
     const decide = (environmentCount: number) =>
       decideCreateEnvironment({ project, environmentCount }, { name: "preview" }, context);
@@ -145,7 +145,7 @@ describe("an environment", () => {
     expect(decide(50)).toMatchObject({ rejected: "CONFLICT_001" });
   });
 
-  it("gives each flag a state with the flag's present version, as of its own creation", () => {
+  it("gives each flag a state with the flag's current version and the environment's creation time", () => {
     const createdAt = new Date("2027-01-31T08:59:00.000Z");
     const environment = { id: "preview", projectId: "project", createdAt };
     const flag = { organizationId: "organization", projectId: "project", createdAt: new Date(0) };

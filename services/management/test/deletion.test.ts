@@ -79,7 +79,7 @@ async function breaksOfTheHistory(): Promise<unknown[]> {
   return breaks;
 }
 
-it("ends the users of a deleted organization at once", async () => {
+it("deletes the users of a deleted organization immediately", async () => {
   const scope = await given.scope();
   await remove(organizationPath(scope));
   expect((await call(userPath(scope))).status).toBe(404);
@@ -94,14 +94,14 @@ describe.each([
   { subject: "environment", pathOf: environmentPath },
   { subject: "user", pathOf: userPath },
 ])("deleting a $subject", ({ pathOf }) => {
-  it("needs its id as confirmation", async () => {
+  it("requires its id as confirmation", async () => {
     const scope = await given.scope();
     for (const query of ["", `?confirm=${scope.second.id}`])
       expect((await call(pathOf(scope) + query, "DELETE")).status).toBe(400);
     expect((await call(pathOf(scope))).status).toBe(200);
   });
 
-  it("is for the operator only", async () => {
+  it("is allowed to the operator only", async () => {
     const scope = await given.scope();
     const path = pathOf(scope);
     const answer = await call(`${path}?confirm=${path.split("/").at(-1)}`, "DELETE", {
@@ -110,7 +110,7 @@ describe.each([
     expect(answer.status).toBe(403);
   });
 
-  it("ends it at once and ends its keys, before any row below is removed", async () => {
+  it("takes effect for it and its keys immediately, before any row below it is removed", async () => {
     const scope = await given.scope();
     const path = pathOf(scope);
     expect((await remove(path)).status).toBe(204);
@@ -172,7 +172,7 @@ describe("given a deleted project with many flags", () => {
     expect(order).toEqual({ before: removedAtOnce, after: removedAtOnce + 1 });
   });
 
-  it("stays deleted after a rebuild of the snapshot, even if a change below it is still unsent", async () => {
+  it("stays deleted after a snapshot rebuild, even if a change below it is unsent", async () => {
     const scope = await given.scope();
     const id = scope.serverKey.split("_")[1] ?? "";
     const subject = `${scope.organizationId}.key.${id}`;
@@ -191,7 +191,7 @@ describe("given a deleted project with many flags", () => {
     await connection.close();
   });
 
-  it("has no working keys, also while their rows are left", async () => {
+  it("has no working keys, even before their rows are removed", async () => {
     const scope = await given.scope();
     const email = (await call(userPath(scope))).body.email.toLowerCase();
     expect(await countWorkingKeysOfUser(management.sql, email)).toBeGreaterThan(0);
@@ -200,7 +200,7 @@ describe("given a deleted project with many flags", () => {
     expect(await countWorkingKeysOfUser(management.sql, email)).toBe(0);
   });
 
-  it("frees its name and its place in the plan", async () => {
+  it("frees its name and no longer counts towards the plan's limit", async () => {
     const { id } = await given.organization({ plan: "free" });
     const first = await given.project(id, { name: "Web" });
     const path = `/api/v1/organizations/${id}/projects`;
@@ -229,7 +229,7 @@ describe("given a deleted project with many flags", () => {
     expect((await call(`/api/v1/projects/${scope.project.id}/environments`)).status).toBe(404);
   });
 
-  it("has none of its entries in a rebuilt snapshot but the tombstones, also while rows are left", async () => {
+  it("has only tombstones in a rebuilt snapshot, even before its rows are removed", async () => {
     const scope = await scopeWithFlags(3);
     const other = await scopeWithFlags(1);
     await remove(projectPath(scope));
@@ -246,7 +246,7 @@ describe("given a deleted project with many flags", () => {
     );
   });
 
-  it("has many tombstones on several pages of a rebuilt snapshot, and few batches for empty environments", async () => {
+  it("has its tombstones on several pages of a rebuilt snapshot, and is removed in few batches", async () => {
     const scope = await given.scope();
     const count = 1_200;
     await management.sql`
@@ -280,8 +280,8 @@ describe("given a deleted project with many flags", () => {
   });
 });
 
-describe("given a process that ends between a deletion and the removal of rows", () => {
-  it("leaves the rest to the next process", async () => {
+describe("given a process that stops between a deletion and the removal of rows", () => {
+  it("leaves the removal to the next process", async () => {
     const before = await openManagement({ removesDeleted: false });
     const { organization, user, project } = tenancyOf(before);
     const { id: organizationId } = await organization();
@@ -307,7 +307,7 @@ describe("given a process that ends between a deletion and the removal of rows",
   });
 });
 
-describe("given an environment that is deleted", () => {
+describe("given a deleted environment", () => {
   it("keeps its flags in the other environments", async () => {
     const scope = await given.scope(["production", "staging"]);
     const created = await call("/api/v1/flags", "POST", {
@@ -327,7 +327,7 @@ describe("given an environment that is deleted", () => {
     expect(await breaksOfTheHistory()).toEqual([]);
   });
 
-  it("stops a fill that is under way", async () => {
+  it("stops a fill in progress", async () => {
     const scope = await scopeWithFlags(3 * removedAtOnce);
     const path = `/api/v1/projects/${scope.project.id}/environments`;
     const preview = await call(path, "POST", { body: { name: "preview" } });
@@ -340,7 +340,7 @@ describe("given an environment that is deleted", () => {
   });
 });
 
-describe("deleting a parent while something is created below it", () => {
+describe("deleting a parent during the creation of children", () => {
   it.each([
     { parent: "project", pathOf: projectPath },
     { parent: "organization", pathOf: organizationPath },
@@ -385,7 +385,7 @@ describe("given a deleted user", () => {
     expect(created.actor).toEqual({ id: scope.userId, email });
   });
 
-  it("is without e-mail address in the audit log when it was to be erased", async () => {
+  it("has no e-mail address in the audit log after erasure", async () => {
     const scope = await given.scope();
     const { email } = (await call(userPath(scope))).body;
     await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });
@@ -400,7 +400,7 @@ describe("given a deleted user", () => {
     expect(rows).toHaveLength(0);
   });
 
-  it("is erased also if the organization is deleted soon after", async () => {
+  it("is erased even if the organization is deleted shortly afterwards", async () => {
     const scope = await given.scope();
     const { email } = (await call(userPath(scope))).body;
     await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });
@@ -412,7 +412,7 @@ describe("given a deleted user", () => {
     expect(rows).toHaveLength(0);
   });
 
-  it("can be erased later, once", async () => {
+  it("can be erased once after its deletion", async () => {
     const scope = await given.scope();
     const { email } = (await call(userPath(scope))).body;
     await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });

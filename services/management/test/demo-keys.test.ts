@@ -15,7 +15,7 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { operatorToken } from "./management-fixture.ts";
 
-/** Management in production over a database that `npm start` has filled with demo keys. */
+/** Tests management in production over a database with the demo keys of `npm start`. */
 const program = fileURLToPath(new URL("../src/remove-demo-keys.ts", import.meta.url));
 const run = promisify(execFile);
 
@@ -49,7 +49,7 @@ async function start(mode: string, postgresUrl = database.runtimeUrls.management
   return process;
 }
 
-/** A project with keys of a demo user, whose address is in another case, and a key of somebody else. */
+/** Creates a project with keys of the demo user, whose address has other capitals, and a key of another user. */
 async function createProject(url: string) {
   const create = async (path: string, body: unknown) => {
     const answer = await call(`${url}/api/v1${path}`, { method: "POST", key: operatorToken, body });
@@ -98,14 +98,14 @@ describe("given a role that bypasses row-level security", () => {
 });
 
 describe("given a database with demo keys", () => {
-  it("lets development start", async () => {
+  it("starts in development", async () => {
     const { url } = await start("development");
     await eventually(() => statusWith(url, project.demoKeys[0].key), {
       until: (status) => status === 200,
     });
   });
 
-  it("ends the start of production with the command that removes the keys", async () => {
+  it("does not start in production, and prints the command that removes the keys", async () => {
     const message = await start("production").then(String, (error: Error) => error.message);
     expect(message).toContain("management ended with 2 before it listened");
     expect(message).toContain("2 API keys of the demo user demo@example.com");
@@ -114,7 +114,7 @@ describe("given a database with demo keys", () => {
     expect(message).toContain("src/remove-demo-keys.ts");
   });
 
-  it("ends a production that started while PostgreSQL was unavailable", async () => {
+  it("exits in production after a start without PostgreSQL, once it is available", async () => {
     let isOpen = false;
     const address = new URL(database.runtimeUrls.management);
     const proxy = await startNatsProxy(address.href, (client, server) => {
@@ -136,15 +136,15 @@ describe("given a database with demo keys", () => {
 });
 
 describe("given the command that removes demo keys", () => {
-  it("explains itself", async () => {
+  it("prints its usage", async () => {
     expect(await removeDemoKeys("--help")).toContain("npm run remove-demo-keys");
   });
 
-  it("revokes the keys of the demo user on every service, and lets production start", async () => {
+  it("revokes the demo user's keys on every service, so that production starts", async () => {
     const development = await start("development");
     const printed = await removeDemoKeys();
     for (const { id } of project.demoKeys) expect(printed).toContain(`Revoked the demo key ${id}.`);
-    // The other process takes its keys from the snapshot alone.
+    // The other process receives its keys only from the snapshot.
     await eventually(() => statusWith(development.url, project.demoKeys[0].key), {
       until: (status) => status === 401,
     });
@@ -166,7 +166,7 @@ describe("given the command that removes demo keys", () => {
     });
   });
 
-  it("lets production create no further demo user, and issue no key to one", async () => {
+  it("is not needed again, because production rejects new demo users and keys for them", async () => {
     const { url } = await start("production");
     const post = (path: string, body: unknown) =>
       call(`${url}/api/v1${path}`, { method: "POST", key: operatorToken, body });

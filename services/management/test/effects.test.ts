@@ -45,7 +45,7 @@ describe("a write that waits for its effect", () => {
     expect(incomplete).toEqual([]);
   });
 
-  it("ends after a bounded time, and is counted by the step that is missing", async () => {
+  it("times out, and is counted by the missing step", async () => {
     await effects.expect([1]).wait([entry]);
     applied = never;
     const published = effects.expect([2]);
@@ -68,7 +68,7 @@ describe("a write that waits for its effect", () => {
     expect(incomplete).toEqual(["disconnected"]);
   });
 
-  it("is not complete when a relay of an earlier release names no revision", async () => {
+  it("is not complete if a relay of an earlier release sends no revision", async () => {
     const effect = effects.expect([1]);
     publications.confirm([1]);
     await effect.wait([entry]);
@@ -81,14 +81,14 @@ describe("the notification of published rows", () => {
     { rowIds: [1, 2], revision },
     { rowIds: [], revision },
     { rowIds: [3], revision: undefined },
-  ])("says the same after encoding and decoding: %j", (published) => {
+  ])("is the same after encoding and decoding: %j", (published) => {
     expect(decodePublished(encodePublished(published))).toEqual({
       rowIds: published.rowIds,
       ...(published.revision === undefined ? {} : { revision: published.revision }),
     });
   });
 
-  it("contains for release 0.1.0 the same rows as before", () => {
+  it("contains the rows in the format of release 0.1.0", () => {
     const ids = encodePublished({ rowIds: [1, 2], revision })
       .split(",")
       .map(Number);

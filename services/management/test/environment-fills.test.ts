@@ -6,7 +6,7 @@ import { verifyChains } from "../src/history/verification/verify-chains.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { entriesOf, seedFlags, tenancyOf } from "./tenancy-fixture.ts";
 
-/** Batches of the projects here: one in the transaction that creates the environment, and two more. */
+/** Batches per environment: one in the transaction that creates the environment, and two more. */
 const batches = 3;
 const flagCount = batches * flagsAtOnce - 50;
 
@@ -28,7 +28,7 @@ async function fillEverything(): Promise<void> {
   while (!(await isFilled()));
 }
 
-/** A project with flags in `production`, and the new environment `preview` that has one batch of them. */
+/** Creates a project with flags in `production` and the new environment `preview`, which has the first batch. */
 async function newEnvironment() {
   const tenant = await tenancyOf(management).scope(["production"]);
   const { project, first, userId, serverKey: key } = tenant;
@@ -57,7 +57,7 @@ async function newEnvironment() {
     ...tenant,
     environment,
     flagIds,
-    /** A flag that only the last batch reaches, its path, and the path of its state in `preview`. */
+    /** A flag in the last batch, its path, and the path of its state in `preview`. */
     last,
     flag,
     state,
@@ -94,7 +94,7 @@ const all = { states: flagCount, history: flagCount, entries: flagCount };
 describe("given a new environment of a project with many flags", () => {
   afterEach(fillEverything);
 
-  it("has one batch of states when it is created, and gets the others batch by batch", async () => {
+  it("has one batch of states at its creation, and gets the others batch by batch", async () => {
     const { statesInPreview } = await newEnvironment();
     const after = (count: number) => ({ states: count, history: count, entries: count });
     expect(await statesInPreview()).toEqual(after(flagsAtOnce));
@@ -123,7 +123,7 @@ describe("given a new environment of a project with many flags", () => {
     expect(order).toEqual({ before: flagsAtOnce, after: flagCount - flagsAtOnce });
   });
 
-  it("shows every flag immediately, with the state that is stored later", async () => {
+  it("returns every flag immediately with the state that is stored later", async () => {
     const { environment, last, flag, state, call, userId } = await newEnvironment();
     const shown = await call(state);
     expect(shown).toMatchObject({ status: 200 });
@@ -160,7 +160,7 @@ describe("given a new environment of a project with many flags", () => {
     expect((await call(`${state}/history`)).body).toEqual(history.body);
   });
 
-  it("takes a change of a flag in it, with the ETag that was shown, and keeps the change", async () => {
+  it("accepts a change of a flag with the returned ETag, and keeps the change", async () => {
     const { state, call, entriesOfLast, statesInPreview } = await newEnvironment();
     const etag = (await call(state)).headers.get("etag") ?? "";
     const changed = await call(state, "PATCH", { enabled: true }, { "if-match": etag });
@@ -191,13 +191,13 @@ describe("given a new environment of a project with many flags", () => {
     expect((await call(state)).body).toEqual(before.body);
   });
 
-  it("rolls nothing back in a state without an earlier one", async () => {
+  it("rejects a rollback of a state without an earlier one", async () => {
     const { state, call } = await newEnvironment();
     const rolledBack = await call(`${state}/rollback`, "POST");
     expect(rolledBack).toMatchObject({ status: 409 });
   });
 
-  it("does not bring back a flag that is deleted meanwhile, and records what it was", async () => {
+  it("does not restore a flag that is deleted meanwhile, and records its deletion", async () => {
     const { flag, state, call, project, last, entriesOfLast, statesInPreview } =
       await newEnvironment();
     expect((await call(flag, "DELETE")).status).toBe(204);
@@ -209,7 +209,7 @@ describe("given a new environment of a project with many flags", () => {
     expect(changes.body.changes).toMatchObject([{ action: "deleted" }, { action: "deleted" }]);
   });
 
-  it("gives a flag that is created meanwhile one state in each environment", async () => {
+  it("gives a concurrently created flag one state in each environment", async () => {
     const { call, statesInPreview } = await newEnvironment();
     for (const key of ["a-first", "z-last"])
       expect((await call("/api/v1/flags", "POST", { key, name: "f" })).status).toBe(201);
@@ -232,14 +232,14 @@ describe("given a new environment of a project with many flags", () => {
     expect(await statesInPreview()).toEqual(all);
   });
 
-  it("gets each state once when several processes fill it", async () => {
+  it("gets each state once if several processes fill it", async () => {
     const { statesInPreview } = await newEnvironment();
     await Promise.all([fillEverything(), fillEverything(), fillEverything()]);
     await fillEverything();
     expect(await statesInPreview()).toEqual(all);
   });
 
-  it("takes turns with other environments", async () => {
+  it("is filled in turn with other environments", async () => {
     const [one, other] = [await newEnvironment(), await newEnvironment()];
     await fillBatch();
     await fillBatch();
@@ -247,7 +247,7 @@ describe("given a new environment of a project with many flags", () => {
       expect(await statesInPreview()).toMatchObject({ states: 2 * flagsAtOnce });
   });
 
-  it("leaves the history whole, before all flags have a state and afterwards", async () => {
+  it("has an unbroken history before and after all flags have a state", async () => {
     const { flag, call } = await newEnvironment();
     expect(await breaksOfTheHistory()).toEqual([]);
     expect((await call(flag, "DELETE")).status).toBe(204);
@@ -263,8 +263,8 @@ describe("given a new environment of a project with many flags", () => {
   });
 });
 
-describe("given an environment whose process has died", () => {
-  it("is completed by another process, and the snapshot has every flag", async () => {
+describe("given an environment whose filling process has crashed", () => {
+  it("is completed by another process, and the snapshot contains every flag", async () => {
     const { environment, statesInPreview } = await newEnvironment();
     const successor = await openManagement({ over: management.backends });
     await eventually(async () => (await statesInPreview()).states === flagCount);

@@ -34,7 +34,7 @@ const createFlag = (serverKey: string, body: Record<string, unknown>) =>
   });
 
 describe("renaming an environment", () => {
-  it("answers and publishes the new name, which later events carry", async () => {
+  it("returns and publishes the new name, which later events contain", async () => {
     const { project, first, second, organizationId, serverKey } = await given.scope();
     const path = `${pathOf(project.id)}/${first.id}`;
     const rename = (name: string, key = operatorToken) =>
@@ -55,7 +55,7 @@ describe("renaming an environment", () => {
 });
 
 describe("creating an environment", () => {
-  it("answers 201, and publishes it", async () => {
+  it("returns 201 and publishes the environment", async () => {
     const { project, organizationId, serverKey } = await given.scope();
     const answer = await create(project.id, "preview");
     expect(answer.status).toBe(201);
@@ -79,7 +79,7 @@ describe("creating an environment", () => {
     expect(list.body).toEqual({ environments: [...project.environments, answer.body] });
   });
 
-  it("gives every flag a state there: disabled, rollout 100, no rules", async () => {
+  it("gives every flag an initial state: disabled, rollout 100, no rules", async () => {
     const { project, organizationId, serverKey, userId } = await given.scope();
     const flag = (await createFlag(serverKey, { key: "a", enabled: true, rollout_percentage: 7 }))
       .body;
@@ -114,7 +114,7 @@ describe("creating an environment", () => {
     expect(events).toHaveLength(0);
   });
 
-  it("is attributed to the key's user, or to the id that no user has", async () => {
+  it("is attributed to the key's user, or to the nil UUID for the operator", async () => {
     const { project, serverKey, userId } = await given.scope();
     const byUser = (await create(project.id, "by-user", { key: serverKey })).body;
     const byOperator = (await create(project.id, "by-operator")).body;
@@ -127,7 +127,7 @@ describe("creating an environment", () => {
     ]);
   });
 
-  it("refuses a name that the project has", async () => {
+  it("rejects a name that already exists in the project", async () => {
     const { project, serverKey } = await given.scope(["production"]);
     await createFlag(serverKey, { key: "a" });
     const again = await create(project.id, "production");
@@ -146,7 +146,7 @@ describe("creating an environment", () => {
     expect((await create(project.id, "other", { headers })).status).toBe(409);
   });
 
-  it("is rejected when the project has 50, and keeps what a project has beyond that", async () => {
+  it("is rejected if the project has 50 environments; more from an earlier release are kept", async () => {
     const names = Array.from({ length: 49 }, (_, index) => `environment-${index}`);
     const { project } = await given.scope(names);
     const answers = await Promise.all([1, 2, 3].map((index) => create(project.id, `new-${index}`)));
@@ -165,7 +165,7 @@ describe("creating an environment", () => {
   });
 });
 
-describe("creating environments while flags come, change and go", () => {
+describe("creating environments during changes of flags", () => {
   it("leaves every flag with a state in every environment", async () => {
     const { project, serverKey } = await given.scope();
     const early = await Promise.all(
@@ -190,7 +190,7 @@ describe("creating environments while flags come, change and go", () => {
       ),
     ]);
     const statuses = new Set(answers.map((answer) => answer.status));
-    // A flag that is deleted and changed at once may be gone before it is changed.
+    // A concurrent deletion may remove a flag before its change.
     expect([...statuses].filter((status) => ![200, 201, 204, 404].includes(status))).toEqual([]);
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(16);
 
@@ -204,7 +204,7 @@ describe("creating environments while flags come, change and go", () => {
     expect(counts).toEqual({ flags: 15, environments: 10, states: 150 });
   });
 
-  it("ends each entry of the snapshot with what the tables have", async () => {
+  it("publishes the tombstone of each deleted flag last", async () => {
     const { project, serverKey } = await given.scope(["production"]);
     const flags = await Promise.all(
       Array.from({ length: 10 }, (_, index) => createFlag(serverKey, { key: `flag-${index}` })),
@@ -230,8 +230,8 @@ describe("creating environments while flags come, change and go", () => {
   });
 });
 
-describe("who may use the environments of a project", () => {
-  it("is the operator and its own server keys; to others it is not there", async () => {
+describe("access to the environments of a project", () => {
+  it("is limited to the operator and the project's server keys; others get 404", async () => {
     const { project, first, serverKey } = await given.scope();
     const other = await given.scope();
     for (const [key, status] of [
@@ -246,7 +246,7 @@ describe("who may use the environments of a project", () => {
     expect(rejected.body.error.code).toBe("NOT_FOUND_001");
   });
 
-  it("finds an environment in its own project only", async () => {
+  it("requires the environment's own project in the path", async () => {
     const { project, first, serverKey } = await given.scope();
     const other = await given.scope();
     for (const [path, key] of [
@@ -261,13 +261,13 @@ describe("who may use the environments of a project", () => {
     }
   });
 
-  it("takes the project's id in either case", async () => {
+  it("accepts the project's id in upper and lower case", async () => {
     const { project, serverKey } = await given.scope();
     const path = pathOf(project.id.toUpperCase());
     expect((await management.call(path, { key: serverKey })).body.environments).toHaveLength(2);
   });
 
-  it("lets a key of one environment read them, but add none", async () => {
+  it("is read-only for an environment_only key", async () => {
     const { project, first, second, userId } = await given.scope();
     const bound = await given.key(first, { user_id: userId, environment_only: true });
     for (const path of [pathOf(project.id), `${pathOf(project.id)}/${second.id}`])
@@ -277,7 +277,7 @@ describe("who may use the environments of a project", () => {
     expect(rejected.body.error.code).toBe("AUTH_002");
   });
 
-  it("is no client key, and nobody where there is no project", async () => {
+  it("is forbidden for a client key, and returns 404 for an unknown project", async () => {
     const { project, first, userId } = await given.scope();
     const client = await given.key(first, { user_id: userId, kind: "client" });
     for (const path of [pathOf(project.id), `${pathOf(project.id)}/${first.id}`])

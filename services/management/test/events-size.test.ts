@@ -7,7 +7,7 @@ import { pino } from "pino";
 import type { Broker } from "../src/relay/broker.ts";
 import { type EventsSize, eventsAlarm, watchEventsSize } from "../src/relay/events.ts";
 
-/** The bound of the log of events in bytes. */
+/** Tests the size limit of the event log. */
 const mebibyte = 1024 * 1024;
 const { name } = flagEventsStream;
 
@@ -31,7 +31,7 @@ beforeEach(async () => {
   await broker.manager.streams.delete(name).catch(() => undefined);
 });
 
-/** The log as release 0.1.0 creates it. */
+/** Creates the log as release 0.1.0 does. */
 const createUnbounded = () =>
   broker.manager.streams.add({ name, subjects: [...flagEventsStream.subjects] });
 
@@ -43,7 +43,7 @@ async function publish(mebibytes: number): Promise<void> {
 
 const boundOf = async () => (await findStream(broker.manager, name))?.config.max_bytes;
 
-/** Measures once. */
+/** Measures the log once. */
 async function measure(flagEventsMaxBytes: number): Promise<EventsSize[]> {
   const sizes: EventsSize[] = [];
   const ending = new AbortController();
@@ -55,17 +55,17 @@ async function measure(flagEventsMaxBytes: number): Promise<EventsSize[]> {
   return sizes;
 }
 
-describe("given no log of events", () => {
-  it("is created with the bound", async () => {
+describe("given no event log", () => {
+  it("creates the log with the limit", async () => {
     await ensureFlagEvents(broker.manager, 1, 20 * mebibyte);
     expect(await boundOf()).toBe(20 * mebibyte);
   });
 });
 
-describe("given a log of events from an earlier release, without a bound", () => {
+describe("given an event log without a limit, from an earlier release", () => {
   beforeEach(createUnbounded);
 
-  it("gets the bound, and keeps its events", async () => {
+  it("applies the limit and keeps the events", async () => {
     await publish(1);
     expect(await measure(20 * mebibyte)).toMatchObject([{ maxBytes: 20 * mebibyte, unread: 0 }]);
     expect(await boundOf()).toBe(20 * mebibyte);
@@ -73,7 +73,7 @@ describe("given a log of events from an earlier release, without a bound", () =>
     expect(lines).toEqual([]);
   });
 
-  it("does not get a bound below its size, because that would discard events", async () => {
+  it("does not apply a limit below its size, because that would discard events", async () => {
     await publish(3);
     await measure(2 * mebibyte);
     expect(await boundOf()).toBe(-1);
@@ -98,8 +98,8 @@ describe("given a log of events from an earlier release, without a bound", () =>
   });
 });
 
-describe("given a log of events at its bound", () => {
-  it("discards the oldest events and takes new ones", async () => {
+describe("given an event log at its limit", () => {
+  it("discards the oldest events and accepts new ones", async () => {
     await ensureFlagEvents(broker.manager, 1, 4 * mebibyte);
     await publish(6);
     const state = (await findStream(broker.manager, name))?.state;
@@ -109,7 +109,7 @@ describe("given a log of events at its bound", () => {
   });
 });
 
-describe("given a size and a bound", () => {
+describe("given a size and a limit", () => {
   it.each([
     [79, 100, 100, undefined],
     [80, 100, 100, "almost full"],
@@ -124,7 +124,7 @@ describe("given a size and a bound", () => {
 });
 
 describe("given a stream that does not exist", () => {
-  it("is not bounded", async () => {
+  it("applies no limit", async () => {
     expect(await boundStream(broker.manager, name, mebibyte)).toBeUndefined();
   });
 });

@@ -46,7 +46,7 @@ const timestampsOf = (messages: readonly OutboxMessage[]) =>
   messages.flatMap((message) => (message.stream === "events" ? [message.event.timestamp] : []));
 
 describe("the timestamps of a flag's events", () => {
-  /** Each changes settings, switch and rollout, and so causes three events. */
+  /** Each change affects the settings, the enabled state and the rollout, and so causes three events. */
   const changes: WithCheckedRules<UpdateFlag>[] = [1, 2, 3].map((step) => ({
     name: `Checkout ${step}`,
     enabled: step % 2 === 1,
@@ -55,7 +55,7 @@ describe("the timestamps of a flag's events", () => {
 
   it.each([
     ["the clock stands still", () => createdAt],
-    ["the clock goes back", (step: number) => new Date(createdAt.getTime() - step * 1_000)],
+    ["the clock moves backwards", (step: number) => new Date(createdAt.getTime() - step * 1_000)],
     ["one millisecond passes between two changes", (step: number) => new Date(+createdAt + step)],
   ])("increase with every event while %s", (_name, nowAt) => {
     const timestamps = [createdAt.toISOString()];
@@ -63,7 +63,7 @@ describe("the timestamps of a flag's events", () => {
     let state = off;
     for (const [step, change] of changes.entries()) {
       const decision = decideChange({ flag, state, environment }, change, contextAt(nowAt(step)));
-      if (decision === "unchanged") throw new Error("Every change differs from the state before.");
+      if (decision === "unchanged") throw new Error("Every change differs from the last state.");
       timestamps.push(...timestampsOf(decision.messages));
       flag = decision.flag;
       state = decision.state;
@@ -82,7 +82,7 @@ describe("a change of rules", () => {
   const decide = (request: WithCheckedRules<UpdateFlag>) =>
     decideChange({ flag: created, state: off, environment }, request, contextAt(createdAt));
 
-  it("needs checked rules, which only the check returns", () => {
+  it("requires checked rules, which only the check returns", () => {
     // @ts-expect-error Unchecked rules are a compile error.
     decide({ targeting_rules });
     const checked = checkRules({ targeting_rules });

@@ -3,7 +3,7 @@ import type { Management, seedProject } from "./management-fixture.ts";
 
 type Project = Awaited<ReturnType<typeof seedProject>>;
 
-/** Flags of a project, made and looked at as its server key does, and what changes leave behind. */
+/** Creates and changes flags with the project's server key, and reads their events and history. */
 export function flagsOf(management: Management, project: Project) {
   let counter = 0;
   const key = project.serverKey;

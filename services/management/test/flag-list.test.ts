@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type postgres from "postgres";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 
-/** The list of all flags, which is written while it is read. */
+/** Tests the list of all flags, which is streamed while it is read from the database. */
 let management: Management;
 let admin: postgres.Sql;
 
@@ -17,7 +17,7 @@ afterAll(async () => {
   await management?.close();
 });
 
-/** A project with flags of the given keys and rules of the given size. */
+/** Creates a project with flags of the given keys and rules of the given size. */
 async function projectWith(keys: readonly string[], { rulesBytes = 0 } = {}) {
   const project = await seedProject(management);
   const values = Array.from({ length: rulesBytes / valueBytes }, () => "x".repeat(valueBytes));
@@ -37,7 +37,7 @@ async function projectWith(keys: readonly string[], { rulesBytes = 0 } = {}) {
   return { ...project, insert };
 }
 
-/** The longest text in a condition. */
+/** Maximum length of a text in a condition. */
 const valueBytes = 10_000;
 
 type Project = Awaited<ReturnType<typeof projectWith>>;
@@ -47,7 +47,7 @@ const numbered = (count: number) =>
 
 const keysIn = (body: { flags: { key: string }[] }) => body.flags.map(({ key }) => key);
 
-/** Requests the list and receives the headers alone: the body waits for `textOf`. */
+/** Requests the list and receives only the headers. `textOf` receives the body. */
 function openList({ serverKey }: Project): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${serverKey}` };
   return new Promise((resolve, reject) => {
@@ -62,7 +62,7 @@ async function textOf(answered: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Longer than what the sockets between caller and service buffer. */
+/** A list that exceeds the socket buffers between client and service. */
 const longList = { keys: numbered(300), rulesBytes: 120_000 };
 
 describe("the list of all flags", () => {
@@ -84,14 +84,14 @@ describe("the list of all flags", () => {
     expect(body.flags.slice(0, 1_000)).toEqual(page.body.flags);
   });
 
-  it("has a length where it fits into one page", async () => {
+  it("has a Content-Length if it fits into one page", async () => {
     const project = await projectWith(["one", "two"]);
     const answered = await openList(project);
     const text = await textOf(answered);
     expect(answered.headers["content-length"]).toBe(String(text.length));
   });
 
-  it("is read only as fast as the caller receives it, and holds no connection meanwhile", async () => {
+  it("is read only as fast as the client receives it, and holds no connection between pages", async () => {
     const project = await projectWith(longList.keys, longList);
     const answered = await openList(project);
     await eventually(async () => {
@@ -105,7 +105,7 @@ describe("the list of all flags", () => {
     expect(keys).toEqual([...longList.keys, "the-last"]);
   });
 
-  it("ends well where all flags of the next page are deleted meanwhile", async () => {
+  it("ends normally if all flags of the next page are deleted meanwhile", async () => {
     const project = await projectWith(longList.keys, longList);
     const answered = await openList(project);
     await admin`delete from flags where project_id = ${project.projectId}`;
@@ -114,7 +114,7 @@ describe("the list of all flags", () => {
     expect(keys.length).toBeLessThan(longList.keys.length);
   });
 
-  it("breaks off where a page cannot be read, so that no part passes for the whole", async () => {
+  it("aborts the response if a page cannot be read, so that a partial list is not valid", async () => {
     const project = await projectWith(longList.keys, longList);
     const answered = await openList(project);
     expect(answered.statusCode).toBe(200);
@@ -125,7 +125,7 @@ describe("the list of all flags", () => {
 });
 
 describe("a page of the list", () => {
-  it("ends early where its rules are very long, and the next page continues there", async () => {
+  it("ends early if its rules are very long, and the next page continues there", async () => {
     const project = await projectWith(numbered(50), { rulesBytes: 480_000 });
     const first = await management.call("/api/v1/flags?limit=50", { key: project.serverKey });
     expect(first.body.flags.length).toBeLessThan(50);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => management.close());
 
-/** Looks at, and into, what the service's own role may not change. */
+/** A connection as the owner, which may change rows that the service's role may not change. */
 let asOwner: postgres.Sql;
 beforeAll(() => {
   asOwner = postgres(management.adminUrl, { max: 1 });
@@ -24,7 +24,7 @@ beforeAll(() => {
 afterAll(() => asOwner.end());
 
 describe("creating a flag", () => {
-  it("answers 201 with the flag, its place and its tag", async () => {
+  it("returns 201 with the flag, its location and its ETag", async () => {
     const answer = await management.call("/api/v1/flags", {
       method: "POST",
       key,
@@ -60,7 +60,7 @@ describe("creating a flag", () => {
     expect(other.body.enabled).toBe(false);
   });
 
-  it("is one flag.created and no flag.toggled, also when it is created enabled", async () => {
+  it("publishes only flag.created, even if the flag is created enabled", async () => {
     const flag = await flags.createFlag({ enabled: true });
     expect(await flags.eventsOf(flag.id)).toMatchObject([
       {
@@ -71,7 +71,7 @@ describe("creating a flag", () => {
     ]);
   });
 
-  it("refuses a key that the project has already", async () => {
+  it("rejects a key that already exists in the project", async () => {
     const flag = await flags.createFlag();
     const again = await management.call("/api/v1/flags", {
       method: "POST",
@@ -92,7 +92,7 @@ describe("creating a flag", () => {
     [{ key: "ok", name: "x", rollout_percentage: 101 }, "/rollout_percentage must be <= 100"],
     [{ key: "ok", name: "a\u0000b" }, "/name must be one line of text"],
     [{ key: "ok", name: "x", description: "\ud800" }, "/description must be text"],
-  ])("refuses %j and names the field", async (body, message) => {
+  ])("rejects %j and names the field", async (body, message) => {
     const answer = await management.call("/api/v1/flags", { method: "POST", key, body });
     expect(answer.status).toBe(400);
     expect(answer.body.error.code).toBe("VALIDATION_001");
@@ -101,7 +101,7 @@ describe("creating a flag", () => {
 });
 
 describe("changing a flag", () => {
-  it("raises the version and writes one history entry and one event for a toggle", async () => {
+  it("increments the version and writes one history entry and one event for a toggle", async () => {
     const flag = await flags.createFlag();
     const answer = await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     expect(answer.status).toBe(200);
@@ -117,7 +117,7 @@ describe("changing a flag", () => {
     ]);
   });
 
-  it("leaves no trace when nothing is different", async () => {
+  it("records nothing if no field differs", async () => {
     const flag = await flags.createFlag({ enabled: true });
     const answer = await flags.patch(`/api/v1/flags/${flag.id}`, {
       enabled: true,
@@ -128,7 +128,7 @@ describe("changing a flag", () => {
     expect(await flags.eventsOf(flag.id)).toHaveLength(1);
   });
 
-  it("makes its events in order, each a millisecond later, when much changes at once", async () => {
+  it("publishes the events of several changed fields in order, a millisecond apart", async () => {
     const flag = await flags.createFlag();
     management.clock.now = () => new Date(flag.created_at);
     await flags.patch(`/api/v1/flags/${flag.id}`, {
@@ -149,7 +149,7 @@ describe("changing a flag", () => {
     expect(events[1]?.changes).toEqual({ name: { from: "A flag", to: "B" } });
   });
 
-  it("takes PUT with the same partial meaning", async () => {
+  it("accepts PUT with the same partial semantics", async () => {
     const flag = await flags.createFlag();
     const answer = await management.call(`/api/v1/flags/${flag.id}`, {
       method: "PUT",
@@ -159,7 +159,7 @@ describe("changing a flag", () => {
     expect(answer.body).toMatchObject({ name: "Put", key: flag.key });
   });
 
-  it("changes nothing when If-Match names another version", async () => {
+  it("changes nothing if `If-Match` names another version", async () => {
     const flag = await flags.createFlag();
     const rejected = await flags.patch(
       `/api/v1/flags/${flag.id}`,
@@ -212,7 +212,7 @@ describe("changing a flag", () => {
     for (const state of states) expect(JSON.stringify(state.targeting_rules)).toBe(ordered);
   });
 
-  it("loses no change when many come at once", async () => {
+  it("loses none of many concurrent changes", async () => {
     const flag = await flags.createFlag();
     const percentages = Array.from({ length: 40 }, (_, index) => index);
     const answers = await Promise.all(
@@ -224,7 +224,7 @@ describe("changing a flag", () => {
     expect(versions).toEqual(percentages.map((index) => index + 2));
   });
 
-  it("changes one environment's state on its own path", async () => {
+  it("changes one environment's state at its own path", async () => {
     const flag = await flags.createFlag();
     const path = `/api/v1/flags/${flag.id}/environments/${project.otherEnvironmentId}`;
     const answer = await flags.patch(path, { enabled: true });
@@ -245,7 +245,7 @@ describe("reading a flag", () => {
   const read = (path: string, ifNoneMatch: string, reader = key) =>
     management.call(path, { key: reader, headers: { "if-none-match": ifNoneMatch } });
 
-  it("answers 304 without a body to the ETag of the last read, and accepts it as If-Match", async () => {
+  it("returns 304 for the ETag of the last read, and accepts that ETag as `If-Match`", async () => {
     const flag = await flags.createFlag();
     const path = `/api/v1/flags/${flag.id}`;
     const etag = (await management.call(path, { key })).headers.get("etag") as string;
@@ -263,7 +263,7 @@ describe("reading a flag", () => {
     expect((await read(path, etag)).status).toBe(200);
   });
 
-  it("has another ETag in another environment, at the same version", async () => {
+  it("returns another ETag in another environment at the same version", async () => {
     const flag = await flags.createFlag();
     const path = `/api/v1/flags/${flag.id}`;
     const etag = (await management.call(path, { key })).headers.get("etag") as string;
@@ -272,13 +272,13 @@ describe("reading a flag", () => {
       { method: "POST", key, body: { kind: "server", name: "x", user_id: project.userId } },
     );
     expect(issued.headers.get("cache-control")).toBe("no-store");
-    const edgeIsStopping = await read(path, etag, issued.body.key);
-    expect(edgeIsStopping).toMatchObject({ status: 200, body: { version: 1 } });
+    const inOther = await read(path, etag, issued.body.key);
+    expect(inOther).toMatchObject({ status: 200, body: { version: 1 } });
   });
 });
 
 describe("an environment_only key", () => {
-  it("is refused in another environment of its project, and finds nothing elsewhere", async () => {
+  it("is rejected in another environment of its project, and gets 404 outside the project", async () => {
     const flag = await flags.createFlag();
     const at = (environmentId: string) =>
       management.call(`/api/v1/flags/${flag.id}/environments/${environmentId}`, {
@@ -289,7 +289,7 @@ describe("an environment_only key", () => {
     expect((await at(project.projectId)).status).toBe(404);
   });
 
-  it("does not delete a flag, and does not change what all environments share", async () => {
+  it("cannot delete a flag, and cannot change fields that all environments share", async () => {
     const flag = await flags.createFlag({ description: "before" });
     const path = `/api/v1/flags/${flag.id}`;
     const bound = project.environmentOnlyKey;
@@ -316,20 +316,20 @@ describe("an environment_only key", () => {
     const created = await management.call("/api/v1/flags", { method: "POST", key: bound, body });
     expect(created.status).toBe(201);
     const path = `/api/v1/flags/${created.body.id}`;
-    const edgeIsStopping = `${path}/environments/${project.otherEnvironmentId}`;
-    expect((await management.call(edgeIsStopping, { key })).body.enabled).toBe(false);
+    const inOther = `${path}/environments/${project.otherEnvironmentId}`;
+    expect((await management.call(inOther, { key })).body.enabled).toBe(false);
     const changed = await management.call(path, {
       method: "PATCH",
       key: bound,
       body: { name: "A flag", description: "", rollout_percentage: 20 },
     });
     expect(changed).toMatchObject({ status: 200, body: { rollout_percentage: 20 } });
-    expect((await management.call(edgeIsStopping, { key })).body.rollout_percentage).toBe(100);
+    expect((await management.call(inOther, { key })).body.rollout_percentage).toBe(100);
   });
 });
 
 describe("deleting a flag", () => {
-  it("removes it with its states, and lets its key be used again", async () => {
+  it("removes it with its states, and frees its key", async () => {
     const flag = await flags.createFlag();
     const answer = await management.call(`/api/v1/flags/${flag.id}`, { method: "DELETE", key });
     expect(answer.status).toBe(204);
@@ -344,7 +344,7 @@ describe("deleting a flag", () => {
 });
 
 describe("listing flags", () => {
-  it("pages through them in the order of their keys", async () => {
+  it("is paginated in the order of their keys", async () => {
     const all = (await management.call("/api/v1/flags", { key })).body.flags.map(
       (flag: { key: string }) => flag.key,
     );
@@ -360,7 +360,7 @@ describe("listing flags", () => {
     expect(all).toEqual([...all].sort());
   });
 
-  it("finds the flag with a key, on one page, and nothing for an unknown or impossible key", async () => {
+  it("finds a flag by its key, and nothing for an unknown or invalid key", async () => {
     const flag = await flags.createFlag();
     const list = async (query: string) =>
       (await management.call(`/api/v1/flags?${query}`, { key })).body;
@@ -373,14 +373,14 @@ describe("listing flags", () => {
     expect(await list("key=%00&limit=5")).toEqual({ flags: [], next_cursor: null });
   });
 
-  it("refuses a cursor that it has not given", async () => {
+  it("rejects an invalid cursor", async () => {
     const answer = await management.call("/api/v1/flags?limit=3&cursor=%20", { key });
     expect(answer.status).toBe(400);
   });
 });
 
 describe("Idempotency-Key", () => {
-  it("gives the first answer again, and makes one flag", async () => {
+  it("returns the first response again, and creates one flag", async () => {
     const request = {
       method: "POST",
       key,
@@ -394,7 +394,7 @@ describe("Idempotency-Key", () => {
     expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
   });
 
-  it("takes the same JSON with its fields in another order for the same request", async () => {
+  it("treats the same JSON with another order of fields as the same request", async () => {
     const flagKey = flags.freshKey();
     const send = (body: Record<string, unknown>) =>
       management.call("/api/v1/flags", {
@@ -408,7 +408,7 @@ describe("Idempotency-Key", () => {
     expect(second.body).toEqual(first.body);
   });
 
-  it("begins anew after a day", async () => {
+  it("expires after a day", async () => {
     const send = (name: string) =>
       management.call("/api/v1/flags", {
         method: "POST",
@@ -423,7 +423,7 @@ describe("Idempotency-Key", () => {
     expect((await send("two")).status).toBe(201);
   });
 
-  it("refuses another body", async () => {
+  it("rejects another body", async () => {
     const send = (name: string) =>
       management.call("/api/v1/flags", {
         method: "POST",

@@ -6,11 +6,11 @@ import { forbidDemoKeys } from "../src/keys/demo-keys.ts";
 
 const failure = (code: string) => Object.assign(new Error("a failure"), { code });
 
-/** A database whose queries fail one after another, and then find no key. */
+/** Returns a fake database whose first queries fail and whose later queries find no key. */
 function failingDatabase(...failures: Error[]): Sql {
   const remaining = [...failures];
   const query = async ([text = ""]: readonly string[]) => {
-    // The condition of the query is a fragment, which is not sent by itself.
+    // The condition of the query is a fragment, which is not a separate query.
     if (!text.includes("select count")) return undefined;
     const error = remaining.shift();
     if (error !== undefined) throw error;
@@ -19,7 +19,7 @@ function failingDatabase(...failures: Error[]): Sql {
   return query as unknown as Sql;
 }
 
-it("logs why demo keys are not checked yet, and again only when the reason changes", async () => {
+it("logs why demo keys could not be checked, and logs again only if the reason changes", async () => {
   const codes: string[] = [];
   const write = (line: string) => void codes.push(JSON.parse(line).err.code);
   const check = await forbidDemoKeys({

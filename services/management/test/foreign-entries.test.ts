@@ -20,7 +20,7 @@ import {
   whileLeading,
 } from "./relay-fixture.ts";
 
-/** Messages of other clients in the streams of the relay. */
+/** A stored message. Other clients may write messages into the relay's streams. */
 type Stored = { subject: string; messageId: string | undefined; text: string };
 
 async function read(
@@ -36,7 +36,7 @@ async function read(
   return found;
 }
 
-describe("given a service that names an entry of the snapshot as the subject of a reply", () => {
+describe("given a service that uses a snapshot subject as its reply subject", () => {
   let management: Management;
   let project: Awaited<ReturnType<typeof seedProject>>;
   let connection: NatsConnection;
@@ -59,7 +59,7 @@ describe("given a service that names an entry of the snapshot as the subject of 
   });
 
   const createdAt = async (name: string) => (await streamPosition(manager, name))?.createdAt;
-  const standing = async () => ({
+  const createdTimes = async () => ({
     log: await createdAt(flagEventsStream.name),
     queue: await createdAt(scheduleStream.name),
   });
@@ -79,21 +79,21 @@ describe("given a service that names an entry of the snapshot as the subject of 
     async (key) => {
       const flags = flagsOf(management, project);
       const flag = await flags.createFlag({ key: `flag-${key}` });
-      const before = await standing();
+      const before = await createdTimes();
       await forge(snapshotBucket.subjectPrefix + key);
-      expect(await standing()).toEqual(before);
+      expect(await createdTimes()).toEqual(before);
       await eventually(
         async () =>
           (await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true })).status === 200,
       );
       const entries = await read({ connection, manager }, snapshotBucket.streamName);
       expect(entries.filter(({ text }) => text.includes("io.nats.jetstream"))).toEqual([]);
-      expect(await standing()).toEqual(before);
+      expect(await createdTimes()).toEqual(before);
     },
   );
 });
 
-describe("given a lane whose batch does not arrive as a whole", () => {
+describe("given a publisher whose batch is stored in part", () => {
   let rebuilds: Rebuilds;
 
   beforeAll(async () => {
@@ -101,7 +101,7 @@ describe("given a lane whose batch does not arrive as a whole", () => {
   });
   afterAll(() => rebuilds?.close());
 
-  /** Publishes a batch behind a foreign message that the lane does not know. */
+  /** Publishes a batch behind a foreign message that the publisher does not know. */
   async function publishBehind(stream: "events" | "snapshot", subject: string): Promise<void> {
     let foreign: Promise<unknown> | undefined;
     const broker = observed(rebuilds.broker, async () => {
@@ -115,7 +115,7 @@ describe("given a lane whose batch does not arrive as a whole", () => {
   const findAhead = () =>
     findUnexplained(rebuilds.sql, rebuilds.lease, rebuilds.broker, testSignatures());
 
-  it("publishes the events of a flag in their order, although another client wrote before the batch", async () => {
+  it("publishes a flag's events in order although another client wrote before the batch", async () => {
     const { sql, broker } = rebuilds;
     const flagId = randomUUID();
     await whileLeading(rebuilds, async () => {
@@ -135,7 +135,7 @@ describe("given a lane whose batch does not arrive as a whole", () => {
     });
   });
 
-  it("leaves no foreign entry in the snapshot, although a part of the batch was stored behind it", async () => {
+  it("leaves no foreign entry in the snapshot although part of the batch was stored behind it", async () => {
     const { sql, broker } = rebuilds;
     await whileLeading(rebuilds, async () => {
       const { epoch } = await rebuilds.synchronise();
@@ -154,7 +154,7 @@ describe("given a lane whose batch does not arrive as a whole", () => {
     });
   });
 
-  it("records nothing from the first missing acknowledgement on", async () => {
+  it("records only the messages before the first missing acknowledgement", async () => {
     const { sql, broker, lease } = rebuilds;
     await whileLeading(rebuilds, async () => {
       const { lastSequence } = await rebuilds.synchronise();

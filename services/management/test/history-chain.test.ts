@@ -8,7 +8,7 @@ import { createTestDatabase, type TestDatabase, testBackends } from "@halyard/te
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 
-/** How the database links the entries of the history, and that the service's role cannot undo it. */
+/** Tests that the database links the history entries, and that the service's role cannot bypass the links. */
 const migrations = fileURLToPath(new URL("../migrations", import.meta.url));
 const flagId = randomUUID();
 const [production, staging] = [randomUUID(), randomUUID()];
@@ -34,7 +34,7 @@ async function addEntry(
   return id;
 }
 
-/** What was written of a flag in an environment, in order. */
+/** Returns the history entries of the flag in an environment, in order. */
 async function linksOf(sql: postgres.Sql, environmentId: string) {
   return sql<{ id: string; previous: string; hash: string }[]>`
     select id, encode(previous_hash, 'hex') as previous, encode(hash, 'hex') as hash
@@ -51,7 +51,7 @@ function expectChain(links: readonly { previous: string; hash: string }[]): void
   expect(new Set(links.map((link) => link.hash)).size).toBe(links.length);
 }
 
-describe("given a database from before there were hashes", () => {
+describe("given a database from a version without hashes", () => {
   const database = `halyard_test_${randomUUID().replaceAll("-", "")}`;
   const earlier = mkdtempSync(join(tmpdir(), "halyard-test-migrations-"));
   let admin: postgres.Sql;
@@ -72,8 +72,8 @@ describe("given a database from before there were hashes", () => {
   });
   afterAll(async () => {
     await sql.end();
-    // Not by force: the migrations' connection may still be ending, and would report that it was cut.
-    // PostgreSQL waits for it by itself.
+    // Without `force`: it would cut the migrations' connection, which may still be closing, and cause an error.
+    // PostgreSQL waits for that connection.
     await admin`drop database if exists ${admin(database)}`;
     await admin.end();
     rmSync(earlier, { recursive: true });
@@ -82,7 +82,7 @@ describe("given a database from before there were hashes", () => {
   const upTo = (directory: string) =>
     migrate({ ownerUrl: adminUrl, schema: "management", directory });
 
-  it("links what is there, each flag and environment for itself, and what comes after", async () => {
+  it("links existing and new entries separately for each flag and environment", async () => {
     const written = { [production]: [] as string[], [staging]: [] as string[] };
     const add = async (scope: string) => written[scope]?.push(await addEntry(sql, scope));
     for (const scope of [production, staging, staging, production, production]) await add(scope);
@@ -113,7 +113,7 @@ describe("given the service's own role", () => {
     await database.drop();
   });
 
-  it("links entries that one statement adds, in whatever time zone", async () => {
+  it("links entries that a single statement adds, in another time zone", async () => {
     const scope = randomUUID();
     await runtime`set time zone 'Asia/Kolkata'`;
     await runtime`
@@ -128,25 +128,25 @@ describe("given the service's own role", () => {
   it.each([
     ["change an entry", "update history set enabled = false"],
     ["delete an entry", "delete from history"],
-    ["empty the history", "truncate history"],
+    ["truncate the history", "truncate history"],
     ["change the audit log", "update changes set actor_email = 'x'"],
     ["delete from the audit log", "delete from changes"],
-    ["switch the links off", "alter table history disable trigger link_history_entry"],
-    ["remove the links", "drop trigger link_history_entry on history"],
-    ["switch all triggers off", "set session_replication_role = 'replica'"],
+    ["disable the linking trigger", "alter table history disable trigger link_history_entry"],
+    ["drop the linking trigger", "drop trigger link_history_entry on history"],
+    ["disable all triggers", "set session_replication_role = 'replica'"],
     [
-      "replace how entries are linked",
+      "replace the function that links entries",
       "create or replace function link_history_entry() returns trigger language plpgsql as 'begin return new; end'",
     ],
     [
-      "replace how hashes are made",
+      "replace the function that computes hashes",
       "create or replace function hash_of_history_entry(entry history) returns bytea language sql as 'select null'",
     ],
   ])("may not %s", async (_what, statement) => {
     await expect(runtime.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
   });
 
-  it("links to the history, also where a temporary table has its name", async () => {
+  it("links to the history even if a temporary table has its name", async () => {
     const scope = randomUUID();
     await addEntry(runtime, scope);
     await admin`grant temporary on database ${admin(new URL(database.adminUrl).pathname.slice(1))} to public`;
@@ -160,14 +160,14 @@ describe("given the service's own role", () => {
   });
 
   it.each([["hash"], ["previous_hash"]])(
-    "may not give an entry a %s of its own",
+    "may not choose the %s of an inserted entry",
     async (column) => {
       const forged = { [column]: Buffer.alloc(32) };
       await expect(addEntry(runtime, production, forged)).rejects.toMatchObject({ code: "42501" });
     },
   );
 
-  it("may not choose where in the order an entry stands", async () => {
+  it("may not choose the sequence number of an entry", async () => {
     await expect(
       runtime`
         insert into history (id, flag_id, environment_id, sequence, enabled, rollout_percentage,
@@ -177,7 +177,7 @@ describe("given the service's own role", () => {
     ).rejects.toMatchObject({ code: "42501" });
   });
 
-  it("is not even needed: a hash that the owner gives is replaced as well", async () => {
+  it("is not required: a hash chosen by the owner is replaced too", async () => {
     const scope = randomUUID();
     await addEntry(admin, scope);
     await addEntry(admin, scope, { hash: Buffer.alloc(32), previous_hash: Buffer.alloc(32) });

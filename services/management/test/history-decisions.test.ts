@@ -12,7 +12,7 @@ import {
   type Walk,
 } from "../src/history/verification/chain.ts";
 
-/** The pure decisions: what going back means, and where a chain is broken. */
+/** Tests the pure decisions about rollbacks and breaks of chains. */
 const now = new Date("2026-11-20T12:00:00Z");
 const flag: Flag = {
   id: "flag",
@@ -59,17 +59,17 @@ const entry = (settings: Partial<HistoryEntry> = {}): HistoryEntry => ({
   ...settings,
 });
 
-describe("going back", () => {
+describe("a rollback", () => {
   it.each([
-    ["on and off", { enabled: false }, ["flag.toggled"]],
+    ["the enabled state", { enabled: false }, ["flag.toggled"]],
     ["the rollout", { rolloutPercentage: 90 }, ["flag_state.updated"]],
     ["the rules", { targetingRules: noRules }, ["flag_state.updated"]],
     [
-      "all of it",
+      "all fields",
       { enabled: false, rolloutPercentage: 0, targetingRules: noRules },
       ["flag.toggled", "flag_state.updated"],
     ],
-  ])("brings back %s, with the events for it", (_what, settings, events) => {
+  ])("restores %s, with the matching events", (_what, settings, events) => {
     const restored = entry(settings);
     const decision = decideRollback({ flag, state, environment }, [entry(), restored], context);
     expect(decision).toMatchObject({
@@ -87,15 +87,15 @@ describe("going back", () => {
   it.each([
     ["there is one entry", [entry()]],
     ["there is none", []],
-    ["the entry before says the same", [entry(), entry()]],
-  ])("is refused when %s", (_what, newestFirst) => {
+    ["the previous entry has the same state", [entry(), entry()]],
+  ])("is rejected when %s", (_what, newestFirst) => {
     expect(decideRollback({ flag, state, environment }, newestFirst, context)).toMatchObject({
       rejected: "CONFLICT_002",
     });
   });
 });
 
-/** Links of whole chains, as the database gives them. */
+/** Returns the links of an unbroken chain, as the database returns them. */
 function chain(flagId: string, length: number): Link[] {
   return Array.from({ length }, (_, index) => ({
     id: `${flagId}-${index}`,
@@ -129,7 +129,7 @@ const length = fc.integer({ min: 2, max: 12 });
 const anywhere = fc.nat({ max: 11 });
 
 describe("following chains", () => {
-  it("finds nothing in whole ones, of whatever lengths", () => {
+  it("finds no break in unbroken chains of any length", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 5 })), (lengths) => {
         const links = lengths.flatMap((count, index) => chain(`flag-${index}`, count));
@@ -138,7 +138,7 @@ describe("following chains", () => {
     );
   });
 
-  it("names an entry that was changed, wherever it is", () => {
+  it("names a changed entry at any position", () => {
     fc.assert(
       fc.property(length, anywhere, (count, where) => {
         const links = chain("b", count);
@@ -150,7 +150,7 @@ describe("following chains", () => {
     );
   });
 
-  it("names the entries around some that are missing, wherever but at the end", () => {
+  it("names the entries around missing ones at any position but the end", () => {
     fc.assert(
       fc.property(length, anywhere, fc.integer({ min: 1, max: 4 }), (count, where, some) => {
         const links = chain("b", count + some);
@@ -167,10 +167,10 @@ describe("following chains", () => {
   });
 
   it.each([
-    ["follows the one before it", (at: number) => `b#${at - 1}`],
-    ["follows something else", () => "elsewhere"],
-    ["follows the newest, as the database would link it", () => "b#11"],
-  ])("names an entry that was put in between and %s", (_what, previousOf) => {
+    ["links to the previous entry", (at: number) => `b#${at - 1}`],
+    ["links to an unknown hash", () => "unknown"],
+    ["links to the newest entry, as the database does", () => "b#11"],
+  ])("names an inserted entry that %s", (_what, previousOf) => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 11 }), (at) => {
         const links = chain("b", 12);
@@ -186,7 +186,7 @@ describe("following chains", () => {
     );
   });
 
-  it("tells of a flag that is unknown", () => {
+  it("reports an unknown flag", () => {
     const unknown = chain("b", 3).map((link) => ({ ...link, isOfKnownFlag: false }));
     expect(breaksOf([...before, ...unknown, ...after])).toEqual([
       { scope: unknown[0], kind: "flag_unknown" },

@@ -7,9 +7,9 @@ import { findAuditSequence, listChanges } from "../src/audit/audit-store.ts";
 import { findSequence, listHistory, readNewestEntries } from "../src/history/history-store.ts";
 import { visitedRows } from "./visited-rows.ts";
 
-/** The plans of the statements over history and audit log, where most rows are not asked for. */
+/** Tests the plans of the statements over the history and the audit log when most rows do not match. */
 const others = 20_000;
-/** So many that their number is no accident to the planner, which takes the columns of a place for independent. */
+/** Enough rows for the planner's estimate, which treats the columns of a scope as independent. */
 const entries = 1_000;
 const limit = 10;
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
     logger: pino({ level: "silent" }),
   });
   const admin = connectAsSuperuser(database.adminUrl, "management");
-  // Entries of the project that are of another flag and environment, and the older ones of the same flag.
+  // First entries of other flags and environments of the project, then entries of the flag itself.
   for (const [count, flag, environment] of [
     [others, null, null],
     [entries, flagId, environmentId],
@@ -76,7 +76,7 @@ const ofHistory: [string, Work][] = [
     (tx) => listHistory(tx, scope, { beforeSequence: others + entries / 2, limit }),
   ],
   ["the newest entries", (tx) => readNewestEntries(tx as never, scope, limit)],
-  ["the place of an entry", (tx) => findSequence(tx, scope, ids.entryId)],
+  ["the position of an entry", (tx) => findSequence(tx, scope, ids.entryId)],
 ];
 
 const ofChanges: [string, Work][] = [
@@ -86,7 +86,7 @@ const ofChanges: [string, Work][] = [
     "a page of an environment",
     (tx) => listChanges(tx, { projectId, organizationId, environmentId }, page),
   ],
-  ["the place of a change", (tx) => findAuditSequence(tx, ids, ids.changeId)],
+  ["the position of an audit entry", (tx) => findAuditSequence(tx, ids, ids.changeId)],
 ];
 
 describe.each([

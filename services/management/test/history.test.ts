@@ -26,7 +26,7 @@ const pathOf = (flagId: string, environmentId = project.environmentId) =>
 
 const read = (flagId: string, query = "") => management.call(pathOf(flagId) + query, { key });
 
-/** A flag whose rollout went down by one with each change; `count` entries in all. */
+/** Creates a flag with `count` entries. Each change decreases the rollout percentage by one. */
 async function flagWithEntries(count: number) {
   const flag = await flags.createFlag();
   for (let percentage = 99; percentage > 100 - count; percentage -= 1)
@@ -38,7 +38,7 @@ const percentagesOf = (answer: { body: { history: { rollout_percentage: number }
   answer.body.history.map((entry) => entry.rollout_percentage);
 
 describe("the history of a flag in an environment", () => {
-  it("begins when the flag does, and has the whole state from each change on", async () => {
+  it("begins with the flag, and contains the complete state after each change", async () => {
     const flag = await flags.createFlag();
     const rules = [{ conditions: [{ attribute: "country", operator: "equals", value: "AT" }] }];
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
@@ -80,27 +80,27 @@ describe("the history of a flag in an environment", () => {
     });
   });
 
-  it("is each environment's own", async () => {
+  it("is separate for each environment", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     const other = await management.call(pathOf(flag.id, project.otherEnvironmentId), { key });
     expect(other.body.history).toMatchObject([{ enabled: false }]);
   });
 
-  it("has no entry for a change of name, or for what was so before", async () => {
+  it("has no entry for a change of the name or for an unchanged field", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { name: "Other", enabled: false });
     expect((await read(flag.id)).body.history).toHaveLength(1);
   });
 
-  it("answers the last 20, and nothing but them, when nobody asks for more", async () => {
+  it("returns the last 20 entries and no other field by default", async () => {
     const flag = await flagWithEntries(23);
     const answer = await read(flag.id);
     expect(Object.keys(answer.body)).toEqual(["history"]);
     expect(percentagesOf(answer)).toEqual(Array.from({ length: 20 }, (_, index) => 78 + index));
   });
 
-  it("is read further back, page by page, to its beginning", async () => {
+  it("is paginated back to its beginning", async () => {
     const flag = await flagWithEntries(7);
     const first = await read(flag.id, "?limit=3");
     expect(percentagesOf(first)).toEqual([94, 95, 96]);
@@ -115,7 +115,7 @@ describe("the history of a flag in an environment", () => {
     expect((await read(flag.id, "?limit=7")).body.next_before).toBeNull();
   });
 
-  it("ends a page early rather than answer what no process can hold", async () => {
+  it("ends a page early to limit its size", async () => {
     const flag = await flags.createFlag();
     const rule = { conditions: [{ attribute: "a", operator: "in", value: [] as string[] }] };
     const rules = Array.from({ length: 40 }, () => structuredClone(rule));
@@ -138,7 +138,7 @@ describe("the history of a flag in an environment", () => {
     expect(lengths[0]).toBeGreaterThanOrEqual(20);
   });
 
-  it("is in the order of writing, whatever the clocks said", async () => {
+  it("is in the order of writing, regardless of clocks", async () => {
     const flag = await flags.createFlag();
     management.clock.now = () => new Date(Date.now() - 3_600_000);
     try {
@@ -151,14 +151,14 @@ describe("the history of a flag in an environment", () => {
   });
 });
 
-describe("who may read the history", () => {
-  it("is the operator, for every project", async () => {
+describe("reading the history", () => {
+  it("is allowed to the operator for every project", async () => {
     const flag = await flags.createFlag();
     const answer = await management.call(pathOf(flag.id), { key: operatorToken });
     expect(answer.body).toEqual((await read(flag.id)).body);
   });
 
-  it("is no client key", async () => {
+  it("is forbidden for a client key", async () => {
     const flag = await flags.createFlag();
     const answer = await management.call(pathOf(flag.id), { key: project.clientKey });
     expect(answer.status).toBe(403);
@@ -166,17 +166,17 @@ describe("who may read the history", () => {
     expect((await management.call(pathOf(flag.id))).status).toBe(401);
   });
 
-  it("is an environment_only key in its own environment", async () => {
+  it("is limited to the key's environment for an environment_only key", async () => {
     const flag = await flags.createFlag();
     const at = (environmentId: string) =>
       management.call(pathOf(flag.id, environmentId), { key: project.environmentOnlyKey });
     expect((await at(project.environmentId)).status).toBe(200);
-    const edgeIsStopping = await at(project.otherEnvironmentId);
-    expect(edgeIsStopping.status).toBe(403);
-    expect(edgeIsStopping.body.error.code).toBe("AUTH_002");
+    const rejected = await at(project.otherEnvironmentId);
+    expect(rejected.status).toBe(403);
+    expect(rejected.body.error.code).toBe("AUTH_002");
   });
 
-  it("is nobody of another project: to them there is no such flag", async () => {
+  it("returns 404 for keys of another project", async () => {
     const flag = await flags.createFlag();
     const stranger = await seedProject(management);
     for (const [path, caller] of [
@@ -195,7 +195,7 @@ describe("who may read the history", () => {
   });
 });
 
-describe("what is asked wrongly of the history", () => {
+describe("an invalid request for the history", () => {
   it.each([
     ["limit=0", "/limit"],
     ["limit=1001", "/limit"],
@@ -204,7 +204,7 @@ describe("what is asked wrongly of the history", () => {
     ["before=nonsense", "/before must be an id"],
     ["before=", "/before must be an id"],
     ["after=1", "/after"],
-  ])("is refused for ?%s, naming %s", async (query, parameter) => {
+  ])("is rejected for ?%s, naming %s", async (query, parameter) => {
     const flag = await flags.createFlag();
     const answer = await read(flag.id, `?${query}`);
     expect(answer.status).toBe(400);
@@ -212,14 +212,12 @@ describe("what is asked wrongly of the history", () => {
     expect(answer.body.error.message).toContain(`query parameter ${parameter}`);
   });
 
-  it("is refused for an entry of another flag, another environment, or none", async () => {
+  it("is rejected for an entry of another flag or environment, and for an unknown entry", async () => {
     const [flag, other] = [await flags.createFlag(), await flags.createFlag()];
-    const edgeIsStopping = await management.call(pathOf(flag.id, project.otherEnvironmentId), {
-      key,
-    });
+    const inOther = await management.call(pathOf(flag.id, project.otherEnvironmentId), { key });
     for (const before of [
       (await read(other.id)).body.history[0].id,
-      edgeIsStopping.body.history[0].id,
+      inOther.body.history[0].id,
       randomUUID(),
     ]) {
       const answer = await read(flag.id, `?before=${before}`);

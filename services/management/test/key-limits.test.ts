@@ -12,7 +12,7 @@ import {
   seedProject,
 } from "./management-fixture.ts";
 
-/** So slow that nothing comes back while the tests run. */
+/** So slow that no request is granted again while the tests run. */
 const keyRate = { requestsPerSecond: 0.001, burst: 3 };
 
 let management: Management;
@@ -30,8 +30,8 @@ const statuses = async (times: number, key: string, path?: string) => {
   return seen;
 };
 
-describe("given a key that asks too often", () => {
-  it("is answered 429 in the one error shape, with the fields that say when to come back", async () => {
+describe("given a key that exceeds its rate limit", () => {
+  it("returns 429 with the common error shape and the rate limit headers", async () => {
     const { serverKey } = await seedProject(management);
     expect(await statuses(3, serverKey)).toEqual([200, 200, 200]);
     const rejected = await ask(serverKey);
@@ -51,7 +51,7 @@ describe("given a key that asks too often", () => {
     expect(rejected.headers.get("ratelimit")).toMatch(/^"requests";r=0;t=\d+$/);
   });
 
-  it("is refused wherever it asks, and does not hinder others or the operator", async () => {
+  it("rejects the key on every route, but neither other keys nor the operator", async () => {
     const { serverKey, environmentOnlyKey } = await seedProject(management);
     await statuses(3, serverKey);
     expect(await statuses(1, serverKey, "/api/v1/operators")).toEqual([429]);
@@ -61,8 +61,8 @@ describe("given a key that asks too often", () => {
   });
 });
 
-describe("given an address that sends wrong tokens", () => {
-  it("is told to wait in the end, which no header of its own averts, while keys that work do", async () => {
+describe("given an address that sends invalid tokens", () => {
+  it("returns 429 even with forged forwarding headers, but accepts valid keys", async () => {
     const { serverKey } = await seedProject(management);
     const wrong = (index: number) =>
       call(`${management.url}/api/v1/organizations`, {
@@ -79,8 +79,8 @@ describe("given an address that sends wrong tokens", () => {
   });
 });
 
-describe("given a directory of keys that is not current, so that the table is asked", () => {
-  /** The check over the real table, with the directory as it was; counts the queries. */
+describe("given an outdated key directory, so that keys are read from the table", () => {
+  /** Creates an authentication that uses the real table and counts its queries. */
   function givenOldDirectory() {
     let queries = 0;
     const sql = new Proxy(management.sql, {
@@ -108,7 +108,7 @@ describe("given a directory of keys that is not current, so that the table is as
   }
   const unknownKey = () => makeApiKey("server", randomBytes).key;
 
-  it("refuses a flood of keys that nobody knows without asking", async () => {
+  it("rejects a flood of unknown keys without queries", async () => {
     const { ask, queries } = givenOldDirectory();
     for (let index = 0; index < 3; index += 1)
       expect(await ask(unknownKey())).toMatchObject({ rejected: "AUTH_001" });
@@ -119,7 +119,7 @@ describe("given a directory of keys that is not current, so that the table is as
     expect(queries()).toBe(before);
   });
 
-  it("lets a key that was known go on at the address of a flood, and one that is new elsewhere", async () => {
+  it("accepts a known key at the flooded address, and a new key at another address", async () => {
     const { serverKey } = await seedProject(management);
     const flooded = givenOldDirectory();
     for (let index = 0; index < 4; index += 1) await flooded.ask(unknownKey());

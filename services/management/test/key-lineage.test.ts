@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { tenancyOf } from "./tenancy-fixture.ts";
 
-/** The lineage of keys: `issued_by`, inherited expiry and `DELETE …?issued=true`. */
+/** A key with its lineage. These tests cover `issued_by`, inherited expiry and `DELETE …?issued=true`. */
 type Issued = { id: string; key: string; issued_by: string | null; expires_at: string | null };
 type Scope = Awaited<ReturnType<ReturnType<typeof tenancyOf>["scope"]>>;
 
@@ -75,8 +75,8 @@ describe("the lifetime of an issued key", () => {
   it("ends with its issuer in every environment of the project", async () => {
     const expires_at = inHours(1);
     const parent = await issue(operatorToken, { expires_at });
-    const edgeIsStopping = keys.replace(scope.first.id, scope.second.id);
-    const child = await made(edgeIsStopping, parent.key, {
+    const keysOfSecond = keys.replace(scope.first.id, scope.second.id);
+    const child = await made(keysOfSecond, parent.key, {
       kind: "client",
       name: "A key",
       user_id: scope.userId,
@@ -92,7 +92,7 @@ describe("the lifetime of an issued key", () => {
     expect([rejected.status, rejected.body.error.code]).toEqual([403, "AUTH_002"]);
   });
 
-  it("ends with the overlap when a key that was rotated out issued it", async () => {
+  it("ends with the overlap if its issuer was rotated", async () => {
     const old = await issue(operatorToken);
     const successor = await rotate(operatorToken, old, 600);
     const { body } = await management.call(`${keys}/${old.id}`, { key: operatorToken });
@@ -107,7 +107,7 @@ describe("the lifetime of an issued key", () => {
     expect(isLive(successor)).toBe(true);
   });
 
-  it("is decided by the present state of the issuer, not by the directory's", async () => {
+  it("follows the issuer's current row, not the key directory", async () => {
     const issuer = await issue(operatorToken);
     const { sql } = management;
     await sql`update api_keys set expires_at = ${inHours(1)} where id = ${issuer.id}`;
@@ -131,21 +131,21 @@ describe("revoking a key with issued=true", () => {
     return { root, child, successor, later, grandchild, heir, stranger };
   }
 
-  it("revokes what it and its successors issued, directly or not", async () => {
+  it("revokes all keys that it and its successors issued directly or indirectly", async () => {
     const all = await family();
     await revoke(operatorToken, all.root, "?issued=true");
     expect(await revokedOf(all)).toEqual(["child", "grandchild", "heir", "later", "root"]);
     expect(isLive(all.successor) && isLive(all.stranger)).toBe(true);
   });
 
-  it("revokes the one key without it", async () => {
+  it("revokes only the key itself without the parameter", async () => {
     const all = await family();
     await revoke(operatorToken, all.root);
     await revoke(operatorToken, all.child, "?issued=false");
     expect(await revokedOf(all)).toEqual(["child", "root"]);
   });
 
-  it("is possible for a key of the same user, and after the key was revoked", async () => {
+  it("is allowed to a key of the same user, even after the key was revoked", async () => {
     const all = await family();
     await revoke(operatorToken, all.root);
     await revoke(scope.serverKey, all.root, "?issued=true");
@@ -163,7 +163,7 @@ describe("revoking a key with issued=true", () => {
     expect(changes).toHaveLength(5);
   });
 
-  it("leaves no key that was issued at the same time", async () => {
+  it("leaves no concurrently issued key", async () => {
     const root = await issue(operatorToken);
     const body = { kind: "server", name: "Raced", user_id: scope.userId };
     const attempts = Array.from({ length: 8 }, () =>
@@ -187,7 +187,7 @@ describe("revoking a key with issued=true", () => {
   });
 });
 
-describe("given that ended keys were removed", () => {
+describe("given removed rows of ended keys", () => {
   /** Removes rows as retention does, without the wait of 30 days. */
   async function remove(...ended: Issued[]): Promise<void> {
     const admin = connectAsSuperuser(management.adminUrl, "management");
@@ -204,7 +204,7 @@ describe("given that ended keys were removed", () => {
     }
   }
 
-  it("still revokes the keys behind them", async () => {
+  it("revokes the keys that they issued", async () => {
     const root = await issue(operatorToken);
     const child = await issue(root.key);
     const grandchild = await issue(child.key);
@@ -217,7 +217,7 @@ describe("given that ended keys were removed", () => {
     expect(await revokedOf({ last })).toEqual(["last"]);
   });
 
-  it("keeps no row of a removed key that connects nothing", async () => {
+  it("keeps no row for a removed key without descendants", async () => {
     const root = await issue(operatorToken);
     const child = await issue(root.key);
     await remove(root);
@@ -227,7 +227,7 @@ describe("given that ended keys were removed", () => {
     expect(kept).toHaveLength(0);
   });
 
-  it("a key whose row is gone issues nothing", async () => {
+  it("rejects requests with a key whose row was removed", async () => {
     const issuer = await issue(operatorToken);
     await remove(issuer);
     const body = { kind: "server", name: "A key", user_id: scope.userId };

@@ -3,7 +3,7 @@ import { checkReachesEnvironment, type Principal } from "../src/access/principal
 import { checkMayHandle } from "../src/keys/key.ts";
 
 const here = "01890000-0000-7000-8000-00000000000a";
-const edgeIsStopping = "01890000-0000-7000-8000-00000000000b";
+const elsewhere = "01890000-0000-7000-8000-00000000000b";
 const ada = "01890000-0000-7000-8000-0000000000aa";
 const bob = "01890000-0000-7000-8000-0000000000bb";
 
@@ -29,18 +29,18 @@ type Who = keyof typeof principals;
 
 describe("issuing, rotating and revoking a key", () => {
   it.each<[Who, boolean, string, string, boolean]>([
-    // who, may it, whose key, where, whether that key is environment_only
+    // Caller, whether it is allowed, the key's user, its environment, whether the key is environment_only.
     ["operator", true, ada, here, false],
-    ["operator", true, bob, edgeIsStopping, true],
+    ["operator", true, bob, elsewhere, true],
     ["a server key", true, ada, here, false],
     ["a server key", true, ada, here, true],
-    ["a server key", true, ada, edgeIsStopping, false],
+    ["a server key", true, ada, elsewhere, false],
     ["a server key", true, ada.toUpperCase(), here, false],
     ["a server key", false, bob, here, false],
-    ["a server key", false, bob, edgeIsStopping, true],
+    ["a server key", false, bob, elsewhere, true],
     ["an environment_only key", true, ada, here, true],
     ["an environment_only key", false, ada, here, false],
-    ["an environment_only key", false, ada, edgeIsStopping, true],
+    ["an environment_only key", false, ada, elsewhere, true],
     ["an environment_only key", false, bob, here, true],
   ])(
     "%s: %s, for user %s in environment %s, environment_only %s",
@@ -53,11 +53,11 @@ describe("issuing, rotating and revoking a key", () => {
 
 describe("listing keys", () => {
   it.each<[Who, boolean, string]>([
-    ["operator", true, edgeIsStopping],
+    ["operator", true, elsewhere],
     ["a server key", true, here],
-    ["a server key", true, edgeIsStopping],
+    ["a server key", true, elsewhere],
     ["an environment_only key", true, here],
-    ["an environment_only key", false, edgeIsStopping],
+    ["an environment_only key", false, elsewhere],
   ])("%s: %s, in environment %s", (who, may, environmentId) => {
     expect(checkReachesEnvironment(principals[who], environmentId)?.rejected).toBe(
       may ? undefined : "AUTH_002",

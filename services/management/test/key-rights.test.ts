@@ -13,8 +13,8 @@ import { type Management, openManagement, operatorToken } from "./management-fix
 import { tenancyOf } from "./tenancy-fixture.ts";
 
 /**
- * No sequence of requests gives a key more rights or a later expiry than its issuer has. A step selects existing keys
- * by number, in the order of their creation.
+ * A step of a property test: no sequence of requests gives a key more rights or a later expiry than its issuer has.
+ * A step selects existing keys by number, in the order of their creation.
  */
 type Step = {
   action: "issue" | "rotate" | "revoke" | "revoke issued";
@@ -55,7 +55,7 @@ const anySteps = (maxLength: number) =>
     { minLength: 1, maxLength },
   );
 
-/** The properties of a key that decide what it may do, and for how long. */
+/** The properties of a key that determine its rights and its lifetime. */
 type Rights = {
   id: string;
   kind: string;
@@ -81,7 +81,7 @@ const ada = "01890000-0000-7000-8000-0000000000aa";
 const startMs = Date.UTC(2027, 0, 31);
 const inProject = { organizationId: "organization", projectId: "project" };
 
-/** An in-memory store that applies decisions, with its own clock. */
+/** Creates an in-memory store that applies decisions and has its own clock. */
 function keysInMemory(roots: readonly Partial<Key>[]) {
   let nowMs = startMs;
   let counter = 0;
@@ -137,7 +137,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
 
   return {
     keys,
-    /** Makes a step, and returns the new key beside its issuer as it was before. */
+    /** Makes a step. Returns the new key, if any, and its issuer in the state before the step. */
     make(step: Step): { child: Key; issuer: Key } | undefined {
       nowMs += step.pause * 1000;
       const issuer = keys[step.by % keys.length] as Key;
@@ -164,8 +164,8 @@ const rightsOf = (key: Key): Rights => ({
   expiresAtMs: key.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
 });
 
-describe("given any requests of keys", () => {
-  it("decides that no key gets more than its issuer has, or than the first issuer had", () => {
+describe("given any sequence of requests with keys", () => {
+  it("gives no key more rights than its issuer or the first issuer", () => {
     const roots = [
       {},
       { expiresAt: new Date(startMs + 3_600_000) },
@@ -174,10 +174,10 @@ describe("given any requests of keys", () => {
     let issuedCount = 0;
     fc.assert(
       fc.property(anySteps(24), (steps) => {
-        const world = keysInMemory(roots);
-        const rootOf = new Map(world.keys.map((key) => [key.id, rightsOf(key)]));
+        const store = keysInMemory(roots);
+        const rootOf = new Map(store.keys.map((key) => [key.id, rightsOf(key)]));
         for (const step of steps) {
-          const made = world.make(step);
+          const made = store.make(step);
           if (made === undefined) continue;
           issuedCount += 1;
           const root = rootOf.get(made.issuer.id) as Rights;
@@ -213,7 +213,7 @@ const rightsOfIssued = (key: Issued): Rights => ({
   expiresAtMs: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
 });
 
-describe("given any requests of keys over HTTP", () => {
+describe("given any sequence of requests with keys over HTTP", () => {
   let management: Management;
   let given: ReturnType<typeof tenancyOf>;
 
@@ -223,14 +223,14 @@ describe("given any requests of keys over HTTP", () => {
   });
   afterAll(() => management.close());
 
-  /** Fresh keys of a fresh project, and the requests that keys can make. */
+  /** Creates a project with keys. Returns the keys and functions for the requests that keys can make. */
   async function openProject() {
     const { first, second, userId } = await given.scope();
     const environments = [first, second];
     const keysAt = (environmentId: string) =>
       `/api/v1/projects/${first.project_id}/environments/${environmentId}/keys`;
     const made: Issued[] = [];
-    /** By key, those that it issued or that replaced it. */
+    /** For each key, the keys that it issued and the key that replaced it. */
     const linked = new Map<string, { id: string; isIssued: boolean }[]>();
 
     async function keep(issued: Issued, by: Issued | undefined, old: Issued | undefined) {
@@ -290,7 +290,7 @@ describe("given any requests of keys over HTTP", () => {
       return management.call(keysAt(environmentId), { method: "POST", key: by.key, body });
     }
 
-    /** Returns the number of issued keys that it found revoked. */
+    /** Expects that all issued keys are revoked. Returns their number. */
     async function expectRevoked(key: Issued): Promise<number> {
       const issued = new Set(issuedFrom(key.id));
       for (const each of made.filter(({ id }) => issued.has(id)))
@@ -307,7 +307,7 @@ describe("given any requests of keys over HTTP", () => {
     return { made, keep, recordOf, request, expectRevoked, revokeAsOperator };
   }
 
-  it("issues no key with more than its issuer has, and revokes all that were issued", async () => {
+  it("issues no key with more rights than its issuer, and revokes all issued keys", async () => {
     let issuedCount = 0;
     let revokedCount = 0;
     await fc.assert(

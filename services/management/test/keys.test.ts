@@ -36,17 +36,17 @@ const revoke = (environment: Environment, key: string, id: string) =>
 const list = async (environment: Environment) =>
   (await management.call(pathOf(environment), { key: operatorToken })).body.keys;
 
-/** What a key is answered by the API: 200 while it works, 401 when it does not. */
+/** Returns the status of a request with the key: 200 if the key works, 401 otherwise. */
 const statusWith = async (key: string) => (await management.call("/api/v1/flags", { key })).status;
 
 const promisedMs = 1_000;
 
 /**
- * Whether it happens within a second of the answer. A machine that does much else at the same time may
- * hold up one try, and hardly all of them, as a service that is too slow does.
+ * Returns whether the effect of a request happens within a second of its response, in at least one of ten attempts.
+ * A busy machine may delay some attempts, but a service that is too slow delays all of them.
  */
 async function isInTime(answered: () => Promise<() => Promise<boolean>>): Promise<boolean> {
-  for (let tries = 0; tries < 10; tries += 1) {
+  for (let attempts = 0; attempts < 10; attempts += 1) {
     const happened = await answered();
     const answeredAtMs = performance.now();
     await eventually(happened);
@@ -56,7 +56,7 @@ async function isInTime(answered: () => Promise<() => Promise<boolean>>): Promis
 }
 
 describe("issuing a key", () => {
-  it("answers the record, and the key this once", async () => {
+  it("returns the record, and the key only in this response", async () => {
     const { first, userId, serverKey } = await given.scope();
     const answer = await issue(first, operatorToken, { user_id: userId });
     expect(answer.status).toBe(201);
@@ -82,7 +82,7 @@ describe("issuing a key", () => {
       expect((await readLocationOf(management, answer, reader)).body).toEqual(record);
   });
 
-  it("makes one that works within a second", async () => {
+  it("makes the key work within a second", async () => {
     const { first, userId } = await given.scope();
     const inTime = await isInTime(async () => {
       const { body } = await issue(first, operatorToken, { user_id: userId });
@@ -91,7 +91,7 @@ describe("issuing a key", () => {
     expect(inTime).toBe(true);
   });
 
-  it("keeps the secret nowhere", async () => {
+  it("does not store the secret", async () => {
     const { first, userId, organizationId } = await given.scope();
     const headers = { "idempotency-key": "secret" };
     const body = { kind: "client", name: "CI", user_id: userId };
@@ -109,7 +109,7 @@ describe("issuing a key", () => {
     expect(tables.filter(({ content }) => content.includes(secret))).toEqual([]);
   });
 
-  it("takes an end in the future, in any offset, and keeps to it", async () => {
+  it("accepts an expiry time in the future with any offset, and enforces it", async () => {
     const { first, userId } = await given.scope();
     const end = Date.now() + 60 * 60 * 1000;
     const expires_at = `${new Date(end + 2 * 60 * 60 * 1000).toISOString().slice(0, -1)}+02:00`;
@@ -129,7 +129,7 @@ describe("issuing a key", () => {
     [{ user_id: unknownId }, "/user_id must be a user of the project's organization"],
     [{ environment_only: "yes" }, "/environment_only must be boolean"],
     [{ key: "hs_mine" }, "/key is not a known field"],
-  ])("refuses %j", async (body, message) => {
+  ])("rejects %j", async (body, message) => {
     const { first, userId } = await given.scope();
     const answer = await issue(first, operatorToken, { user_id: userId, ...body });
     expect(answer.status).toBe(400);
@@ -137,7 +137,7 @@ describe("issuing a key", () => {
     expect(answer.body.error.message).toContain(message);
   });
 
-  it("refuses a user of another organization as it refuses one that there is not", async () => {
+  it("rejects a user of another organization like an unknown user", async () => {
     const { first } = await given.scope();
     const other = await given.scope();
     const answer = await issue(first, operatorToken, { user_id: other.userId });
@@ -146,13 +146,13 @@ describe("issuing a key", () => {
   });
 });
 
-describe("keys of a place that there is not, or not for the one who asks", () => {
-  it("are 404, for every route", async () => {
+describe("keys of an unknown or inaccessible environment", () => {
+  it("are not found by any route", async () => {
     const { first, userId } = await given.scope();
     const other = await given.scope();
     const { id } = await given.key(other.first, { user_id: other.userId });
     const body = { user_id: userId };
-    // The environment of one project under the path of another is in neither.
+    // An environment of one project under the path of another project does not exist.
     const mixed = { id: other.first.id, project_id: first.project_id };
     const foreign = other.first;
     const nowhere = { id: unknownId, project_id: first.project_id };
@@ -176,7 +176,7 @@ describe("keys of a place that there is not, or not for the one who asks", () =>
     expect(management.directory.isLive(id, Date.now())).toBe(true);
   });
 
-  it("are 404 under another environment of the same project", async () => {
+  it("are not found under another environment of the same project", async () => {
     const { first, second, userId, serverKey } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     expect((await read(second, serverKey, id)).status).toBe(404);
@@ -188,7 +188,7 @@ describe("keys of a place that there is not, or not for the one who asks", () =>
   });
 });
 
-describe("what a server key may do to other keys", () => {
+describe("a server key", () => {
   async function keysOfTwoUsers() {
     const scope = await given.scope();
     const { first, second, userId } = scope;
@@ -197,7 +197,7 @@ describe("what a server key may do to other keys", () => {
     return { ...scope, otherUserId, bound: bound.key, first, second };
   }
 
-  it("is to issue keys for its own user, in every environment of the project", async () => {
+  it("issues keys for its own user only, in every environment of the project", async () => {
     const { first, second, serverKey, userId, otherUserId } = await keysOfTwoUsers();
     expect((await issue(first, serverKey, { user_id: userId })).status).toBe(201);
     expect((await issue(second, serverKey, { user_id: userId })).status).toBe(201);
@@ -208,7 +208,7 @@ describe("what a server key may do to other keys", () => {
     }
   });
 
-  it("is to rotate and revoke its own user's keys, and to see all", async () => {
+  it("rotates and revokes its own user's keys only, and reads all keys", async () => {
     const { first, serverKey, userId, otherUserId } = await keysOfTwoUsers();
     const own = await given.key(first, { user_id: userId });
     const others = await given.key(first, { user_id: otherUserId });
@@ -227,7 +227,7 @@ describe("what a server key may do to other keys", () => {
     expect((await read(first, serverKey, others.id)).status).toBe(200);
   });
 
-  it("is, for an environment_only key, to handle its like in its own environment", async () => {
+  it("manages only environment_only keys of its own environment if it is environment_only", async () => {
     const { first, second, bound, userId, otherUserId } = await keysOfTwoUsers();
     const like = { user_id: userId, environment_only: true };
     expect((await issue(first, bound, like)).status).toBe(201);
@@ -235,12 +235,12 @@ describe("what a server key may do to other keys", () => {
     expect((await management.call(pathOf(first), { key: bound })).status).toBe(200);
     expect((await management.call(pathOf(second), { key: bound })).status).toBe(403);
     const wide = await given.key(first, { user_id: otherUserId });
-    const edgeIsStopping = await given.key(second, { user_id: userId });
+    const inSecond = await given.key(second, { user_id: userId });
     expect((await read(first, bound, wide.id)).status).toBe(200);
-    expect((await read(second, bound, edgeIsStopping.id)).status).toBe(403);
+    expect((await read(second, bound, inSecond.id)).status).toBe(403);
   });
 
-  it("is never to get a key that may do more than itself", async () => {
+  it("never gets a key with more rights than its own", async () => {
     const { first, bound, userId } = await keysOfTwoUsers();
     const wide = await given.key(first, { user_id: userId });
     expect((await issue(first, bound, { user_id: userId })).status).toBe(403);
@@ -251,13 +251,13 @@ describe("what a server key may do to other keys", () => {
     expect(await statusWith(wide.key)).toBe(200);
   });
 
-  it("is to revoke itself", async () => {
+  it("revokes itself", async () => {
     const { first, serverKey } = await given.scope();
     expect((await revoke(first, serverKey, serverKey.split("_")[1] ?? "")).status).toBe(204);
     await eventually(async () => (await statusWith(serverKey)) === 401);
   });
 
-  it("is nothing for a client key", async () => {
+  it("is required: a client key has no access to keys", async () => {
     const { first, userId } = await given.scope();
     const client = await given.key(first, { user_id: userId, kind: "client" });
     expect((await management.call(pathOf(first), { key: client.key })).status).toBe(403);
@@ -271,7 +271,7 @@ describe("rotating a key", () => {
   const rotate = (environment: Environment, id: string, body?: unknown, headers = {}) =>
     post(`${pathOf(environment)}/${id}/rotate`, operatorToken, body, headers);
 
-  it("answers a new key that is like the old one, which ends at once", async () => {
+  it("returns a new key with the old key's fields and revokes the old key immediately", async () => {
     const { first, userId, organizationId } = await given.scope();
     const old = await given.key(first, { user_id: userId, environment_only: true, name: "Deploy" });
     const answer = await rotate(first, old.id);
@@ -299,7 +299,7 @@ describe("rotating a key", () => {
     ]);
   });
 
-  it("ends the old key within a second", async () => {
+  it("disables the old key within a second", async () => {
     const { first, userId } = await given.scope();
     const inTime = await isInTime(async () => {
       const old = await given.key(first, { user_id: userId });
@@ -309,7 +309,7 @@ describe("rotating a key", () => {
     expect(inTime).toBe(true);
   });
 
-  it("lets both work during the overlap, and only the new one after it", async () => {
+  it("keeps both keys valid during the overlap, and only the new key afterwards", async () => {
     const { first, userId, organizationId } = await given.scope();
     const old = await given.key(first, { user_id: userId });
     const { body } = await rotate(first, old.id, { overlap_seconds: 3600 });
@@ -329,7 +329,7 @@ describe("rotating a key", () => {
     }
   });
 
-  it("never makes the old key live longer than it would have", async () => {
+  it("never extends the old key's expiry", async () => {
     const { first, userId, organizationId } = await given.scope();
     const expires_at = new Date(Date.now() + 60_000).toISOString();
     const old = await given.key(first, { user_id: userId, expires_at });
@@ -340,7 +340,7 @@ describe("rotating a key", () => {
     ]);
   });
 
-  it("refuses one that is revoked or has expired", async () => {
+  it("rejects a revoked or expired key", async () => {
     const { first, userId } = await given.scope();
     const revoked = await given.key(first, { user_id: userId });
     await revoke(first, operatorToken, revoked.id);
@@ -364,7 +364,7 @@ describe("rotating a key", () => {
     [{ overlap_seconds: 604_801 }, "/overlap_seconds must be <= 604800"],
     [{ overlap_seconds: 1.5 }, "/overlap_seconds must be integer"],
     [{ overlap: 1 }, "/overlap is not a known field"],
-  ])("refuses %j", async (body, message) => {
+  ])("rejects %j", async (body, message) => {
     const { first, userId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answer = await rotate(first, id, body);
@@ -372,14 +372,14 @@ describe("rotating a key", () => {
     expect(answer.body.error.message).toContain(message);
   });
 
-  it("happens once when two ask at once", async () => {
+  it("happens once for two concurrent requests", async () => {
     const { first, userId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answers = await Promise.all([rotate(first, id), rotate(first, id)]);
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409]);
   });
 
-  it("gives the same answer again for one Idempotency-Key", async () => {
+  it("returns the first response again for the same Idempotency-Key", async () => {
     const { first, userId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const headers = { "idempotency-key": "rotation" };
@@ -394,7 +394,7 @@ describe("rotating a key", () => {
 });
 
 describe("revoking a key", () => {
-  it("ends it within a second", async () => {
+  it("disables the key within a second", async () => {
     const { first, userId } = await given.scope();
     const inTime = await isInTime(async () => {
       const { id, key } = await given.key(first, { user_id: userId });
@@ -404,7 +404,7 @@ describe("revoking a key", () => {
     expect(inTime).toBe(true);
   });
 
-  it("answers the same the second time, and keeps the record", async () => {
+  it("is idempotent and keeps the record", async () => {
     const { first, userId, organizationId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answer = await revoke(first, operatorToken, id);
@@ -420,7 +420,7 @@ describe("revoking a key", () => {
     expect((await read(first, operatorToken, id)).body).toMatchObject({ revoked_at, expires_at });
   });
 
-  it("happens once when many ask at once", async () => {
+  it("happens once for concurrent requests", async () => {
     const { first, userId, organizationId } = await given.scope();
     const { id } = await given.key(first, { user_id: userId });
     const answers = await Promise.all([1, 2, 3, 4].map(() => revoke(first, operatorToken, id)));
@@ -430,7 +430,7 @@ describe("revoking a key", () => {
 });
 
 describe("Idempotency-Key", () => {
-  it("gives the same key again, and refuses another body", async () => {
+  it("returns the same key again, and rejects another body", async () => {
     const { first, userId, serverKey } = await given.scope();
     const headers = { "idempotency-key": "issue" };
     const body = { kind: "client", name: "Once", user_id: userId };
@@ -448,7 +448,7 @@ describe("Idempotency-Key", () => {
     expect(other.body.error.code).toBe("CONFLICT_001");
   });
 
-  it("is each caller's own", async () => {
+  it("is separate for each caller", async () => {
     const { first, userId, serverKey } = await given.scope();
     const headers = { "idempotency-key": "shared" };
     const body = { kind: "client", name: "Own", user_id: userId };
@@ -460,7 +460,7 @@ describe("Idempotency-Key", () => {
 });
 
 describe("the audit log", () => {
-  it("tells who issued, rotated and revoked, and nothing of the secret", async () => {
+  it("contains the authors of issuing, rotating and revoking, but no secret", async () => {
     const { first, userId, serverKey } = await given.scope();
     const own = (await issue(first, serverKey, { user_id: userId })).body;
     const path = `${pathOf(first)}/${own.id}/rotate`;

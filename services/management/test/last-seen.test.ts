@@ -28,7 +28,7 @@ afterAll(async () => {
   await management?.close();
 });
 
-/** Tells what was seen, and waits until management has taken it from the queue. */
+/** Publishes last-seen times and waits until management has processed them. */
 async function deliver(seen: Partial<UsageLastSeen>): Promise<void> {
   const nothing = { keys: [], environments: [], flags: [] };
   await publishLastSeen(jetstream(connection), { ...nothing, ...seen });
@@ -49,7 +49,7 @@ const call = (path: string, options: { method?: string; body?: unknown } = {}) =
 const createFlag = async (key = `flag-${uuidv7()}`) =>
   (await call("/api/v1/flags", { method: "POST", body: { key, name: "A flag" } })).body;
 
-/** When a flag was last evaluated, by reading it and in the list, which have to agree. */
+/** Returns the last evaluation of a flag, after checking that `GET` and the list agree. */
 async function lastEvaluated(flag: { id: string }): Promise<string | null> {
   const read = (await call(`/api/v1/flags/${flag.id}`)).body.last_evaluated_at;
   const { flags } = (await call("/api/v1/flags")).body;
@@ -61,7 +61,7 @@ const keyIdIn = (key: string) => key.slice(3, 19);
 const later = (instant: string, ms: number) => new Date(Date.parse(instant) + ms).toISOString();
 
 describe("given a flag", () => {
-  it("has not been evaluated, until it is told that it was", async () => {
+  it("has no last evaluation until one is reported", async () => {
     const flag = await createFlag();
     expect(flag.last_evaluated_at).toBeNull();
     expect(await lastEvaluated(flag)).toBeNull();
@@ -71,7 +71,7 @@ describe("given a flag", () => {
     expect(await lastEvaluated(flag)).toBe(evaluated_at);
   });
 
-  it("counts answers about all flags from its creation on, and none before", async () => {
+  it("is evaluated by responses with all flags since its creation, but not by earlier ones", async () => {
     const flag = await createFlag();
     const { environmentId: environment_id } = project;
     await deliver({ environments: [{ environment_id, evaluated_at: later(flag.created_at, -1) }] });
@@ -80,7 +80,7 @@ describe("given a flag", () => {
     expect(await lastEvaluated(flag)).toBe(flag.created_at);
   });
 
-  it("shows the later of both ways to be asked for", async () => {
+  it("returns the later of its own evaluation and that of all flags", async () => {
     const flag = await createFlag();
     await eventually(() => Date.now() > Date.parse(flag.created_at) + 20);
     const environment_id = project.environmentId;
@@ -94,7 +94,7 @@ describe("given a flag", () => {
     expect(await lastEvaluated(flag)).toBe(at(15));
   });
 
-  it("keeps the latest instant, in whatever order it is told and however often", async () => {
+  it("keeps the latest time, regardless of order and repetition", async () => {
     const flag = await createFlag();
     await eventually(() => Date.now() > Date.parse(flag.created_at) + 10);
     const environment_id = project.environmentId;
@@ -109,7 +109,7 @@ describe("given a flag", () => {
     expect(await lastEvaluated(flag)).toBe(later(flag.created_at, 6));
   });
 
-  it("is told of the environment of the key that asks, and of no other", async () => {
+  it("returns the last evaluation in the environment of the requesting key only", async () => {
     const flag = await createFlag();
     const environment_id = project.otherEnvironmentId;
     const evaluated_at = flag.created_at;
@@ -141,7 +141,7 @@ describe("given a flag", () => {
     expect(unchanged.body).toEqual(changed.body);
   });
 
-  it("takes with it what was known of its use when it is deleted, and nothing comes back", async () => {
+  it("loses its last evaluation on deletion, and a later report does not restore it", async () => {
     const flag = await createFlag();
     const seen = {
       environment_id: project.environmentId,
@@ -161,7 +161,7 @@ describe("given a key", () => {
   const shownBy = async (path: string) =>
     (await management.call(path, { key: operatorToken })).body;
 
-  it("shows when it was last used, alone and in the list", async () => {
+  it("has a last use in `GET` and in the list", async () => {
     const path = `/api/v1/projects/${project.projectId}/environments/${project.environmentId}/keys`;
     const id = keyIdIn(project.clientKey);
     expect((await shownBy(`${path}/${id}`)).last_used_at).toBeNull();
@@ -176,7 +176,7 @@ describe("given a key", () => {
     { which: "serverKey", status: 200 },
     { which: "clientKey", status: 403 },
   ] as const)(
-    "shows its use here within a few seconds, whatever was answered: $which, $status",
+    "has a use of this API recorded within seconds, regardless of the response: $which, $status",
     async ({ which, status }) => {
       const path = `/api/v1/projects/${project.projectId}/environments/${project.environmentId}/keys`;
       const begunMs = Date.now();
@@ -197,7 +197,7 @@ describe("given a key that is removed while its use is recorded", () => {
   });
   afterAll(() => admin.end());
 
-  const someoneWaits = async () => {
+  const isLockAwaited = async () => {
     const waiting = await admin`
       select from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`;
@@ -220,7 +220,7 @@ describe("given a key that is removed while its use is recorded", () => {
           isRecorded = true;
         },
       );
-      await eventually(async () => isRecorded || (await someoneWaits()));
+      await eventually(async () => isRecorded || (await isLockAwaited()));
     });
     await recording;
     expect(await retries()).toEqual(before);
@@ -237,15 +237,15 @@ describe("given a key that is removed while its use is recorded", () => {
       removing = admin`select from remove_keys_of_deleted(${environmentId}, 100)`.then(() => {
         isRemoved = true;
       });
-      await eventually(async () => isRemoved || (await someoneWaits()));
+      await eventually(async () => isRemoved || (await isLockAwaited()));
     });
     await removing;
     expect(await admin`select from api_keys where environment_id = ${environmentId}`).toEqual([]);
   });
 });
 
-describe("given messages that are not what they should be", () => {
-  it("leaves out keys, environments and flags that there are not, and takes the others", async () => {
+describe("given incorrect messages", () => {
+  it("ignores unknown keys, environments and flags, and records the others", async () => {
     const flag = await createFlag();
     const at = flag.created_at;
     const environment_id = project.environmentId;
@@ -260,7 +260,7 @@ describe("given messages that are not what they should be", () => {
     expect(await lastEvaluated(flag)).toBe(at);
   });
 
-  it("takes an instant in the future for the present", async () => {
+  it("records a future time as the current time", async () => {
     const flag = await createFlag();
     const inAnHour = later(flag.created_at, 3_600_000);
     await deliver({
@@ -269,7 +269,7 @@ describe("given messages that are not what they should be", () => {
     expect(Date.parse((await lastEvaluated(flag)) ?? "")).toBeLessThan(Date.parse(inAnHour));
   });
 
-  it("sets aside what does not parse, and goes on with the next", async () => {
+  it("dead-letters invalid messages and continues", async () => {
     const client = jetstream(connection);
     await client.publish(usageStream.lastSeen.subject, "no JSON");
     await client.publish(usageStream.lastSeen.subject, JSON.stringify({ keys: "none" }));
@@ -286,7 +286,7 @@ describe("given messages that are not what they should be", () => {
 });
 
 describe("given many flags", () => {
-  it("records thousands of them from one message, and shows each in the list", async () => {
+  it("records thousands of flags from one message", async () => {
     const { projectId, environmentId } = project;
     const ids = Array.from({ length: 2_000 }, () => uuidv7());
     const { sql } = management;

@@ -12,7 +12,7 @@ beforeEach(() => {
   edges = createLiveEdges();
 });
 
-/** Returns whether a write of this revision still waits. */
+/** Returns whether a write of this revision is waiting. */
 async function waits(revision: number, of = epoch): Promise<boolean> {
   const ending = new AbortController();
   let isWaiting = true;
@@ -35,17 +35,17 @@ function pass(ms: number, reporting: Record<string, SnapshotRevision> = {}): voi
   }
 }
 
-/** Long enough for every edge to report. */
+/** Passes enough time for every edge to report. */
 const listen = () => pass(edgeReports.intervalMs * 3);
 
 describe("given management that has just connected to NATS", () => {
-  it("waits until every edge has had the time to report", async () => {
+  it("waits until every edge has had time to report", async () => {
     expect(await waits(1)).toBe(true);
     listen();
     expect(await waits(1)).toBe(false);
   });
 
-  it("does so again after the connection was lost, and keeps waiting for the edges it knows", async () => {
+  it("waits again after a lost connection, and still waits for known edges", async () => {
     listen();
     report(first, 1);
     edges.interrupted();
@@ -86,14 +86,14 @@ describe("given two edges that report", () => {
     expect(await waits(10)).toBe(true);
   });
 
-  it("does not wait for one that has stopped", async () => {
+  it("does not wait for a stopped edge", async () => {
     report(first, 11);
     edges.take({ state: "stopped", edge: second });
     expect(await waits(11)).toBe(false);
     expect(edges.count()).toBe(1);
   });
 
-  it("does not wait for one that has been silent for two seconds", async () => {
+  it("does not wait for an edge that has been silent for two seconds", async () => {
     pass(edgeReports.silentAfterMs, { [first]: { epoch, revision: 11 } });
     expect(await waits(11)).toBe(true);
     pass(tickMs, { [first]: { epoch, revision: 11 } });
@@ -109,7 +109,7 @@ describe("given an edge that was silent", () => {
     edges.published({ epoch, revision: 20 });
   });
 
-  it("counts as live again when it has reached the revision of its return", async () => {
+  it("counts as live again when it reaches the revision that was current at its return", async () => {
     report(first, 10);
     edges.published({ epoch, revision: 21 });
     expect(await waits(21)).toBe(false);
@@ -118,7 +118,7 @@ describe("given an edge that was silent", () => {
     expect(edges.count()).toBe(1);
   });
 
-  it("has to reach the new epoch after a full write", async () => {
+  it("must reach the new epoch after a rebuild", async () => {
     report(first, 10);
     edges.published({ epoch: newEpoch, revision: 5 });
     report(first, 30);
@@ -135,7 +135,7 @@ describe("given an edge that starts", () => {
     edges.take({ state: "starting", edge: first });
   });
 
-  it("delays writes from its announcement on", async () => {
+  it("delays writes from its first report on", async () => {
     expect(await waits(20)).toBe(true);
     report(first, 20);
     expect(await waits(20)).toBe(false);

@@ -36,15 +36,15 @@ import { insertProject } from "../src/projects/project-store.ts";
 import { insertUser } from "../src/users/user-store.ts";
 import { startWorkers } from "../src/workers.ts";
 
-/**
- * Management as its main composes it, in this process, over a database and a NATS server of the test
- * file's own. The clock is the test's.
- */
 export const operatorToken = "an operator token for the tests only";
 
-/** What is below management, which can be opened over it again after it was stopped. */
+/** The database and the NATS server. Management can be opened over the same backends after it was stopped. */
 type Backends = { database: TestDatabase; nats: TestNats };
 
+/**
+ * Opens management in this process, composed as in `main.ts`, over the test file's own database and NATS server.
+ * The test can set its clock.
+ */
 export async function openManagement(
   options: {
     over?: Backends;
@@ -72,7 +72,7 @@ export async function openManagement(
   const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
-  const broker = startWorkers({
+  const workers = startWorkers({
     nats: natsLogin("management", nats.url),
     replicas: 1,
     holder: randomUUID(),
@@ -90,8 +90,8 @@ export async function openManagement(
   const writer = createWriter({
     sql,
     newId: uuidv7,
-    wakeRelay: broker.wakeRelay,
-    effects: broker.effects,
+    wakeRelay: workers.wakeRelay,
+    effects: workers.effects,
   });
   const filling =
     options.fillsEnvironments === false
@@ -104,7 +104,7 @@ export async function openManagement(
   const app = createManagementApp({
     sql,
     writer,
-    findKey: createKeyLookup({ sql, directory, directoryIsCurrent: broker.directoryIsCurrent }),
+    findKey: createKeyLookup({ sql, directory, directoryIsCurrent: workers.directoryIsCurrent }),
     operatorToken,
     keyLimits: createKeyLimits(options.keyRate ?? manyRequests),
     lastUsed,
@@ -118,12 +118,12 @@ export async function openManagement(
     logger,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  await eventually(() => broker.directoryIsCurrent(), { because: "management follows the keys" });
+  await eventually(() => workers.directoryIsCurrent(), { because: "management follows the keys" });
   const stop = once(async () => {
     await app.close();
     await filling?.stop();
     await removing?.stop();
-    await broker.stop();
+    await workers.stop();
     await sql.end();
   });
   return {
@@ -137,7 +137,7 @@ export async function openManagement(
     directory,
     metrics,
     call: (path: string, options?: CallOptions) => call(url + path, options),
-    /** Ends management alone. */
+    /** Stops management but not its backends. */
     stop,
     close: async () => {
       await stop();
@@ -157,8 +157,8 @@ async function openBackends(): Promise<Backends> {
 export type Management = Awaited<ReturnType<typeof openManagement>>;
 
 /**
- * Writes a project with two environments, a user and three keys as the product does: rows and outbox in one
- * transaction. An entry that is only in the key directory would disappear with the next full read of the snapshot.
+ * Writes a project with two environments, a user and three keys. As in production, one transaction writes the rows
+ * and the outbox. Entries that exist only in the key directory would disappear with the next full read.
  */
 export async function seedProject({ writer, directory }: Management) {
   const { keyEntries, ...tenant } = tenantInSnapshot();

@@ -32,7 +32,7 @@ describe("management, as the only service that may create streams", () => {
     usageStream.name,
     auditStream.name,
     flagEventsStream.name,
-  ])("creates %s again after it was deleted", async (name) => {
+  ])("recreates %s after its deletion", async (name) => {
     const before = await eventually(() => manager.streams.info(name));
     await manager.streams.delete(name);
     const after = await eventually(() => manager.streams.info(name));

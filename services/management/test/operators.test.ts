@@ -21,7 +21,7 @@ const ask = (key: string | undefined, headers: Record<string, string> = {}) =>
   management.call("/api/v1/operators", { headers, ...(key === undefined ? {} : { key }) });
 
 describe("given the list of operators", () => {
-  it("has all that can be written, each with what people need to know", async () => {
+  it("contains all operators that rules can use, with their documentation", async () => {
     const { status, body } = await ask(project.serverKey);
     expect(status).toBe(200);
     expect(body).toEqual({ operators: operators.filter(({ name }) => isWritten(name)) });
@@ -31,7 +31,7 @@ describe("given the list of operators", () => {
       expect(Object.keys(operator).sort()).toEqual(["category", "description", "example", "name"]);
   });
 
-  it("has examples that can be written as rules as they stand", () => {
+  it("has examples that are valid rules", () => {
     for (const { name, example } of operators) {
       const [attribute, operator, ...value] = example.split(" ");
       const conditions = [{ attribute, operator, value: value.join(" ") }];
@@ -40,7 +40,7 @@ describe("given the list of operators", () => {
     }
   });
 
-  it("is given to every kind of key, to the same bytes, for a day", async () => {
+  it("is returned to every kind of key with the same ETag and a lifetime of one day", async () => {
     const keys = [project.serverKey, project.clientKey, project.environmentOnlyKey];
     const answers = await Promise.all(keys.map((key) => ask(key)));
     const [etag] = answers.map(({ headers }) => headers.get("etag"));
@@ -54,7 +54,7 @@ describe("given the list of operators", () => {
     }
   });
 
-  it("is given to nobody else", async () => {
+  it("is not returned to other callers", async () => {
     const cases = [
       [undefined, 401, "AUTH_001"],
       ["nonsense", 401, "AUTH_001"],
@@ -68,7 +68,7 @@ describe("given the list of operators", () => {
     }
   });
 
-  it("is not told again to who has it", async () => {
+  it("returns 304 to a client that has the current version", async () => {
     const etag = String((await ask(project.clientKey)).headers.get("etag"));
     for (const sent of [etag, `W/${etag}`, `"another", ${etag}`, `"another",W/${etag}`, "*"]) {
       const { status, body, headers } = await ask(project.clientKey, { "if-none-match": sent });
@@ -81,18 +81,18 @@ describe("given the list of operators", () => {
       const { status } = await ask(project.clientKey, { "if-none-match": sent });
       expect([sent, status]).toEqual([sent, 200]);
     }
-    const nobody = await ask(undefined, { "if-none-match": etag });
-    expect(nobody.status).toBe(401);
+    const withoutKey = await ask(undefined, { "if-none-match": etag });
+    expect(withoutKey.status).toBe(401);
   });
 
-  it("does not answer other origins", async () => {
+  it("does not allow other origins", async () => {
     const { headers } = await ask(project.clientKey, { origin: "https://shop.example" });
     expect(headers.get("access-control-allow-origin")).toBeNull();
   });
 });
 
-describe("given that the database is away", () => {
-  it("gives the list of operators all the same", async () => {
+describe("given an unavailable database", () => {
+  it("returns the list of operators", async () => {
     await management.sql.end();
     const flags = await management.call("/api/v1/flags", { key: project.serverKey });
     expect(flags.status).toBe(503);

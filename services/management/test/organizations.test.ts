@@ -17,7 +17,7 @@ const unknownId = "01890000-0000-7000-8000-000000000000";
 const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe("creating an organization", () => {
-  it("answers 201 with the limits of its plan, and publishes them", async () => {
+  it("returns 201 with the limits of its plan, and publishes them", async () => {
     const answer = await management.call(organizations, {
       method: "POST",
       key,
@@ -49,7 +49,7 @@ describe("creating an organization", () => {
   });
 
   it.each(["platinum", "__proto__", "constructor"])(
-    "refuses the plan %s and names those there are",
+    "rejects the plan %s and names the configured plans",
     async (plan) => {
       const body = { name: "Acme", plan };
       const answer = await management.call(organizations, { method: "POST", key, body });
@@ -75,7 +75,7 @@ describe("creating an organization", () => {
 });
 
 describe("reading organizations", () => {
-  it("finds one, and all of them in the order of their creation", async () => {
+  it("returns one, and all of them in the order of creation", async () => {
     const first = await given.organization();
     const second = await given.organization();
     expect((await management.call(`${organizations}/${first.id}`, { key })).body).toEqual(first);
@@ -85,7 +85,7 @@ describe("reading organizations", () => {
     expect(list.slice(-2)).toEqual([first, second]);
   });
 
-  it.each([unknownId, "nonsense"])("answers 404 for %s", async (id) => {
+  it.each([unknownId, "nonsense"])("returns 404 for %s", async (id) => {
     const answer = await management.call(`${organizations}/${id}`, { key });
     expect(answer.status).toBe(404);
     expect(answer.body.error.code).toBe("NOT_FOUND_001");
@@ -129,7 +129,7 @@ describe("changing an organization", () => {
     ]);
   });
 
-  it("leaves no trace when nothing is different", async () => {
+  it("records nothing if no field differs", async () => {
     const organization = await given.organization();
     const { name, plan } = organization;
     for (const body of [{}, { name }, { name, plan }]) {
@@ -140,7 +140,7 @@ describe("changing an organization", () => {
     expect(await entriesOf(management, `${organization.id}.organization`)).toHaveLength(1);
   });
 
-  it("refuses an unknown plan, an unknown field and an unknown organization", async () => {
+  it("rejects an unknown plan, an unknown field and an unknown organization", async () => {
     const { id } = await given.organization();
     const patch = (target: string, body: unknown) =>
       management.call(`${organizations}/${target}`, { method: "PATCH", key, body });
@@ -181,7 +181,7 @@ describe("users", () => {
     expect(list.body).toEqual({ users: [first.body, second.body] });
   });
 
-  it("have an e-mail address of their own in the organization, ignoring case", async () => {
+  it("have a unique e-mail address in the organization, ignoring case", async () => {
     const { id } = await given.organization();
     const path = `${organizations}/${id}/users`;
     const create = (email: string) =>
@@ -201,7 +201,7 @@ describe("users", () => {
     expect((await management.call(`${path}/${ada.id}`, { key })).body).toEqual(ada);
   });
 
-  it("keep an e-mail address that they have shared since an earlier release", async () => {
+  it("keep an e-mail address that they share since an earlier release", async () => {
     const { id } = await given.organization();
     const path = `${organizations}/${id}/users`;
     const [first, second] = [await given.user(id), await given.user(id)];
@@ -218,7 +218,7 @@ describe("users", () => {
     [{ email: "nobody" }, "/email must be an e-mail address"],
     [{ email: "a@b", name: "" }, "/name"],
     [{}, "/email is required"],
-  ])("are refused as %j", async (body, message) => {
+  ])("are rejected as %j", async (body, message) => {
     const { id } = await given.organization();
     const path = `${organizations}/${id}/users`;
     const answer = await management.call(path, { method: "POST", key, body });
@@ -226,7 +226,7 @@ describe("users", () => {
     expect(answer.body.error.message).toContain(message);
   });
 
-  it("of an organization that there is not are 404", async () => {
+  it("are not found in an unknown organization", async () => {
     const path = `${organizations}/${unknownId}/users`;
     const body = { email: "ada@example.com" };
     expect((await management.call(path, { key })).status).toBe(404);
@@ -255,7 +255,7 @@ describe("the operator's routes", () => {
     `${organizations}/${unknownId}/users`,
     `${organizations}/${unknownId}/users/${unknownId}`,
     `${organizations}/${unknownId}/projects/${unknownId}`,
-  ])("are closed to every API key: %s", async (path) => {
+  ])("are forbidden for API keys: %s", async (path) => {
     const { serverKey } = await given.scope();
     const answer = await management.call(path, { key: serverKey });
     expect(answer.status).toBe(403);

@@ -6,12 +6,12 @@ const team = { requests_per_month: 5_000_000, sse_connections: 200, projects: nu
 const problemsOf = (plans: unknown) => parsePlans(JSON.stringify(plans));
 
 describe("given plans of an operator", () => {
-  it("takes them as they are", () => {
+  it("accepts valid plans", () => {
     expect(problemsOf({ team })).toEqual({ plans: { team } });
   });
 
   it.each([["5000000"], [-1], [0.5], [true], [undefined]])(
-    "names the plan and the field when a limit is %p",
+    "names the plan and the field if a limit is %p",
     (sse_connections) => {
       expect(problemsOf({ team: { ...team, sse_connections } })).toEqual({
         problems: [
@@ -21,7 +21,7 @@ describe("given plans of an operator", () => {
     },
   );
 
-  it("names all that is wrong", () => {
+  it("reports all problems", () => {
     expect(problemsOf({ team: { ...team, projects: "" }, other: 1 })).toEqual({
       problems: [
         'has the plan "team", whose projects must be a whole number from 0, or null',
@@ -30,7 +30,7 @@ describe("given plans of an operator", () => {
     });
   });
 
-  it("says of what is no limit that it must not be there", () => {
+  it("rejects unknown fields", () => {
     expect(problemsOf({ team: { ...team, seats: 3 } })).toEqual({
       problems: [
         'has the plan "team", which must have only requests_per_month, sse_connections and projects',
@@ -38,25 +38,22 @@ describe("given plans of an operator", () => {
     });
   });
 
-  it.each(["", "x".repeat(51)])("says how long names may be, and repeats none", (name) => {
+  it.each(["", "x".repeat(51)])("rejects invalid names without repeating them", (name) => {
     expect(problemsOf({ [name]: team })).toEqual({
       problems: ["has a plan whose name must be of 1 to 50 characters"],
     });
   });
 
-  it.each(["{secret", "[]", "7", "null"])(
-    "says of %s what it must be, and repeats nothing",
-    (text) => {
-      expect(parsePlans(text)).toEqual({
-        problems: [
-          "must be JSON that gives each plan requests_per_month, sse_connections and projects",
-        ],
-      });
-    },
-  );
+  it.each(["{secret", "[]", "7", "null"])("rejects %s without repeating it", (text) => {
+    expect(parsePlans(text)).toEqual({
+      problems: [
+        "must be JSON that gives each plan requests_per_month, sse_connections and projects",
+      ],
+    });
+  });
 });
 
-describe("given an environment whose PLANS are wrong", () => {
+describe("given an invalid PLANS variable", () => {
   const before = process.env.PLANS;
   afterEach(() => {
     if (before === undefined) delete process.env.PLANS;

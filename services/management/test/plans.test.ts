@@ -9,10 +9,7 @@ import { createLease, LeadershipLostError } from "../src/relay/lease.ts";
 import { operatorToken as key, type Management, openManagement } from "./management-fixture.ts";
 import { entriesOf, tenancyOf } from "./tenancy-fixture.ts";
 
-/**
- * Management is started with some plans, gets organizations, and is started again over the same database
- * with other plans.
- */
+/** Tests a restart of management over the same database with changed plans. */
 const limits = (requests: number, projects: number): PlanLimits => ({
   requests_per_month: requests,
   sse_connections: 10,
@@ -27,7 +24,7 @@ const before = {
 };
 const after = {
   small: limits(200, 1),
-  // In another order, which is no difference.
+  // The same limits in another order.
   same: { projects: 30, sse_connections: 10, requests_per_month: 1_000 },
   many: limits(300, 3),
 };
@@ -80,7 +77,7 @@ const addProject = (id: string) =>
 
 const entries = (id: string) => entriesOf(management, `${id}.organization`);
 
-/** The many were put into the table without any entry, so that their entries are all new. */
+/** Waits until all entries are sent. The many organizations were inserted without entries. */
 async function allIsSent(): Promise<void> {
   await eventually(async () => {
     const [rows] = await management.sql<[{ unsent: number; ofMany: number }]>`
@@ -92,8 +89,8 @@ async function allIsSent(): Promise<void> {
   });
 }
 
-describe("given a plan that is configured anew", () => {
-  it("brings its limits to an organization that has it, as a new version", async () => {
+describe("given a plan with changed limits", () => {
+  it("applies the limits to its organization as a new version", async () => {
     const id = idOf("small");
     expect((await entries(id)).at(-1)).toMatchObject({
       plan: "small",
@@ -104,23 +101,23 @@ describe("given a plan that is configured anew", () => {
     expect((await read(id)).limits).toEqual(after.small);
   });
 
-  it("refuses more than it allows, and leaves what is there", async () => {
+  it("rejects projects above the limit, and keeps existing ones", async () => {
     expect((await addProject(idOf("small"))).status).toBe(429);
     const path = `/api/v1/organizations/${idOf("small")}/projects`;
     expect((await management.call(path, { key })).body.projects).toHaveLength(1);
   });
 
-  it("reaches many organizations, each once", async () => {
+  it("updates many organizations, each once", async () => {
     const found = await management.sql`
       select distinct version, limits from organizations where plan = 'many'`;
     expect([...found]).toEqual([{ version: 2, limits: after.many }]);
   });
 
-  it("leaves alone those whose plan is the same", async () => {
+  it("does not update organizations with an unchanged plan", async () => {
     expect(await entries(idOf("same"))).toHaveLength(1);
   });
 
-  it("records the limits of an organization that was there before any were recorded", async () => {
+  it("records the limits of an organization without recorded limits", async () => {
     expect(await entries(idOf("unrecorded"))).toMatchObject([
       { version: 1 },
       { version: 2, limits: after.same },
@@ -128,8 +125,8 @@ describe("given a plan that is configured anew", () => {
   });
 });
 
-describe("given a process with former plans that leads no more", () => {
-  it("brings them to nobody", async () => {
+describe("given a process with old plans that is no longer the leader", () => {
+  it("does not apply its plans", async () => {
     const { sql } = management;
     const monotonicMs = () => performance.now();
     const lease = createLease({ sql, name: uuidv7(), holder: uuidv7(), monotonicMs });
@@ -142,15 +139,15 @@ describe("given a process with former plans that leads no more", () => {
   });
 });
 
-describe("given a plan that is not configured any more", () => {
-  it("leaves its organizations the limits that they had, and says so in the log", async () => {
+describe("given a plan that is no longer configured", () => {
+  it("keeps the limits of its organizations, and logs a warning", async () => {
     expect(await read(idOf("gone"))).toMatchObject({ plan: "gone", limits: before.gone });
     expect(await entries(idOf("gone"))).toHaveLength(1);
-    const told = warnings.map((line) => JSON.parse(line)).filter(({ plan }) => plan === "gone");
-    expect(told[0]).toMatchObject({ plan: "gone", organizations: 2 });
+    const logged = warnings.map((line) => JSON.parse(line)).filter(({ plan }) => plan === "gone");
+    expect(logged[0]).toMatchObject({ plan: "gone", organizations: 2 });
   });
 
-  it("goes on allowing as many projects as before", async () => {
+  it("allows as many projects as before", async () => {
     const id = idOf("gone");
     expect((await addProject(id)).status).toBe(201);
     expect((await addProject(id)).status).toBe(201);
@@ -158,7 +155,7 @@ describe("given a plan that is not configured any more", () => {
     expect((await entries(id)).at(-1)).toMatchObject({ limits: before.gone, project_count: 2 });
   });
 
-  it("lets an organization keep it, rename itself and leave it, and not take it again", async () => {
+  it("allows an organization to keep the plan, to be renamed and to leave it, but not to return", async () => {
     const id = idOf("alsoGone");
     expect((await patch(id, { name: "New", plan: "gone" })).body).toMatchObject({
       name: "New",

@@ -18,7 +18,7 @@ const create = (organizationId: string, body: unknown, headers: Record<string, s
   management.call(pathOf(organizationId), { method: "POST", key, body, headers });
 
 describe("renaming a project", () => {
-  it("answers and publishes the new name, and records both in the audit log", async () => {
+  it("returns and publishes the new name, and records both names in the audit log", async () => {
     const { id } = await given.organization();
     const project = await given.project(id, { name: "Web" });
     await given.project(id, { name: "Mobile" });
@@ -41,7 +41,7 @@ describe("renaming a project", () => {
     });
   });
 
-  it("is 404 under another organization", async () => {
+  it("returns 404 under another organization", async () => {
     const [own, other] = [await given.organization(), await given.organization()];
     const project = await given.project(own.id);
     const answer = await management.call(`${pathOf(other.id)}/${project.id}`, {
@@ -54,7 +54,7 @@ describe("renaming a project", () => {
 });
 
 describe("creating a project", () => {
-  it("makes the three usual environments", async () => {
+  it("creates three environments by default", async () => {
     const { id } = await given.organization();
     const answer = await create(id, { name: "Web" });
     expect(answer.status).toBe(201);
@@ -84,7 +84,7 @@ describe("creating a project", () => {
     ]);
   });
 
-  it("writes the project and each environment into the audit log", async () => {
+  it("adds audit entries for the project and each environment", async () => {
     const { id } = await given.organization();
     const project = (await create(id, { name: "Web", environments: ["a", "b"] })).body;
     const changes = await management.sql`
@@ -101,7 +101,7 @@ describe("creating a project", () => {
     ]);
   });
 
-  it("refuses a name that the organization has, but not one of another organization", async () => {
+  it("rejects a name that exists in the organization, but not one of another organization", async () => {
     const one = await given.organization();
     const other = await given.organization();
     expect((await create(one.id, { name: "Web" })).status).toBe(201);
@@ -118,21 +118,21 @@ describe("creating a project", () => {
     [{ name: "x", environments: [" "] }, "/environments/0 must be one line of text"],
     [{ name: "x", environments: "a" }, "/environments must be array"],
     [{ environments: ["a"] }, "/name is required"],
-  ])("refuses %j", async (body, message) => {
+  ])("rejects %j", async (body, message) => {
     const { id } = await given.organization();
     const answer = await create(id, body);
     expect(answer.status).toBe(400);
     expect(answer.body.error.message).toContain(message);
   });
 
-  it("answers 404 for an organization that there is not", async () => {
+  it("returns 404 for an unknown organization", async () => {
     expect((await create(unknownId, { name: "Web" })).status).toBe(404);
     expect((await management.call(pathOf(unknownId), { key })).status).toBe(404);
   });
 });
 
 describe("the plan's limit of projects", () => {
-  it("is exact when twenty are created at once", async () => {
+  it("is exact for twenty concurrent requests", async () => {
     const { id } = await given.organization({ plan: "pro" });
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => create(id, { name: `Project ${index}` })),
@@ -147,7 +147,7 @@ describe("the plan's limit of projects", () => {
     expect(entries.map((entry) => entry.version)).toEqual(counts.map((count) => count + 1));
   });
 
-  it("says which limit it is, and names no time to wait", async () => {
+  it("is named in the error response, which has no Retry-After", async () => {
     const { id } = await given.organization({ plan: "free" });
     for (const name of ["a", "b", "c"]) await create(id, { name });
     const rejected = await create(id, { name: "d" });
@@ -162,7 +162,7 @@ describe("the plan's limit of projects", () => {
     expect(rejected.headers.get("ratelimit")).toBe('"projects";r=0');
   });
 
-  it("moves with the plan, and leaves alone what exists when it shrinks", async () => {
+  it("follows the plan, and does not affect existing projects", async () => {
     const { id } = await given.organization({ plan: "starter" });
     for (const name of ["a", "b", "c", "d"]) expect((await create(id, { name })).status).toBe(201);
     const path = `/api/v1/organizations/${id}`;
@@ -175,7 +175,7 @@ describe("the plan's limit of projects", () => {
 });
 
 describe("listing projects", () => {
-  it("shows those of one organization with their environments, in the order of creation", async () => {
+  it("returns the organization's projects and environments in the order of creation", async () => {
     const { id } = await given.organization();
     const other = await given.organization();
     const first = await given.project(id, { environments: ["z", "a"] });
@@ -206,7 +206,7 @@ describe("reading a project", () => {
 });
 
 describe("Idempotency-Key", () => {
-  it("makes one project, and refuses another body", async () => {
+  it("creates one project, and rejects another body", async () => {
     const { id } = await given.organization();
     const headers = { "idempotency-key": "project" };
     const answers = await Promise.all([1, 2, 3].map(() => create(id, { name: "Web" }, headers)));

@@ -9,14 +9,14 @@ beforeEach(() => {
   publications = createPublications();
 });
 
-/** Returns whether a promise is settled by now. */
+/** Returns whether a promise is already settled. */
 const isSettled = (promise: Promise<unknown>) => {
   const pending = randomUUID();
   return Promise.race([promise, Promise.resolve(pending)]).then((first) => first !== pending);
 };
 
 describe("a write that waits for its rows", () => {
-  it("is confirmed with the last of them, under its revision", async () => {
+  it("is confirmed with the last row and its revision", async () => {
     const { confirmed } = publications.expect([1, 2, 3]);
     publications.confirm([2, 1], revision(7));
     expect(await isSettled(confirmed)).toBe(false);
@@ -24,14 +24,14 @@ describe("a write that waits for its rows", () => {
     expect(await confirmed).toEqual(revision(8));
   });
 
-  it("counts a row once, also when it is confirmed again", async () => {
+  it("counts a row once even if it is confirmed again", async () => {
     const { confirmed } = publications.expect([1, 2]);
     publications.confirm([1], revision(7));
     publications.confirm([1], revision(7));
     expect(await isSettled(confirmed)).toBe(false);
   });
 
-  it("is confirmed after the revision was handed on", async () => {
+  it("is confirmed after the revision was passed on", async () => {
     const order: unknown[] = [];
     publications = createPublications((named) => order.push(named));
     const { confirmed } = publications.expect([1]);

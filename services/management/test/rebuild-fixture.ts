@@ -22,7 +22,7 @@ type Given = {
   publications?: Publications;
 };
 
-/** A database and a NATS server without management: the test itself leads. */
+/** A database and a NATS server without management. The test itself is the leader. */
 export type Rebuilds = Awaited<ReturnType<typeof openRebuilds>>;
 
 const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
@@ -45,7 +45,7 @@ export async function openRebuilds() {
     natsUrl: nats.url,
     databaseUrl: url,
     lease,
-    /** Brings the snapshot and the outbox to agree, as a leader does at the start of a round. */
+    /** Synchronises the snapshot with the outbox, as a leader does at the start of a term. */
     async synchronise(given: Given = {}) {
       await lease.acquire();
       const keepLease = setInterval(() => void lease.renew(), 500);
@@ -76,7 +76,7 @@ export async function openBroker(url: string): Promise<Broker> {
   return { connection, client: jetstream(connection), manager, replicas: 1, logger };
 }
 
-/** An organization with a project, an environment and flags in it. */
+/** Creates an organization with a project, an environment and flags. */
 export async function seedFlags(sql: Sql, count: number): Promise<{ organizationId: string }> {
   const ids = { organization: uuidv7(), project: uuidv7(), environment: uuidv7() };
   const now = new Date();
@@ -98,7 +98,7 @@ export async function seedFlags(sql: Sql, count: number): Promise<{ organization
   return { organizationId: ids.organization };
 }
 
-/** Changes a flag as a request does: its state and the row of the outbox in one transaction. */
+/** Changes a flag as a request does: one transaction writes its state and the row of the outbox. */
 export async function toggle(sql: Sql, flagId: string): Promise<void> {
   await sql.begin(async (tx) => {
     const [row] = await tx<Parameters<typeof flagEntry>[0] & Parameters<typeof flagEntry>[1][]>`
@@ -137,14 +137,14 @@ export async function remove(sql: Sql, flagId: string): Promise<void> {
   });
 }
 
-/** The flags in the tables: id and version. */
+/** Returns the versions of the flags in the tables, by id. */
 export async function flagsInTables(sql: Sql): Promise<Record<string, number>> {
   const rows = await sql<{ id: string; version: number }[]>`
     select flag_id as id, version from flag_states`;
   return Object.fromEntries(rows.map(({ id, version }) => [id, version]));
 }
 
-/** The flags in the bucket, without deleted ones: id and version. */
+/** Returns the versions of the flags in the bucket, by id, without deleted flags. */
 export async function flagsInBucket({ connection, manager }: Broker) {
   const found: Record<string, number> = {};
   const stream = snapshotBucket.streamName;

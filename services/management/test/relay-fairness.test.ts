@@ -17,7 +17,7 @@ import {
   whileLeading,
 } from "./relay-fixture.ts";
 
-/** The order of publications of several organizations. */
+/** Tests the order of publications of several organizations. */
 const batchRows = 500;
 
 let rebuilds: Rebuilds;
@@ -35,7 +35,7 @@ afterAll(() => rebuilds?.close());
 
 const rowsOf = (count: number, row: () => NewRow) => Array.from({ length: count }, row);
 
-/** Publishes what is unsent, and a row that is committed while the first batch is published. */
+/** Publishes the rows, and a late row that is committed during the first batch. Returns the publications in order. */
 async function publishWith(stream: StreamName, rows: readonly NewRow[], late?: NewRow) {
   const published: Publication[] = [];
   let committed: Promise<unknown> | undefined;
@@ -48,7 +48,7 @@ async function publishWith(stream: StreamName, rows: readonly NewRow[], late?: N
     const publisher = await openPublisher(rebuilds, stream, { broker });
     await insertRows(rebuilds.sql, rows);
     await publisher.drain();
-    // A row that is committed meanwhile has a hint of its own, by which the leader drains again.
+    // The late row has its own notification, after which the leader drains again.
     if (late !== undefined) await publisher.drain();
   });
   expect(await unsentCount(rebuilds.sql)).toBe(0);
@@ -61,26 +61,26 @@ const positionOf = (organizationId: string, published: readonly Publication[]) =
   published.findIndex((publication) => organizationOf(publication) === organizationId);
 
 describe("given 10,000 unsent rows of one organization", () => {
-  it("publishes the revocation of another one's key next", async () => {
+  it("publishes the revocation of another organization's key next", async () => {
     const rows = rowsOf(10_000, () => flagRow(large));
     const published = await publishWith("snapshot", rows, keyRow(small));
     expect(published).toHaveLength(10_001);
     expect(positionOf(small, published)).toBe(batchRows);
   });
 
-  it("publishes another one's flag with the next batch", async () => {
+  it("publishes another organization's flag with the next batch", async () => {
     const rows = rowsOf(10_000, () => flagRow(large));
     const published = await publishWith("snapshot", rows, flagRow(small));
     expect(positionOf(small, published)).toBeLessThan(2 * batchRows);
   });
 
-  it("publishes another one's flag after one batch of keys", async () => {
+  it("publishes another organization's flag after one batch of keys", async () => {
     const rows = rowsOf(10_000, () => keyRow(large, randomUUID()));
     const published = await publishWith("snapshot", rows, flagRow(small));
     expect(positionOf(small, published)).toBe(batchRows);
   });
 
-  it("publishes another one's event with the next batch", async () => {
+  it("publishes another organization's event with the next batch", async () => {
     const rows = rowsOf(10_000, () => eventRow(large));
     const published = await publishWith("events", rows, eventRow(small));
     expect(positionOf(small, published)).toBeLessThan(2 * batchRows);
@@ -88,11 +88,11 @@ describe("given 10,000 unsent rows of one organization", () => {
 });
 
 describe("given nine organizations with backlogs of large entries", () => {
-  /** A batch of large entries has one of each organization. */
+  /** A batch of large entries contains one entry of each organization. */
   const organizations = 9;
   const payload = JSON.stringify({ padding: "x".repeat(480 * 1024) });
 
-  it("publishes another one's flag with the next batch", async () => {
+  it("publishes another organization's flag with the next batch", async () => {
     const backlogs = Array.from({ length: organizations }, () => randomUUID());
     const rows = backlogs.flatMap((id) => rowsOf(5, () => ({ ...flagRow(id), payload })));
     const published = await publishWith("snapshot", rows, flagRow(small));
@@ -102,7 +102,7 @@ describe("given nine organizations with backlogs of large entries", () => {
 });
 
 describe("given unsent rows of several organizations", () => {
-  it("publishes equally many of each in a batch", async () => {
+  it("publishes the same number of rows of each in a batch", async () => {
     const others = rowsOf(4, () => flagRow(randomUUID()));
     const rows = others.flatMap((other) => {
       const [organizationId = ""] = other.subject.split(".");
@@ -113,7 +113,7 @@ describe("given unsent rows of several organizations", () => {
     expect([...first.values()].map(({ length }) => length)).toEqual([125, 125, 125, 125]);
   });
 
-  it("publishes one row of each before the second ones, when a batch cannot have all of them", async () => {
+  it("publishes one row of each before any second row if a batch cannot contain all of them", async () => {
     const organizations = rowsOf(2 * batchRows + 1, () => flagRow(randomUUID())).map(
       ({ subject }) => subject.split(".")[0] ?? "",
     );
@@ -124,7 +124,7 @@ describe("given unsent rows of several organizations", () => {
     expect(first.size).toBe(2 * batchRows);
   });
 
-  it("publishes events that name no organization", async () => {
+  it("publishes events without an organization", async () => {
     const event = { ...eventRow(small), payload: "{}" };
     expect(await publishWith("events", [event, eventRow(large)])).toHaveLength(2);
   });
@@ -148,7 +148,7 @@ describe("given unsent rows of several organizations", () => {
 });
 
 describe("given several values of one entry", () => {
-  it("publishes the newest of a batch, and confirms the writes of all of them", async () => {
+  it("publishes the newest value of a batch, and confirms all their writes", async () => {
     const publications = createPublications();
     const published: Publication[] = [];
     const broker = observed(rebuilds.broker, (publication) => {

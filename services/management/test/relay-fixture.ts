@@ -9,7 +9,7 @@ import { synchroniseEvents } from "../src/relay/events.ts";
 import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
 import type { Rebuilds } from "./rebuild-fixture.ts";
 
-/** Rows of the outbox as changes write them, and lanes that publish them while the test leads. */
+/** A row of the outbox as a change writes it. */
 export type NewRow = { stream: StreamName; subject: string; payload: string };
 
 export const flagRow = (organizationId: string, { flagId = randomUUID(), version = 1 } = {}) => ({
@@ -54,7 +54,7 @@ export const unsentCount = async (sql: Sql): Promise<number> => {
 
 export type Publication = { subject: string; payload: string };
 
-/** A broker that calls `onPublish` before each publication. Its result delays the publication. */
+/** Returns a broker that calls and awaits `onPublish` before each publication. */
 export function observed(
   broker: Broker,
   onPublish: (publication: Publication) => Promise<void> | undefined,
@@ -66,7 +66,7 @@ export function observed(
   return { ...broker, client: Object.create(broker.client, { publish: { value: publish } }) };
 }
 
-/** Renews the lease of the test while it works. */
+/** Acquires the lease and renews it during `work`. */
 export async function whileLeading<T>(
   { lease }: Pick<Rebuilds, "lease">,
   work: () => Promise<T>,
@@ -80,7 +80,7 @@ export async function whileLeading<T>(
   }
 }
 
-/** Brings a stream and the outbox to agree, and returns the stream's lane. The test must lead. */
+/** Synchronises a stream with the outbox and returns the stream's publisher. The test must hold the lease. */
 export async function openPublisher(
   rebuilds: Rebuilds,
   stream: StreamName,

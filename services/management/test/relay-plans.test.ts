@@ -25,15 +25,15 @@ import {
 import { visitedRows } from "./visited-rows.ts";
 
 /**
- * The plans of the relay's statements over 100,000 unsent rows, with statistics of an empty outbox. Each statement
- * was also executed often enough over the empty outbox for PostgreSQL to keep a plan.
+ * Tests the plans of the relay's statements over 100,000 unsent rows, with the statistics of an empty outbox.
+ * Each statement is first executed over the empty outbox until PostgreSQL may cache a generic plan.
  */
 const unsent = 100_000;
 const sent = 50_000;
 const batch = 500;
-/** Prime to the number of kinds, so that each has rows of all kinds. */
+/** Coprime to the number of kinds, so that each organization has rows of all kinds. */
 const organizations = 10;
-/** From its sixth execution on, a prepared statement may have a plan for all parameters. */
+/** A prepared statement may get a generic plan from its sixth execution on. */
 const planIsKeptAfter = 6;
 
 const organizationId = randomUUID();
@@ -48,7 +48,7 @@ beforeAll(async () => {
   sql = connectPostgres({
     url: database.runtimeUrls.management,
     name: "test",
-    // One connection, which keeps the plans.
+    // A single connection, which caches the plans.
     maxConnections: 1,
     logger: pino({ level: "silent" }),
   });
@@ -61,7 +61,7 @@ beforeAll(async () => {
   await lease.acquire();
   const admin = connectAsSuperuser(database.adminUrl, "management");
   await admin`alter table outbox set (autovacuum_enabled = false)`;
-  // The lease must not end while rows are inserted.
+  // The lease must not expire while rows are inserted.
   await admin`update leases set expires_at = clock_timestamp() + interval '1 hour'`;
   await lease.recordAsLeader((tx) =>
     recordStream(tx, "snapshot", {
@@ -111,7 +111,7 @@ async function insertUnsent(admin: Admin): Promise<void> {
 
 type Row = { id: number; messageId: string; key: string };
 
-/** Rows that statements are about. */
+/** Rows that the statements process. */
 type Given = { events: Row[]; entries: Row[] };
 
 async function readGiven(admin: Admin): Promise<Given> {
@@ -121,19 +121,19 @@ async function readGiven(admin: Admin): Promise<Given> {
   return { events: await rowsOf("events"), entries: await rowsOf("snapshot") };
 }
 
-/** Returns the number of rows that a statement is about. */
+/** Runs a statement. Returns the number of rows that it processes. */
 type Work = (tx: Transaction, given: Given) => Promise<number>;
 
 type Statement = {
   name: string;
-  /** Searches for unsent rows. */
+  /** The statement searches for unsent rows. */
   isRead?: true;
-  /** A record is part of a leader's transaction. */
+  /** The statement records publications, in a leader's transaction. */
   isRecord?: true;
   work: Work;
 };
 
-/** Returns how many rows of the outbox a statement visits, and how many it is about. */
+/** Returns the numbers of rows of the outbox that a statement visits and processes. */
 async function visitedBy({ isRecord, work }: Statement, about: Given) {
   const begin = isRecord ? lease.recordAsLeader : sql.begin;
   const { result, visited } = await visitedRows({ begin } as Pick<Sql, "begin">, "outbox", (tx) =>
@@ -147,7 +147,7 @@ const asSql = (tx: Transaction) => tx as unknown as Sql;
 const bounds = { rows: batch, bytes: 4_000_000, afterQueue: undefined };
 const unsentOf = (kind: Parameters<typeof fairUnsentRows>[1]) => async (tx: Transaction) =>
   (await fairUnsentRows(tx as never, kind, bounds)).rows.length;
-/** Visits a batch to see that there are more. */
+/** Returns the number of visited rows. The statement visits a batch to detect that there are more rows. */
 const allUnsentOf = (stream: StreamName) => async (tx: Transaction) =>
   (await allUnsentRows(tx as never, stream, bounds))?.length ?? batch;
 
@@ -170,7 +170,7 @@ const statements: Statement[] = [
     name: "the range of unsent rows",
     async work(tx) {
       await unsentRange(tx as never, "snapshot");
-      // The two rows are fewer.
+      // The statement returns only two rows.
       return batch;
     },
   },
@@ -186,7 +186,7 @@ const statements: Statement[] = [
   },
   {
     isRecord: true,
-    name: "the record of overtaken values",
+    name: "the record of superseded values",
     async work(tx, { entries }) {
       const rows = second(entries).map(({ id }) => ({ id, sequence: null }));
       await settle(tx, rows);
@@ -223,7 +223,7 @@ const statements: Statement[] = [
 ];
 
 describe.each(statements)("$name", (statement) => {
-  it("visits few rows more than it returns", async () => {
+  it("visits few rows beyond those that it processes", async () => {
     const { rows, visited } = await visitedBy(statement, given);
     expect(rows).toBeGreaterThanOrEqual(batch);
     expect(visited).toBeLessThan(3 * rows);

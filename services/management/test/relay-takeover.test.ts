@@ -18,7 +18,7 @@ import {
   whileLeading,
 } from "./relay-fixture.ts";
 
-/** A leader that takes over from one that published a batch and did not record it. */
+/** Tests a takeover from a leader that published a batch and did not record it. */
 const batchRows = 500;
 
 let rebuilds: Rebuilds;
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => rebuilds?.close());
 
-/** Publishes one batch and dies before the record. */
+/** Publishes one batch and fails before recording it, as a leader that crashes does. */
 async function publishUnrecorded(): Promise<void> {
   const { sql, broker, lease } = rebuilds;
   const { lastSequence, epoch } = await rebuilds.synchronise();
@@ -61,8 +61,8 @@ async function takeOver(subject: string): Promise<number[]> {
 const rowsOf = (count: number, organizationId: string) =>
   Array.from({ length: count }, () => keyRow(organizationId, randomUUID()));
 
-describe("given a leader that died after it published the newest of two values", () => {
-  it("publishes the older one no more, also when its next batch has only the older one", async () => {
+describe("given a leader that crashed after it published the newest of two values", () => {
+  it("does not publish the older value, even if the next batch contains only that value", async () => {
     const { sql } = rebuilds;
     const organizationId = randomUUID();
     const [older, newest] = [1, 2].map((version) => keyRow(organizationId, "revoked", version));
@@ -74,7 +74,7 @@ describe("given a leader that died after it published the newest of two values",
         newest as ReturnType<typeof keyRow>,
       ]);
       await publishUnrecorded();
-      // Of two queues, a batch takes half of its rows each.
+      // With two organizations, a batch takes half of its rows from each.
       await insertRows(sql, rowsOf(batchRows, randomUUID()));
       expect(await takeOver(".key.revoked")).toEqual([2]);
     });

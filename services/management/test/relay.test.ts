@@ -17,8 +17,8 @@ import { type Management, openManagement, seedProject } from "./management-fixtu
 import { whileLeading } from "./relay-fixture.ts";
 
 /**
- * The relay against a real broker, disturbed in the ways that it has to survive. What whole processes
- * do when they are killed is told in the end-to-end tests; here each mechanism stands alone.
+ * Tests the relay against a real broker, under the faults that it must survive. These tests cover each mechanism
+ * separately; the end-to-end tests cover killed processes.
  */
 let management: Management;
 let key: string;
@@ -50,7 +50,7 @@ async function createFlag(): Promise<{ id: string }> {
 const rename = (flag: { id: string }, name: string) =>
   management.call(`/api/v1/flags/${flag.id}`, { method: "PATCH", key, body: { name } });
 
-/** A lease of the test's own, so that what a leader may do can be done beside the one that leads. */
+/** Acquires a separate lease, so that the test can act as a leader beside the running relay. */
 async function heldLease(): Promise<Lease> {
   const lease = leaseNamed(randomUUID());
   await lease.acquire();
@@ -60,16 +60,16 @@ async function heldLease(): Promise<Lease> {
 const monotonicMs = () => performance.now();
 
 /**
- * A connection over which answers stop coming when the test says so: to PostgreSQL it is that of a process
- * that was stopped.
+ * Opens a database connection through a proxy that can withhold PostgreSQL's responses. To PostgreSQL, the client
+ * then looks like a stopped process.
  */
-async function connectDeafly(url: string) {
+async function connectThroughProxy(url: string) {
   const { hostname, port } = new URL(url);
   const answers: { from: Socket; to: Socket }[] = [];
   const between = createServer((client) => {
     const server = connectTcp(Number(port), hostname);
     client.pipe(server).pipe(client);
-    // What breaks one half breaks the other.
+    // Closes both sockets when either one closes.
     for (const [one, other] of [
       [client, server],
       [server, client],
@@ -78,16 +78,16 @@ async function connectDeafly(url: string) {
     answers.push({ from: server, to: client });
   });
   await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
-  const throughIt = new URL(url);
-  throughIt.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+  const proxyUrl = new URL(url);
+  proxyUrl.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
   const logger = pino({ level: "silent" });
-  const sql = connectPostgres({ url: throughIt.href, name: "deaf", maxConnections: 1, logger });
+  const sql = connectPostgres({ url: proxyUrl.href, name: "test", maxConnections: 1, logger });
   return {
     sql,
-    stopListening() {
+    holdResponses() {
       for (const { from, to } of answers) from.unpipe(to);
     },
-    listenAgain() {
+    releaseResponses() {
       for (const { from, to } of answers) from.pipe(to);
     },
     async end() {
@@ -102,7 +102,7 @@ const leaseNamed = (name: string, holder: string = randomUUID()) =>
 
 type Logged = { id: string; event: string; flagId: string; timestamp: string; sequence: number };
 
-/** What stands in the log, in order. */
+/** Returns the events in the log, in order. */
 async function logged(): Promise<Logged[]> {
   const messages: Logged[] = [];
   const stream = flagEventsStream.name;
@@ -119,7 +119,7 @@ const written = () =>
     select message_id as "messageId", stream_sequence as sequence
     from outbox where stream = 'events' order by stream_sequence`;
 
-/** Every event once, and each flag's in their order; of different flags the later may come first. */
+/** Expects every event once, in order for each flag. Events of different flags may be in any order. */
 async function expectLogToBeWhole(): Promise<void> {
   await eventually(async () => (await written()).every((row) => row.sequence !== null));
   const rows = await written();
@@ -134,13 +134,13 @@ async function expectLogToBeWhole(): Promise<void> {
 const idsOf = (log: readonly Logged[]) => log.map(({ id }) => id).sort();
 
 describe("given changes", () => {
-  it("has every event in the log, once, in the order of each flag's changes", async () => {
+  it("publishes every event once, in the order of each flag's changes", async () => {
     const flags = await Promise.all(Array.from({ length: 20 }, createFlag));
     await Promise.all(flags.map((flag) => rename(flag, "Renamed")));
     await expectLogToBeWhole();
   });
 
-  it("answers a write when its event and its entries are in JetStream", async () => {
+  it("completes a write after its event and its entries are in JetStream", async () => {
     const flag = await createFlag();
     expect((await logged()).at(-1)).toMatchObject({ event: "flag.created", flagId: flag.id });
     const info = await manager.streams.info(snapshotBucket.streamName, {
@@ -150,8 +150,8 @@ describe("given changes", () => {
   });
 });
 
-describe("given a log of events that is deleted", () => {
-  it("makes it again and fills it with what it held", async () => {
+describe("given a deleted event log", () => {
+  it("recreates the log with its previous events", async () => {
     const before = await logged();
     await manager.streams.delete(flagEventsStream.name);
     await eventually(async () => (await logged()).length === before.length);
@@ -160,8 +160,8 @@ describe("given a log of events that is deleted", () => {
   });
 });
 
-describe("given a log that is deleted and an outbox with events older than the log keeps them", () => {
-  it("does not publish these again", async () => {
+describe("given a deleted log and an outbox with events past the log's retention", () => {
+  it("does not publish these events again", async () => {
     await createFlag();
     await expectLogToBeWhole();
     const [old] = await management.sql<{ id: string }[]>`
@@ -179,10 +179,10 @@ describe("given a log that is deleted and an outbox with events older than the l
   });
 });
 
-describe("given a log of events that another process made anew", () => {
-  it("takes it as it is and fills it with what the old one held", async () => {
+describe("given an event log that another process recreated", () => {
+  it("accepts the log and republishes its previous events", async () => {
     const before = await logged();
-    // Management may create the deleted log first, with its own settings.
+    // Management may recreate the deleted log first, so the deletion is retried.
     await eventually(async () => {
       await deleteStream(manager, flagEventsStream.name);
       return manager.streams.add({
@@ -195,11 +195,11 @@ describe("given a log of events that another process made anew", () => {
   });
 });
 
-describe("given a log that ends before what was acknowledged", () => {
-  it("publishes again what the broker lost, and nothing else", async () => {
+describe("given a log that lacks acknowledged events", () => {
+  it("republishes only the events that the broker lost", async () => {
     await expectLogToBeWhole();
     const before = await logged();
-    // As after a broker that acknowledged a message and died before its disk had it.
+    // Simulates a broker that acknowledged a message and crashed before it wrote the message to disk.
     const lost = { id: randomUUID(), sequence: before.length + 1 };
     await management.sql.begin(async (tx) => {
       await tx`
@@ -218,14 +218,14 @@ describe("given a log that ends before what was acknowledged", () => {
   });
 });
 
-describe("given a log of many thousand events that is deleted", () => {
+describe("given a deleted log of many thousand events", () => {
   it("refills it page by page", async () => {
     const many = 12_000;
     await management.sql`
       insert into outbox (stream, message_id, subject, payload)
       select 'events', event.id, 'flag.updated', json_build_object('id', event.id)::text
       from (select gen_random_uuid() as id from generate_series(1, ${many})) as event`;
-    // Reading all of the log at each try would hold up the relay.
+    // Reading the whole log at each attempt would slow down the relay.
     const length = async () => (await manager.streams.info(flagEventsStream.name)).state.messages;
     await eventually(async () => (await length()) > many, { withinMs: 50_000 });
     const before = await length();
@@ -235,9 +235,9 @@ describe("given a log of many thousand events that is deleted", () => {
   }, 120_000);
 });
 
-describe("given a log that is ahead of everything that is recorded", () => {
-  it("goes on behind it, however long it is", async () => {
-    // As after a database that was restored from an older copy.
+describe("given a log that is ahead of the recorded position", () => {
+  it("continues after the last event of the log", async () => {
+    // Simulates a database that was restored from an older copy.
     await management.sql`
       update relay_streams set last_sequence = 0 where stream = 'events'`;
     const before = await logged();
@@ -252,7 +252,7 @@ describe("given a log that is ahead of everything that is recorded", () => {
 });
 
 describe("given events whose acknowledgements were lost", () => {
-  it("finds them in the log and publishes none again", async () => {
+  it("finds them in the log and does not publish them again", async () => {
     await createFlag();
     await expectLogToBeWhole();
     const before = await logged();
@@ -271,8 +271,8 @@ describe("given events whose acknowledgements were lost", () => {
   });
 });
 
-describe("given a snapshot that is deleted", () => {
-  it("writes it anew from the tables, under another epoch", async () => {
+describe("given a deleted snapshot", () => {
+  it("rebuilds it from the tables under another epoch", async () => {
     await createFlag();
     const epoch = await readEpoch(manager);
     await manager.streams.delete(snapshotBucket.streamName);
@@ -307,8 +307,8 @@ describe("given the bucket of open streams", () => {
   });
 });
 
-describe("given a former leader that wakes up late", () => {
-  it("publishes nothing, because the streams have moved on", async () => {
+describe("given a former leader that resumes late", () => {
+  it("publishes nothing, because the streams have advanced", async () => {
     const { state } = await manager.streams.info(flagEventsStream.name);
     await createFlag();
     await expectLogToBeWhole();
@@ -326,7 +326,7 @@ describe("given a former leader that wakes up late", () => {
     expect(await logged()).toEqual(before);
   });
 
-  /** A database as the former leader remembers it: with a row that it has yet to publish. */
+  /** Returns a fake database with an unsent row, as the former leader had read it. */
   function unsentForever() {
     const row = { id: 1, messageId: randomUUID(), subject: "flag.created", payload: "{}" };
     return { unprepared: async () => [row] } as unknown as Management["sql"];
@@ -334,7 +334,7 @@ describe("given a former leader that wakes up late", () => {
 });
 
 describe("given a lease", () => {
-  it("is held by one, until it is given up", async () => {
+  it("has one holder until it is released", async () => {
     const [one, two] = [leaseNamed("of-this-test"), leaseNamed("of-this-test")];
     expect(await one.acquire()).toBe(true);
     expect(await two.acquire()).toBe(false);
@@ -343,7 +343,7 @@ describe("given a lease", () => {
     expect(await two.acquire()).toBe(true);
   });
 
-  it("is no longer held when its time has passed, even if nobody said so", async () => {
+  it("expires without any query", async () => {
     let now = 0;
     const one = createLease({
       sql: management.sql,
@@ -357,7 +357,7 @@ describe("given a lease", () => {
     expect(one.isHeld()).toBe(false);
   });
 
-  it("is not renewed once it has ended, even if nobody else has taken it", async () => {
+  it("cannot be renewed after it has expired, even without another holder", async () => {
     const one = leaseNamed("that-ends");
     await one.acquire();
     expect(await one.renew()).toBe(true);
@@ -366,7 +366,7 @@ describe("given a lease", () => {
     expect(one.isHeld()).toBe(false);
   });
 
-  it("lets its holder record while it lasts, and nothing afterwards", async () => {
+  it("allows its holder to write until it expires", async () => {
     const one = leaseNamed("to-record");
     await one.acquire();
     expect(await one.recordAsLeader(async () => "recorded")).toBe("recorded");
@@ -374,21 +374,21 @@ describe("given a lease", () => {
     await expect(one.recordAsLeader(async () => "recorded")).rejects.toThrow("has ended");
   });
 
-  it("comes free when its holder is stopped in the middle of a statement", async () => {
-    const { sql, stopListening, listenAgain, end } = await connectDeafly(
+  it("becomes free when its holder is stopped during a statement", async () => {
+    const { sql, holdResponses, releaseResponses, end } = await connectThroughProxy(
       management.backends.database.runtimeUrls.management,
     );
     const stopped = createLease({ sql, name: "stopped", holder: randomUUID(), monotonicMs });
     await stopped.acquire();
     const recording = stopped.recordAsLeader(async (tx) => {
-      stopListening();
-      // What type its parameter has is asked first, and the answer is not heard.
+      holdResponses();
+      // The client first requests the type of the parameter and does not receive the response.
       await tx`select ${1}::integer`;
     });
     const broken = expect(recording).rejects.toThrow();
     const other = leaseNamed("stopped");
     await eventually(() => other.acquire());
-    listenAgain();
+    releaseResponses();
     await broken;
     await end();
   });

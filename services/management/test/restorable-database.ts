@@ -2,8 +2,8 @@ import type { TestDatabase } from "@halyard/testing";
 import postgres from "postgres";
 
 /**
- * A test database that is set back to an earlier state, as an operator restores a backup. Both copies need
- * a database without sessions, so every connection to it is cut, and refused for a moment.
+ * Backs up and restores a test database, as an operator does. Both copies require a database without sessions, so
+ * all connections are terminated and new ones are rejected for a moment.
  */
 export function restorable({ adminUrl }: Pick<TestDatabase, "adminUrl">) {
   const { href, pathname } = new URL(adminUrl);

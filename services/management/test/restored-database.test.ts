@@ -26,7 +26,7 @@ import {
 import { restorable } from "./restorable-database.ts";
 import { dueChange } from "./schedule-due-fixture.ts";
 
-/** A database that is older than the streams, because it was restored while NATS kept its data. */
+/** Tests a database that is older than the streams because it was restored while NATS kept its data. */
 let management: Management;
 let project: Awaited<ReturnType<typeof seedProject>>;
 let flags: ReturnType<typeof flagsOf>;
@@ -51,13 +51,13 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Starts management again after it was stopped. */
+/** Restarts a stopped management. */
 async function startAgain(): Promise<void> {
   management = await openManagement({ over: management.backends });
   flags = flagsOf(management, project);
 }
 
-/** Works on the database of a management that is stopped. */
+/** Runs work on the database of a stopped management. */
 async function withSql<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
   const url = management.backends.database.runtimeUrls.management;
   const { logger } = broker;
@@ -69,11 +69,11 @@ async function withSql<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
   }
 }
 
-/** Undefined while there is no complete snapshot. */
+/** Returns the epoch, or undefined while there is no complete snapshot. */
 const epochNow = () => readEpoch(manager).catch(() => undefined);
 
 let counter = 0;
-/** Keys are never used again: a restored database does not know the later ones. */
+/** Creates a flag with a new key. A restored database does not contain the later keys, so none is reused. */
 const createFlag = () => flags.createFlag({ key: `flag-${++counter}` });
 
 type Entry = { version?: number; deleted?: true; enabled?: boolean };
@@ -104,7 +104,7 @@ const eventIds = () =>
 
 const keysOfSnapshot = async () => new Set((await snapshot()).keys());
 
-/** Waits until nothing is unsent, and compares snapshot and log with the database. */
+/** Waits until no row is unsent, and compares the snapshot and the log with the database. */
 async function expectAgreement(): Promise<void> {
   await eventually(
     async () => {
@@ -148,7 +148,7 @@ async function issueKey(): Promise<string> {
   return body.id;
 }
 
-/** Backs the database up, and changes what the backup does not contain. */
+/** Backs up the database and then makes changes that the backup does not contain. */
 async function diverge() {
   const [changed, deleted] = [await createFlag(), await createFlag()];
   await eventually(() => entryOf(deleted));
@@ -164,7 +164,7 @@ async function diverge() {
   return { changed, deleted, created, keyId };
 }
 
-/** The bucket stays readable during a rebuild; the epoch shows that it has ended. */
+/** Waits for the end of a rebuild. The bucket stays readable during it, so only the epoch shows its end. */
 const expectAnotherEpoch = (epochBefore: string | undefined) =>
   eventually(async () => ![undefined, epochBefore].includes(await epochNow()), {
     because: "there is another epoch",
@@ -185,7 +185,7 @@ async function expectRestored(
 }
 
 describe("given a database that is restored from a backup", () => {
-  it("rebuilds snapshot and log from it when management starts", async () => {
+  it("rebuilds the snapshot and the log when management starts", async () => {
     const changes = await diverge();
     const epoch = await readEpoch(manager);
     await management.stop();
@@ -194,14 +194,14 @@ describe("given a database that is restored from a backup", () => {
     await expectRestored(changes, epoch);
   });
 
-  it("rebuilds snapshot and log from it while management keeps running", async () => {
+  it("rebuilds the snapshot and the log while management is running", async () => {
     const changes = await diverge();
     const epoch = await readEpoch(manager);
     await database.restore();
     await expectRestored(changes, epoch);
   });
 
-  it("rebuilds them when only names changed since, which the snapshot does not contain", async () => {
+  it("rebuilds them even if only names changed, which the snapshot does not contain", async () => {
     const flag = await createFlag();
     await expectAgreement();
     await database.backUp();
@@ -220,7 +220,7 @@ describe("given a database that is restored from a backup", () => {
 });
 
 describe("given a database that loses its last commits without a lost connection", () => {
-  it("rebuilds the streams, also while nothing is published", async () => {
+  it("rebuilds the streams even while nothing is published", async () => {
     const flag = await createFlag();
     await expectAgreement();
     const epoch = await readEpoch(manager);
@@ -235,14 +235,14 @@ describe("given a database that loses its last commits without a lost connection
   });
 });
 
-describe("given a leader that died between publishing and recording", () => {
-  /** Sets the records of the newest messages back. */
-  async function forgetRecords(sql: Sql, sent: "unsent" | "overtaken"): Promise<void> {
+describe("given a leader that crashed between publishing and recording", () => {
+  /** Removes the records of the newest messages. */
+  async function removeRecords(sql: Sql, sent: "unsent" | "superseded"): Promise<void> {
     await sql.begin(async (tx) => {
       for (const stream of ["events", "snapshot"]) {
         await tx`
           update outbox set stream_sequence = null,
-            sent_at = case when ${sent === "overtaken" && stream === "snapshot"} then sent_at end
+            sent_at = case when ${sent === "superseded" && stream === "snapshot"} then sent_at end
           where stream = ${stream} and stream_sequence > (
             select last_sequence - 2 from relay_streams where stream = ${stream})`;
         await tx`
@@ -251,29 +251,29 @@ describe("given a leader that died between publishing and recording", () => {
     });
   }
 
-  it.each(["unsent", "overtaken"] as const)(
-    "keeps the streams when the rows are %s",
+  it.each(["unsent", "superseded"] as const)(
+    "keeps the streams if the rows are %s",
     async (sent) => {
       await createFlag();
       await createFlag();
       await expectAgreement();
-      const standing = async () => ({
+      const readStreams = async () => ({
         epoch: await readEpoch(manager),
         log: (await streamPosition(manager, flagEventsStream.name))?.createdAt,
       });
-      const before = await standing();
+      const before = await readStreams();
       await management.stop();
-      await withSql((sql) => forgetRecords(sql, sent));
+      await withSql((sql) => removeRecords(sql, sent));
       await startAgain();
       await createFlag();
       await expectAgreement();
-      expect(await standing()).toEqual(before);
+      expect(await readStreams()).toEqual(before);
     },
   );
 });
 
-describe("given a leader that dies while it discards the streams", () => {
-  it.each([0, 1])("leaves it to the next leader after %s of two streams", async (deleted) => {
+describe("given a leader that crashes while it discards the streams", () => {
+  it.each([0, 1])("leaves the rest to the next leader after %s of two streams", async (deleted) => {
     const changes = await diverge();
     const epoch = await readEpoch(manager);
     await management.stop();
@@ -297,8 +297,8 @@ describe("given a leader that dies while it discards the streams", () => {
   const monotonicMs = () => performance.now();
 });
 
-describe("given due changes in the queue that the restored database does not know", () => {
-  it("does not apply them, and applies what the scheduler sends afterwards", async () => {
+describe("given queued changes that the restored database does not contain", () => {
+  it("does not apply them, and applies changes that the scheduler sends afterwards", async () => {
     const flag = await createFlag();
     await eventually(() => entryOf(flag));
     await database.backUp();
@@ -309,7 +309,7 @@ describe("given due changes in the queue that the restored database does not kno
     await ensureSchedule(manager, 1);
     await send(due);
     await database.restore();
-    // The confirmation of a backup that is younger than three seconds is still valid.
+    // A confirmation in a backup is valid for three seconds.
     await eventually(() => withSql(async (sql) => !(await isConfirmed(sql))));
     const epoch = await readEpoch(manager);
     await startAgain();

@@ -36,7 +36,7 @@ import {
   startRetention,
 } from "../src/retention/retention.ts";
 
-/** What becomes of old entries of the history and the audit log, and of ended keys. */
+/** Tests the retention of history entries, audit entries and ended keys. */
 const dayMs = 24 * 60 * 60 * 1_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * dayMs);
 
@@ -44,7 +44,7 @@ let database: TestDatabase;
 let runtime: Sql;
 let admin: postgres.Sql;
 let ids: { organizationId: string; projectId: string; userId: string; environmentId: string };
-/** The clock of those who make changes; retention goes by the database's. */
+/** The clock for changes. Retention uses the database's clock. */
 let now: Date;
 
 const newId = () => uuidv7({ msecs: now.getTime() });
@@ -95,7 +95,7 @@ async function committed<T extends object>(
 
 const requestFor = (flagId: string) => ({ scope: { ...ids, flagId } });
 
-/** A flag that was created a number of days ago, and changed others. Its rollouts say when: 100, then the days. */
+/** Creates a flag as of days ago and changes it. The rollout percentages are 100 and then the days of the changes. */
 async function flagChanged(key: string, created: number, ...changed: readonly number[]) {
   now = daysAgo(created);
   const { flag } = await committed<FlagAndState>((write) =>
@@ -126,17 +126,17 @@ const actionsOf = async ({ id }: { id: string }) =>
   );
 
 async function breaks(): Promise<string[]> {
-  const told: string[] = [];
+  const reported: string[] = [];
   await verifyChains(runtime, {
     broken: async (found) => {
-      told.push(describeBreak(found, await readNames(runtime, found.scope)));
+      reported.push(describeBreak(found, await readNames(runtime, found.scope)));
     },
     progress: () => undefined,
   });
-  return told;
+  return reported;
 }
 
-/** Adds entries of 90 days ago to the history of a flag, a second apart. */
+/** Adds entries from 90 days ago, a second apart, to the history of a flag. */
 async function addEntries(flag: { id: string }, count: number): Promise<void> {
   await admin`
     insert into history (id, flag_id, environment_id, enabled, rollout_percentage, targeting_rules,
@@ -226,7 +226,7 @@ async function breaksAgainst(heads: Head[]): Promise<string[]> {
 }
 
 describe("given heads of chains from before the removal", () => {
-  it("accounts for what retention removed, and for nothing else", async () => {
+  it("accepts entries that retention removed, and no other missing entries", async () => {
     const shortened = await flagChanged("shortened", 99, 90);
     const bygone = await flagChanged("bygone", 99, 90);
     await flagChanged("untouched", 99);
@@ -249,7 +249,7 @@ describe("given heads of chains from before the removal", () => {
 });
 
 describe("the history of flags that were deleted with their project", () => {
-  /** As the deletion of a project does. */
+  /** Ends the chains of a flag as the deletion of a project does. */
   async function endChainsOf({ id }: { id: string }, days: number): Promise<void> {
     const scope = { flagId: id, environmentId: ids.environmentId };
     await runtime.begin((tx) => endHistory(tx, [scope]));
@@ -257,7 +257,7 @@ describe("the history of flags that were deleted with their project", () => {
     await admin`update ended_history set ended_at = ${daysAgo(days)} where flag_id = ${id}`;
   }
 
-  it("goes with its recorded end, once both are old", async () => {
+  it("is removed with its recorded end once both are old", async () => {
     const flag = await flagChanged("checkout", 99, 90, 80);
     const heads = await headsNow();
     await endChainsOf(flag, 50);
@@ -271,7 +271,7 @@ describe("the history of flags that were deleted with their project", () => {
     expect(await breaksAgainst(heads)).toEqual([]);
   });
 
-  it("goes with its environment, while the flag lives on in another one", async () => {
+  it("is removed with its environment while the flag exists in another one", async () => {
     const stagingId = newId();
     await admin`insert into environments values (${stagingId}, ${ids.projectId}, 'staging', now())`;
     const flag = await flagChanged("checkout", 99, 90);
@@ -288,7 +288,7 @@ describe("the history of flags that were deleted with their project", () => {
     expect(await breaksAgainst(heads)).toEqual([]);
   });
 
-  it("stays while some of it is young, or the flag still has a state", async () => {
+  it("stays while an entry is recent or the flag has a state", async () => {
     const young = await flagChanged("young", 99, 20);
     await endChainsOf(young, 50);
     const alive = await flagChanged("alive", 99, 90);
@@ -301,8 +301,8 @@ describe("the history of flags that were deleted with their project", () => {
   });
 });
 
-describe("without a period", () => {
-  it("nothing is removed", async () => {
+describe("retention without a period", () => {
+  it("removes nothing", async () => {
     const flag = await flagChanged("checkout", 99, 98, 97, 96);
     await deleteFlag(flag, 95);
     expect(await retain({})).toEqual({ history: 0, changes: 0, api_keys: 0 });
@@ -311,7 +311,7 @@ describe("without a period", () => {
 });
 
 describe("the history of a flag", () => {
-  it("keeps the period and two entries from before it, and is whole", async () => {
+  it("keeps the entries of the period and two older ones, without a break", async () => {
     const flag = await flagChanged("checkout", 99, 90, 80, 70, 50, 40);
     const untouched = await flagChanged("untouched", 99, 98);
     expect(await retain({ auditDays: 60 })).toMatchObject({ history: 2 });
@@ -320,7 +320,7 @@ describe("the history of a flag", () => {
     expect(await breaks()).toEqual([]);
   });
 
-  it("goes on, and is shortened again when more of it is old", async () => {
+  it("grows, and is shortened again when more entries are old", async () => {
     const flag = await flagChanged("checkout", 99, 90, 80, 70);
     await retain({ auditDays: 75 });
     now = daysAgo(20);
@@ -332,7 +332,7 @@ describe("the history of a flag", () => {
     expect(removed).toEqual({ entries: 2 });
   });
 
-  it("is shortened where there are batches of it, by several processes at once", async () => {
+  it("is shortened in several batches by concurrent processes", async () => {
     const flag = await flagChanged("checkout", 99);
     await addEntries(flag, 2_500);
     const removed = await Promise.all([retain({ auditDays: 30 }), retain({ auditDays: 30 })]);
@@ -341,7 +341,7 @@ describe("the history of a flag", () => {
     expect(await breaks()).toEqual([]);
   });
 
-  it("is whole to a verification that had read what was removed meanwhile", async () => {
+  it("has no break for a verification during the removal", async () => {
     const flag = await flagChanged("checkout", 99);
     await addEntries(flag, 1_000);
     const pages = readLinks(runtime);
@@ -363,19 +363,19 @@ describe("the history of a flag", () => {
   it.each([
     ["removed more from its beginning", "delete", /The beginning is missing/],
     ["altered its oldest entry", "update", /was changed/],
-  ])("shows that somebody %s", async (_what, how, found) => {
+  ])("has a break if somebody %s", async (_what, how, found) => {
     const flag = await flagChanged("checkout", 99, 90, 80, 70);
     await retain({ auditDays: 60 });
     const oldest = admin`(select id from history where flag_id = ${flag.id} order by sequence limit 1)`;
     await (how === "delete"
       ? admin`delete from history where id = ${oldest}`
       : admin`update history set enabled = not enabled where id = ${oldest}`);
-    const told = await breaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(found);
+    const reported = await breaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toMatch(found);
   });
 
-  it("is whole while its flag's deletion is in the audit log and older changes are not", async () => {
+  it("has no break while the audit log contains only the deletion of its flag", async () => {
     const flag = await flagChanged("bygone", 99, 90, 80);
     await deleteFlag(flag, 40);
     await retain({ auditDays: 60 });
@@ -384,7 +384,7 @@ describe("the history of a flag", () => {
     expect(await breaks()).toEqual([]);
   });
 
-  it("goes with the deletion of its flag", async () => {
+  it("is removed together with the audit entry of its flag's deletion", async () => {
     const flag = await flagChanged("bygone", 99, 90, 80);
     await deleteFlag(flag, 70);
     await retain({ auditDays: 60 });
@@ -396,7 +396,7 @@ describe("the history of a flag", () => {
 });
 
 describe("the audit log", () => {
-  it("keeps what is younger than the period", async () => {
+  it("keeps entries that are more recent than the period", async () => {
     const flag = await flagChanged("checkout", 99, 61, 59);
     await retain({ auditDays: 60 });
     expect(await actionsOf(flag)).toEqual(["state"]);
@@ -411,7 +411,7 @@ describe("ended keys", () => {
       ${ends.revoked === undefined ? null : daysAgo(ends.revoked)},
       ${ends.expires === undefined ? null : daysAgo(ends.expires)})`;
 
-  it("go after the period, and expired ones leave the snapshot", async () => {
+  it("are removed after the period, and expired keys are removed from the snapshot", async () => {
     await key("working", {});
     await key("ends-later", { expires: -1 });
     await key("revoked", { revoked: 61 });
@@ -437,7 +437,7 @@ describe("ended keys", () => {
     ]);
   });
 
-  it("does not read the keys that end later", async () => {
+  it("are found without reading keys that end later", async () => {
     await key("expired", { expires: 61 });
     await admin`
       insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id, environment_only,
@@ -457,7 +457,7 @@ describe("ended keys", () => {
   });
 });
 
-describe("the role that the service runs as", () => {
+describe("the service's role", () => {
   it.each([
     "delete from history",
     "delete from changes",

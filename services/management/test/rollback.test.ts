@@ -44,7 +44,7 @@ const settings = ({ enabled, rollout_percentage, targeting_rules }: Record<strin
 
 const austrians = [{ conditions: [{ attribute: "country", operator: "in", value: ["AT"] }] }];
 
-/** Nothing is broken in any chain, and every state is what its newest entry says. */
+/** Expects that no chain is broken and that every state equals its newest entry. */
 async function expectWholeHistory() {
   const breaks: unknown[] = [];
   await verifyChains(management.sql, {
@@ -55,7 +55,7 @@ async function expectWholeHistory() {
 }
 
 describe("rolling back", () => {
-  it("brings back all that the newest change changed, as a change of its own", async () => {
+  it("reverts all fields of the newest change, as a new change", async () => {
     const flag = await flags.createFlag({ enabled: true, targeting_rules: austrians });
     await flags.patch(`/api/v1/flags/${flag.id}`, {
       enabled: false,
@@ -87,7 +87,7 @@ describe("rolling back", () => {
     expect(await flags.historyOf(flag.id)).toHaveLength(3);
   });
 
-  it("tells with events what is different, and only that", async () => {
+  it("publishes events for the changed fields only", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true, rollout_percentage: 5 });
     await rollBack(flag.id);
@@ -110,7 +110,7 @@ describe("rolling back", () => {
       expect(event.triggered_by).toEqual({ id: project.userId, email: "ada@example.com" });
   });
 
-  it("stands in the audit log with its cause, its author, before and after", async () => {
+  it("is in the audit log with its cause, author, and both states", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     await rollBack(flag.id);
@@ -126,7 +126,7 @@ describe("rolling back", () => {
     });
   });
 
-  it("leaves name, description and type as they are", async () => {
+  it("does not change name, description and type", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true, name: "Renamed" });
     await rollBack(flag.id);
@@ -134,7 +134,7 @@ describe("rolling back", () => {
     expect(read.body).toMatchObject({ name: "Renamed", enabled: false, version: 3 });
   });
 
-  it("undoes itself when it is done twice", async () => {
+  it("undoes itself when repeated", async () => {
     const flag = await flags.createFlag();
     const changed = await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 7 });
     await rollBack(flag.id);
@@ -171,7 +171,7 @@ describe("rolling back", () => {
     expect(types).toEqual(["rollback", "scheduled", "manual"]);
   });
 
-  it("brings large rules back to the byte", async () => {
+  it("restores large rules byte for byte", async () => {
     const rules = Array.from({ length: 30 }, (_, index) => ({
       name: `Rule "${index}" – Straße 😀`,
       value: index % 2 === 0,
@@ -197,7 +197,7 @@ describe("rolling back", () => {
     expect(await text()).toBe(before);
   });
 
-  it("takes a request without a body, with an empty one, and with an empty object", async () => {
+  it("accepts a request without a body, with an empty body, and with an empty object", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 1 });
     const json = { "content-type": "application/json" };
@@ -216,7 +216,7 @@ describe("rolling back", () => {
     }
   });
 
-  it("refuses a request that asks for more than going back, and does nothing", async () => {
+  it("rejects a request with fields, and changes nothing", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 1 });
     const before = await management.call(stateOf(flag.id), { key });
@@ -233,8 +233,8 @@ describe("rolling back", () => {
   });
 });
 
-describe("what cannot be rolled back", () => {
-  it("is a state that has only ever been one way", async () => {
+describe("a rollback is rejected", () => {
+  it("for a state that never changed", async () => {
     const flag = await flags.createFlag();
     const answer = await rollBack(flag.id);
     expect(answer.status).toBe(409);
@@ -242,7 +242,7 @@ describe("what cannot be rolled back", () => {
     expect(await flags.historyOf(flag.id)).toHaveLength(1);
   });
 
-  it("is a state that somebody else has changed meanwhile", async () => {
+  it("if `If-Match` does not name the current version", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     await flags.patch(`/api/v1/flags/${flag.id}`, { rollout_percentage: 5 });
@@ -258,7 +258,7 @@ describe("what cannot be rolled back", () => {
     expect(await readState(flag.id)).toMatchObject({ enabled: true, rollout_percentage: 100 });
   });
 
-  it("is what the key may not change", async () => {
+  it("for a flag or environment that the key may not change", async () => {
     const flag = await flags.createFlag();
     const other = stateOf(flag.id, project.otherEnvironmentId);
     await flags.patch(other, { enabled: true });
@@ -281,7 +281,7 @@ describe("what cannot be rolled back", () => {
 });
 
 describe("Idempotency-Key", () => {
-  it("rolls back once, and gives the first answer again", async () => {
+  it("rolls back once, and returns the first response again", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     const headers = { "idempotency-key": `once ${flag.id}` };
@@ -294,7 +294,7 @@ describe("Idempotency-Key", () => {
     expect(await flags.historyOf(flag.id)).toHaveLength(3);
   });
 
-  it("is refused for another flag", async () => {
+  it("is rejected for another flag", async () => {
     const [one, other] = [await flags.createFlag(), await flags.createFlag()];
     for (const { id } of [one, other]) await flags.patch(`/api/v1/flags/${id}`, { enabled: true });
     const headers = { "idempotency-key": `used ${one.id}` };
@@ -304,8 +304,8 @@ describe("Idempotency-Key", () => {
   });
 });
 
-describe("given many at once", () => {
-  it("undoes and redoes in turn, each its own entry", async () => {
+describe("given many concurrent rollbacks", () => {
+  it("undoes and redoes in turn, with one entry each", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     const answers = await Promise.all(Array.from({ length: 41 }, () => rollBack(flag.id)));
@@ -316,7 +316,7 @@ describe("given many at once", () => {
     await expectWholeHistory();
   });
 
-  it("lets one through that names the version", async () => {
+  it("accepts one of the requests that name the same version", async () => {
     const flag = await flags.createFlag();
     await flags.patch(`/api/v1/flags/${flag.id}`, { enabled: true });
     const headers = { "if-match": '"2"' };
@@ -326,7 +326,7 @@ describe("given many at once", () => {
     expect(await readState(flag.id)).toMatchObject({ enabled: false });
   });
 
-  it("always goes back to the state before, whoever changes the flag meanwhile", async () => {
+  it("always restores the previous state during concurrent changes", async () => {
     const racing = await Promise.all(
       [0, 1, 2].map(() => flags.createFlag({ rollout_percentage: 0 })),
     );
@@ -342,7 +342,7 @@ describe("given many at once", () => {
     }
     for (const { id } of racing) {
       const newestFirst = await readHistory(id);
-      // A change that asks for what a rollback had just brought back leaves no entry.
+      // A change to the state that a rollback has just restored adds no entry.
       expect(newestFirst.length).toBeGreaterThan(150);
       newestFirst.forEach((entry: Record<string, unknown>, index: number) => {
         if (entry.change_type === "rollback")

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { flagsOf } from "./flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 
-/** What may be written as rollout and rules, and how each refusal names what is wrong. */
+/** Tests which rollouts and rules are accepted, and the error message of each rejection. */
 let management: Management;
 let project: Awaited<ReturnType<typeof seedProject>>;
 let flags: ReturnType<typeof flagsOf>;
@@ -20,7 +20,7 @@ const texts = "must be a text, a number or a boolean for";
 const list = "must be a list for";
 const regex = "must be a regular expression";
 
-/** For each operator what it takes and what not, with the beginning of what is then said. */
+/** For each operator, valid values, invalid values, and the beginning of the error message. */
 const values: [operator: string, good: unknown[], bad: unknown[], expected: string][] = [
   ["equals", ["de", "", 5, true], [["de"], []], texts],
   ["not_equals", ["de", 5, false], [["de"]], texts],
@@ -61,17 +61,17 @@ describe("given the value of a condition", () => {
     bad.map((value) => [operator, value, expected] as const),
   );
 
-  it("knows all operators", () => {
+  it("covers all operators", () => {
     expect(new Set(values.map(([operator]) => operator)).size).toBe(18);
   });
 
-  it.each(goodValues)("takes %s %j, and answers it as it was sent", async (operator, value) => {
+  it.each(goodValues)("accepts %s %j and returns it unchanged", async (operator, value) => {
     const targeting_rules = ruleWith({ operator, value });
     const flag = await flags.createFlag({ targeting_rules });
     expect(flag.targeting_rules).toEqual(targeting_rules);
   });
 
-  it.each(badValues)("refuses %s %j", async (operator, value, expected) => {
+  it.each(badValues)("rejects %s %j", async (operator, value, expected) => {
     const body = { targeting_rules: ruleWith({ operator, value }) };
     const { status, body: answered } = await flags.post({ key: "never", name: "Never", ...body });
     expect(status).toBe(400);
@@ -80,11 +80,11 @@ describe("given the value of a condition", () => {
   });
 });
 
-describe("given rollout and rules that do not fit", () => {
+describe("given an invalid rollout or invalid rules", () => {
   const wrong: [what: string, body: Record<string, unknown>, message: string][] = [
     ["rollout above 100", { rollout_percentage: 101 }, "/rollout_percentage must be <= 100"],
     ["rollout below 0", { rollout_percentage: -1 }, "/rollout_percentage must be >= 0"],
-    ["a broken percent", { rollout_percentage: 1.5 }, "/rollout_percentage must be integer"],
+    ["a fractional rollout", { rollout_percentage: 1.5 }, "/rollout_percentage must be integer"],
     ["rollout as text", { rollout_percentage: "50" }, "/rollout_percentage must be integer"],
     ["rollout null", { rollout_percentage: null }, "/rollout_percentage must be integer"],
     ["rules as an object", { targeting_rules: {} }, "/targeting_rules must be array"],
@@ -166,7 +166,7 @@ describe("given rollout and rules that do not fit", () => {
       `${at}/value must NOT have more than 10000 characters`,
     ],
     [
-      "a value that PostgreSQL cannot keep",
+      "a value that PostgreSQL cannot store",
       { targeting_rules: ruleWith({ value: "a\u0000" }) },
       `${at}/value must be text without NUL`,
     ],
@@ -178,16 +178,16 @@ describe("given rollout and rules that do not fit", () => {
   ];
 
   const patterns: [what: string, pattern: string][] = [
-    ["that is not closed", "[a-"],
+    ["with an unclosed class", "[a-"],
     ["with a lookahead", "a(?=b)"],
     ["with a lookbehind", "(?<!a)b"],
     ["with a backreference", "(a)\\1"],
     ["with nothing to repeat", "*a"],
-    ["that repeats too often", "a{1001}"],
-    ["that is too large when its repetitions are written out", "((a{100}){100}){100}"],
+    ["with too many repetitions", "a{1001}"],
+    ["that is too large with its repetitions expanded", "((a{100}){100}){100}"],
   ];
   wrong.push([
-    "a pattern that needs a longer text than it is searched in",
+    "a pattern that matches only texts above the length limit",
     { targeting_rules: ruleWith({ operator: "matches_regex", value: "^a{400}$" }) },
     `${at}/value must be a regular expression that can match; it matches only texts of at least 400`,
   ]);
@@ -201,7 +201,7 @@ describe("given rollout and rules that do not fit", () => {
   );
 
   it.each([...wrong, ...wrongPatterns])(
-    "refuses %s wherever it is sent",
+    "rejects %s in every kind of request",
     async (_, body, message) => {
       const flag = await flags.createFlag();
       const path = `/api/v1/flags/${flag.id}`;
@@ -226,7 +226,7 @@ describe("given rollout and rules that do not fit", () => {
     },
   );
 
-  it("refuses rules that would not fit, measured as they are written", async () => {
+  it("rejects rules that are too large in their stored form", async () => {
     const flag = await flags.createFlag();
     const body = `{"targeting_rules":[{"conditions":[${Array.from(
       { length: 30 },
@@ -245,7 +245,7 @@ describe("given rollout and rules that do not fit", () => {
     });
   });
 
-  it("names the first condition that is wrong", async () => {
+  it("names the first invalid condition", async () => {
     const targeting_rules = [
       ...ruleWith({}),
       {
@@ -260,7 +260,7 @@ describe("given rollout and rules that do not fit", () => {
     expect(body.error.message).toMatch(/^\/targeting_rules\/1\/conditions\/1\/value must be/);
   });
 
-  it("repeats nothing of a value", async () => {
+  it("does not repeat the value in the message", async () => {
     for (const operator of ["gt", "semver_eq", "matches_regex"]) {
       const value = "(a secret";
       const { body } = await flags.post({
@@ -284,13 +284,13 @@ describe("given rules at their limits", () => {
     ],
     ["a rule for everyone", [{ conditions: [], value: false, rollout_percentage: 0 }]],
     ["a name and an id", [{ id: "r1", name: "Staff", conditions: [] }]],
-  ])("takes %s", async (_what, targeting_rules) => {
+  ])("accepts %s", async (_what, targeting_rules) => {
     const flag = await flags.createFlag({ targeting_rules });
     const { body } = await management.call(`/api/v1/flags/${flag.id}`, { key: project.serverKey });
     expect(body.targeting_rules).toEqual(targeting_rules);
   });
 
-  it("takes attributes that are named like what every object inherits", async () => {
+  it("accepts attributes with the names of inherited object properties", async () => {
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "id", "a.b", "ä b"];
     const targeting_rules = names.flatMap((attribute) => ruleWith({ attribute, value: attribute }));
     const flag = await flags.createFlag({ targeting_rules });
@@ -298,7 +298,7 @@ describe("given rules at their limits", () => {
     expect(body.targeting_rules).toEqual(targeting_rules);
   });
 
-  it("refuses a prototype that is sent as a field", async () => {
+  it("rejects `__proto__` as a field", async () => {
     const answer = await fetch(`${management.url}/api/v1/flags`, {
       method: "POST",
       headers: {

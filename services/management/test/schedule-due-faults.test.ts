@@ -7,9 +7,7 @@ import { flagsOf } from "./flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { dueChange, openScheduler } from "./schedule-due-fixture.ts";
 
-/**
- * Changes that come due while something is broken: the message, the database, or whoever held it before.
- */
+/** Tests due changes with invalid messages, database failures, and crashes of the previous consumer. */
 let management: Management;
 let project: Awaited<ReturnType<typeof seedProject>>;
 let flags: ReturnType<typeof flagsOf>;
@@ -29,7 +27,7 @@ afterAll(async () => {
   await management.close();
 });
 
-/** How many entries, events and versions a flag has; each change adds one to all of them. */
+/** Returns the number of entries, events and versions after the creation. Each change adds one to all of them. */
 async function changesOf(flag: { id: string }) {
   const answer = await management.call(`/api/v1/flags/${flag.id}`, { key: project.serverKey });
   return {
@@ -41,7 +39,7 @@ async function changesOf(flag: { id: string }) {
 const unchanged = { entries: 0, events: 0, versions: 0 };
 const changedOnce = { entries: 1, events: 1, versions: 1 };
 
-/** Management's own connections, as PostgreSQL sees them. */
+/** Returns the PIDs of management's PostgreSQL connections that wait for a lock. */
 const waitingForALock = async () => {
   const rows = await admin<{ pid: number }[]>`
     select pid from pg_stat_activity
@@ -59,7 +57,7 @@ const eventuallyWaiting = (count: number) =>
     { because: "management waits for a lock" },
   );
 
-/** Holds what `work` locks until it commits or rolls back; the test's end does so at the latest. */
+/** Holds the locks that `work` takes until `commit` or `rollBack`, at the latest until the end of the test. */
 async function hold(work: (tx: postgres.TransactionSql) => Promise<unknown>) {
   const toCommit = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
@@ -87,8 +85,8 @@ afterEach(async () => {
   for (const release of releases.splice(0)) await release();
 });
 
-describe("given a process that died after its commit, before it could say so", () => {
-  it("tells the outcome that was recorded, and changes nothing", async () => {
+describe("given a process that crashed between its commit and the publication of the outcome", () => {
+  it("publishes the recorded outcome and changes nothing", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     const outcome = { outcome: "applied", applied_at: "2026-01-01T00:00:00.000Z", reason: null };
@@ -102,7 +100,7 @@ describe("given a process that died after its commit, before it could say so", (
 describe("given a process that was stopped just before its commit", () => {
   const outcome = { outcome: "applied", applied_at: "2026-01-01T00:00:00.000Z", reason: null };
 
-  it("waits for it and tells its outcome, when it commits after all", async () => {
+  it("waits for that process and publishes its outcome if it commits", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     const { commit } = await hold(
@@ -116,7 +114,7 @@ describe("given a process that was stopped just before its commit", () => {
     expect(await changesOf(flag)).toEqual(unchanged);
   });
 
-  it("makes the change itself, when the other is gone", async () => {
+  it("makes the change itself if that process rolls back", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     const { rollBack } = await hold(
@@ -130,7 +128,7 @@ describe("given a process that was stopped just before its commit", () => {
   });
 });
 
-describe("given the same message in several hands at the same time", () => {
+describe("given the same message several times concurrently", () => {
   it("makes the change once", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
@@ -142,12 +140,13 @@ describe("given the same message in several hands at the same time", () => {
     await commit();
     await scheduler.queueIsEmpty();
     expect(await changesOf(flag)).toEqual(changedOnce);
-    expect(new Set(scheduler.outcomesOf(due).map((told) => JSON.stringify(told))).size).toBe(1);
+    const outcomes = scheduler.outcomesOf(due).map((outcome) => JSON.stringify(outcome));
+    expect(new Set(outcomes).size).toBe(1);
   });
 });
 
-describe("given a connection to PostgreSQL that ends in the middle of a change", () => {
-  it("makes the change once, with another", async () => {
+describe("given a PostgreSQL connection that ends during a change", () => {
+  it("makes the change once, over another connection", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     const { commit } = await hold(
@@ -162,7 +161,7 @@ describe("given a connection to PostgreSQL that ends in the middle of a change",
   });
 });
 
-describe("given a PostgreSQL that lets nobody in", () => {
+describe("given a PostgreSQL server that rejects connections", () => {
   const outages = async () => {
     const metric = await management.metrics.getSingleMetric("halyard_queue_retries_total")?.get();
     return metric?.values.find(({ labels }) => labels.cause === "outage")?.value ?? 0;
@@ -173,7 +172,7 @@ describe("given a PostgreSQL that lets nobody in", () => {
     await admin`alter database ${admin(row?.name)} connection limit ${admin.unsafe(String(limit))}`;
   }
 
-  it("keeps what comes due, and makes it when PostgreSQL is back", async () => {
+  it("makes due changes when PostgreSQL is available again", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     const before = await outages();
@@ -183,8 +182,8 @@ describe("given a PostgreSQL that lets nobody in", () => {
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and usename = 'management_runtime'`;
     await scheduler.send(due);
-    // More than the tries that a message of its own fault would have.
-    await eventually(async () => (await outages()) > before + 5, { because: "it is tried again" });
+    // More attempts than a message gets whose processing fails for another reason.
+    await eventually(async () => (await outages()) > before + 5, { because: "it is retried" });
     expect(scheduler.outcomesOf(due)).toEqual([]);
     await setConnectionLimit(-1);
     expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
@@ -192,16 +191,16 @@ describe("given a PostgreSQL that lets nobody in", () => {
   });
 });
 
-describe("given a message that is no due change", () => {
+describe("given an invalid message", () => {
   it.each([
-    ["no JSON", () => "{", '"" (the whole document) must be object'],
-    ["an object of something else", () => '{"hello":"world"}', "/id is required"],
+    ["invalid JSON", () => "{", '"" (the whole document) must be object'],
+    ["another object", () => '{"hello":"world"}', "/id is required"],
     [
-      "an action that there is not",
+      "an unknown action",
       () => JSON.stringify({ ...dueChange(project, { id: randomUUID() }), action: "explode" }),
       '/action must be one of "enable", "disable"',
     ],
-  ])("is set aside, and those behind it are made: %s", async (_what, write, reason) => {
+  ])("dead-letters it and makes the following change: %s", async (_what, write, reason) => {
     const text = write();
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
@@ -209,14 +208,14 @@ describe("given a message that is no due change", () => {
     await scheduler.send(due);
     expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
     await eventually(async () => {
-      const found = (await scheduler.deadLetter()).find((message) => message.text === text);
+      const found = (await scheduler.deadLetters()).find((message) => message.text === text);
       return found?.reason.includes(reason);
     });
   });
 });
 
-describe("given a change at which management itself fails", () => {
-  /** As a fault in our own code would: whatever is tried, the transaction fails. */
+describe("given a change that management cannot make", () => {
+  /** Makes every transaction that changes the flag fail, as a bug in management would. */
   async function breakHistoryOf(flag: { id: string }) {
     await admin.unsafe(`
       create function management.fail() returns trigger language plpgsql
@@ -226,11 +225,11 @@ describe("given a change at which management itself fails", () => {
     return () => admin.unsafe("drop function if exists management.fail cascade");
   }
 
-  it("gives it up as failed, sets it aside, and never makes it afterwards", async () => {
+  it("records it as failed, dead-letters it, and never makes it later", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
-    const mend = await breakHistoryOf(flag);
-    releases.push(mend);
+    const repair = await breakHistoryOf(flag);
+    releases.push(repair);
     await scheduler.send(due);
     expect(await scheduler.outcomeOf(due)).toMatchObject({
       outcome: "failed",
@@ -238,9 +237,9 @@ describe("given a change at which management itself fails", () => {
       reason: "It could not be processed (PostgresError).",
     });
     await eventually(async () =>
-      (await scheduler.deadLetter()).some(({ text }) => text.includes(due.id)),
+      (await scheduler.deadLetters()).some(({ text }) => text.includes(due.id)),
     );
-    await mend();
+    await repair();
     await scheduler.send(due);
     await scheduler.queueIsEmpty();
     expect(await changesOf(flag)).toEqual(unchanged);
@@ -248,8 +247,8 @@ describe("given a change at which management itself fails", () => {
   });
 });
 
-describe("given outcomes of long ago", () => {
-  it("lets go of those of more than 90 days, and of no others", async () => {
+describe("given old outcomes", () => {
+  it("deletes only those older than 90 days", async () => {
     const [old, recent] = [randomUUID(), randomUUID()];
     await admin`
       insert into management.inbox values

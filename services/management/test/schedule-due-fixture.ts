@@ -21,7 +21,7 @@ import type { Management, seedProject } from "./management-fixture.ts";
 
 type Project = Awaited<ReturnType<typeof seedProject>>;
 
-/** The scheduler as management sees it: it sends what comes due and hears what became of it. */
+/** Creates a fake scheduler that sends due changes to management and receives their outcomes. */
 export async function openScheduler(management: Management) {
   const connection = await connect({ servers: management.natsUrl });
   const manager = await jetstreamManager(connection);
@@ -49,13 +49,13 @@ export async function openScheduler(management: Management) {
     });
   }
 
-  /** Every time under an id of its own, as after the broker's window for repetitions. */
+  /** Publishes a message with a new message id, so that the broker does not drop repetitions. */
   async function sendBytes(payload: string | Uint8Array): Promise<void> {
     await client.publish(scheduleStream.due.subject, payload, { msgID: randomUUID() });
   }
 
-  /** What was set aside, oldest first, with the reasons. */
-  async function deadLetter(): Promise<{ text: string; reason: string }[]> {
+  /** Returns the dead letters with their reasons, oldest first. */
+  async function deadLetters(): Promise<{ text: string; reason: string }[]> {
     const { state } = await manager.streams.info(deadLetterStream.name);
     if (state.messages === 0) return [];
     const reader = await client.consumers.get(deadLetterStream.name);
@@ -75,12 +75,12 @@ export async function openScheduler(management: Management) {
     manager,
     received,
     sendBytes,
-    deadLetter,
+    deadLetters,
     send: (due: ScheduleDue) => sendBytes(JSON.stringify(due)),
     outcomesOf,
     outcomeOf: (due: ScheduleDue) =>
       eventually(() => outcomesOf(due)[0], { because: "the change is resolved" }),
-    /** Nothing is under way, in either direction. */
+    /** Waits until the queue contains no messages in either direction. */
     queueIsEmpty: () =>
       eventually(async () => (await messagesIn(manager)) === 0, {
         because: "the queue is empty",
@@ -97,7 +97,7 @@ async function messagesIn(manager: JetStreamManager): Promise<number> {
   return (await manager.streams.info(scheduleStream.name)).state.messages;
 }
 
-/** A change of a flag of the project that has come due. */
+/** Returns a due change of a flag in the project. */
 export function dueChange(
   project: Project,
   flag: { id: string },

@@ -4,10 +4,7 @@ import { flagsOf } from "./flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { dueChange, openScheduler } from "./schedule-due-fixture.ts";
 
-/**
- * What management makes of changes that come due. How it fares when something is away or dies is told in
- * schedule-due-faults.
- */
+/** Tests how management makes due changes. `schedule-due-faults.test.ts` covers failures. */
 let management: Management;
 let project: Awaited<ReturnType<typeof seedProject>>;
 let flags: ReturnType<typeof flagsOf>;
@@ -29,8 +26,8 @@ async function read(flag: { id: string }) {
   return answer.body;
 }
 
-describe("given a change that comes due", () => {
-  it("makes it, with one history entry and one event, on behalf of the schedule's user", async () => {
+describe("given a due change", () => {
+  it("makes it with one history entry and one event, on behalf of the schedule's user", async () => {
     const flag = await flags.createFlag({ rollout_percentage: 30 });
     const due = dueChange(project, flag);
     await scheduler.send(due);
@@ -67,15 +64,15 @@ describe("given a change that comes due", () => {
     ]);
   });
 
-  it("leaves its line in the audit log", async () => {
+  it("adds an entry to the audit log", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     await scheduler.send(due);
     await scheduler.outcomeOf(due);
-    const [, line] = await management.sql`
+    const [, entry] = await management.sql`
       select action, cause, actor_id, environment_id, state_before, state_after
       from changes where flag_id = ${flag.id} order by sequence`;
-    expect(line).toMatchObject({
+    expect(entry).toMatchObject({
       action: "state",
       cause: "scheduled",
       actor_id: project.userId,
@@ -85,7 +82,7 @@ describe("given a change that comes due", () => {
     });
   });
 
-  it("changes the environment that it names, and no other", async () => {
+  it("changes only the environment that it names", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag, { environment_id: project.otherEnvironmentId });
     await scheduler.send(due);
@@ -96,7 +93,7 @@ describe("given a change that comes due", () => {
     expect((await read(flag)).enabled).toBe(false);
   });
 
-  it("switches on and off again, when one comes after the other", async () => {
+  it("enables and then disables the flag when two changes follow each other", async () => {
     const flag = await flags.createFlag();
     const on = dueChange(project, flag);
     const off = dueChange(project, flag, { action: "disable" });
@@ -110,7 +107,7 @@ describe("given a change that comes due", () => {
     expect(await read(flag)).toMatchObject({ enabled: false, version: 3 });
   });
 
-  it("answers 200 to changes over HTTP that come in between, and loses none", async () => {
+  it("accepts concurrent changes over HTTP and loses none", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     const [patched] = await Promise.all([
@@ -123,8 +120,8 @@ describe("given a change that comes due", () => {
   });
 });
 
-describe("given a flag that is in that state already", () => {
-  it("counts as applied, now, without entry, event or version", async () => {
+describe("given a flag that already has the requested state", () => {
+  it("records the change as applied now, without an entry, event or version", async () => {
     const flag = await flags.createFlag({ enabled: true });
     const moment = new Date(Date.now() + 60_000);
     const clock = management.clock.now;
@@ -141,8 +138,8 @@ describe("given a flag that is in that state already", () => {
   });
 });
 
-describe("given a message that arrives again and again", () => {
-  it("makes the change once, and tells the same each time", async () => {
+describe("given a repeated message", () => {
+  it("makes the change once, and publishes the same outcome each time", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     await Promise.all(Array.from({ length: 50 }, () => scheduler.send(due)));
@@ -150,10 +147,11 @@ describe("given a message that arrives again and again", () => {
     expect(await read(flag)).toMatchObject({ enabled: true, version: 2 });
     expect(await flags.historyOf(flag.id)).toHaveLength(2);
     expect(await flags.eventsOf(flag.id)).toHaveLength(2);
-    expect(new Set(scheduler.outcomesOf(due).map((told) => JSON.stringify(told))).size).toBe(1);
+    const outcomes = scheduler.outcomesOf(due).map((outcome) => JSON.stringify(outcome));
+    expect(new Set(outcomes).size).toBe(1);
   });
 
-  it("does not make it again after the flag was changed by hand", async () => {
+  it("does not make the change again after a manual change", async () => {
     const flag = await flags.createFlag();
     const due = dueChange(project, flag);
     await scheduler.send(due);
@@ -165,8 +163,8 @@ describe("given a message that arrives again and again", () => {
   });
 });
 
-describe("given a flag that is gone", () => {
-  it("cancels what was scheduled", async () => {
+describe("given a deleted flag", () => {
+  it("cancels the change", async () => {
     const flag = await flags.createFlag();
     await management.call(`/api/v1/flags/${flag.id}`, { method: "DELETE", key: project.serverKey });
     const due = dueChange(project, flag);
@@ -181,7 +179,7 @@ describe("given a flag that is gone", () => {
   });
 });
 
-describe("given a message that mixes what does not belong together", () => {
+describe("given a message with ids of different tenants", () => {
   let other: Awaited<ReturnType<typeof seedProject>>;
   beforeAll(async () => {
     other = await seedProject(management);
@@ -189,16 +187,12 @@ describe("given a message that mixes what does not belong together", () => {
 
   it.each([
     ["another tenant's user", () => ({ user_id: other.userId }), "failed"],
-    ["a user that there is not", () => ({ user_id: randomUUID() }), "failed"],
+    ["an unknown user", () => ({ user_id: randomUUID() }), "failed"],
     ["another tenant's project", () => ({ project_id: other.projectId }), "failed"],
-    [
-      "another tenant as the organization",
-      () => ({ organization_id: other.organizationId }),
-      "failed",
-    ],
+    ["another tenant's organization", () => ({ organization_id: other.organizationId }), "failed"],
     ["another tenant's environment", () => ({ environment_id: other.environmentId }), "cancelled"],
     [
-      "everything but the flag another tenant's",
+      "another tenant's ids except for the flag",
       () => ({
         user_id: other.userId,
         project_id: other.projectId,
@@ -219,7 +213,7 @@ describe("given a message that mixes what does not belong together", () => {
 });
 
 describe("given 500 changes of 500 flags that come due at once", () => {
-  it("makes every one of them once", async () => {
+  it("makes each change once", async () => {
     const many = 500;
     const made = await Promise.all(Array.from({ length: many }, () => flags.createFlag()));
     const due = made.map((flag) => dueChange(project, flag));

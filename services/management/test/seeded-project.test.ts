@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 
-describe("given a project that a test has seeded", () => {
+describe("given a seeded project", () => {
   let management: Management;
   let project: Awaited<ReturnType<typeof seedProject>>;
   beforeAll(async () => {

@@ -44,9 +44,9 @@ describe("given a leader with a private key", () => {
   });
 
   it("signs the keys of the outbox, and their deletions", async () => {
-    const standing = await rebuilds.synchronise();
+    const synchronised = await rebuilds.synchronise();
     const entry = await seedKey({ publish: true });
-    await publishRows(standing);
+    await publishRows(synchronised);
     await expectSignedBy(testSigner);
     await rebuilds.sql.begin(async (tx) => {
       const value = { deleted: true as const, version: 2, committed_at: entry.value.committed_at };
@@ -63,7 +63,7 @@ describe("given a leader with a private key", () => {
     expect(await rebuilds.synchronise()).toMatchObject({ epoch });
   });
 
-  it("keeps the snapshot when a leader died before it recorded the signed entries it had published", async () => {
+  it("keeps the snapshot if a leader crashed before it recorded the signed entries it had published", async () => {
     const { broker, lease, sql } = rebuilds;
     const { epoch, lastSequence } = await rebuilds.synchronise();
     const entry = await seedKey({ publish: true });
@@ -86,9 +86,9 @@ describe("given a leader with a private key", () => {
 
   it.each<[string, (genuine: string) => string]>([
     ["another epoch", (genuine) => JSON.stringify({ ...JSON.parse(genuine), epoch: uuidv7() })],
-    ["the same entry at a later place", (genuine) => genuine],
-    ["an answer of NATS", () => '{"type":"io.nats.jetstream.api.v1.stream_info_response"}'],
-  ])("rebuilds the snapshot when another client stored %s as `complete`", async (_what, forge) => {
+    ["the same entry at a later position", (genuine) => genuine],
+    ["a response of NATS", () => '{"type":"io.nats.jetstream.api.v1.stream_info_response"}'],
+  ])("rebuilds the snapshot if another client stored %s as `complete`", async (_what, forge) => {
     const { broker, lease, sql } = rebuilds;
     const before = await rebuilds.synchronise();
     const subject = snapshotBucket.subjectPrefix + completeKey;
@@ -105,7 +105,7 @@ describe("given a leader with a private key", () => {
     await expectSignedBy(testSigner);
   });
 
-  it("rebuilds the snapshot when a leader of release 0.1.0 published without signatures", async () => {
+  it("rebuilds the snapshot if a leader of release 0.1.0 published without signatures", async () => {
     const { broker, sql } = rebuilds;
     const { epoch } = await rebuilds.synchronise();
     const entry = await seedKey();
@@ -115,7 +115,7 @@ describe("given a leader with a private key", () => {
     await expectSignedBy(testSigner);
   });
 
-  it("rebuilds the snapshot when such a leader died before it recorded what it had published", async () => {
+  it("rebuilds the snapshot if such a leader crashed before it recorded its publications", async () => {
     const { broker, lease, sql } = rebuilds;
     const { epoch } = await rebuilds.synchronise();
     const entry = await seedKey({ publish: true });
@@ -145,7 +145,7 @@ async function publishRows({ epoch, lastSequence }: { epoch: string; lastSequenc
   expect(await publisher.drain()).toBeGreaterThan(0);
 }
 
-/** Every key and every deletion of a key in the bucket has a valid signature of this signer. */
+/** Expects that every key and key tombstone in the bucket has a valid signature of this signer. */
 async function expectSignedBy(signer: EntrySigner): Promise<void> {
   const { connection, manager } = rebuilds.broker;
   const publicKeys = new Map([[signer.id, signer.publicKey]]);
@@ -165,7 +165,7 @@ async function expectSignedBy(signer: EntrySigner): Promise<void> {
   expect(await snapshotPosition(manager)).toMatchObject({ isComplete: true });
 }
 
-/** A key in the tables and, if told, its row in the outbox. */
+/** Inserts a key into the tables and, if `publish` is true, into the outbox. */
 async function seedKey({ publish = false } = {}): Promise<KeyMessage> {
   const made = makeApiKey("server", randomBytes);
   const now = new Date();

@@ -33,7 +33,7 @@ import {
 } from "./relay-fixture.ts";
 import { startThrottledProxy } from "./throttled-proxy.ts";
 
-/** A rebuild of the snapshot in the bucket that exists. */
+/** Tests a rebuild of the snapshot in an existing bucket. */
 const flagCount = 3_000;
 
 let rebuilds: Rebuilds;
@@ -49,13 +49,13 @@ afterEach(async () => {
 });
 afterAll(() => rebuilds?.close());
 
-/** Makes the next leader rebuild a snapshot that is whole. */
+/** Makes the next leader rebuild an intact snapshot. */
 const beginRebuild = () => rebuilds.sql`
   update relay_streams set base_sequence = ${Number.MAX_SAFE_INTEGER} where stream = 'snapshot'`;
 
 type Hook = (record: number) => Promise<void> | void;
 
-/** The lease, with hooks around each record of the leader. A rebuild records after each page. */
+/** Returns the lease with hooks before and after each record of the leader. A rebuild records after each page. */
 function recording({ before, after }: { before?: Hook; after?: Hook }): Lease {
   let records = 0;
   return {
@@ -114,7 +114,7 @@ function follow({ held }: { held?: HeldSnapshot } = {}) {
     fullReads,
     reached: () => reached,
     stop: followed.stop,
-    /** Why it was not current. */
+    /** The logged reasons why the follower was not current. */
     reasons,
   };
 }
@@ -128,14 +128,14 @@ async function expectAgreement(): Promise<void> {
   expect(await flagsInBucket(rebuilds.broker)).toEqual(await flagsInTables(rebuilds.sql));
 }
 
-describe("given a broker so slow that a rebuild takes longer than a statement may", () => {
-  it("rebuilds the snapshot all the same", async () => {
+describe("given a slow broker, with which a rebuild takes longer than the statement timeout", () => {
+  it("rebuilds the snapshot", async () => {
     const statementTimeoutMs = 1_000;
     const proxy = await startThrottledProxy(rebuilds.natsUrl, 600_000);
     const broker = await openBroker(proxy.url);
     const url = `${rebuilds.databaseUrl}?statement_timeout=${statementTimeoutMs}`;
     const { logger } = broker;
-    const sql = connectPostgres({ url, name: "impatient", maxConnections: 4, logger });
+    const sql = connectPostgres({ url, name: "test", maxConnections: 4, logger });
     releases.push(
       proxy.close,
       () => broker.connection.close(),
@@ -150,7 +150,7 @@ describe("given a broker so slow that a rebuild takes longer than a statement ma
 });
 
 describe("given readers and changes during a rebuild", () => {
-  it("keeps the bucket readable and brings every reader to the tables", async () => {
+  it("keeps the bucket readable and brings every reader to the state of the tables", async () => {
     const { manager } = rebuilds.broker;
     const epochBefore = await readEpoch(manager);
     const { lastSequence = 0 } = (await snapshotPosition(manager)) ?? {};
@@ -223,11 +223,11 @@ describe("given readers and changes during a rebuild", () => {
 });
 
 describe("given changes that are committed during each publication", () => {
-  it("ends the rebuild before the changes end, and publishes the rest afterwards", async () => {
+  it("completes the rebuild before the changes end, and publishes the rest afterwards", async () => {
     const { sql, broker } = rebuilds;
     const changing = await someFlags(300);
     let committing: Promise<void> | undefined;
-    // All messages of a batch wait for the same commit, so that their order stays.
+    // All messages of a batch wait for the same commit, so that their order is preserved.
     const busy = observed(broker, () => {
       const flagId = committing === undefined ? changing.pop() : undefined;
       if (flagId !== undefined)
@@ -244,7 +244,7 @@ describe("given changes that are committed during each publication", () => {
   });
 });
 
-describe("given more unsent rows than are published beside the pages", () => {
+describe("given more unsent rows than are published between the pages", () => {
   it("publishes all of them before the snapshot is complete", async () => {
     const { sql } = rebuilds;
     const organizationId = randomUUID();
@@ -261,7 +261,7 @@ describe("given more unsent rows than are published beside the pages", () => {
   });
 });
 
-describe("given entries that the tables do not have", () => {
+describe("given entries without a row in the tables", () => {
   it("removes them", async () => {
     const lost = await someFlags(5);
     await rebuilds.sql`delete from flags where id = any(${lost}::uuid[])`;
@@ -272,8 +272,8 @@ describe("given entries that the tables do not have", () => {
   });
 });
 
-describe("given a reader that was cut off when a rebuild removed an entry", () => {
-  it("is not current again before it has read the new content", async () => {
+describe("given a reader that is disconnected while a rebuild removes an entry", () => {
+  it("is not current again until it has read the new content", async () => {
     const { sql } = rebuilds;
     const before = follow();
     await before.ready;
@@ -310,9 +310,9 @@ describe("given a reader that was cut off when a rebuild removed an entry", () =
   }
 });
 
-describe("given a leader that dies during a rebuild", () => {
+describe("given a leader that crashes during a rebuild", () => {
   it.each(["before", "after"] as const)(
-    "lets the next leader begin again, wherever it died %s a record",
+    "leaves the next leader to restart the rebuild after a crash %s any record",
     async (moment) => {
       const { sql, broker, lease } = rebuilds;
       const epochBefore = await readEpoch(broker.manager);
@@ -333,7 +333,7 @@ describe("given a leader that dies during a rebuild", () => {
         expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
         await expectAgreement();
         if ((await readEpoch(broker.manager)) !== undefined) continue;
-        // A rebuild without an entry `complete` to mark has one record less.
+        // A rebuild without an existing `complete` entry has one record less.
         deathsWithoutEpoch += 1;
         await rebuilds.synchronise();
         await expectAgreement();
@@ -341,7 +341,7 @@ describe("given a leader that dies during a rebuild", () => {
       }
       const pages = 3 + Math.ceil(Object.keys(await flagsInTables(sql)).length / 500);
       expect(deaths).toBeGreaterThanOrEqual(pages + 2);
-      // Between the purge and the new epoch.
+      // The crash between the purge and the new epoch.
       expect(deathsWithoutEpoch).toBe(1);
       expect(await readEpoch(broker.manager)).not.toBe(epochBefore);
     },
@@ -350,7 +350,7 @@ describe("given a leader that dies during a rebuild", () => {
 });
 
 describe("given a bucket that lost its end", () => {
-  it("is not read until it is rebuilt, and readers keep their state", async () => {
+  it("has no epoch until it is rebuilt, and readers keep their state", async () => {
     const { sql, broker } = rebuilds;
     const reader = follow();
     await reader.ready;

@@ -4,13 +4,13 @@ import { flagsOf } from "./flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 import { entriesOf } from "./tenancy-fixture.ts";
 
-/** What becomes of rollout and rules that are taken: the flag, its records, its events, its entries. */
+/** Tests the effects of accepted rollouts and rules on the flag, its history, its events and its snapshot entries. */
 let management: Management;
 let project: Awaited<ReturnType<typeof seedProject>>;
 let flags: ReturnType<typeof flagsOf>;
 let key: string;
 
-/** Writes what the service itself would not. */
+/** A connection that can write data that the service would reject. */
 let asOwner: postgres.Sql;
 
 beforeAll(async () => {
@@ -95,7 +95,7 @@ describe("given a change of rollout or rules", () => {
     ),
   );
 
-  it.each(cases)("tells of %s set %s", async (_what, _way, path, environment, method, change) => {
+  it.each(cases)("publishes %s set %s", async (_what, _way, path, environment, method, change) => {
     const flag = await flags.createFlag();
     const changed = await management.call(path(flag.id), { method, key, body: change });
     const state = { ...before, ...change };
@@ -117,7 +117,7 @@ describe("given a change of rollout or rules", () => {
     ]);
   });
 
-  it.each(ways)("makes both events in order when it flips enabled too, %s", async (_, path) => {
+  it.each(ways)("publishes both events in order if it also toggles, %s", async (_, path) => {
     const flag = await flags.createFlag();
     await flags.patch(path(flag.id), { targeting_rules: germans, enabled: true });
     const events = await flags.eventsOf(flag.id);
@@ -132,7 +132,7 @@ describe("given a change of rollout or rules", () => {
     expect([toggled.state, toggled.version]).toEqual([updated.state, updated.version]);
   });
 
-  it("leaves one history entry and one line in the audit log, before and after", async () => {
+  it("adds one history entry and one audit entry with both states", async () => {
     const flag = await flags.createFlag({ targeting_rules: germans });
     await flags.patch(`/api/v1/flags/${flag.id}`, { targeting_rules: staff, enabled: true });
     expect(await flags.historyOf(flag.id)).toMatchObject([
@@ -147,7 +147,7 @@ describe("given a change of rollout or rules", () => {
     ]);
   });
 
-  it("is none when the rules are the same, however their fields are ordered", async () => {
+  it("has no effect if only the order of the rules' fields differs", async () => {
     const flag = await flags.createFlag({ targeting_rules: germans });
     const reordered = germans.map((rule) => Object.fromEntries(Object.entries(rule).reverse()));
     const answer = await flags.patch(`/api/v1/flags/${flag.id}`, { targeting_rules: reordered });
@@ -155,7 +155,7 @@ describe("given a change of rollout or rules", () => {
     expect(await flags.eventsOf(flag.id)).toHaveLength(1);
   });
 
-  it("is one when the rules have another order", async () => {
+  it("has an effect if the order of the rules differs", async () => {
     const flag = await flags.createFlag({ targeting_rules: staff });
     const reversed = [...staff].reverse();
     const answer = await flags.patch(`/api/v1/flags/${flag.id}`, { targeting_rules: reversed });
@@ -163,7 +163,7 @@ describe("given a change of rollout or rules", () => {
     expect(answer.body.version).toBe(2);
   });
 
-  it("is none when only the writing of a number differs", async () => {
+  it("has no effect if only the notation of a number differs", async () => {
     const flag = await flags.createFlag({
       rollout_percentage: 0,
       targeting_rules: [{ conditions: [{ attribute: "id", operator: "in", value: [0, 1] }] }],
@@ -177,7 +177,7 @@ describe("given a change of rollout or rules", () => {
     expect(answer.headers.get("etag")).toBe('"1"');
   });
 
-  it("keeps every message below the 1 MiB that a NATS server takes by default", async () => {
+  it("keeps every message below 1 MiB, the default limit of a NATS server", async () => {
     const fitting = (letter: string) =>
       Array.from({ length: 48 }, () => ({
         conditions: [{ attribute: "id", operator: "equals", value: letter.repeat(10_000) }],
@@ -196,7 +196,7 @@ describe("given a change of rollout or rules", () => {
   });
 });
 
-describe("given rules that were stored before they were looked at this closely", () => {
+describe("given stored rules that are invalid under the current validation", () => {
   const odd = [
     { conditions: [{ attribute: "a", operator: "matches_regex", value: "(" }] },
     { conditions: [{ attribute: "a", operator: "semver_gt", value: "latest" }] },
@@ -210,7 +210,7 @@ describe("given rules that were stored before they were looked at this closely",
     return flag;
   }
 
-  it("shows them, alone and in the list", async () => {
+  it("returns them from every route", async () => {
     const flag = await flagWithOddRules();
     const path = `/api/v1/flags/${flag.id}`;
     const own = await management.call(path, { key });
@@ -224,7 +224,7 @@ describe("given rules that were stored before they were looked at this closely",
     );
   });
 
-  it("switches the flag on and off, and lets them be replaced and deleted", async () => {
+  it("toggles the flag, and allows replacing the rules and deleting the flag", async () => {
     const flag = await flagWithOddRules();
     const path = `/api/v1/flags/${flag.id}`;
     const toggled = await flags.patch(path, { enabled: true });
@@ -239,7 +239,7 @@ describe("given rules that were stored before they were looked at this closely",
     expect((await management.call(path, { method: "DELETE", key })).status).toBe(204);
   });
 
-  it("takes no such rules again", async () => {
+  it("rejects the same rules in a request", async () => {
     const flag = await flagWithOddRules();
     const answer = await flags.patch(`/api/v1/flags/${flag.id}`, { targeting_rules: odd });
     expect(answer.status).toBe(400);

@@ -2,7 +2,7 @@ import { eventually } from "@halyard/testing";
 import { v7 as uuidv7 } from "uuid";
 import { type Management, operatorToken } from "./management-fixture.ts";
 
-/** Organizations and what belongs to them, made as the operator makes them: over HTTP. */
+/** Creates organizations and their resources as the operator does, over HTTP. */
 export function tenancyOf(management: Management) {
   let counter = 0;
 
@@ -30,7 +30,7 @@ export function tenancyOf(management: Management) {
       ...body,
     });
 
-  /** A key that management knows already: one that was just issued does so a moment later. */
+  /** Issues a key and waits until management's key directory contains it. */
   async function key(
     environment: { id: string; project_id: string },
     body: Record<string, unknown>,
@@ -41,7 +41,7 @@ export function tenancyOf(management: Management) {
     return issued;
   }
 
-  /** An organization with a user, and a project whose server key is that user's. */
+  /** Creates an organization with a user, a project, and a server key of that user. */
   async function scope(environments: readonly string[] = ["production", "staging"]) {
     const { id: organizationId } = await organization();
     const { id: userId } = await user(organizationId);
@@ -55,8 +55,8 @@ export function tenancyOf(management: Management) {
 }
 
 /**
- * Inserts enabled flags of a project, with a state in one environment. Over HTTP so many would take a
- * while. Returns their ids in the order of their keys.
+ * Inserts enabled flags with a state in one environment. Direct inserts are faster than HTTP for many flags.
+ * Returns their ids in the order of their keys.
  */
 export async function seedFlags(
   { sql }: Management,
@@ -85,14 +85,14 @@ export async function seedFlags(
   return ids;
 }
 
-/** The values that an entry of the snapshot was given, oldest first, as the outbox has them. */
+/** Returns the values of a snapshot entry in the outbox, oldest first. */
 export async function entriesOf(management: Management, subject: string) {
   const rows = await management.sql<{ payload: string }[]>`
     select payload from outbox where stream = 'snapshot' and subject = ${subject} order by id`;
   return rows.map((row) => JSON.parse(row.payload));
 }
 
-/** What is found where the answer to a creation says that the new thing is. */
+/** Reads the `Location` of a response to a creation. */
 export async function readLocationOf(
   management: Management,
   answer: { headers: Headers },

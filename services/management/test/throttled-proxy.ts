@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { type NatsProxy, startNatsProxy } from "@halyard/testing";
 
-/** Starts a proxy before a NATS server that limits the throughput from the client to the server. */
+/** Starts a NATS proxy that limits the throughput from the client to the server. */
 export function startThrottledProxy(natsUrl: string, bytesPerSecond: number): Promise<NatsProxy> {
   return startNatsProxy(natsUrl, (client, upstream) => {
     void forwardSlowly(client, upstream, bytesPerSecond).catch(() => upstream.destroy());

@@ -18,8 +18,8 @@ import { readNames } from "../src/history/verification/chain-store.ts";
 import { verifyChains } from "../src/history/verification/verify-chains.ts";
 
 /**
- * `npm run verify-history` as people run it, a process of its own, over a history that the service has
- * written and somebody with all rights to the database may have tampered with.
+ * Tests `npm run verify-history` as a separate process, on a history that the service has written and that a
+ * user with all rights to the database may have tampered with.
  */
 const program = fileURLToPath(new URL("../src/verify-history.ts", import.meta.url));
 
@@ -82,16 +82,16 @@ function verify(
   });
 }
 
-/** What the same program would print, in this process. */
+/** Runs the verification in this process. Returns the breaks that the program would print. */
 async function reportedBreaks(): Promise<string[]> {
-  const told: string[] = [];
+  const reported: string[] = [];
   await verifyChains(runtime, {
     broken: async (found) => {
-      told.push(describeBreak(found, await readNames(runtime, found.scope)));
+      reported.push(describeBreak(found, await readNames(runtime, found.scope)));
     },
     progress: () => undefined,
   });
-  return told;
+  return reported;
 }
 
 const clock: Clock = { now: () => new Date(), newId: uuidv7 };
@@ -122,7 +122,7 @@ const setRollout = (flagId: string, percentage: number) =>
     changes.changeFlag(write, requestFor(flagId), { rollout_percentage: percentage }),
   );
 
-/** A flag with entries of rollout 100, 1, 2, 3, 4 in production, and the ids of these entries. */
+/** Creates a flag with the rollout percentages 100, 1, 2, 3, 4 in production. Returns the ids of these entries. */
 async function flagWithFiveEntries() {
   const { flag } = await createFlag();
   for (const percentage of [1, 2, 3, 4]) await setRollout(flag.id, percentage);
@@ -132,7 +132,7 @@ async function flagWithFiveEntries() {
   return { flag, entries: rows.map((row) => row.id) };
 }
 
-/** As somebody who can switch triggers off, which is what it takes to write past the chain. */
+/** Runs work with triggers disabled, which is necessary to write without extending the chain. */
 async function tamper(work: (sql: postgres.TransactionSql) => Promise<unknown>): Promise<void> {
   await admin.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
@@ -140,8 +140,8 @@ async function tamper(work: (sql: postgres.TransactionSql) => Promise<unknown>):
   });
 }
 
-describe("given a history that nobody has touched", () => {
-  it("finds it whole, also of flags that are deleted, in whatever time zone", async () => {
+describe("given an intact history", () => {
+  it("reports no break, even for deleted flags and in another time zone", async () => {
     await flagWithFiveEntries();
     const { flag } = await createFlag("deleted");
     await committed((write) => changes.removeFlag(write, requestFor(flag.id)));
@@ -154,7 +154,7 @@ describe("given a history that nobody has touched", () => {
     });
   });
 
-  it("finds nothing wrong while changes go on", async () => {
+  it("reports no break during concurrent changes", async () => {
     const { flag } = await createFlag();
     const verification = verify();
     let ended = false;
@@ -165,7 +165,7 @@ describe("given a history that nobody has touched", () => {
     expect(await verification).toMatchObject({ code: 0 });
   });
 
-  it("finds an empty one whole", async () => {
+  it("reports no break in an empty history", async () => {
     expect(await verify()).toMatchObject({
       code: 0,
       stdout: "The history is whole: 0 entries, 0 states and 0 deletions checked.\n",
@@ -173,14 +173,14 @@ describe("given a history that nobody has touched", () => {
   });
 });
 
-/** What somebody did to the third of five entries or around it, and what is found. */
+/** A manipulation of five entries, and the expected report. */
 type Tampering = {
   what: string;
   act: (sql: postgres.TransactionSql, entries: readonly string[]) => Promise<unknown>;
   found: (entries: readonly string[]) => RegExp;
 };
 
-/** Makes the hash of an entry fit what it says now. */
+/** Recomputes the hash of an entry from its current content. */
 const rehash = (sql: postgres.TransactionSql, entryId: string) => sql`
   update history set hash = hash_of_history_entry(history) where id = ${entryId}`;
 
@@ -195,13 +195,13 @@ const tamperings: Tampering[] = [
     "hash = sha256(hash)",
     "previous_hash = ''",
   ].map((setting) => ({
-    what: `an entry that was changed (${setting})`,
+    what: `a changed entry (${setting})`,
     act: (sql: postgres.TransactionSql, entries: readonly string[]) =>
       sql.unsafe(`update history set ${setting} where id = '${entries[2]}'`),
     found: (entries: readonly string[]) => new RegExp(`Entry ${entries[2]} of .* was changed`),
   })),
   {
-    what: "an entry that was changed and given the hash that fits",
+    what: "a changed entry with a matching hash",
     act: async (sql, [, , third = ""]) => {
       await sql`update history set enabled = false where id = ${third}`;
       await rehash(sql, third);
@@ -209,32 +209,32 @@ const tamperings: Tampering[] = [
     found: (entries) => new RegExp(`missing, or .* between ${entries[2]} .* and ${entries[3]} `),
   },
   {
-    what: "an entry that was removed",
+    what: "a removed entry",
     act: (sql, entries) => sql`delete from history where id = ${entries[2] ?? null}`,
     found: (entries) => new RegExp(`missing, or .* between ${entries[1]} .* and ${entries[3]} `),
   },
   {
-    what: "a beginning that was removed",
+    what: "removed oldest entries",
     act: (sql, entries) => sql`delete from history where id in ${sql(entries.slice(0, 2))}`,
     found: (entries) => new RegExp(`The beginning is missing: .* ${entries[2]} of`),
   },
   {
-    what: "an end that was removed",
+    what: "removed newest entries",
     act: (sql, entries) => sql`delete from history where id in ${sql(entries.slice(3))}`,
     found: (entries) => new RegExp(`The newest entry, ${entries[2]} .* newer entries are missing`),
   },
   {
-    what: "a state whose whole history was removed",
+    what: "a state without any history",
     act: (sql, entries) => sql`delete from history where id in ${sql([...entries])}`,
     found: () => /The state has no history/,
   },
   {
-    what: "a state that was changed past the history",
+    what: "a state that was changed without a history entry",
     act: (sql) => sql`update flag_states set enabled = not enabled where rollout_percentage = 4`,
     found: (entries) => new RegExp(`The newest entry, ${entries[4]} .* does not match the current`),
   },
   {
-    what: "entries that were moved",
+    what: "reordered entries",
     act: async (sql, entries) => {
       await sql`alter table history alter column sequence drop identity`;
       await sql`update history set sequence = -sequence where id in ${sql(entries.slice(1, 3))}`;
@@ -243,7 +243,7 @@ const tamperings: Tampering[] = [
   },
 ];
 
-describe("given a history that somebody has tampered with", () => {
+describe("given a history that was tampered with", () => {
   it.each(tamperings)("finds $what", async ({ act, found }) => {
     const { flag, entries } = await flagWithFiveEntries();
     await createFlag("untouched");
@@ -256,7 +256,7 @@ describe("given a history that somebody has tampered with", () => {
     );
   });
 
-  it("prints it, and ends with 1", async () => {
+  it("prints the break and exits with status 1", async () => {
     const { flag, entries } = await flagWithFiveEntries();
     await tamper((sql) => sql`delete from history where id = ${entries[2] ?? null}`);
     const { code, stdout, stderr } = await verify();
@@ -268,10 +268,10 @@ describe("given a history that somebody has tampered with", () => {
     expect(code).toBe(1);
   });
 
-  it("finds an entry that was put in between, with hashes that fit", async () => {
+  it("finds an inserted entry with matching hashes", async () => {
     const { flag } = await createFlag();
     await setRollout(flag.id, 1);
-    // The entries of this one leave numbers between those of the other.
+    // The entries of this flag leave a gap in the other flag's sequence numbers.
     await createFlag("between");
     await setRollout(flag.id, 2);
     await setRollout(flag.id, 3);
@@ -291,7 +291,7 @@ describe("given a history that somebody has tampered with", () => {
     expect(told[0]).toMatch(new RegExp(`Entry ${forged} of .* was inserted afterwards`));
   });
 
-  it("finds an entry that was added at the end as the service adds its own", async () => {
+  it("finds an entry that was appended with the service's role", async () => {
     const { flag } = await flagWithFiveEntries();
     await runtime`
       insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
@@ -303,7 +303,7 @@ describe("given a history that somebody has tampered with", () => {
     expect(told[0]).toContain("the entry was added or the state changed by hand");
   });
 
-  it("tells one break of a chain, also where an entry was forged and put at its end", async () => {
+  it("reports one break per chain for a forged entry at the end", async () => {
     const { flag } = await flagWithFiveEntries();
     await tamper(
       (sql) => sql`
@@ -317,7 +317,7 @@ describe("given a history that somebody has tampered with", () => {
     expect(told[0]).toContain("was changed: its content does not match its hash");
   });
 
-  it("finds a living flag without a state in an environment, with its history or without", async () => {
+  it("finds an existing flag without a state in an environment, with or without a history", async () => {
     const { flag } = await flagWithFiveEntries();
     const other = await createFlag("other");
     await admin`delete from flag_states where flag_id = ${flag.id} and rollout_percentage = 4`;
@@ -330,7 +330,7 @@ describe("given a history that somebody has tampered with", () => {
     expect(told.filter((each) => each.includes(`Flag other (${other.flag.id})`))).toHaveLength(2);
   });
 
-  it("shows the first fifty, and how many more there are", async () => {
+  it("prints the first fifty breaks and the number of the others", async () => {
     const flags = await Promise.all(
       Array.from({ length: 30 }, (_, index) => createFlag(`flag-${index}`)),
     );
@@ -344,7 +344,7 @@ describe("given a history that somebody has tampered with", () => {
     expect(code).toBe(1);
   });
 
-  it("finds it anywhere in a history of several pages, and the first break of each chain", async () => {
+  it("finds the first break of each chain in a history of several pages", async () => {
     const { flag } = await createFlag();
     const other = await createFlag("other");
     await admin`
@@ -377,16 +377,16 @@ describe("given a history that somebody has tampered with", () => {
       delete from history where (flag_id, sequence) in (
         select flag_id, sequence from (
           select flag_id, sequence,
-            row_number() over (partition by flag_id, environment_id order by sequence) as place
+            row_number() over (partition by flag_id, environment_id order by sequence) as position
           from history
-        ) as numbered where place in (499, 500, 501, 998, 1200)
+        ) as numbered where position in (499, 500, 501, 998, 1200)
       ) returning flag_id`;
     expect(new Set(removed.map((row) => row.flag_id))).toEqual(new Set([flag.id, other.flag.id]));
     expect(await reportedBreaks()).toHaveLength(2);
   });
 });
 
-/** Removes the newest entries, and gives the flag the state of the newest one that is left. */
+/** Removes the newest entries and sets the flag's state to the newest remaining entry. */
 async function truncate(flagId: string, removed: readonly string[]): Promise<void> {
   await tamper(async (sql) => {
     await sql`delete from history where id in ${sql([...removed])}`;
@@ -404,11 +404,11 @@ const putStateBack = (sql: postgres.TransactionSql, flagId: string) => sql`
   ) as newest
   where state.flag_id = newest.flag_id and state.environment_id = newest.environment_id`;
 
-describe("given a state that was changed together with the history", () => {
+describe("given a state that was tampered with together with the history", () => {
   it.each([
     ["entries", 3],
     ["all entries but the first", 1],
-  ])("finds that the newest %s were removed", async (_what, kept) => {
+  ])("finds the removal of the newest %s", async (_what, kept) => {
     const { flag, entries } = await flagWithFiveEntries();
     await truncate(flag.id, entries.slice(kept));
     const told = await reportedBreaks();
@@ -418,7 +418,7 @@ describe("given a state that was changed together with the history", () => {
     );
   });
 
-  it("finds an entry that was added", async () => {
+  it("finds an added entry", async () => {
     const { flag } = await flagWithFiveEntries();
     const forged = uuidv7();
     await runtime`
@@ -432,7 +432,7 @@ describe("given a state that was changed together with the history", () => {
     expect(told[0]).toMatch(new RegExp(`${forged} .* is not the last change in the audit log`));
   });
 
-  it("finds an entry whose content was changed, with a hash that fits", async () => {
+  it("finds a changed entry with a matching hash", async () => {
     const { flag, entries } = await flagWithFiveEntries();
     await tamper(async (sql) => {
       await sql`update history set rollout_percentage = 90 where id = ${entries[4] ?? null}`;
@@ -458,7 +458,7 @@ describe("given a file of heads", () => {
     expect(await run("--anchor", file)).toMatchObject({ code: 0, stderr: "" });
   }
 
-  it("writes it for its owner alone, whole, and nothing beside it", async () => {
+  it("writes the complete file, readable by its owner only, and no other file", async () => {
     const { flag, entries } = await flagWithFiveEntries();
     const { code, stdout } = await run("--anchor", file);
     expect(code).toBe(0);
@@ -481,7 +481,7 @@ describe("given a file of heads", () => {
     expect(heads.at(-1)).toEqual({ heads: 2 });
   });
 
-  it("finds each head in the chain after more changes, and writes the next file over it", async () => {
+  it("finds each head in the chain after more changes, and overwrites the file", async () => {
     const { flag } = await flagWithFiveEntries();
     await takeHeads();
     await setRollout(flag.id, 50);
@@ -509,7 +509,7 @@ describe("given a file of heads", () => {
     expect(code).toBe(1);
   });
 
-  it("finds a chain that is shorter, and a flag that is gone with all records of it", async () => {
+  it("finds a truncated chain, and a flag that was removed with all its records", async () => {
     const { flag, entries } = await flagWithFiveEntries();
     const { flag: gone } = await createFlag("gone");
     await takeHeads();
@@ -533,7 +533,7 @@ describe("given a file of heads", () => {
     expect(await run("--against", file)).toMatchObject({ code: 0 });
   });
 
-  it("rejects a forged record of removals for young entries", async () => {
+  it("rejects a forged record of removals for recent entries", async () => {
     const { flag, entries } = await flagWithFiveEntries();
     await truncate(flag.id, []);
     await takeHeads();
@@ -554,14 +554,14 @@ describe("given a file of heads", () => {
     expect(await run("--against", file)).toMatchObject({ code: 1 });
   });
 
-  it("writes none for a history that is broken", async () => {
+  it("writes no file for a broken history", async () => {
     const { entries } = await flagWithFiveEntries();
     await tamper((sql) => sql`delete from history where id = ${entries[2] ?? null}`);
     expect(await run("--anchor", file)).toMatchObject({ code: 1 });
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("ends with 2 when it was cut off", async () => {
+  it("exits with status 2 if the file is truncated", async () => {
     await flagWithFiveEntries();
     await takeHeads();
     const [first] = readFileSync(file, "utf8").split("\n");
@@ -573,7 +573,7 @@ describe("given a file of heads", () => {
 });
 
 describe("given flags that were deleted with their project", () => {
-  /** As the deletion of a project does, batch by batch. */
+  /** Ends the chains of a flag as the deletion of a project does. */
   async function endChainsOf(flagId: string): Promise<void> {
     await runtime.begin(async (tx) => {
       const scopes = await tx<{ flagId: string; environmentId: string }[]>`
@@ -584,7 +584,7 @@ describe("given flags that were deleted with their project", () => {
     });
   }
 
-  it("finds their history whole, up to the recorded ends", async () => {
+  it("reports no break up to the recorded ends", async () => {
     const { flag } = await flagWithFiveEntries();
     await endChainsOf(flag.id);
     expect(await verify()).toEqual({
@@ -594,7 +594,7 @@ describe("given flags that were deleted with their project", () => {
     });
   });
 
-  it("finds that entries were removed or added", async () => {
+  it("finds removed and added entries", async () => {
     const { flag, entries } = await flagWithFiveEntries();
     const { flag: other } = await createFlag("other");
     await endChainsOf(flag.id);
@@ -616,7 +616,7 @@ describe("given flags that were deleted with their project", () => {
     expect(told.join()).toContain("all its entries are missing");
   });
 
-  it("finds an end that is recorded for a flag that exists", async () => {
+  it("finds a recorded end for an existing flag", async () => {
     const { flag } = await flagWithFiveEntries();
     const environmentId = ids.environmentId;
     await runtime.begin((tx) => endHistory(tx, [{ flagId: flag.id, environmentId }]));
@@ -627,7 +627,7 @@ describe("given flags that were deleted with their project", () => {
 });
 
 describe("given a flag that was deleted", () => {
-  /** Entries of rollout 100, 1, 2, 3, 2, 3 in production; the last two say what others said before. */
+  /** Deletes a flag with the rollout percentages 100, 1, 2, 3, 2, 3 in production. The last two repeat earlier ones. */
   async function deletedFlag() {
     const { flag } = await createFlag("bygone");
     for (const percentage of [1, 2, 3, 2, 3]) await setRollout(flag.id, percentage);
@@ -640,9 +640,9 @@ describe("given a flag that was deleted", () => {
 
   it.each([
     ["its last entry", 5],
-    ["entries from the end, so that the newest one says what the last one said", 4],
+    ["the last entries, so that the newest remaining one has the same content", 4],
     ["all entries but the first", 1],
-  ])("finds that somebody removed %s", async (_what, kept) => {
+  ])("finds the removal of %s", async (_what, kept) => {
     const { flag, entries } = await deletedFlag();
     await tamper((sql) => sql`delete from history where id in ${sql(entries.slice(kept))}`);
     const told = await reportedBreaks();
@@ -653,7 +653,7 @@ describe("given a flag that was deleted", () => {
     );
   });
 
-  it("finds that somebody removed its history", async () => {
+  it("finds the removal of its history", async () => {
     const { flag } = await deletedFlag();
     await tamper((sql) => sql`delete from history where flag_id = ${flag.id}`);
     const told = await reportedBreaks();
@@ -661,7 +661,7 @@ describe("given a flag that was deleted", () => {
     for (const each of told) expect(each).toContain("all its entries are missing");
   });
 
-  it("finds that somebody added an entry where nothing had ever changed", async () => {
+  it("finds an added entry in an environment where the state never changed", async () => {
     const { flag } = await deletedFlag();
     await admin`
       insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
@@ -675,7 +675,7 @@ describe("given a flag that was deleted", () => {
     expect(told[0]).toContain("or the entry was added by hand");
   });
 
-  it("finds that it was not the service that deleted it", async () => {
+  it("finds that the service did not delete it", async () => {
     const { flag } = await flagWithFiveEntries();
     await admin`delete from flags where id = ${flag.id}`;
     const told = await reportedBreaks();
@@ -684,8 +684,8 @@ describe("given a flag that was deleted", () => {
   });
 });
 
-describe("given a role that does not look into the schema by itself", () => {
-  it("looks there all the same", async () => {
+describe("given a role whose search path lacks the schema", () => {
+  it("reads the history nevertheless", async () => {
     await flagWithFiveEntries();
     expect(await verify({ POSTGRES_URL: database.adminUrl })).toEqual({
       code: 0,
@@ -695,14 +695,14 @@ describe("given a role that does not look into the schema by itself", () => {
   });
 });
 
-describe("given settings that it cannot work with", () => {
-  it("says what to set", async () => {
+describe("given invalid settings", () => {
+  it("prints what to set", async () => {
     const { code, stderr } = await verify({});
     expect(stderr).toContain("POSTGRES_URL is not set: it must be an address");
     expect(code).toBe(2);
   });
 
-  it("does not take a database that is away for a broken history, and shows no password", async () => {
+  it("does not report an unavailable database as a broken history, and prints no password", async () => {
     const { code, stdout, stderr } = await verify({
       POSTGRES_URL: "postgres://someone:a-password@127.0.0.1:1/halyard",
     });
@@ -711,13 +711,13 @@ describe("given settings that it cannot work with", () => {
     expect(code).toBe(2);
   });
 
-  it("refuses an option that it does not know", async () => {
+  it("rejects an unknown option", async () => {
     const { code, stderr } = await verify({}, "--fast");
     expect(stderr).toContain("--fast is not known; see --help");
     expect(code).toBe(2);
   });
 
-  it("tells how it is used", async () => {
+  it("prints its usage", async () => {
     const { code, stdout } = await verify({}, "--help");
     expect(stdout).toContain("npm run verify-history");
     expect(stdout).toContain("POSTGRES_URL");

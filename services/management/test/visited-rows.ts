@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 
-/** Returns the result of statements, and how many rows of a table they visited. */
+/** Returns the result of statements and the number of rows of a table that they visited. */
 export async function visitedRows<T>(
   sql: Pick<Sql, "begin">,
   table: string,
@@ -13,7 +13,10 @@ export async function visitedRows<T>(
   });
 }
 
-/** Rows that the transaction, and perhaps some before it, read by scans of the table or of its indexes. */
+/**
+ * Returns the number of rows that scans of the table and its indexes read in this transaction. The number may
+ * include earlier transactions.
+ */
 async function visitsOf(tx: Transaction, table: string): Promise<number> {
   const [row] = await tx`
     select (seq_tup_read + idx_tup_fetch)::integer as rows

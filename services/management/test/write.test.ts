@@ -9,7 +9,7 @@ import { createWriter, type Writer } from "../src/outbox/write.ts";
 let database: TestDatabase;
 let sql: Sql;
 let write: Writer;
-/** Number of unsent rows that the relay finds when it is woken. */
+/** For each wake-up of the relay, the number of unsent rows at that time. */
 let woken: Promise<number>[];
 let expected: (readonly number[])[];
 let forgotten: (readonly number[])[];
@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const failingKey = "fails";
 
-/** Lets the commit of a row of this key fail, after the statement that inserts it. */
+/** Makes the commit of a row for this key fail after the insert succeeded. */
 async function failCommitsOf(keyId: string): Promise<void> {
   const admin = connectAsSuperuser(database.adminUrl, "management");
   await admin`

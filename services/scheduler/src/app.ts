@@ -9,10 +9,10 @@ import type { FindFlag } from "./directory/flag-directory.ts";
 import type { ScheduleChanges } from "./schedules/schedule-changes.ts";
 import { registerScheduleRoutes } from "./schedules/schedule-routes.ts";
 
-/** A schedule is two instants; a body that is larger than this is none. */
+/** Maximum size of a request body. A schedule consists of two instants. */
 const bodyLimitBytes = 1024 * 1024;
 
-/** The HTTP side of the scheduler: all its routes over what they need. */
+/** Creates the HTTP application of the scheduler with all its routes. */
 export function createSchedulerApp(options: {
   sql: Sql;
   changes: ScheduleChanges;

@@ -4,22 +4,22 @@ import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
- * Lets go of schedules that are done, and of answers that were kept for repeated requests. The list
- * shows schedules for 90 days; the latest one of each flag and environment stays, because it is what
- * reading the schedule answers.
+ * Retention of ended schedules, in days. The list contains them for this time. The latest schedule of each flag
+ * and environment stays, because `GET …/schedule` returns it.
  */
 const retentionDays = 90;
 const cleanUpIntervalMs = 10 * 60 * 1_000;
-/** Small enough that a batch holds its locks for milliseconds. */
+/** Maximum number of rows per batch. A batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 
+/** Periodically deletes ended schedules and expired answers of idempotent requests. */
 export function startCleanUp({ sql, logger }: { sql: Sql; logger: Logger }): {
   stop(): Promise<void>;
 } {
   return startInterval((signal) => cleanUp(sql, signal), {
     intervalMs: cleanUpIntervalMs,
     isExpected: isOutage,
-    onFailure: (err) => logger.warn({ err }, "what is old is not cleaned up now"),
+    onFailure: (err) => logger.warn({ err }, "cannot delete expired rows; retrying"),
   });
 }
 

@@ -62,7 +62,9 @@ await startOrExit(async () => {
     authenticate: createServerKeyAuthentication({
       verify(text, nowMs) {
         if (workers.flagsAreLoaded()) return keys.verify(text, nowMs);
-        throw new UnavailableError("The scheduler has not heard of keys and flags yet.");
+        throw new UnavailableError(
+          "The scheduler has not loaded its API keys and flags yet; retry after 1 s.",
+        );
       },
       limits: createKeyLimits(keyRate(config)),
       lastUsed,

@@ -36,19 +36,19 @@ import {
 } from "./schedules/deleted-flags.ts";
 
 /**
- * Everything of this process that needs NATS: what it knows of keys and flags, the sending of what is
- * due, the answers to it, and telling which keys were used. It comes up when NATS does.
+ * The background workers, which need NATS. They follow the keys and flags, send due changes, record their
+ * outcomes, and publish the use of keys and audit entries. They start when the connection to NATS is established.
  */
 export type Workers = {
-  /** Whether keys and flags were read once. */
+  /** Returns whether the keys and flags have been read completely at least once. */
   flagsAreLoaded(): boolean;
-  /** A schedule was set. */
+  /** Called after a schedule was set. */
   onSet(scope: { flagId: string; environmentId: string }): void;
   details(): { nats: "connected" | "away"; nats_problem?: string | undefined };
   stop(): Promise<void>;
 };
 
-/** How much of the connections to PostgreSQL answers take: requests and claims wait for some too. */
+/** Share of the PostgreSQL connections for outcomes. The rest is for requests and claims. */
 const shareOfConnections = 0.5;
 
 type WorkerOptions = {
@@ -57,7 +57,7 @@ type WorkerOptions = {
   keys: KeyDirectory;
   flags: FlagDirectory;
   lastUsed: LastUsed;
-  /** When every schedule's flag is looked at after a full read of the snapshot. */
+  /** Delays after an interruption at which all flags with a schedule are checked. */
   checkFlagsAfterMs?: readonly number[];
   metrics: Registry;
   logger: Logger;
@@ -84,7 +84,7 @@ export function startWorkers(options: WorkerOptions): Workers {
     current() {
       flagsAreLoaded = true;
       gone.current();
-      // What came due while NATS was away can be sent now.
+      // Changes that came due while NATS was unavailable can be sent now.
       wakeDispatcher();
     },
   };
@@ -116,14 +116,14 @@ type Connected = {
   stop: (() => Promise<void>)[];
 };
 
-/** Starts what needs the connection. */
+/** Starts the workers that need an established connection. */
 function startConnected(
   options: WorkerOptions & {
     connection: NatsConnection;
     manager: JetStreamManager;
     scheduleMetrics: ScheduleMetrics;
     onFlagsGone: OnFlagsGone;
-    /** A change that waited for another one may be due already. */
+    /** Called after a waiting change was armed, because that change may already be due. */
     onArmed: () => void;
   },
 ): Connected {

@@ -20,7 +20,7 @@ const rejected = (request: Parameters<typeof decideSchedule>[1]) => {
 };
 
 describe("a schedule", () => {
-  it("is one change, armed to come due", () => {
+  it("with one time consists of one armed change", () => {
     const schedule = accepted({ enable_at: "2027-01-31T10:00:00.000Z" });
     expect(schedule).toMatchObject({
       ...scope,
@@ -33,7 +33,7 @@ describe("a schedule", () => {
     expect(schedule.changes).toMatchObject([{ action: "enable", state: "armed" }]);
   });
 
-  it("is two changes in the order of their times, of which the later one waits", () => {
+  it("with two times consists of two changes in order, and the later one waits", () => {
     const on = { enable_at: "2027-01-31T10:00:00Z", disable_at: "2027-01-31T11:00:00Z" };
     const off = { enable_at: "2027-01-31T11:00:00Z", disable_at: "2027-01-31T10:00:00Z" };
     expect(accepted(on).changes.map(({ action, state }) => [action, state])).toEqual([
@@ -46,13 +46,13 @@ describe("a schedule", () => {
     ]);
   });
 
-  it("takes instants with an offset, and null as not given", () => {
+  it("accepts times with an offset, and treats null as absent", () => {
     const schedule = accepted({ enable_at: "2027-01-31T12:00:00+02:00", disable_at: null });
     expect(schedule.enableAt).toEqual(new Date("2027-01-31T10:00:00.000Z"));
     expect(schedule.changes).toHaveLength(1);
   });
 
-  it("may be as far away as four digits of a year reach", () => {
+  it("accepts times up to the year 9999", () => {
     expect(accepted({ enable_at: "9999-12-31T23:59:59.999Z" }).changes).toHaveLength(1);
     expect(rejected({ enable_at: "9999-12-31T23:59:59-01:00" })).toBe(
       "VALIDATION_001 /enable_at must be before the year 10000.",
@@ -62,7 +62,7 @@ describe("a schedule", () => {
   it.each([
     ["no time", {}, '"" (the whole document) must have enable_at, disable_at or both.'],
     [
-      "nothing but null",
+      "only null",
       { enable_at: null },
       '"" (the whole document) must have enable_at, disable_at or both.',
     ],
@@ -72,7 +72,7 @@ describe("a schedule", () => {
       "/disable_at must differ from /enable_at.",
     ],
     [
-      "this very moment",
+      "the current time",
       { enable_at: "2027-01-31T09:00:00Z" },
       "/enable_at must be in the future; it is 2027-01-31T09:00:00.000Z.",
     ],
@@ -81,7 +81,7 @@ describe("a schedule", () => {
       { enable_at: "2027-01-31T10:00:00Z", disable_at: "2027-01-31T08:59:59.999Z" },
       "/disable_at must be in the future; it is 2027-01-31T09:00:00.000Z.",
     ],
-  ])("is refused with %s", (_name, request, message) => {
+  ])("is rejected with %s", (_name, request, message) => {
     expect(rejected(request)).toBe(`VALIDATION_001 ${message}`);
   });
 });

@@ -16,7 +16,7 @@ import {
   type Tenant,
 } from "./scheduler-fixture.ts";
 
-/** Deleted flags beside everything else that happens to their schedules at that moment. */
+/** Deletion of flags concurrently with other changes of their schedules. */
 let scheduler: Scheduler;
 let replicas: Replica[];
 let tenant: Tenant;
@@ -57,8 +57,8 @@ const statesOf = (flags: readonly Flag[]) => scheduler.admin<
   from schedules as schedule
   where flag_id = any(${flags.map(({ flagId }) => flagId)}::uuid[])`;
 
-describe("many flags that are deleted at once", () => {
-  it("cancel their schedules on every replica, in whatever order each hears of them", async () => {
+describe("many concurrently deleted flags", () => {
+  it("have their schedules cancelled by every replica, in any order of arrival", async () => {
     const flags = await scheduledFlags(60, { enable_at: inHours(1), disable_at: inHours(2) });
     const scopes = flags.map(({ flagId, environmentId }) => ({ flagId, environmentId }));
     await Promise.all(
@@ -75,8 +75,8 @@ describe("many flags that are deleted at once", () => {
   });
 });
 
-describe("a flag that is deleted while a change of it settles", () => {
-  it("leaves each schedule ended, in the state of its last change", async () => {
+describe("a flag that is deleted while the outcome of a change is recorded", () => {
+  it("leaves each schedule ended in the state of its last change", async () => {
     const flags = await scheduledFlags(100, { enable_at: inHours(1), disable_at: inHours(2) });
     await scheduler.admin`
       update scheduled_changes set state = 'sent'
@@ -107,7 +107,7 @@ describe("a flag that is deleted while a change of it settles", () => {
   });
 });
 
-describe("a scheduler that dies after it recorded the first change of a window", () => {
+describe("a scheduler that crashes after it recorded the first change of a window", () => {
   it("has armed the second change", async () => {
     const flags = await scheduledFlags(1, { enable_at: inHours(1), disable_at: inHours(2) });
     const [change] = await scheduler.admin<[{ id: string; scheduleId: string }]>`
@@ -127,7 +127,7 @@ describe("a scheduler that dies after it recorded the first change of a window",
 });
 
 describe("a deletion that a scheduler reads after an interruption", () => {
-  it("is no deletion that it reports, because a restored database may have the flag", async () => {
+  it("is not reported, because a restored database may have the flag", async () => {
     const [restored, known] = [tenant.flag(), tenant.flag()];
     const logger = pino({ level: "silent" });
     const server = { url: scheduler.natsUrl };
@@ -178,7 +178,7 @@ describe("a deleted environment", () => {
     expect((await first().call(flag.path, options)).status).toBe(201);
     const [projectDeletion, deletion] = deletedProjectInSnapshot(deleted);
     await scheduler.bucket.putPayload(deletion, JSON.stringify(deletion.value));
-    // Entries that follow the forged deletion arrive after it.
+    // These entries arrive after the forged deletion, so it has been processed when they are loaded.
     const [kept] = (await scheduledFlags(1, body)) as [Flag];
     expect(replicas.every((replica) => replica.hasKey(deleted.serverKey))).toBe(true);
     await scheduler.bucket.put(projectDeletion, deletion, ...deleted.entries);
@@ -189,29 +189,29 @@ describe("a deleted environment", () => {
   });
 });
 
-describe("a deletion that nobody heard of", () => {
-  it("cancels also a schedule that was set a moment ago", async () => {
+describe("a missed deletion", () => {
+  it("cancels even a schedule that was just set", async () => {
     const [gone, kept] = (await scheduledFlags(2, { enable_at: inHours(1) })) as [Flag, Flag];
     await scheduler.bucket.rewrite([...tenant.entries, gone.deleted, kept.entry]);
     await eventually(async () => (await statesOf([gone]))[0]?.status === "cancelled");
     expect((await statesOf([kept]))[0]?.status).toBe("pending");
   });
 
-  it("is not concluded from a directory that does not follow any more", async () => {
+  it("is not inferred from a directory that no longer follows the snapshot", async () => {
     const [flag] = (await scheduledFlags(1, { enable_at: inHours(1) })) as [Flag];
     await scheduler.admin`update schedules set created_at = created_at - interval '1 hour'`;
-    const asked: string[] = [];
-    const wasAsked = Promise.withResolvers<void>();
+    const lookedUp: string[] = [];
+    const checked = Promise.withResolvers<void>();
     const gone = createSchedulesOfDeletedFlags({
       sql: first().sql,
       flags: {
         statusOf: ({ flagId }) => {
-          asked.push(flagId);
+          lookedUp.push(flagId);
           return "unknown";
         },
       },
       directoryIsCurrent: () => {
-        wasAsked.resolve();
+        checked.resolve();
         return false;
       },
       snapshotIsSettled: async () => true,
@@ -219,43 +219,43 @@ describe("a deletion that nobody heard of", () => {
       logger: pino({ level: "silent" }),
     });
     gone.current();
-    await wasAsked.promise;
+    await checked.promise;
     await gone.stop();
-    expect(asked).toEqual([]);
+    expect(lookedUp).toEqual([]);
     expect((await statesOf([flag]))[0]?.status).toBe("pending");
   });
 
-  it("is not concluded while the snapshot is being rebuilt", async () => {
+  it("is not inferred while the snapshot is being rebuilt", async () => {
     const [restored] = (await scheduledFlags(1, { enable_at: inHours(1) })) as [Flag];
-    const asked = Promise.withResolvers<void>();
+    const checked = Promise.withResolvers<void>();
     const gone = createSchedulesOfDeletedFlags({
       sql: first().sql,
       flags: { statusOf: () => "deleted" },
       directoryIsCurrent: () => true,
       snapshotIsSettled: async () => {
-        asked.resolve();
+        checked.resolve();
         return false;
       },
       checkAfterMs: [0],
       logger: pino({ level: "silent" }),
     });
     gone.current();
-    await asked.promise;
+    await checked.promise;
     await gone.stop();
     expect((await statesOf([restored]))[0]?.status).toBe("pending");
   });
 
-  it("is concluded from the snapshot that management rebuilds after a restore, not from the old one", async () => {
+  it("is inferred from the snapshot that management rebuilds after a restore, not from the old one", async () => {
     jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
     const statuses: string[] = [];
     let snapshot = "old";
-    const looked = Promise.withResolvers<void>();
+    const checked = Promise.withResolvers<void>();
     const gone = createSchedulesOfDeletedFlags({
       sql: oneScheduledFlag(),
       flags: {
         statusOf: () => {
           statuses.push(snapshot);
-          looked.resolve();
+          checked.resolve();
           return "exists";
         },
       },
@@ -269,20 +269,20 @@ describe("a deletion that nobody heard of", () => {
     gone.current();
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
-    await looked.promise;
+    await checked.promise;
     await gone.stop();
     expect(statuses).toEqual(["rebuilt"]);
   });
 
-  it("is concluded no sooner than 30 s after an outage of PostgreSQL", async () => {
+  it("is inferred no sooner than 30 s after an outage of PostgreSQL", async () => {
     jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
     const flagsWithSchedules = oneScheduledFlag();
-    let looks = 0;
+    let checks = 0;
     const sql = (async ([text]: TemplateStringsArray) => {
-      // A part of a statement.
+      // A fragment of a statement.
       if (text === "") return [];
-      looks += 1;
-      if (looks === 1) throw rejected();
+      checks += 1;
+      if (checks === 1) throw connectionRefused();
       return flagsWithSchedules``;
     }) as unknown as Replica["sql"];
     const gone = createSchedulesOfDeletedFlags({
@@ -294,30 +294,30 @@ describe("a deletion that nobody heard of", () => {
     });
     gone.current();
     await advance(30_000);
-    expect(looks).toBe(1);
+    expect(checks).toBe(1);
     await advance(29_000);
-    expect(looks).toBe(1);
+    expect(checks).toBe(1);
     await advance(2_000);
-    expect(looks).toBe(2);
+    expect(checks).toBe(2);
     jest.useRealTimers();
     await gone.stop();
   });
 
-  it("is left to a look when it arrived during an outage of PostgreSQL, which may return older", async () => {
+  it("is left to a later check if it arrives during an outage, which may end with a restore", async () => {
     jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] });
     const flagsWithSchedules = oneScheduledFlag();
     let cancellations = 0;
-    let looks = 0;
+    let checks = 0;
     const sql = Object.assign(
       async ([text]: TemplateStringsArray) => {
         if (text === "") return [];
-        looks += 1;
+        checks += 1;
         return flagsWithSchedules``;
       },
       {
         async begin() {
           cancellations += 1;
-          if (cancellations === 1) throw rejected();
+          if (cancellations === 1) throw connectionRefused();
         },
       },
     ) as unknown as Replica["sql"];
@@ -331,14 +331,14 @@ describe("a deletion that nobody heard of", () => {
     });
     gone.deleted({ flagId: randomUUID(), environmentId: randomUUID() });
     await advance(29_000);
-    expect({ cancellations, looks }).toEqual({ cancellations: 1, looks: 0 });
+    expect({ cancellations, checks }).toEqual({ cancellations: 1, checks: 0 });
     await advance(2_000);
-    expect({ cancellations, looks }).toEqual({ cancellations: 1, looks: 1 });
+    expect({ cancellations, checks }).toEqual({ cancellations: 1, checks: 1 });
     jest.useRealTimers();
     await gone.stop();
   });
 
-  const rejected = () => Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+  const connectionRefused = () => Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
 
   async function advance(ms: number): Promise<void> {
     await jest.advanceTimersByTimeAsync(ms);

@@ -13,12 +13,12 @@ import {
   type Tenant,
 } from "./scheduler-fixture.ts";
 
-/** What happens when the time of a change has come. */
+/** Sending due changes and recording their outcomes. */
 let scheduler: Scheduler;
 let replica: Replica;
 let tenant: Tenant;
 let management: FakeManagement;
-/** What a test wants of whoever is in management's place. */
+/** The behaviour of the fake management in the current test. */
 let behaviour: Behaviour = {};
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const hourMs = 3_600_000;
 const soonMs = 600;
-/** A schedule that a busy machine was too slow to set is set again for a later time, up to this. */
+/** Maximum delay for a schedule that is set again because a busy machine was too slow to set it in time. */
 const maxLaterMs = 10_000;
 
 async function newFlag() {
@@ -77,8 +77,8 @@ const of = (flag: Flag, all: readonly ScheduleDue[] = management.made) =>
 const actionsFor = (flag: Flag, all?: readonly ScheduleDue[]) =>
   of(flag, all).map(({ action }) => action);
 
-describe("a change whose time has come", () => {
-  it("is told to management, with all that it needs, and its end is kept and shown", async () => {
+describe("a due change", () => {
+  it("is sent to management, and its outcome is recorded and returned", async () => {
     const flag = await newFlag();
     const set = await schedule(flag, { enable: soonMs });
     const done = await ended(flag);
@@ -105,7 +105,7 @@ describe("a change whose time has come", () => {
     );
   });
 
-  it("is not told before", async () => {
+  it("is not sent before its due time", async () => {
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await ended(flag);
@@ -116,7 +116,7 @@ describe("a change whose time has come", () => {
     );
   });
 
-  it("comes after the other one of its schedule, also when both are overdue", async () => {
+  it("follows the earlier change of its schedule, even if both are overdue", async () => {
     const windows = await Promise.all(Array.from({ length: 10 }, newFlag));
     for (const [index, flag] of windows.entries())
       await schedule(
@@ -134,7 +134,7 @@ describe("a change whose time has come", () => {
     );
   });
 
-  it("comes to nothing when the flag is gone, and takes the other one with it", async () => {
+  it("is cancelled with the other change of its schedule if the flag was deleted", async () => {
     behaviour = { outcome: () => ({ outcome: "cancelled", applied_at: null, reason: "gone" }) };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs, disable: hourMs });
@@ -142,7 +142,7 @@ describe("a change whose time has come", () => {
     expect(done.changes).toMatchObject([{ state: "cancelled" }, { state: "cancelled" }]);
   });
 
-  it("lets the other one come when it has failed itself", async () => {
+  it("does not prevent the other change of its schedule if it fails", async () => {
     behaviour = {
       outcome: ({ action }) =>
         action === "enable" ? { outcome: "failed", applied_at: null, reason: "broken" } : {},
@@ -163,7 +163,7 @@ describe("several replicas", () => {
     await Promise.all(more.map((replica) => replica.stop()));
   });
 
-  it("share what is due; nothing is told twice", async () => {
+  it("share the due changes and send none twice", async () => {
     more = await Promise.all([1, 2, 3].map(() => scheduler.startReplica()));
     const flags = await Promise.all(Array.from({ length: 60 }, newFlag));
     for (const flag of flags) await schedule(flag, { enable: hourMs, disable: hourMs + 1 });
@@ -174,8 +174,8 @@ describe("several replicas", () => {
   });
 });
 
-describe("a clock that is set", () => {
-  it("forwards by an hour lets come due what it passes, once", async () => {
+describe("setting the clock", () => {
+  it("forwards by an hour makes the changes of that hour due once", async () => {
     const flag = await newFlag();
     await schedule(flag, { enable: hourMs / 2, disable: 2 * hourMs });
     await scheduler.stepClock(hourMs);
@@ -188,13 +188,13 @@ describe("a clock that is set", () => {
     expect(actionsFor(flag, management.received)).toEqual(["enable", "disable"]);
   });
 
-  it("backwards by an hour holds back what has not come due, and repeats nothing", async () => {
+  it("backwards by an hour delays changes that are not due yet, and repeats none", async () => {
     const [done, waiting, marker] = await Promise.all([newFlag(), newFlag(), newFlag()]);
     await schedule(done, { enable: soonMs });
     await ended(done);
     await schedule(waiting, { enable: 5_000 });
     await scheduler.stepClock(-hourMs);
-    // What is due by the new clock goes on, so a scheduler that looked is known to have looked.
+    // When this change is made, the scheduler has polled with the new clock.
     await schedule(marker, { enable: soonMs - hourMs });
     await ended(marker);
     expect((await read(waiting)).status).toBe("pending");
@@ -205,8 +205,8 @@ describe("a clock that is set", () => {
   });
 });
 
-describe("a message that is lost", () => {
-  it("is sent again when the process died between marking and sending", async () => {
+describe("a lost message", () => {
+  it("is sent again if the process crashed between marking and sending", async () => {
     const flag = await newFlag();
     await schedule(flag, { enable: hourMs });
     await scheduler.admin`
@@ -215,14 +215,14 @@ describe("a message that is lost", () => {
     expect(actionsFor(flag, management.received)).toEqual(["enable"]);
   });
 
-  it("is sent again when the answer to it was lost, and then counts once", async () => {
+  it("is sent again if its answer was lost, and the change is made once", async () => {
     let publishesOutcome = false;
     behaviour = { publishesOutcome: () => publishesOutcome };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => actionsFor(flag).length === 1);
     publishesOutcome = true;
-    // The broker drops a message id that it has seen, for two minutes; a new stream has seen none.
+    // For two minutes the broker drops messages with a known id. A new stream knows no ids.
     await deleteStream("SCHEDULE");
     await ended(flag);
     expect(actionsFor(flag)).toEqual(["enable"]);
@@ -241,7 +241,7 @@ describe("a message that is lost", () => {
     expect(actionsFor(flag, management.received)).toEqual(["enable", "enable"]);
   });
 
-  it("is sent again while others keep the queue from ever being empty", async () => {
+  it("is sent again although other messages keep the queue from becoming empty", async () => {
     const flag = await newFlag();
     const stopFilling = await keepQueueFilled();
     await schedule(flag, { enable: hourMs });
@@ -252,20 +252,20 @@ describe("a message that is lost", () => {
     await stopFilling();
   });
 
-  it("is not sent again while management only takes long", async () => {
+  it("is not sent again while management is slow", async () => {
     const held = Promise.withResolvers<void>();
     behaviour = { before: () => held.promise };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => of(flag, management.received).length === 1);
-    await looks(6);
+    await scans(6);
     held.resolve();
     await ended(flag);
     expect(of(flag, management.received)).toHaveLength(1);
   });
 
-  /** Waits until what is under way was looked at so many times, every other time for lost messages. */
-  async function looks(times: number) {
+  /** Waits for a number of index scans of the sent changes. Every other scan is a check for lost messages. */
+  async function scans(times: number) {
     const reads = async () => {
       const [row] = await scheduler.admin`
         select idx_scan as scans from pg_stat_user_indexes
@@ -276,12 +276,12 @@ describe("a message that is lost", () => {
     await eventually(async () => (await reads()) >= before + times, { withinMs: 20_000 });
   }
 
-  /** As a steady load does: none of these changes ends before there is another one in the queue. */
+  /** Simulates a steady load: each change puts the next one into the queue before it ends. */
   async function keepQueueFilled() {
     const connection = await connect({ servers: scheduler.natsUrl });
     const { organizationId, projectId, userId } = tenant;
     const mine = uuidv7();
-    let goesOn = true;
+    let isFilling = true;
     const put = () => {
       const due: ScheduleDue = {
         id: uuidv7(),
@@ -298,15 +298,15 @@ describe("a message that is lost", () => {
     };
     behaviour = {
       async before({ schedule_id }) {
-        if (schedule_id !== mine || !goesOn) return;
-        // A pace that leaves time for everything else.
+        if (schedule_id !== mine || !isFilling) return;
+        // Leaves CPU time for the other work.
         await delay(20);
         await put();
       },
     };
     await put();
     return async () => {
-      goesOn = false;
+      isFilling = false;
       await eventually(async () => {
         const answer = await connection.request("$JS.API.STREAM.INFO.SCHEDULE");
         return answer.json<{ state: { messages: number } }>().state.messages === 0;
@@ -322,8 +322,8 @@ describe("a message that is lost", () => {
   }
 });
 
-describe("a change that is due and not made", () => {
-  it("shows in the metrics, and no longer when it is made", async () => {
+describe("an overdue change", () => {
+  it("appears in the metrics until it is made", async () => {
     const overdue = async () => {
       const [line] =
         (await replica.metrics.metrics()).match(/^halyard_scheduled_change_overdue.*$/m) ?? [];
@@ -340,8 +340,8 @@ describe("a change that is due and not made", () => {
   });
 });
 
-describe("an answer that comes again", () => {
-  it("changes nothing, and one that nobody can read is set aside", async () => {
+describe("a repeated answer", () => {
+  it("changes nothing, and an unreadable answer is dead-lettered", async () => {
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs, disable: hourMs });
     await eventually(async () => (await read(flag)).changes[0].state === "applied");

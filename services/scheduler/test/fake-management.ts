@@ -11,22 +11,22 @@ import { jetstream } from "@nats-io/jetstream";
 import { pino } from "pino";
 
 /**
- * Somebody in management's place: takes due changes from the queue, notes them, and answers what a
- * test wants. Like management it makes each change once, however often it is told.
+ * A fake management service. It consumes due changes from the queue, records them, and publishes the outcomes
+ * that a test chooses. Like management, it makes each change once even if the message is repeated.
  */
 export type FakeManagement = {
-  /** Every change that it made, in order. */
+  /** All changes that were made, in order. */
   made: readonly (ScheduleDue & { madeAtMs: number })[];
-  /** Every message that it got, repetitions too. */
+  /** All received messages, including repetitions. */
   received: readonly ScheduleDue[];
   stop(): Promise<void>;
 };
 
 export type Behaviour = {
-  /** Called before a change counts as made; what it waits for holds the change up. */
+  /** Runs before a change is made and can delay it. */
   before?: (due: ScheduleDue) => Promise<void>;
   outcome?: (due: ScheduleDue) => Partial<ScheduleResolved>;
-  /** Whether the scheduler is told. */
+  /** Returns false to withhold the outcome from the scheduler. */
   publishesOutcome?: () => boolean;
 };
 

@@ -9,7 +9,7 @@ import {
   type Tenant,
 } from "./scheduler-fixture.ts";
 
-/** Schedules that are set with an `Idempotency-Key`, by somebody who may not have got the answer. */
+/** Setting schedules with an `Idempotency-Key`, by clients that retry because they may have lost the response. */
 let scheduler: Scheduler;
 let replicas: Replica[];
 let tenant: Tenant;
@@ -34,13 +34,13 @@ async function newFlag(): Promise<Flag> {
 
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
-let asked = 0;
+let requests = 0;
 
-/** Asks the replicas in turn. */
+/** Sends requests to the replicas in turn. */
 function post(flag: Flag, body: unknown, idempotencyKey?: string, key = tenant.serverKey) {
   const headers = idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
-  asked += 1;
-  const replica = replicas[asked % replicas.length] as Replica;
+  requests += 1;
+  const replica = replicas[requests % replicas.length] as Replica;
   return replica.call(flag.path, { method: "POST", key, body, headers });
 }
 
@@ -54,7 +54,7 @@ const count = async (flag: Flag) => {
 };
 
 describe("a request that is repeated with its Idempotency-Key", () => {
-  it("is answered as the first time, and sets nothing", async () => {
+  it("returns the first response, and sets nothing", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1), disable_at: inHours(2) };
     const first = await post(flag, body, "once");
@@ -65,7 +65,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     expect(await count(flag)).toBe(1);
   });
 
-  it("is one schedule when many of them come at once", async () => {
+  it("sets one schedule when many are sent concurrently", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1) };
     const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => post(flag, body, "at once")));
@@ -74,7 +74,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     expect(await count(flag)).toBe(1);
   });
 
-  it("leaves alone what somebody else has set since", async () => {
+  it("leaves a later schedule of another request unchanged", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1) };
     const first = await post(flag, body, "overtaken");
@@ -83,7 +83,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     expect((await latest(flag)).id).toBe(theirs.id);
   });
 
-  it("is answered also when its times have passed", async () => {
+  it("returns the first response even after its times have passed", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1) };
     const first = await post(flag, body, "too late");
@@ -91,7 +91,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     expect((await post(flag, body, "too late")).body).toEqual(first.body);
   });
 
-  it("is answered also when the flag is gone", async () => {
+  it("returns the first response even after the flag was deleted", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1) };
     const first = await post(flag, body, "flag is gone");
@@ -101,11 +101,11 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     expect((await post(flag, body, "another")).status).toBe(404);
   });
 
-  it("is told the outcome of the first one, which waits for a change that is under way", async () => {
+  it("returns the response of the first request, which waits for a change in progress", async () => {
     const flag = await newFlag();
     const { body: due } = await post(flag, { enable_at: inHours(1) });
     await scheduler.admin`update scheduled_changes set state = 'sent' where schedule_id = ${due.id}`;
-    // Rows that were written and taken back count, too.
+    // Rows of rolled back transactions are counted too.
     const attempts = async () => {
       const [row] = await scheduler.admin`
         select n_tup_ins::int as count from pg_stat_user_tables
@@ -127,7 +127,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
 });
 
 describe("an Idempotency-Key", () => {
-  it("is refused with another body, and for another flag", async () => {
+  it("is rejected with another body, and for another flag", async () => {
     const [flag, other] = [await newFlag(), await newFlag()];
     const body = { enable_at: inHours(1) };
     expect((await post(flag, body, "taken")).status).toBe(201);
@@ -138,7 +138,7 @@ describe("an Idempotency-Key", () => {
     expect(await count(other)).toBe(0);
   });
 
-  it("is each API key's own", async () => {
+  it("is separate for each API key", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1) };
     const mine = await post(flag, body, "shared");
@@ -147,20 +147,20 @@ describe("an Idempotency-Key", () => {
     expect(theirs.body.id).not.toBe(mine.body.id);
   });
 
-  it("remembers no refusal", async () => {
+  it("stores no error response", async () => {
     const flag = await newFlag();
     expect((await post(flag, { enable_at: "2020-01-01T00:00:00Z" }, "again")).status).toBe(400);
     expect((await post(flag, { enable_at: inHours(1) }, "again")).status).toBe(201);
   });
 
-  it("must be text that can be one", async () => {
+  it("is rejected if it is too long", async () => {
     const flag = await newFlag();
     const rejected = await post(flag, { enable_at: inHours(1) }, "k".repeat(256));
     expect(rejected).toMatchObject({ status: 400, body: { error: { code: "VALIDATION_001" } } });
     expect(await count(flag)).toBe(0);
   });
 
-  it("is free again after a day, and its row goes", async () => {
+  it("expires after a day, and its row is deleted", async () => {
     const flag = await newFlag();
     const rows = async () => (await scheduler.admin`select from idempotency_keys`).count;
     await scheduler.admin`delete from idempotency_keys`;
@@ -177,7 +177,7 @@ describe("an Idempotency-Key", () => {
     expect(await rows()).toBe(1);
   });
 
-  it("keeps an answer that only its caller can read", async () => {
+  it("stores the response encrypted", async () => {
     const flag = await newFlag();
     const { body } = await post(flag, { enable_at: inHours(1) }, "sealed");
     const [row] = await scheduler.admin`

@@ -6,7 +6,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { makeTenant, openScheduler, type Scheduler } from "./scheduler-fixture.ts";
 
-/** The scheduler as a process of its own, which limits keys and tells when they were used. */
+/** Tests a scheduler process that limits the rate of keys and reports their last use. */
 let scheduler: Scheduler;
 let service: ServiceProcess;
 let connection: NatsConnection;
@@ -20,7 +20,7 @@ beforeAll(async () => {
   service = await startServiceProcess("scheduler", {
     POSTGRES_URL: scheduler.postgresUrl,
     NATS_URL: scheduler.natsUrl,
-    // So slow that nothing comes back while the tests run.
+    // So slow that no request is granted again while the tests run.
     KEY_REQUESTS_PER_SECOND: "0.001",
     KEY_REQUESTS_BURST: "2",
   });
@@ -35,7 +35,7 @@ afterAll(async () => {
 const ask = (key: string) => call(service.url + flag.path, { key });
 
 describe("given a key that is used", () => {
-  it("tells management when that was", async () => {
+  it("reports the time of the last use to management", async () => {
     const manager = await jetstreamManager(connection);
     await ensureUsage(manager, 1);
     expect((await ask(tenant.serverKey)).status).toBe(404);
@@ -50,8 +50,8 @@ describe("given a key that is used", () => {
   });
 });
 
-describe("given a key that asks too often, and wrong keys", () => {
-  it("answers them 429, with the fields that say when to come back", async () => {
+describe("given a key that exceeds its rate limit, and invalid keys", () => {
+  it("returns 429 with the rate limit headers", async () => {
     const statuses = [];
     for (let index = 0; index < 3; index += 1)
       statuses.push((await ask(tenant.environmentOnlyKey)).status);
@@ -59,8 +59,8 @@ describe("given a key that asks too often, and wrong keys", () => {
     const rejected = await ask(tenant.environmentOnlyKey);
     expect(rejected.body.error.code).toBe("RATE_001");
     expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=2;w=2000');
-    const ofWrongKeys = [];
-    for (let index = 0; index < 3; index += 1) ofWrongKeys.push((await ask("wrong")).status);
-    expect(ofWrongKeys).toEqual([401, 401, 429]);
+    const ofInvalidKeys = [];
+    for (let index = 0; index < 3; index += 1) ofInvalidKeys.push((await ask("wrong")).status);
+    expect(ofInvalidKeys).toEqual([401, 401, 429]);
   });
 });

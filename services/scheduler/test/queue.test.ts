@@ -19,7 +19,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { readQueue } from "../src/dispatch/lost-messages.ts";
 
-/** The queue between scheduler and management, as the scheduler reads it from a real server. */
+/** Tests how the scheduler reads the queue between scheduler and management from a real server. */
 const { name: stream, due, resolved } = scheduleStream;
 let nats: RestartableNats;
 let connection: NatsConnection;
@@ -63,7 +63,7 @@ async function take({ consumer }: Direction): Promise<JsMsg> {
 const acknowledge = async (direction: Direction) => (await take(direction)).ackAck();
 
 describe("given a queue without consumers", () => {
-  it("contains what the stream contains", async () => {
+  it("contains all messages of the stream", async () => {
     expect(await readQueue(manager)).toEqual({ first: 1, last: 0 });
     await publish(due);
     await publish(due);
@@ -90,7 +90,7 @@ describe("given a queue with consumers", () => {
     expect(await readQueue(manager)).toEqual({ first: 3, last: 2 });
   });
 
-  it("does not contain what was acknowledged and is still stored after a crash", async () => {
+  it("does not contain acknowledged messages that are still stored after a crash", async () => {
     for (const direction of [due, due, resolved]) await publish(direction);
     await restoreMessagesAfter(nats, stream, async () => {
       await eventually(() => acknowledge(due));

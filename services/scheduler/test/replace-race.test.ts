@@ -10,15 +10,15 @@ import {
 } from "./scheduler-fixture.ts";
 
 /**
- * People who replace or clear a schedule at the very moment at which it comes due. When they have been
- * answered, nothing of the old schedule may happen any more, on whichever of two replicas.
+ * Tests replacing and clearing a schedule at its due time. After the response, no change of the old schedule may
+ * happen on either of the two replicas.
  */
 let scheduler: Scheduler;
 let replicas: Replica[];
 let tenant: Tenant;
 let management: FakeManagement;
 let takesMs = () => 0;
-/** Until then management does nothing with what it is told. */
+/** Management makes no change until this resolves. */
 let held: Promise<void> | undefined;
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ afterAll(async () => {
 const flagsAtOnce = 25;
 const enough = isThorough ? 1_100 : 200;
 const hourMs = 3_600_000;
-/** Many times what a race takes on a quiet machine. */
+/** Many times the duration of a race on an idle machine. */
 const raceTimeoutMs = 150_000;
 
 async function newFlags() {
@@ -58,7 +58,7 @@ const someReplica = () => replicas[Math.floor(Math.random() * replicas.length)] 
 const post = (flag: Flag, body: object) =>
   someReplica().call(flag.path, { method: "POST", key: tenant.serverKey, body });
 
-/** How long requests take at the moment, so that a busy machine meets the due time as well. */
+/** Moving average of the request duration, so that requests meet the due time on a busy machine too. */
 let requestMs = 10;
 
 async function timed<T>(request: Promise<T>): Promise<T> {
@@ -68,16 +68,16 @@ async function timed<T>(request: Promise<T>): Promise<T> {
   return answered;
 }
 
-/** One that comes due shortly after it has been set. */
+/** Sets a schedule with a due time shortly afterwards. */
 async function soonDue(flag: Flag) {
   const dueAtMs = Date.now() + Math.ceil(3 * requestMs) + 20;
   const times = [new Date(dueAtMs).toISOString(), new Date(dueAtMs + 3).toISOString()];
   const set = await timed(post(flag, { enable_at: times[0], disable_at: times[1] }));
-  // On a busy machine the time may have passed before it could be set.
+  // On a busy machine the time may have passed before the request is processed.
   return set.status === 201 ? { id: set.body.id as string, dueAtMs } : undefined;
 }
 
-/** Until a request that is sent now meets the due time at one of the steps before or after it. */
+/** Waits until a random moment at which a request meets the due time. */
 async function untilAround(dueAtMs: number) {
   const spreadMs = 2 * requestMs + 20;
   const aimMs = dueAtMs - requestMs / 2 + (Math.random() - 0.5) * spreadMs;
@@ -86,7 +86,7 @@ async function untilAround(dueAtMs: number) {
 
 type Ended = { scheduleId: string; answeredAtMs: number };
 
-/** Changes that were made after the answer which said that nothing of their schedule would happen. */
+/** Returns the changes that were made after the response that ended their schedule. */
 function madeTooLate(ended: readonly Ended[]) {
   const endOf = new Map(ended.map(({ scheduleId, answeredAtMs }) => [scheduleId, answeredAtMs]));
   return management.made.filter(
@@ -94,7 +94,7 @@ function madeTooLate(ended: readonly Ended[]) {
   );
 }
 
-/** Some came before anything was made, and some after. */
+/** Expects that some requests came before the first change was made, and some came after it. */
 function expectItWasARace(ended: readonly Ended[]) {
   const met = new Set(management.made.map(({ schedule_id }) => schedule_id));
   const early = ended.filter(({ scheduleId }) => !met.has(scheduleId));
@@ -110,7 +110,7 @@ async function race(end: (flag: Flag) => Promise<{ status: number }>): Promise<E
       if (set === undefined) continue;
       await untilAround(set.dueAtMs);
       const { status } = await timed(end(flag));
-      // On a busy machine what is under way may take longer than it is waited for; then nothing is promised.
+      // On a busy machine a change may take longer than the maximum wait. Then the response is 503.
       if (status === 503) continue;
       expect(status).toBeLessThan(300);
       ended.push({ scheduleId: set.id, answeredAtMs: performance.now() });
@@ -123,7 +123,7 @@ async function race(end: (flag: Flag) => Promise<{ status: number }>): Promise<E
 
 describe("a schedule that comes due while it is", () => {
   it(
-    "cleared, hundreds of times, is over when that has answered",
+    "cleared, hundreds of times, has no effect after the response",
     async () => {
       takesMs = () => Math.random() * 10;
       const ended = await race((flag) =>
@@ -136,7 +136,7 @@ describe("a schedule that comes due while it is", () => {
   );
 
   it(
-    "replaced, hundreds of times, is over when that has answered",
+    "replaced, hundreds of times, has no effect after the response",
     async () => {
       takesMs = () => Math.random() * 10;
       const ended = await race((flag) =>
@@ -148,15 +148,15 @@ describe("a schedule that comes due while it is", () => {
     raceTimeoutMs,
   );
 
-  it("is waited for, and after five seconds of that the answer is 503 and nothing is altered", async () => {
-    const rejectedBefore = Promise.withResolvers<void>();
-    held = rejectedBefore.promise;
+  it("replaced, is unchanged if its change takes longer than five seconds; the response is 503", async () => {
+    const hold = Promise.withResolvers<void>();
+    held = hold.promise;
     const [flag] = (await newFlags()) as [Flag];
     const set = await post(flag, { enable_at: new Date(Date.now() + 3_000).toISOString() });
     await eventually(() => management.received.some(({ flag_id }) => flag_id === flag.flagId));
     const rejected = await post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() });
     const { body } = await someReplica().call(flag.path, { key: tenant.serverKey });
-    rejectedBefore.resolve();
+    hold.resolve();
     expect(rejected.status).toBe(503);
     expect(rejected.body.error.code).toBe("SERVER_002");
     expect(rejected.headers.get("retry-after")).toBe("1");

@@ -32,9 +32,9 @@ import { createScheduleChanges } from "../src/schedules/schedule-changes.ts";
 import { startWorkers } from "../src/workers.ts";
 
 /**
- * The scheduler as its main composes it, in this process, any number of replicas of it, over a
- * database and a NATS server of the test file's own. The clock is the database's, and the test can set
- * it. Nobody is there in management's place unless a test puts somebody there.
+ * Opens a scheduler for a test file. Its replicas run in this process, composed as in `main.ts`, over the test
+ * file's own database and NATS server. They use the database's clock, which the test can set. Nothing consumes
+ * due changes unless the test starts a fake management.
  */
 export async function openScheduler() {
   const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
@@ -43,7 +43,7 @@ export async function openScheduler() {
   const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
   await bucket.rewrite([]);
 
-  /** `timeoutMs`: how long a flag that was just created is waited for. */
+  /** Starts a replica. `timeoutMs` is the maximum wait for a new flag. */
   async function startReplica(options: { timeoutMs?: number } = {}) {
     const replica = await composeReplica(database.runtimeUrls.scheduler, nats.url, options);
     replicas.push(replica);
@@ -54,10 +54,10 @@ export async function openScheduler() {
     natsUrl: nats.url,
     postgresUrl: database.runtimeUrls.scheduler,
     bucket,
-    /** As a superuser, in the scheduler's schema. */
+    /** A superuser's connection to the scheduler's schema. */
     admin,
     startReplica,
-    /** Sets the clock of all replicas, forwards or backwards from what it really is. */
+    /** Sets the clock of all replicas to the real time plus `byMs`, which may be negative. */
     stepClock: (byMs: number) => stepClock(admin, "scheduler", byMs),
     async close() {
       await Promise.all(replicas.map((replica) => replica.stop()));
@@ -132,7 +132,7 @@ async function composeReplica(
   };
 }
 
-/** A tenant of whom the snapshot tells, and its flags with their schedules' paths. */
+/** Creates a tenant with snapshot entries and a factory for its flags. */
 export function makeTenant() {
   const { keyEntries, ...tenant } = tenantInSnapshot();
   const colleagueId = uuidv7();
@@ -140,10 +140,10 @@ export function makeTenant() {
   return {
     ...tenant,
     colleagueId,
-    /** Another user's server key. */
+    /** A server key of another user. */
     colleagueKey: colleague.text,
     entries: [...keyEntries, colleague.entry],
-    /** A flag in one of the tenant's environments. */
+    /** Creates a flag in one of the tenant's environments. */
     flag: (fields: Partial<FlagEntry> = {}) => makeFlag(tenant, fields),
   };
 }

@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { listSchedules } from "../src/schedules/schedule-store.ts";
 
-/** What a page of one environment costs in a project that has many schedules in another one. */
+/** The cost of listing one environment in a project with many schedules in another environment. */
 let database: TestDatabase;
 let admin: postgres.Sql;
 let sql: Sql;
@@ -37,7 +37,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Of the table, by whatever way. */
+/** Returns the number of rows read from the table by scans of any kind. */
 async function rowsRead(): Promise<number> {
   const [row] = await admin`
     select seq_tup_read + idx_tup_fetch as rows
@@ -49,11 +49,11 @@ describe("a page of an environment's schedules", () => {
   it.each([
     ["with one", other, 1],
     ["with none", uuidv7(), 0],
-  ])("reads no others, in an environment %s", async (_with, environmentId, count) => {
+  ])("reads no other rows, in an environment %s", async (_with, environmentId, count) => {
     const before = await rowsRead();
     const page = await sql.begin(async (transaction) => {
       const tx = transaction as unknown as Sql;
-      // So that what is read is counted at the end of this transaction and not some time later.
+      // Without this, PostgreSQL may update the statistics some time after the transaction.
       await tx`select pg_stat_force_next_flush()`;
       return listSchedules(tx, {
         projectId,

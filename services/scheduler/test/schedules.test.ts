@@ -10,7 +10,7 @@ import {
   type Tenant,
 } from "./scheduler-fixture.ts";
 
-/** Schedules as people set, read, clear and list them. Everything lies an hour ahead and stays there. */
+/** Setting, reading, clearing and listing schedules. All times are at least an hour ahead, so no change comes due. */
 let scheduler: Scheduler;
 let replica: Replica;
 let tenant: Tenant;
@@ -45,7 +45,7 @@ const remove = (path: string, key = tenant.serverKey) =>
   replica.call(path, { method: "DELETE", key });
 
 describe("setting a schedule", () => {
-  it("answers with it, and with where it is read", async () => {
+  it("returns the schedule and its location", async () => {
     const flag = await newFlag();
     const [enableAt, disableAt] = [inHours(1), inHours(2)];
     const set = await post(flag.path, { enable_at: enableAt, disable_at: disableAt });
@@ -71,7 +71,7 @@ describe("setting a schedule", () => {
     expect(await get(flag.path)).toMatchObject({ status: 200, body: set.body });
   });
 
-  it("replaces the one before, whose changes are cancelled", async () => {
+  it("replaces the previous schedule, whose changes are cancelled", async () => {
     const flag = await newFlag();
     const first = await post(flag.path, { enable_at: inHours(1), disable_at: inHours(2) });
     const second = await post(flag.path, { disable_at: inHours(3) }, tenant.colleagueKey);
@@ -91,14 +91,14 @@ describe("setting a schedule", () => {
     expect(cancelledAt).toBeGreaterThanOrEqual(Date.parse(second.body.created_at));
   });
 
-  it("leaves the one before as it was when it is refused", async () => {
+  it("leaves the previous schedule unchanged if the request is rejected", async () => {
     const flag = await newFlag();
     const { body } = await post(flag.path, { enable_at: inHours(1) });
     for (const bad of badBodies) expect((await post(flag.path, bad.body)).status).toBe(400);
     expect((await get(flag.path)).body).toEqual(body);
   });
 
-  it("keeps what is set by many at once to one schedule", async () => {
+  it("leaves one pending schedule after many concurrent requests", async () => {
     const flag = await newFlag();
     const all = Array.from({ length: 20 }, (_, index) =>
       post(flag.path, { enable_at: inHours(index + 1) }),
@@ -134,8 +134,8 @@ const badBodies = [
   { name: "an array", body: [] },
 ];
 
-describe("a schedule that cannot be", () => {
-  it.each(badBodies)("is refused: $name", async ({ body }) => {
+describe("the validation of a schedule", () => {
+  it.each(badBodies)("rejects $name", async ({ body }) => {
     const flag = await newFlag();
     const answer = await post(flag.path, body);
     expect(answer.status).toBe(400);
@@ -156,7 +156,7 @@ describe("a schedule that cannot be", () => {
     [{ enable_at: "2030-001T00:00:00Z" }, noInstant],
     [{ enable_at: "2030-01-01T24:00:00Z" }, noInstant],
     [{ enable_at: "2030-06-30T23:59:60Z" }, noInstant],
-  ])("says what is wrong with %j", async (body, message) => {
+  ])("rejects %j with a specific message", async (body, message) => {
     const flag = await newFlag();
     expect((await post(flag.path, body)).body.error?.message).toBe(message);
   });
@@ -167,14 +167,14 @@ describe("a schedule that cannot be", () => {
     "2099-01-01T00:00:00,123456789+05:45",
     "2099-01-01T00:00:00-0800",
     "2099-01-01T00:00:00+01",
-  ])("takes %s", async (text) => {
+  ])("accepts %s", async (text) => {
     const flag = await newFlag();
     expect((await post(flag.path, { enable_at: text })).status).toBe(201);
   });
 });
 
-describe("who may", () => {
-  it("needs a server key", async () => {
+describe("access to schedules", () => {
+  it("requires a server key", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1) };
     expect((await post(flag.path, body, tenant.clientKey)).body.error.code).toBe("AUTH_002");
@@ -185,7 +185,7 @@ describe("who may", () => {
     expect((await get(flag.path)).status).toBe(404);
   });
 
-  it("finds nothing of another tenant", async () => {
+  it("excludes other tenants", async () => {
     const other = await newTenant();
     const flag = await newFlag({}, other);
     await post(flag.path, { enable_at: inHours(1) }, other.serverKey);
@@ -197,7 +197,7 @@ describe("who may", () => {
     expect((await get(flag.path, other.serverKey)).body.status).toBe("pending");
   });
 
-  it("keeps an environment_only key to its environment", async () => {
+  it("is limited to one environment for an environment_only key", async () => {
     const here = await newFlag();
     const there = await newFlag({ environment_id: tenant.otherEnvironmentId });
     const key = tenant.environmentOnlyKey;
@@ -211,11 +211,11 @@ describe("who may", () => {
       (each: { environment_id: string }) => each.environment_id,
     );
     expect(new Set(environments)).toEqual(new Set([tenant.environmentId]));
-    const edgeIsStopping = `/api/v1/schedules?environment_id=${tenant.otherEnvironmentId}`;
-    expect((await get(edgeIsStopping, key)).body.error.code).toBe("AUTH_002");
+    const otherEnvironment = `/api/v1/schedules?environment_id=${tenant.otherEnvironmentId}`;
+    expect((await get(otherEnvironment, key)).body.error.code).toBe("AUTH_002");
   });
 
-  it("answers ids that nothing has, and ids that are none, like each other", async () => {
+  it("returns the same error for unknown ids and for invalid ids", async () => {
     const flag = await newFlag();
     for (const path of [
       `/api/v1/flags/${uuidv4()}/environments/${flag.environmentId}/schedule`,
@@ -227,14 +227,14 @@ describe("who may", () => {
 });
 
 describe("a flag that was just created", () => {
-  /** A replica that waits for longer than a test may take: who waits in vain is not answered. */
+  /** A replica that waits longer than a test may take, so a request that waits in vain fails its test. */
   let patient: Replica;
   beforeAll(async () => {
     patient = await scheduler.startReplica({ timeoutMs: 120_000 });
     await eventually(() => patient.hasKey(tenant.serverKey));
   });
 
-  it("is waited for, if the scheduler has not heard of it yet", async () => {
+  it("is awaited if the scheduler has not received it yet", async () => {
     const flag = tenant.flag();
     const body = { enable_at: inHours(1) };
     const set = patient.call(flag.path, { method: "POST", key: tenant.serverKey, body });
@@ -242,21 +242,21 @@ describe("a flag that was just created", () => {
     expect((await set).status).toBe(201);
   });
 
-  it("is not waited for where the environment is none of its project", async () => {
+  it("is not awaited in an environment of another project", async () => {
     const flag = await newFlag();
     const path = `/api/v1/flags/${flag.flagId}/environments/${uuidv4()}/schedule`;
     await eventually(() => patient.hasFlag(flag));
     expect((await patient.call(path, { key: tenant.serverKey })).status).toBe(404);
   });
 
-  it("is unknown when it does not turn up within a second", async () => {
+  it("is unknown if it does not arrive within a second", async () => {
     const path = `/api/v1/flags/${uuidv7()}/environments/${tenant.environmentId}/schedule`;
     expect((await get(path)).status).toBe(404);
   });
 });
 
 describe("clearing a schedule", () => {
-  it("cancels what is pending, and is no error where nothing is", async () => {
+  it("cancels a pending schedule, and succeeds without one", async () => {
     const flag = await newFlag();
     expect((await remove(flag.path)).status).toBe(204);
     await post(flag.path, { enable_at: inHours(1) });
@@ -287,7 +287,7 @@ describe("a flag that is deleted", () => {
     expect((await get(flag.path)).status).toBe(404);
   });
 
-  it("cancels them too when nobody listened while it was deleted", async () => {
+  it("cancels its schedules even if the scheduler missed the deletion", async () => {
     const flag = await newFlag();
     await post(flag.path, { enable_at: inHours(1) });
     const kept = await newFlag();
@@ -301,7 +301,7 @@ describe("a flag that is deleted", () => {
 });
 
 describe("the list of schedules", () => {
-  it("comes page by page, the newest first", async () => {
+  it("is paginated, newest first", async () => {
     const lister = await newTenant();
     const set: string[] = [];
     for (let index = 0; index < 5; index += 1) {
@@ -320,21 +320,18 @@ describe("the list of schedules", () => {
   });
 
   it.each(["limit=0", "limit=1001", "cursor=bm90IGFuIGlk", "status=done", "flag_id=x", "other=1"])(
-    "refuses %s",
+    "rejects %s",
     async (query) => {
       expect((await get(`/api/v1/schedules?${query}`)).body.error?.code).toBe("VALIDATION_001");
     },
   );
 
-  it.each(["flag_id", "environment_id"])(
-    "says that what is given as %s is no id",
-    async (field) => {
-      const { body } = await get(`/api/v1/schedules?${field}=x`);
-      expect(body.error.message).toBe(`query parameter /${field} must be an id`);
-    },
-  );
+  it.each(["flag_id", "environment_id"])("rejects an invalid id in %s", async (field) => {
+    const { body } = await get(`/api/v1/schedules?${field}=x`);
+    expect(body.error.message).toBe(`query parameter /${field} must be an id`);
+  });
 
-  it("lets go of what was done 90 days ago, except the latest of each flag", async () => {
+  it("omits schedules that ended over 90 days ago, except the latest of each flag", async () => {
     const flag = await newFlag();
     await post(flag.path, { enable_at: inHours(1) });
     const { body } = await post(flag.path, { enable_at: inHours(2) });

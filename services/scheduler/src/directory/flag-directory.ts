@@ -18,48 +18,47 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
 /**
- * Which flags exist in which environments, in memory: fed from the snapshot, so that nobody is asked
- * when a schedule is set. Versions decide, not arrival: a flag that was deleted stays deleted whatever
- * older news of it turns up.
+ * An in-memory directory of the flags in each environment. It follows the snapshot, so that setting a schedule
+ * needs no request to another service. Versions decide, not the order of arrival: a deleted flag stays deleted
+ * even if an older entry arrives later.
  */
 export type FlagScope = FlagAddress;
 export type KnownFlag = { projectId: string };
 
-/** Finds a flag in an environment, if it exists. */
+/** Returns a flag in an environment, or undefined if it does not exist. */
 export type FindFlag = (scope: FlagScope) => Promise<KnownFlag | undefined>;
 
 export type FlagDirectory = {
-  /** Begins a replacement by a whole snapshot's flags. The present ones stay in use until `finish`. */
+  /** Begins a replacement with the flags of a full snapshot. The current flags stay in use until `finish`. */
   beginReplacing(): {
     take(scope: FlagScope, entry: FlagEntry | Tombstone): void;
     finish(): void;
   };
   /** Applies an entry unless it is older. Returns whether the entry was newer. */
   apply(scope: FlagScope, entry: FlagEntry | Tombstone): boolean;
-  /** The entry of this flag does not fit its schema. */
+  /** Records that the entry of this flag does not match its schema. */
   unreadable(scope: FlagScope): void;
-  /** The state of a flag. One with an unreadable entry exists, or has existed. */
+  /** Returns the state of a flag. A flag with an unreadable entry exists or has existed. */
   statusOf(scope: FlagScope): "exists" | "deleted" | "unreadable" | "unknown";
-  /** The same at once, or after a moment where the flag is so new that we may not have heard of it. */
+  /** Finds a flag. Waits briefly if the flag is so new that its entry may not have arrived yet. */
   find: FindFlag;
 };
 
 /**
- * What was just created works on every service within a second. Management's ids say when they were
- * made, so only a flag or an environment that is younger than this is waited for; an invented id costs
- * a look.
+ * Maximum age of a new flag or environment. A new flag works on every service within a second. Ids contain their
+ * creation time, so the directory waits only for new ids. A made-up id usually costs only a lookup.
  */
 const newMs = 5_000;
 const newFlagTimeoutMs = 1_000;
 
 export function createFlagDirectory(options: {
   now: () => number;
-  /** How long what is new is waited for. */
+  /** Maximum wait for a new flag, in milliseconds. */
   timeoutMs?: number;
 }): FlagDirectory {
   const { timeoutMs = newFlagTimeoutMs } = options;
   let known = createFlagIndex();
-  /** Since the last full read began; those of an abandoned read are among them, which does no harm. */
+  /** Unreadable entries since the last full read began. Keys of an abandoned read stay, which is harmless. */
   let unreadableKeys = new Set<string>();
   let unreadableInRead = unreadableKeys;
   const awaited = new Map<string, Set<() => void>>();
@@ -71,13 +70,13 @@ export function createFlagDirectory(options: {
       : undefined;
   }
 
-  /** Whether the flag is so new, or the environment, that we may not have heard of it. */
+  /** Returns whether the flag or the environment is so new that its entry may not have arrived yet. */
   function mayAppear({ flagId, environmentId }: FlagScope): boolean {
     const now = options.now();
     return (isNew(flagId, now) && !known.hasFlag(flagId)) || isNew(environmentId, now);
   }
 
-  /** Resolves when the flag turns up, or when it is too late. */
+  /** Resolves when the flag arrives or the wait times out. */
   function appears(scope: FlagScope): Promise<void> {
     const key = keyOf(scope);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -113,8 +112,8 @@ export function createFlagDirectory(options: {
       for (const keys of [unreadableKeys, unreadableInRead]) keys.add(keyOf(scope));
     },
     statusOf(scope) {
-      const statusOf = known.statusOf(scope);
-      return statusOf === "unknown" && unreadableKeys.has(keyOf(scope)) ? "unreadable" : statusOf;
+      const status = known.statusOf(scope);
+      return status === "unknown" && unreadableKeys.has(keyOf(scope)) ? "unreadable" : status;
     },
     async find(scope) {
       if (known.statusOf(scope) === "unknown" && mayAppear(scope)) await appears(scope);
@@ -131,17 +130,15 @@ function isNew(id: string, nowMs: number): boolean {
   return Math.abs(nowMs - createdAtMsOf(id)) < newMs;
 }
 
-/**
- * Keeps the directories of keys and flags in step with the snapshot, and reports deleted flags, so that
- * their schedules can be cancelled.
- */
+/** Receives deleted flags, so that their schedules can be cancelled. */
 export type OnFlagsGone = {
-  /** A flag was deleted in an environment, while the directory was current. */
+  /** Called when a flag is deleted in an environment while the directory is current. */
   deleted(scope: FlagScope): void;
-  /** The directory is current, at the start and after every interruption. */
+  /** Called when the directory becomes current: at the start and after every interruption. */
   current(): void;
 };
 
+/** Keeps the directories of keys and flags in step with the snapshot. */
 export function followDirectory(options: {
   connection: NatsConnection;
   keys: KeyDirectory;
@@ -160,7 +157,7 @@ export function followDirectory(options: {
 }
 
 function partOfFlags(flags: FlagDirectory, onFlagsGone: OnFlagsGone): SnapshotPart {
-  /** Returns the flag that this entry deletes. */
+  /** Applies an entry. Returns the flag that it deletes, if any. */
   function apply(entry: SnapshotEntry): FlagScope | undefined {
     if (!isEntryOf("flag", entry)) return undefined;
     const { address, value } = entry;
@@ -179,8 +176,8 @@ function partOfFlags(flags: FlagDirectory, onFlagsGone: OnFlagsGone): SnapshotPa
       const deleted = apply(entry);
       if (deleted !== undefined) onFlagsGone.deleted(deleted);
     },
-    // A restored database can have flags whose tombstones a reader reads here. `current` follows, and starts
-    // the looks, which wait for the rebuild.
+    // Deletions that arrive here are not reported, because a restored database may still have the flags.
+    // `current` follows and schedules the checks, which wait for the rebuild.
     resume: apply,
     rejected(key) {
       const address = parseEntryKey(key);

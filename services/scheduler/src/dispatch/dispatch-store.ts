@@ -2,8 +2,6 @@ import type { ScheduleResolved } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import type { DueChange } from "./send-due.ts";
 
-/** The statements by which changes come due, are sent, and end. */
-
 const dueColumns = `
   change.id, change.schedule_id as "scheduleId", change.action, change.due_at as "dueAt",
   schedule.organization_id as "organizationId", schedule.project_id as "projectId",
@@ -11,12 +9,11 @@ const dueColumns = `
   schedule.created_by as "userId"`;
 
 /**
- * Takes changes whose time has come, the longest overdue first, and marks them as sent. Replicas that
- * claim at the same time get different ones. They are sent after this has committed: so a change that
- * is not marked cannot be on its way.
+ * Claims due changes, the longest overdue first, and marks them as sent. Concurrent replicas claim different
+ * changes. The caller sends them after this statement has committed, so an unmarked change was never sent.
  */
 export async function claimDue(sql: Sql, limit: number): Promise<DueChange[]> {
-  // A kept plan would expect a limit of a tenth of the armed changes, and read both tables from end to end to join them.
+  // A cached generic plan assumes that the limit is a tenth of the armed changes, and scans both tables to join them.
   return sql.unprepared<DueChange[]>(
     `with due as (
       select id
@@ -39,7 +36,7 @@ export async function claimDue(sql: Sql, limit: number): Promise<DueChange[]> {
   );
 }
 
-/** How long it is until the next change comes due; undefined when none is armed. */
+/** Returns the time until the next change is due, in milliseconds, or undefined if none is armed. */
 export async function msUntilNextDue(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<[{ ms: number | null }]>`
     select (extract(epoch from (min(due_at) - present_time())) * 1000)::float8 as ms
@@ -48,7 +45,7 @@ export async function msUntilNextDue(sql: Sql): Promise<number | undefined> {
   return row.ms ?? undefined;
 }
 
-/** For how many seconds the longest overdue change has been due and is not made; 0 when none is. */
+/** Returns the seconds since the due time of the longest overdue change, or 0 if none is overdue. */
 export async function overdueSeconds(sql: Sql): Promise<number> {
   const [row] = await sql<[{ seconds: number }]>`
     select greatest(0, extract(epoch from present_time() - least(
@@ -58,7 +55,7 @@ export async function overdueSeconds(sql: Sql): Promise<number> {
   return row.seconds ?? 0;
 }
 
-/** Changes that are under way, those that are due longest. */
+/** Returns changes that are marked as sent, the longest overdue first. */
 export async function listSent(sql: Sql, limit: number): Promise<DueChange[]> {
   return sql.unprepared<DueChange[]>(
     `select ${dueColumns}
@@ -75,14 +72,14 @@ export type Settled = {
   scheduleId: string;
   dueAt: Date;
   appliedAt: Date | null;
-  /** What became of the schedule: its other change is armed, it ended with this change, or neither. */
+  /** The effect on the schedule: its other change was armed, it ended with this change, or neither. */
   then: "armed" | "ended" | null;
 };
 
 /**
- * Records the outcome of a change that was sent, and arms the change that waits for it. A process that dies
- * afterwards leaves no window half open. A schedule without another change ends.
- * Returns undefined when the outcome is recorded already, because messages can arrive twice.
+ * Records the outcome of a sent change and arms the change that waits for it, in one statement. Otherwise a crash
+ * in between could enable a flag and never disable it. A schedule without another change ends.
+ * Returns undefined if the outcome is already recorded, because messages can arrive twice.
  */
 export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Settled | undefined> {
   const { id, outcome, applied_at: appliedAt, reason } = resolved;
@@ -96,7 +93,7 @@ export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Sett
         where other.schedule_id = change.schedule_id and other.id <> change.id
       ) as is_whole
     ), next as (
-      -- A cancelled change means that the flag is gone.
+      -- A cancelled change means that the flag was deleted.
       update scheduled_changes as change
       set state = case when ${outcome} = 'cancelled' then 'cancelled' else 'armed' end
       from settled
@@ -118,9 +115,9 @@ export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Sett
 }
 
 /**
- * Arms the change that waits in a schedule, or cancels it when the flag is gone, for outcomes that another
- * process recorded: release 0.1.0 does the two in separate statements and may have died in between.
- * Repeating it changes nothing. Returns whether a change was armed.
+ * Arms the waiting change of a schedule, or cancels it if the flag was deleted. This repairs outcomes that
+ * another process recorded: release 0.1.0 uses two statements and may have crashed between them.
+ * Idempotent. Returns whether a change was armed.
  */
 export async function armNext(sql: Sql, scheduleId: string, flagIsGone: boolean): Promise<boolean> {
   const [next] = await sql<{ state: string }[]>`

@@ -5,30 +5,29 @@ import { claimDue, msUntilNextDue } from "./dispatch-store.ts";
 import type { SendDue } from "./send-due.ts";
 
 /**
- * Sends changes to management when their time has come. It sleeps until the very moment at which the
- * next one is due, and looks every second besides: another replica may have taken a schedule that is
- * due sooner, or the clock may have been set. Nothing is claimed while NATS is away, so that what
- * cannot be sent can still be cancelled.
+ * Sends changes to management when they are due. The dispatcher sleeps until the next change is due, and polls
+ * at least every second: another replica may have stored a schedule that is due sooner, or the clock may have
+ * been set. It claims nothing while NATS is unavailable, so that unsent changes can still be cancelled.
  *
- * A process that dies after it has claimed leaves changes that are marked as sent and are not; they
- * are found as lost messages.
+ * A process that crashes after a claim leaves changes that are marked as sent but were not sent.
+ * `watchForLostMessages` finds these changes.
  */
 export type Dispatcher = {
-  /** There may be something that is due sooner than what is waited for. */
+  /** Ends the current sleep, because a change may be due sooner. */
   wake(): void;
-  /** Ends after what is just being sent. */
+  /** Stops the dispatcher. Resolves after the current batch is sent. */
   stop(): Promise<void>;
 };
 
 const pollIntervalMs = 1_000;
-/** One statement's worth: its rows are locked for milliseconds, and other replicas get their share. */
+/** Maximum number of changes per claim. A claim locks its rows for milliseconds and leaves some to other replicas. */
 const claimBatch = 200;
 const retryAfterMs = 250;
 const lockTimeoutMs = 20;
 
 export function startDispatcher(options: {
   sql: Sql;
-  /** Whether NATS is there to send to. */
+  /** Returns true while NATS is available. */
   canSend: () => boolean;
   send: SendDue;
   logger: Logger;
@@ -42,7 +41,7 @@ export function startDispatcher(options: {
     while (!signal.aborted) await wakeUp.sleep(await dispatch(), signal);
   }
 
-  /** Sends what is due; answers how long there is nothing to do. */
+  /** Sends due changes. Returns the time until the next run, in milliseconds. */
   async function dispatch(): Promise<number> {
     if (!canSend()) return pollIntervalMs;
     try {
@@ -50,12 +49,12 @@ export function startDispatcher(options: {
       if (claimed.length > 0) await send(claimed);
       if (claimed.length === claimBatch) return 0;
       const untilNextMs = (await msUntilNextDue(sql)) ?? pollIntervalMs;
-      // What is due and was not to be had is locked by somebody, who needs a moment.
+      // Another transaction has locked the due changes; it takes milliseconds.
       if (claimed.length === 0 && untilNextMs <= 0) return lockTimeoutMs;
       return Math.min(untilNextMs, pollIntervalMs);
     } catch (error) {
       if (!isOutage(error)) throw error;
-      logger.warn({ err: error }, "what is due is not sent yet");
+      logger.warn({ err: error }, "cannot send due changes; retrying");
       return retryAfterMs;
     }
   }

@@ -8,10 +8,10 @@ import { listSent } from "./dispatch-store.ts";
 import type { SendDue } from "./send-due.ts";
 
 /**
- * Finds changes that are marked as sent while nobody works on them: the process died before it had
- * sent them, or the broker lost the message, or the answer. A change counts as lost when it is still
- * under way after all has left the queue that was there when it was. It is sent again, with the same id:
- * management knows what it has applied, and answers again. No clock has a part in this.
+ * Finds and resends lost changes: changes that are marked as sent although no message about them exists. The
+ * process crashed before it sent them, or the broker lost the message or the answer. `findLostChanges` detects
+ * them without a clock. A change is resent with the same id: management detects a change that it has already
+ * applied, and publishes its answer again.
  */
 const pollIntervalMs = 2_000;
 const pageSize = 1_000;
@@ -26,47 +26,47 @@ export function watchForLostMessages(options: {
   const { sql, logger } = options;
   let watched: Watched = new Map();
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     if (!options.canSend()) return;
-    // In this order: what was settled in between is in neither.
+    // The queue is read first: a change that is settled in between is in neither result.
     const queue = await readQueue(options.manager);
     const found = findLostChanges(await listSent(sql, pageSize), queue, watched);
     const { lost } = found;
     watched = found.watched;
     if (lost.length === 0) return;
-    logger.warn(
-      { changes: lost.length, stream: scheduleStream.name },
-      "lost messages are sent again",
-    );
+    logger.warn({ changes: lost.length, stream: scheduleStream.name }, "resending lost changes");
     await options.send(lost, { again: true });
   }
 
-  return startInterval(look, {
+  return startInterval(check, {
     intervalMs: pollIntervalMs,
     isExpected: (error) => isOutage(error) || isBrokerUnavailable(error),
-    onFailure: (err) => logger.warn({ err }, "not looking for lost messages now"),
+    onFailure: (err) => logger.warn({ err }, "cannot check for lost messages; retrying"),
   });
 }
 
 /**
- * Decides which changes that are marked as sent are lost: nobody works on them. The queue between scheduler
- * and management holds a message until its effect is recorded, and numbers what is put into it. So a change is
- * lost when it is still under way and all that was in the queue after it was sent has left it: at first what
- * was there one look after it was found under way, which has its message if it was ever sent; then what
- * was there when that had left, which has the answer. An empty queue says both at once.
+ * The queue between scheduler and management. It holds each message until the message's effect is recorded, and
+ * numbers the messages in sequence. A sent change without an outcome is therefore lost when two sets of messages
+ * have left the queue. The first set is read one check after the change was found; it contains the change's
+ * message if that was ever sent. The second set is read after the first has left; it contains the answer.
+ * An empty queue satisfies both conditions.
  */
 export type Queue = {
-  /** The number of the first message that it holds; after the last one when it holds none. */
+  /** Sequence of the first message in the queue. One more than `last` if the queue is empty. */
   first: number;
-  /** The number of the message that was put there last, also when that has left. */
+  /** Sequence of the last message that was added to the queue, even if it has left. */
   last: number;
 };
 
-/** How far each change is that is under way. */
+/** The progress of the check for each sent change, by change id. */
 export type Watched = ReadonlyMap<string, "seen" | Waiting>;
 type Waiting = { for: "message" | "answer"; upTo: number };
 
-/** The queue was read before the changes: what was settled in between is in neither. */
+/**
+ * Returns the lost changes and the state for the next check. The caller reads the queue before the changes, so
+ * that a change that is settled in between is in neither.
+ */
 export function findLostChanges<Change extends { id: string }>(
   underWay: readonly Change[],
   queue: Queue,
@@ -77,7 +77,7 @@ export function findLostChanges<Change extends { id: string }>(
   for (const change of underWay) {
     const now = advance(before.get(change.id), queue);
     if (now === "lost") lost.push(change);
-    // It is going to be sent again, and then is as one that was just found.
+    // A lost change is sent again, and then its check restarts.
     watched.set(change.id, now === "lost" ? "seen" : now);
   }
   return { lost, watched };
@@ -91,16 +91,17 @@ function advance(before: "seen" | Waiting | undefined, queue: Queue): "seen" | W
   return advance({ for: "answer", upTo: queue.last }, queue);
 }
 
-/** A queue whose numbers are behind is another one, made anew: all that the one before held is gone. */
+/** A lower last sequence means that the queue was recreated: all messages of the previous one are gone. */
 const hasLeft = (upTo: number, queue: Queue) => queue.first > upTo || queue.last < upTo;
 
 /**
- * Reads which messages are in the queue between scheduler and management, in either direction. After a
- * crash the stream can hold messages that are acknowledged, so the consumers decide what is in the queue.
+ * Reads the range of messages in the queue between scheduler and management, in both directions. After a crash
+ * the stream can contain acknowledged messages, so the consumers determine what is in the queue.
  *
- * The order of the requests matters because they are not atomic. Everything up to the end that was read
- * before the consumers counts as gone if they have nothing left. Management publishes an answer before it
- * acknowledges, so the answer to what the first consumer has acknowledged is part of the end read last.
+ * The order of the requests matters because they are not atomic. The stream is read before the consumers: if
+ * they have no messages left, everything up to that end has left the queue. The stream is read again after the
+ * consumers. Management publishes an answer before it acknowledges, so the second end includes the answers to
+ * all messages that the first consumer has acknowledged.
  */
 export async function readQueue(manager: JetStreamManager): Promise<Queue> {
   const stream = scheduleStream.name;
@@ -115,7 +116,7 @@ export async function readQueue(manager: JetStreamManager): Promise<Queue> {
   return { first: Math.max(first, before.first), last };
 }
 
-/** Returns a sequence before which no message waits for this consumer. */
+/** Returns a sequence below which no message waits for this consumer. */
 function firstWaiting(backlog: Backlog | undefined, before: Queue): number {
   if (backlog === undefined) return before.first;
   return backlog.waiting === 0 ? before.last + 1 : backlog.ackFloor + 1;

@@ -5,15 +5,15 @@ import type { Logger } from "pino";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { overdueSeconds } from "./dispatch-store.ts";
 
-/** How scheduled changes end, and how late. */
+/** Metrics of scheduled changes: outcomes, lateness and overdue time. */
 export type ScheduleMetrics = {
-  /** `latenessSeconds` is given for a change that was applied. */
+  /** Records an outcome. `latenessSeconds` is undefined unless the change was applied. */
   settled(outcome: ScheduleResolved["outcome"], latenessSeconds: number | undefined): void;
-  /** How long the longest overdue change has been so; 0 when none is. */
+  /** Sets the age of the longest overdue change, or 0 if no change is overdue. */
   overdue(seconds: number): void;
 };
 
-/** From punctual to what an outage of a day makes of it. */
+/** From punctual changes to an outage of one day. */
 const latenessBucketsSeconds = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 7_200, 21_600,
   86_400,
@@ -22,19 +22,19 @@ const latenessBucketsSeconds = [
 export function createScheduleMetrics(registry: Registry): ScheduleMetrics {
   const settled = new Counter({
     name: "halyard_scheduled_changes_total",
-    help: "Scheduled changes that have ended, by how.",
+    help: "Ended scheduled changes, by outcome.",
     labelNames: ["outcome"],
     registers: [registry],
   });
   const lateness = new Histogram({
     name: "halyard_scheduled_change_lateness_seconds",
-    help: "How long after its time a scheduled change took effect.",
+    help: "Delay between the due time of a scheduled change and its effect.",
     buckets: latenessBucketsSeconds,
     registers: [registry],
   });
   const overdue = new Gauge({
     name: "halyard_scheduled_change_overdue_seconds",
-    help: "How long the change that is due longest and not made yet has been due; 0 when there is none.",
+    help: "Time since the due time of the longest overdue scheduled change; 0 if none is overdue.",
     registers: [registry],
   });
   return {
@@ -47,8 +47,8 @@ export function createScheduleMetrics(registry: Registry): ScheduleMetrics {
 }
 
 /**
- * Keeps the figure by which an operator sees that changes are due and are not made: lateness is known
- * only afterwards, and while something is away nothing is made at all.
+ * Updates the gauge that shows operators that due changes are not being made. Lateness is recorded only after a
+ * change, and no change is made while a dependency is unavailable.
  */
 const pollIntervalMs = 2_000;
 
@@ -59,6 +59,6 @@ export function watchOverdue(options: { sql: Sql; metrics: ScheduleMetrics; logg
   return startInterval(async () => metrics.overdue(await overdueSeconds(sql)), {
     intervalMs: pollIntervalMs,
     isExpected: isOutage,
-    onFailure: (err) => logger.warn({ err }, "what is overdue is not known now"),
+    onFailure: (err) => logger.warn({ err }, "cannot read the overdue time; retrying"),
   });
 }

@@ -3,17 +3,17 @@ import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { ScheduleScope } from "../schedules/schedule.ts";
 
-/** A change whose time has come, with all that management needs to make it. */
+/** A due change with all the data that management needs to make it. */
 export type DueChange = ScheduleScope & {
   id: string;
   scheduleId: string;
   action: ScheduleAction;
   dueAt: Date;
-  /** On whose behalf it is made. */
+  /** The user on whose behalf the change is made. */
   userId: string;
 };
 
-/** What management is told. */
+/** Returns the message to management for a due change. */
 function dueMessage(change: DueChange): ScheduleDue {
   return {
     id: change.id,
@@ -28,15 +28,15 @@ function dueMessage(change: DueChange): ScheduleDue {
   };
 }
 
-/** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
+/** The broker answers in milliseconds. After this time it counts as unavailable and the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
 
 /**
- * Puts due changes into the queue to management, all at once. One that could not be put there, or of
- * which that is not known, stays marked as sent and is found as a lost message.
+ * Publishes due changes to management concurrently. A change whose publication failed, or has an unknown outcome,
+ * stays marked as sent; `watchForLostMessages` finds it.
  *
- * The broker drops a second message of an id for two minutes, also when it has lost the first. So what
- * is sent `again` has none: management knows by the change's own id what it has made.
+ * For two minutes the broker drops a second message with the same message id, even if it has lost the first one.
+ * So changes that are sent `again` have no message id: management detects repetitions by the change's own id.
  */
 export type SendDue = (changes: readonly DueChange[], how?: { again: boolean }) => Promise<void>;
 
@@ -56,7 +56,7 @@ export function createSendDue(options: { client: JetStreamClient; logger: Logger
     if (first === undefined) return;
     options.logger.warn(
       { err: first.reason, changes: failed.length },
-      "due changes were not taken by NATS; they are sent again",
+      "NATS did not acknowledge due changes; they are sent again",
     );
   };
 }

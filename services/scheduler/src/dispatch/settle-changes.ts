@@ -8,13 +8,13 @@ import { armNext, settle } from "./dispatch-store.ts";
 import type { ScheduleMetrics } from "./schedule-metrics.ts";
 
 /**
- * Records the outcomes that management publishes, and arms the change that follows in the same statement.
- * A message leaves the queue after that. If the process dies in between, the message comes again.
+ * Returns a handler that records the outcomes from management and arms the following change in the same
+ * statement. It acknowledges a message afterwards, so a crash in between causes a redelivery.
  */
 export function createSettleChanges(options: {
   sql: Sql;
   metrics: ScheduleMetrics;
-  /** A change that waited for another one may be due already. */
+  /** Called after a waiting change was armed, because that change may already be due. */
   onArmed: () => void;
   logger: Logger;
 }): (message: QueueMessage) => Promise<Verdict> {

@@ -10,20 +10,20 @@ import {
 } from "./schedule-store.ts";
 
 /**
- * Cancels the schedules of deleted flags: immediately when the deletion arrives, and by looks at every flag
- * with a schedule. A look follows some time after each interruption, because this process may have missed a
- * deletion, and another one when each schedule is so old that its flag must be in the directory.
+ * Cancels the schedules of deleted flags: immediately when a deletion arrives, and by checks of all flags that
+ * have a schedule. Each interruption schedules two checks, because this process may have missed a deletion. By
+ * the second check every schedule is so old that its flag must be in the directory.
  *
- * The first look waits because a restored database has flags that the snapshot calls deleted, until
- * management has rebuilt the snapshot. That is another interruption, and the wait begins again. While the
- * rebuild is under way, there is no look. An outage of PostgreSQL may end with such a database, so deletions
- * that could not be written are left to the looks after it.
+ * The first check is delayed. A restored database has flags that the snapshot lists as deleted until management
+ * has rebuilt the snapshot. The rebuild is another interruption and restarts the delay. A check during the
+ * rebuild does nothing. An outage of PostgreSQL may end with a restored database, so the checks after the
+ * outage replace the deletions that could not be written.
  *
- * Every replica does so for itself. Cancelling twice is cancelling once; and a change of a deleted
- * flag that is sent all the same comes back as cancelled.
+ * Every replica does this independently. Cancellation is idempotent. A change of a deleted flag that is sent
+ * nevertheless returns with the outcome "cancelled".
  */
 const batchSize = 1_000;
-/** Management rebuilds a snapshot within seconds. The second time is a little longer than a schedule is new. */
+/** Management rebuilds a snapshot within seconds. After the second delay, no earlier schedule is new. */
 const checkAfterMs: readonly number[] = [30_000, 90_000];
 
 export type SchedulesOfDeletedFlags = OnFlagsGone & { stop(): Promise<void> };
@@ -31,11 +31,11 @@ export type SchedulesOfDeletedFlags = OnFlagsGone & { stop(): Promise<void> };
 type Options = {
   sql: Sql;
   flags: Pick<FlagDirectory, "statusOf">;
-  /** Whether the directory follows the snapshot at this moment. */
+  /** Returns true while the directory follows the snapshot. */
   directoryIsCurrent: () => boolean;
   /** Returns whether the directory is current and the snapshot is not being rebuilt. */
   snapshotIsSettled: () => Promise<boolean>;
-  /** Times after an interruption at which every flag is looked at. */
+  /** Delays after an interruption at which all flags are checked. */
   checkAfterMs?: readonly number[];
   logger: Logger;
 };
@@ -47,23 +47,23 @@ export function createSchedulesOfDeletedFlags(options: Options): SchedulesOfDele
   let deleted: FlagScope[] = [];
   let isCheckDue = false;
   let working: Promise<void> | undefined;
-  let looks: NodeJS.Timeout[] = [];
+  let checks: NodeJS.Timeout[] = [];
 
   async function work(): Promise<void> {
     while (!stopping.signal.aborted && (deleted.length > 0 || isCheckDue)) {
       const batch = deleted.slice(0, batchSize);
-      const look = isCheckDue;
-      // Another read in the meantime asks for another look.
+      const checkAll = isCheckDue;
+      // An interruption during this check schedules another check.
       isCheckDue = false;
       try {
         if (batch.length > 0) await cancelOfFlags(sql, batch);
         deleted = deleted.slice(batch.length);
-        if (look) await cancelOfMissingFlags(options, stopping.signal);
+        if (checkAll) await cancelOfMissingFlags(options, stopping.signal);
       } catch (error) {
         if (!isOutage(error)) throw error;
         deleted = [];
         checkLater();
-        logger.warn({ err: error }, "schedules of deleted flags are not cancelled yet");
+        logger.warn({ err: error }, "cannot cancel the schedules of deleted flags; retrying");
       }
     }
     working = undefined;
@@ -75,8 +75,8 @@ export function createSchedulesOfDeletedFlags(options: Options): SchedulesOfDele
   }
 
   function checkLater(): void {
-    looks.forEach(clearTimeout);
-    looks = checksAfterMs.map((afterMs) => setTimeout(checkNow, afterMs).unref());
+    checks.forEach(clearTimeout);
+    checks = checksAfterMs.map((afterMs) => setTimeout(checkNow, afterMs).unref());
   }
 
   return {
@@ -87,19 +87,22 @@ export function createSchedulesOfDeletedFlags(options: Options): SchedulesOfDele
     current: checkLater,
     async stop() {
       stopping.abort();
-      looks.forEach(clearTimeout);
+      checks.forEach(clearTimeout);
       await working;
     },
   };
 }
 
-/** A directory that is behind knows nothing of new flags; the next full read asks for another look. */
+/**
+ * Cancels the schedules of flags that the directory does not contain. Stops when the directory falls behind,
+ * because it would lack new flags. The next full read schedules another check.
+ */
 async function cancelOfMissingFlags(options: Options, signal: AbortSignal): Promise<void> {
   const { sql, flags, directoryIsCurrent, snapshotIsSettled } = options;
   if (!(await snapshotIsSettled())) return;
   const isGone = (flag: ScheduledFlag) => {
-    const statusOf = flags.statusOf(flag);
-    return statusOf === "deleted" || (statusOf === "unknown" && !flag.isNew);
+    const status = flags.statusOf(flag);
+    return status === "deleted" || (status === "unknown" && !flag.isNew);
   };
   let last: FlagScope | undefined;
   do {
@@ -111,7 +114,7 @@ async function cancelOfMissingFlags(options: Options, signal: AbortSignal): Prom
   } while (last !== undefined);
 }
 
-/** Deletes the schedules of environments whose deletion arrives in the snapshot. */
+/** Deletes the schedules of environments whose tombstones arrive in the snapshot. */
 export function deleteSchedulesOfDeleted(options: {
   sql: Sql;
   settledRevision: () => Promise<number | undefined>;

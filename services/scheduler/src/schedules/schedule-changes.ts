@@ -13,14 +13,14 @@ import {
 import { readPresentTime, replaceOpen } from "./schedule-store.ts";
 
 /**
- * The use cases of people: set a schedule, clear it. Either answers only when nothing of what was
- * scheduled before can happen any more.
+ * Sets and clears schedules on behalf of users. Each operation returns only when no change of the previous
+ * schedule can happen any more.
  */
 export type ScheduleChanges = {
   /**
-   * `answering` runs in the transaction of the change, around it: it writes with it what it has to, and
-   * may have an answer without making the change at all. So whatever speaks against the change is told
-   * from within, also that there is no such place.
+   * Sets a schedule. `answering` runs in the transaction of the change and calls `make`. It can write rows in
+   * that transaction, or return a stored answer without making the change. Therefore `make` reports all
+   * problems, even that the flag does not exist.
    */
   set(
     scope: ScheduleScope | Problem,
@@ -33,26 +33,26 @@ export type ScheduleChanges = {
   clear(scope: ScheduleScope, author: Author): Promise<"cleared" | Problem>;
 };
 
-/** How long a change that is under way is waited for; a healthy system takes milliseconds. */
+/** Maximum wait for a change that is in progress. A healthy system takes milliseconds. */
 const underWayTimeoutMs = 5_000;
-/** Rarely after a while, because every attempt takes a connection that the change needs too. */
+/** The delay grows because every attempt takes a connection, which the change needs too. */
 const backoff = { firstMs: 20, maxMs: 250 };
-/** So many may wait at once; with more, what they wait for would be made later. */
+/** Maximum number of waiting requests. More would take the connections that the changes in progress need. */
 const maxWaiting = 50;
 
 const stillUnderWay = createProblem(
   "SERVER_002",
-  "A change of this schedule is just being made and has not ended yet. Nothing was altered; try again.",
+  "A change of this schedule is in progress. This request changed nothing; retry after 1 s.",
   { "retry-after": "1" },
 );
 
 export function createScheduleChanges(options: {
   sql: Sql;
-  /** A UUID of version 7, made at a moment: the database's clock orders schedules, not this process's. */
+  /** Returns a UUID of version 7 for a time. The database's clock orders schedules, not this process's. */
   newId: (at: Date) => string;
-  /** Milliseconds that never go back. */
+  /** Returns monotonic milliseconds. */
   monotonicMs: () => number;
-  /** Told of every schedule that has been set. */
+  /** Called after each schedule is set. */
   onSet: (scope: ScheduleScope) => void;
 }): ScheduleChanges {
   const { sql, newId, onSet } = options;
@@ -99,8 +99,8 @@ export function createScheduleChanges(options: {
 }
 
 /**
- * Returns a function that does work in a transaction, which a refusal rolls back. While a change of the schedule is
- * being made, it repeats the work, for a bounded time.
+ * Returns a function that runs work in a transaction and rolls back on a problem. While a change of the schedule
+ * is in progress, the function repeats the work for a bounded time.
  */
 function createWait({ sql, monotonicMs }: { sql: Sql; monotonicMs: () => number }) {
   let waiting = 0;

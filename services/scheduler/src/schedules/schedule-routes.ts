@@ -38,7 +38,7 @@ type ScheduleRoutes = {
   authenticate: AuthenticateServerKey;
 };
 
-/** The routes of schedules. Every one needs a server key of the project. */
+/** Registers the routes of schedules. Each requires a server key of the project. */
 export function registerScheduleRoutes(app: App, options: ScheduleRoutes): void {
   registerChanges(app, options);
   registerReads(app, options);
@@ -51,7 +51,7 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
     authenticate,
     handle: async ({ params, body, request }, key) => {
       const scope = await scopeOf(findFlag, key, params);
-      // Who has had an answer is given it again, whatever has become of the flag since.
+      // With an idempotency key, a stored answer is returned even if the flag was deleted since.
       if (isProblem(scope) && request.idempotencyKey === undefined) return scope;
       const { operationId } = contract.setSchedule;
       const asked = { caller: key.id, operationId, params, body, request };
@@ -87,7 +87,7 @@ function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes
       if (isProblem(scope)) return scope;
       const schedule = await findLatest(sql, scope);
       if (schedule === undefined)
-        return createProblem("NOT_FOUND_001", "Nothing was ever scheduled for this flag here.");
+        return createProblem("NOT_FOUND_001", "This flag has no schedule in this environment.");
       return answer.ok(scheduleResource(schedule));
     },
   });
@@ -113,7 +113,7 @@ function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes
   });
 }
 
-/** The flag in the environment that a path names, if this key may know of it and touch it. */
+/** Returns the flag and environment in the path, or a problem if the key has no access to them. */
 async function scopeOf(
   findFlag: FindFlag,
   key: DirectoryKey,
@@ -133,7 +133,7 @@ function authorOf(key: DirectoryKey): Author {
   return { userId: key.userId, apiKeyId: key.id };
 }
 
-/** A schedule as the API shows it. */
+/** Returns the representation of a schedule in the API. */
 export function scheduleResource(schedule: Schedule): contract.Schedule {
   return {
     id: schedule.id,

@@ -9,27 +9,27 @@ import type {
   ScheduleTimes,
 } from "./schedule.ts";
 
-/** Schedules in PostgreSQL, as people set, clear and read them. */
+/** The flag and environment that identify a schedule in PostgreSQL. */
 type Scope = Pick<ScheduleScope, "flagId" | "environmentId">;
 
-/** What time it is for every replica of this service: the database's. */
+/** Returns the database's time, which all replicas of this service use. */
 export async function readPresentTime(sql: Sql): Promise<Date> {
   const [row] = await sql<[{ now: Date }]>`select present_time() as now`;
   return row.now;
 }
 
 /**
- * Cancels what is open for a flag in an environment and puts the next schedule, if any, in its place,
- * all at once. Does nothing when a change is under way: the caller waits for its end and tries again,
- * in another transaction. So when it has replaced, nothing of what was there before can happen any more.
- * Returns the schedule that was cancelled; null if nothing was open.
+ * Cancels the open schedule of a flag in an environment and inserts the next schedule, if any, in the same
+ * transaction. Does nothing while a change is in progress: the caller waits for its end and retries in another
+ * transaction. After a replacement, no change of the previous schedule can happen any more.
+ * Returns the cancelled schedule, or null if none was open.
  */
 export async function replaceOpen(
   tx: Transaction,
   scope: Scope,
   { next, userId }: { next: Schedule | undefined; userId: string },
 ): Promise<{ cancelled: ScheduleTimes | null } | "under way"> {
-  // Two that replace at once would both find nothing to wait for.
+  // Without the lock, two concurrent replacements could both find no open schedule and insert one each.
   await tx`
     select pg_advisory_xact_lock(hashtextextended(${`${scope.flagId}.${scope.environmentId}`}, 0))`;
   const open = await tx<{ id: string; state: ChangeState; scheduleId: string }[]>`
@@ -53,7 +53,7 @@ async function cancel(
   await tx`
     update scheduled_changes set state = 'cancelled'
     where id = any(${open.map(({ id }) => id)}::uuid[])`;
-  // Changes of a single schedule are open, because each new schedule replaces the one before.
+  // All open changes belong to a single schedule, because each new schedule replaces the previous one.
   const [schedule] = await tx<ScheduleTimes[]>`
     update schedules set status = 'cancelled', finished_at = present_time(), cancelled_by = ${userId}
     where id = any(${open.map(({ scheduleId }) => scheduleId)}::uuid[])
@@ -79,7 +79,7 @@ async function insertSchedule(tx: Transaction, schedule: Schedule): Promise<void
       id uuid, action text, "dueAt" timestamptz, state text)`;
 }
 
-/** The schedule that was set last for a flag in an environment, also when it is done. */
+/** Returns the schedule that was set last for a flag in an environment, even if it has ended. */
 export async function findLatest(sql: Sql, scope: Scope): Promise<Schedule | undefined> {
   const [schedule] = await sql<Schedule[]>`
     select ${columns}
@@ -88,7 +88,7 @@ export async function findLatest(sql: Sql, scope: Scope): Promise<Schedule | und
   return schedule && revived(schedule);
 }
 
-/** Schedules of a project, the newest first, older than `beforeId`. */
+/** Returns schedules of a project that are older than `beforeId`, newest first. */
 export async function listSchedules(
   sql: Sql,
   query: {
@@ -126,7 +126,7 @@ const columns = fragment`
     where change.schedule_id = schedule.id
   ) as changes`;
 
-/** Instants inside of JSON have come as text. */
+/** Converts the times of the changes: PostgreSQL returns times within JSON as text. */
 function revived(row: Schedule): Schedule {
   const changes = row.changes.map(
     (change): ScheduledChange => ({
@@ -139,9 +139,9 @@ function revived(row: Schedule): Schedule {
 }
 
 /**
- * Ends those of some schedules none of whose changes is open any more: each gets the state of its last
- * change. It is a statement of its own, after the one that ended a change: whoever has waited for
- * another's lock sees here what that other has done, which it could not see in the statement that waited.
+ * Ends the given schedules that have no open change. Each schedule gets the state of its last change. This is
+ * a separate statement after the one that ended a change. A statement that waits for a lock does not see the
+ * other rows that the lock's holder has committed, but the next statement does.
  */
 export async function endSchedules(
   sql: Sql | Transaction,
@@ -166,9 +166,9 @@ export async function endSchedules(
 }
 
 /**
- * A deleted flag cancels its schedules: what has not been sent will not be. A change that is under
- * way ends by itself, because management does not find the flag. Every replica hears of a deletion and
- * does this, so all lock in one order.
+ * Cancels the schedules of deleted flags. Changes that were not sent are cancelled. A change in progress ends
+ * by itself, because management does not find the flag. Every replica receives each deletion and runs these
+ * statements, so they lock rows in one order to avoid deadlocks.
  */
 export async function cancelOfFlags(sql: Sql, scopes: readonly FlagScope[]): Promise<void> {
   const flagIds = scopes.map(({ flagId }) => flagId);
@@ -177,7 +177,7 @@ export async function cancelOfFlags(sql: Sql, scopes: readonly FlagScope[]): Pro
     const open = await tx<{ id: string; scheduleId: string }[]>`
       select change.id, change.schedule_id as "scheduleId"
       from scheduled_changes as change
-      join unnest(${flagIds}::uuid[], ${environmentIds}::uuid[]) as place (flag_id, environment_id)
+      join unnest(${flagIds}::uuid[], ${environmentIds}::uuid[]) as scope (flag_id, environment_id)
         using (flag_id, environment_id)
       where change.state in ('waiting', 'armed')
       order by change.flag_id, change.environment_id, change.due_at
@@ -188,25 +188,25 @@ export async function cancelOfFlags(sql: Sql, scopes: readonly FlagScope[]): Pro
     const latest = await tx<{ id: string }[]>`
       select schedule.id
       from schedules as schedule
-      join unnest(${flagIds}::uuid[], ${environmentIds}::uuid[]) as place (flag_id, environment_id)
+      join unnest(${flagIds}::uuid[], ${environmentIds}::uuid[]) as scope (flag_id, environment_id)
         using (flag_id, environment_id)
       where schedule.latest
       order by schedule.flag_id, schedule.environment_id
       for update of schedule`;
-    // Reading the schedule of a flag that is gone answers nothing, so it may be cleaned up in time.
+    // The schedule of a deleted flag cannot be read any more, so the clean-up may delete it.
     await tx`
       update schedules set latest = false where id = any(${latest.map(({ id }) => id)}::uuid[])`;
     await endSchedules(tx, [...new Set(open.map(({ scheduleId }) => scheduleId))]);
   });
 }
 
-/** A flag that has a schedule, in an environment. */
+/** A flag that has a schedule in an environment. */
 export type ScheduledFlag = FlagScope & {
-  /** So new that the asking replica may not have heard of the flag yet. */
+  /** The schedule is so new that the replica may not have received the flag yet. */
   isNew: boolean;
 };
 
-/** Flags with a schedule that reading it would answer, page by page in the order of their ids. */
+/** Returns a page of the flags that have a latest schedule, in the order of their ids. */
 export async function listScheduledFlags(
   sql: Sql,
   after: FlagScope | undefined,
@@ -222,12 +222,12 @@ export async function listScheduledFlags(
     limit ${limit}`;
 }
 
-/** Small enough that a batch holds its locks for milliseconds. */
+/** Maximum number of rows per batch. A batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 
 /**
- * Deletes the schedules of deleted environments with their changes. A change that was sent comes back as cancelled,
- * because management does not find the flag; its schedule stays until the removal is repeated.
+ * Deletes the schedules of deleted environments and their changes. A schedule with a sent change stays until the
+ * next removal: the change first returns as cancelled, because management does not find the flag.
  */
 export async function deleteSchedulesOf(
   sql: Sql,

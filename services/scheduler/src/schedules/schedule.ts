@@ -8,7 +8,7 @@ import {
 } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/service";
 
-/** Where a schedule applies: a flag, in one environment of its project. */
+/** The scope of a schedule: a flag in one environment of its project. */
 export type ScheduleScope = {
   organizationId: string;
   projectId: string;
@@ -16,7 +16,7 @@ export type ScheduleScope = {
   flagId: string;
 };
 
-/** Changes of one flag in one environment, one or two of them. */
+/** One or two scheduled changes of a flag in an environment. */
 export type Schedule = ScheduleScope & {
   id: string;
   enableAt: Date | null;
@@ -25,11 +25,11 @@ export type Schedule = ScheduleScope & {
   createdAt: Date;
   /** The user on whose behalf the changes will be made. */
   createdBy: string;
-  /** When its last change was cancelled, if it was. */
+  /** Time at which the last change was cancelled, or null. */
   cancelledAt: Date | null;
-  /** Who cleared or replaced it; null also where its flag was deleted. */
+  /** The user who cleared or replaced the schedule. Null if its flag was deleted. */
   cancelledBy: string | null;
-  /** In the order of their times. */
+  /** Sorted by time. */
   changes: readonly ScheduledChange[];
 };
 
@@ -42,23 +42,23 @@ export type ScheduledChange = {
 };
 
 /**
- * The life of a change. It waits while the other change of its schedule comes first; is armed, which
- * is to come due at its time; is sent to management; and ends in one of the last three states. At
- * most one change of a flag in an environment is armed or sent, so they happen in their order.
+ * The state of a scheduled change. A change is `waiting` until the other change of its schedule has ended. It
+ * is `armed` until its due time, then `sent` to management. It ends in one of the last three states. At most
+ * one change of a flag in an environment is armed or sent, so the changes happen in order.
  */
 export type ChangeState = "waiting" | "armed" | "sent" | "applied" | "cancelled" | "failed";
 
-/** What the world sees of it: whatever has not ended is pending. */
+/** Returns the state in the API, where every change that has not ended is pending. */
 export function publicState(state: ChangeState): ScheduleState {
   return state === "waiting" || state === "armed" || state === "sent" ? "pending" : state;
 }
 
-/** The last instant that ISO 8601 writes with a year of four digits. */
+/** The last instant with a four-digit year in ISO 8601. */
 const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
- * A new schedule: at least one time, each ahead of now, and two that differ, in either order. The
- * earlier change is armed, the later one waits for it.
+ * Returns a new schedule, or a problem. A schedule has one time, or two different times in either order, all in
+ * the future. The earlier change is armed; the later change waits for it.
  */
 export function decideSchedule(
   scope: ScheduleScope,
@@ -105,7 +105,7 @@ export function decideSchedule(
   };
 }
 
-/** The schema has seen to it that the text is an instant that exists. */
+/** Parses and checks a time. The schema guarantees that the text is a valid instant. */
 function readTime(field: string, text: string, now: Date): Date | Problem {
   const milliseconds = parseInstant(text);
   if (milliseconds === undefined || milliseconds > lastInstantMs)
@@ -119,8 +119,8 @@ function readTime(field: string, text: string, now: Date): Date | Problem {
 }
 
 /**
- * How long after its time a change took effect; null until it has. The two moments are told by two
- * machines, whose clocks may differ by a little, so a change that seems early counts as punctual.
+ * Returns the delay between a change's due time and its effect, or null while it has no effect. The two times
+ * come from the clocks of two machines, which may differ slightly. A negative delay counts as 0.
  */
 export function latenessMs(change: Pick<ScheduledChange, "appliedAt" | "dueAt">): number | null {
   if (change.appliedAt === null) return null;
