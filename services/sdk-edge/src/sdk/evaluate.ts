@@ -11,7 +11,7 @@ import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 
-/** The value of one flag for one user, and the reason for it. */
+/** The routes for the value of one flag for one user, and the reason for the value. */
 export function evaluateRoutes(parts: SdkParts): EdgeRoute[] {
   return [sdkGetEvaluate, sdkPostEvaluate].map((contract) => ({
     contract,
@@ -49,7 +49,7 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
 
 type Question = { key: string; context: EvaluationContext; isExplained: boolean };
 
-/** Both routes have the same query. */
+/** The checks of the query, which is the same for both routes. */
 const checks = compileInputChecks(sdkGetEvaluate);
 
 function readQuestion(exchange: Exchange): Question | Problem {
