@@ -25,7 +25,7 @@ export type Evaluation = {
   /** Evaluates all flags. `use` reads the numbers of the outcomes immediately and does not keep them. */
   all(subject: Subject, use: (outcomeNumbers: Uint8Array) => void): void;
   one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
-  /** Evaluates one flag and explains the outcome by the flag's settings. */
+  /** Evaluates one flag from its settings and explains the outcome. */
   explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;
 };
 
