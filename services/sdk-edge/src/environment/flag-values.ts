@@ -10,9 +10,8 @@ export type FlagValues = {
    */
   readonly body: string;
   /**
-   * Identifies the values. Equal values of the same flags have the same tag on every edge, whichever rules they result
-   * from, so that a client can poll different edges. The quotes are part of it, as in the header `ETag` and in the id
-   * of events.
+   * Identifies the values. Equal values of the same flags have the same tag on every edge, regardless of the rules, so
+   * that a client can poll different edges. The quotes are part of it, as in the header `ETag` and in the id of events.
    */
   readonly etag: string;
 };
@@ -21,9 +20,8 @@ export type FlagValues = {
  * Converts outcomes, one byte per flag, into a tag and a body.
  *
  * Each value takes five characters: `false`, or a space and `true`. So the body's length and the position of each value
- * never change. The bytes of the last body are kept; the next one overwrites only the values that differ and copies the
- * bytes out. A request with another context therefore costs that copy and the differing values, however many flags have
- * equal values.
+ * never change. The bytes of the last body are kept. The next one overwrites only the values that differ and copies the
+ * bytes out. A request with another context costs that copy and the differing values.
  */
 export type ValuesWriter = {
   /**

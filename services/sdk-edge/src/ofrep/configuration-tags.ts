@@ -14,8 +14,7 @@ import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
  *
  * The last changes are kept with the flag before and after each. The tags of recent states are calculated backwards
  * from the current one, only for a client whose tag is not the current one. All edges apply changes in the same order,
- * but an edge may apply several together. Going back one flag at a time finds every state in which any edge can have
- * been.
+ * but an edge may apply several together. Undoing one change at a time finds every state that any edge can have had.
  */
 export type ConfigurationTags = {
   /** Applies every change of the snapshot, in order. */
@@ -36,8 +35,8 @@ type Present = {
 };
 
 /**
- * Maximum number of changes kept for each environment. It exceeds the changes that people make within the second or two
- * in which a client refetches. Each change takes some hundred bytes.
+ * Maximum number of changes kept for each environment. It exceeds the number that people make during a refetch, which
+ * takes a second or two. Each change takes some hundred bytes.
  */
 const maxSteps = 16;
 

@@ -168,8 +168,7 @@ async function parseBody(
     start = end + 1;
     if (entries.length % entriesPerSlice === 0) await nextTurn();
   }
-  if (!hasUsableKeys(entries, trusts))
-    return "none of SIGNING_PUBLIC_KEYS verifies its API keys";
+  if (!hasUsableKeys(entries, trusts)) return "none of SIGNING_PUBLIC_KEYS verifies its API keys";
   const { epoch } = checkedHeader.value;
   return { epoch, entries, held: heldOf(epoch, header) };
 }

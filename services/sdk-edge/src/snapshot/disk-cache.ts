@@ -25,8 +25,8 @@ export type DiskCache = {
 /** Delay of a write after a change. A crash loses little, and a series of changes causes few writes. */
 const writeDelayMs = 3_000;
 /**
- * Minimum time between writes, as a multiple of the duration of a write. Writing therefore takes about a twentieth of
- * the time at most, whatever the size of the snapshot.
+ * Minimum pause after a write, as a multiple of its duration. Writing therefore takes about a twentieth of the time at
+ * most, for a snapshot of any size.
  */
 const pausePerWrite = 20;
 /** Delay after a failed write. A full or broken disk does not recover within seconds. */

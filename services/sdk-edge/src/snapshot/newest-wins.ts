@@ -3,8 +3,8 @@ import { tombstoneLifetimeMs } from "@halyard/contracts";
 export type Stamped = { version: number; committed_at: string };
 
 /**
- * A map that keeps the newest version of each entry, in whatever order the versions arrive. A deletion is also an
- * entry: while it is kept, no older version can replace it.
+ * A map that keeps the newest version of each entry, regardless of the order of arrival. A deletion is also an entry:
+ * while it is kept, no older version can replace it.
  *
  * The map changes in place, because copying it for each change would cost as much as all of its entries. Readers get it
  * as a `ReadonlyMap`.

@@ -50,7 +50,7 @@ export type EnvironmentIds = Pick<DirectoryKey, "organizationId" | "projectId" |
 export type EnvironmentHour = Readonly<EnvironmentIds> & {
   readonly hourBeganMs: number;
   readonly requests: Record<UsageEndpoint, number>;
-  /** Answers with all flags. */
+  /** Number of bulk responses. */
   bulkAnswers: number;
   bulkAnsweredAtMs: number;
   /** Evaluations of single flags by flag id. */

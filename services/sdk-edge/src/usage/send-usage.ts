@@ -9,13 +9,13 @@ import { cutMessages, type OutgoingUsage } from "./usage-messages.ts";
 
 /**
  * Sends the counts to usage-metering, twice a second. The counts that were taken are sent in one message after another.
- * Each message is sent again, unchanged and with the same id, until the broker acknowledges it; only then is the next
+ * Each message is sent again, unchanged and with the same id, until the broker acknowledges it. Only then is the next
  * one created. New requests are counted meanwhile, and are sent when everything taken before has been acknowledged.
- * Even a long outage therefore causes no more messages than a moment, and nothing is counted twice, because
- * usage-metering recognises a repeated message.
+ * Even a long outage therefore causes no more messages than a moment. Nothing is counted twice, because usage-metering
+ * recognises a repeated message.
  *
  * The sequence numbers belong to one life of one edge, which has a new id at each start. A killed process loses its
- * unsent counts: those of half a second, or of the outage in which it was killed.
+ * unsent counts: those of the last half second, or of the current outage.
  */
 export type UsageSender = {
   readonly figures: SenderFigures;
@@ -88,7 +88,7 @@ export function sendUsage(options: {
     figures,
     async stop() {
       stopping.abort();
-      // Without a connection there is nothing to wait for.
+      // Without a connection, nothing can be sent.
       const isSent = running?.then(() => true) ?? false;
       const isLost = delay(maxFinalSendMs, false, { ref: false });
       if (await Promise.race([isSent, isLost])) return;

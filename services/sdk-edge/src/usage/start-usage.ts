@@ -27,7 +27,7 @@ export function startUsage(options: {
   };
 }
 
-/** Follows the numbers that usage-metering publishes. There are none until management has created the bucket. */
+/** Follows the numbers that usage-metering publishes. The bucket is empty until management has created it. */
 function followQuota(options: {
   connection: Promise<NatsConnection>;
   counting: Counting;
