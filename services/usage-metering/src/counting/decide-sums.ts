@@ -7,7 +7,7 @@ import {
 import { type SumRow, type SumTable, sumTables } from "./sum-tables.ts";
 
 export type Sums = {
-  /** The rows to merge into each table, one for each key, in the order in which tables are locked. */
+  /** The rows to merge into each table, one for each key. Tables are in the order in which they are locked. */
   rows: ReadonlyMap<SumTable, readonly SumRow[]>;
   /** Requests that count in the current hour, because the edge's clock cannot be right. */
   misdated: number;
@@ -94,7 +94,7 @@ const maxAheadMs = hourMs;
 const maxLateMs = 7 * 24 * hourMs;
 
 /**
- * Returns the beginning of the hour in which usage counts: the sent one or, if that cannot be right, the current one.
+ * Returns the beginning of the hour that usage counts in: the sent one or, if that cannot be right, the current one.
  */
 export function countedHourMs(sentMs: number, nowMs: number): number {
   const answered = beginningOfHour(sentMs);

@@ -43,7 +43,7 @@ export type SumTable<Row = SumRow> = {
   name: string;
   /** Columns and types of the primary key. */
   key: Readonly<Record<string, ColumnType>>;
-  /** The column with a number, which is summed, or with a time, of which the latest is kept. */
+  /** The column with a number, which is summed, or with a time, where the latest is kept. */
   value: string;
   columns: readonly string[];
   upsert: TemplateStringsArray;

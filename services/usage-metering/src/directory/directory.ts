@@ -11,7 +11,7 @@ import { createFlagIndex, type FlagAddress, type SnapshotPart } from "@halyard/j
 export type Directory = {
   keys: KeyDirectory;
   organization(organizationId: string): OrganizationEntry | undefined;
-  /** The environments of a project in which a flag exists, in the order of their creation. */
+  /** Returns the environments of a project that have a flag, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
   flagExists(scope: FlagScope): boolean;
   /** Everything but the keys. */

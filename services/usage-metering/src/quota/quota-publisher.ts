@@ -144,8 +144,8 @@ const conflictCodes: number[] = [
 ];
 
 /**
- * Writes an entry over the revision that was read; revision 0 if there was none. So a replica with an older number
- * never overwrites a newer one. Returns false if another replica was faster.
+ * Writes an entry over the revision that was read, or over revision 0 if the bucket had no entry. So a replica with an
+ * older number never overwrites a newer one. Returns false if another replica was faster.
  */
 async function publishEntry(
   client: JetStreamClient,
