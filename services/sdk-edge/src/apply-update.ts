@@ -12,8 +12,8 @@ import type { Usage } from "./usage/usage.ts";
 
 /**
  * Applies each change of the holder's snapshot to everything that depends on it, within one turn of the event loop. The
- * order matters. A key that has ended receives no values of this change, and a client that receives an event gets the
- * new values from its next request.
+ * order matters. A key that has ended receives no values of this change. A client that receives an event gets the new
+ * values from its next request.
  */
 export function applyChanges(parts: {
   holder: Pick<SnapshotHolder, "onChange">;

@@ -17,7 +17,7 @@ export type EdgeMetrics = {
   observePropagation(seconds: number): void;
 };
 
-/** From an edge next to the database to an outage of a minute. */
+/** From the delay of an edge next to the database, to that of a short outage. */
 const propagationBucketsSeconds = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];

@@ -82,9 +82,9 @@ export function parseConfigurationTag(text: string): ConfigurationTag | undefine
  * Returns whether a client may have received a change that has not arrived at an edge with this state.
  *
  * The times in tags are those of the processes that committed the changes. They increase for each flag. But two flags
- * can change in the same millisecond, or through replicas whose clocks differ, so a tag that is slightly older may
- * still be of a later change. A tag too far ahead of this process's clock comes from no edge, and no change will make
- * it known.
+ * can change in the same millisecond, or through replicas whose clocks differ. So a tag that is slightly older may
+ * still be of a later change. A tag too far ahead of this process's clock comes from no edge, and waiting for a change
+ * would not help.
  */
 export function mayBeNewer(
   theirs: ConfigurationTag,

@@ -37,8 +37,8 @@ export class FlagKeys {
   }
 
   /**
-   * True if tags consist of the sum of the keys and a hash of the values, instead of the hash of the list and the
-   * values.
+   * True if tags consist of the sum of the keys and a hash of the values. Otherwise they consist of the hash of the
+   * list and the values.
    */
   get isLarge(): boolean {
     return this.size > maxListed;

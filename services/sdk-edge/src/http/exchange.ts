@@ -24,8 +24,8 @@ export type AnsweringRoute = {
 };
 
 /**
- * A request of an SDK and its response. Responses are written to Node's response after `reply.hijack()`, because the
- * framework takes longer to send a response than the rest of the request takes (`npm run bench -- flags`).
+ * A request of an SDK and its response. Responses are written to Node's response after `reply.hijack()`. The framework
+ * would take longer to send a response than all other work of the request takes (`npm run bench -- flags`).
  */
 export class Exchange {
   readonly request: IncomingMessage;

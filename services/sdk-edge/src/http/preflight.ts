@@ -13,7 +13,10 @@ const allowedHeaders = [
   "X-User-Attributes",
 ];
 
-/** Further headers about the user. A page names them, because CORS has no wildcard for a prefix. */
+/**
+ * Matches further headers about the user. The response lists each requested one, because CORS has no wildcard for a
+ * prefix.
+ */
 const userHeader = /^x-user-[a-z0-9-]{1,64}$/;
 
 /** Maximum number of requested headers: more than any page needs. It bounds the length of the response. */

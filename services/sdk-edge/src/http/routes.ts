@@ -47,8 +47,8 @@ export type EdgeRoute = {
 
 /**
  * Registers the route of a contract. The order of the checks is that of `registerRoute` in libs/service: key (401; 429
- * for an address that sends too many invalid ones), limits (429), body (413, 415, 400), and then the route checks the
- * rest of its input. A request within the limits counts as used, even if it is rejected later.
+ * for an address that sends too many invalid ones), limits (429), body (413, 415, 400). Then the route checks the rest
+ * of its input. A request within the limits counts as used, even if it is rejected later.
  */
 export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts): void {
   const { contract, name } = route;

@@ -40,7 +40,7 @@ type Limit = {
 };
 
 export function createLimits(options: {
-  /** Of each key; undefined: no limit. */
+  /** Rate limit of each key. Undefined: no limit. */
   requestsPerSecond?: number | undefined;
   invalidKeyRate: Rate;
   usage: Usage | undefined;

@@ -4,8 +4,8 @@
  * client would keep them, because no further event follows. So the refetch waits for the next changes of its
  * environment, for at most a second.
  *
- * The number of waiting refetches is bounded, because a client can invent tags. A second bound applies to each
- * environment, so that the clients of one environment cannot use up the first.
+ * The number of waiting refetches is bounded, because a client can invent tags. A lower bound applies to each
+ * environment, so that the clients of one environment cannot use up the total.
  */
 export type WaitingRefetches = {
   /**

@@ -34,7 +34,7 @@ export type CachedEntries = {
   epoch: string;
   entries: readonly SnapshotEntry[];
   /**
-   * The position from which a follower can continue, with the time in the first line, because a copy of the file can
+   * The position from which a follower can continue. Its time is from the first line, because a copy of the file can
    * have another modification time. Undefined also if the file was written with other schemas, which may have rejected
    * entries.
    */
@@ -78,7 +78,7 @@ export async function writeCacheFile(file: string, cached: CachedSnapshot): Prom
   await rename(temporary, file);
 }
 
-/** Sets the modification time of the file, at which its content was last known to be current. */
+/** Sets the modification time of the file to the time at which its content was last known to be current. */
 export async function touchCacheFile(file: string, currentAtMs: number): Promise<void> {
   await utimes(file, new Date(), new Date(currentAtMs));
 }

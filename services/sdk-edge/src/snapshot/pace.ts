@@ -1,8 +1,7 @@
 /**
- * Delay of the next change after a change. Each change of an environment with very many flags costs milliseconds for
- * its new view, and a burst of thousands of changes would use all of an edge's time. So after a change, the edge pauses
- * for a multiple of that time, and then applies all changes that arrived meanwhile together. A single change is not
- * delayed.
+ * Delay between changes. With very many flags in an environment, each change costs milliseconds for the new view. A
+ * burst of thousands of changes would use all of an edge's time. So after a change, the edge pauses for a multiple of
+ * that time. It then applies all changes that arrived meanwhile together. A single change is not delayed.
  */
 export type Pace = {
   /** Records the time that it took to update the views for a change. */

@@ -3,9 +3,9 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
- * Reports on core NATS the revision of the snapshot that this edge serves, so that management can respond to a write
- * after every edge has applied it. An idle edge reports at an interval, to show that it is alive. An edge that does not
- * follow the snapshot sends no reports, and writes soon stop waiting for it.
+ * Reports on core NATS the revision of the snapshot that this edge serves. Management responds to a write after every
+ * edge has applied it. An idle edge reports at an interval, to show that it is alive. An edge that does not follow the
+ * snapshot sends no reports, and writes soon stop waiting for it.
  */
 export type AppliedReports = {
   /** Resolves when the NATS server has the announcement of this edge, or the connection is lost. */

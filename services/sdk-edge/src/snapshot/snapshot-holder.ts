@@ -27,9 +27,10 @@ export type SnapshotUpdate = {
  * Holds the current snapshot and makes all its changes. `followNats` passes entries to it, and the cache on disk at
  * most once. It passes every change to the edge's `applyChange`.
  *
- * Entries that arrive in one turn of the event loop are applied together at its end. While changes are costly, so are
- * the entries that arrive during a pause (`Pace`). A burst of changes to one environment therefore costs few new bodies
- * and events. The snapshot does not change within a turn, and a later reader sees the same state or a newer one.
+ * Entries that arrive in one turn of the event loop are applied together at its end. After a costly change, the entries
+ * that arrive during a pause are also applied together (`Pace`). A burst of changes to one environment therefore costs
+ * few new bodies and events. A reader sees one state throughout its turn, and a later reader sees the same state or a
+ * newer one.
  */
 export type SnapshotHolder = {
   readonly snapshot: Snapshot | undefined;
@@ -43,7 +44,7 @@ export type SnapshotHolder = {
   /** Sets the only listener that is called after the listener of changes has processed all changes up to `applied`. */
   onApplied(listener: () => void): void;
   /**
-   * Takes the snapshot of the cache, unless one from NATS is held. `currentAtMs` is the time at which it was last
+   * Takes the snapshot of the cache, unless a snapshot is already held. `currentAtMs` is the time at which it was last
    * current.
    */
   restore(cached: { snapshot: Snapshot; currentAtMs: number }): void;

@@ -18,12 +18,12 @@ import {
 import { catchUpEvent, deltaEvent, fullEvent, heartbeatEvent, retryLine } from "./stream-events.ts";
 
 /**
- * The open streams of values. `notify` is called after the new values have replaced the old ones, so a client that
+ * The open streams of values. `notify` is called after the new values have replaced the old ones. So a client that
  * received an event never gets older values from a request.
  *
- * A change takes this path. `notify` finds the streams of the environment, `eventFor` compares the view that a stream
- * was sent last with the current one, and `send` writes the difference to the socket. A change that arrives before a
- * stream is visited is part of that difference.
+ * A change takes this path. `notify` finds the streams of the environment. `eventFor` compares the view that a stream
+ * was sent last with the current one. `send` writes the difference to the socket. A change that arrives before a stream
+ * is visited is part of that difference.
  *
  * Streams without a context share one event, which is written immediately. Streams with a context are evaluated in time
  * slices. If that may take long, it is done one condition at a time.

@@ -33,8 +33,8 @@ export const maxUnsentBytes = 64 * 1024;
 const maxBehindMs = 30_000;
 
 /**
- * Returns the target of events: the connection itself, without the cost of Node's HTTP layer. Until an earlier response
- * on the same connection has finished, it is the response.
+ * Returns the stream to write events to: the connection itself, without the cost of Node's HTTP layer. Until an earlier
+ * response on the same connection has finished, it is the response.
  */
 export function sinkOf({ response }: Stream): Writable {
   return response.socket ?? response;
@@ -136,7 +136,7 @@ export function createStreamGroups<S extends Stream>() {
 
 const noStreams: ReadonlySet<never> = new Set();
 
-/** Figures of an edge's streams. */
+/** Counters of an edge's streams. */
 export type StreamCounts = {
   flags: number;
   refetch: number;

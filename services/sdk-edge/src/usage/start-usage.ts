@@ -27,7 +27,7 @@ export function startUsage(options: {
   };
 }
 
-/** Follows the numbers that usage-metering publishes. The bucket is empty until management has created it. */
+/** Follows the numbers that usage-metering publishes. Management creates the bucket, so it may not exist yet. */
 function followQuota(options: {
   connection: Promise<NatsConnection>;
   counting: Counting;

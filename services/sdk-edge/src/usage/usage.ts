@@ -15,7 +15,7 @@ export type Usage = {
    * and counts nothing else.
    */
   check(key: DirectoryKey, nowMs: number): Problem | undefined;
-  /** Reads the limits of organizations again that may have changed in the snapshot. */
+  /** Rereads the limits of organizations that may have changed in the snapshot. */
   limitsChanged(organizationIds: Iterable<string>): void;
   /** Counts one admitted request. */
   count(key: DirectoryKey, endpoint: UsageEndpoint, nowMs: number): void;

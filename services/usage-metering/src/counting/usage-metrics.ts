@@ -3,7 +3,7 @@ import type { Counted } from "./count-messages.ts";
 import { newestInstantMs } from "./decide-sums.ts";
 import { sumTables } from "./sum-tables.ts";
 
-/** The metrics of counting. They have no label for the organization, because there are too many of them. */
+/** The metrics of counting. They have no label for the organization, because there are too many organizations. */
 export type UsageMetrics = {
   /** Records a committed transaction with a number of messages, including repeated ones. */
   counted(counted: Counted, messages: number): void;

@@ -2,10 +2,7 @@ import type { UsageLastSeen } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { parameterType, type SumTable, statementOf, sumTables } from "../counting/sum-tables.ts";
 
-/**
- * The kind of a row that management has not received: its first use, or a later one. Rows that are being written are
- * skipped, because they become unsent again and counting must never wait for the sender.
- */
+/** The kind of a row that management has not received: its first use, or a later one. */
 export type UnsentKind = "first" | "later";
 
 /** Returns true if this transaction has the lock for sending, which it holds until its end. */
@@ -31,7 +28,10 @@ export async function readUnsent(
   };
 }
 
-/** Marks rows as sent. A row that has a later time by now is sent again. */
+/**
+ * Marks rows as sent. A row that has a later time by now stays unsent. So does a row that is being written, because
+ * counting must never wait for the sender.
+ */
 export async function markSent(tx: Transaction, sent: UsageLastSeen): Promise<void> {
   await keys.mark(tx, sent.keys);
   await environments.mark(tx, sent.environments);

@@ -10,7 +10,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
 /**
- * The numbers of open streams of organizations, from the bucket in which edges count them. A count applies while the
+ * Counts the open streams of organizations, from the bucket in which edges publish them. A count applies while the
  * entry of its edge is held. An edge writes its own entry before any count.
  */
 export type OpenStreams = {

@@ -46,8 +46,8 @@ const hourRetentionDays = 40;
 
 /**
  * Rolls up old hours into days in UTC, and returns the number of hourly rows. One statement removes the hours and adds
- * to the days, so that each request is always in exactly one of them and a month is the sum of both. (An environment
- * has one project, so `min` selects that one.)
+ * to the days. So each request is always in exactly one of them, and a month is the sum of both. (An environment has
+ * one project, so `min` selects that one.)
  */
 export async function rollUpHours(sql: Sql, atMost: number): Promise<number> {
   const [row] = await sql<[{ hours: number }]>`
