@@ -7,7 +7,7 @@ import {
 import { type SumRow, type SumTable, sumTables } from "./sum-tables.ts";
 
 export type Sums = {
-  /** The rows to merge into each table, one for each key. Tables are in the order in which they are locked. */
+  /** The rows to merge into each table, one for each key. Tables are in the order of their locks. */
   rows: ReadonlyMap<SumTable, readonly SumRow[]>;
   /** Requests that count in the current hour, because the edge's clock cannot be right. */
   misdated: number;

@@ -1,7 +1,7 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 
 /**
- * The tables to which messages add, in the order in which a transaction locks them. Rows are locked in the order of the
+ * The tables that messages add to, in the order of their locks in a transaction. Rows are locked in the order of the
  * primary key, so that transactions wait for one another but never deadlock.
  */
 export const sumTables = {

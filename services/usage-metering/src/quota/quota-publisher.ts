@@ -16,15 +16,15 @@ import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
 
 /**
  * Publishes quotas to the edges: the requests that each organization has used in the month. Each publication sends the
- * newest total of each month that has changed since the last one. That is usually the current month. About the turn of
- * the month, when clocks differ, it can also be the previous or the next one.
+ * newest total of each month that has changed since the last one. That is usually the current month. About the
+ * beginning of a month, when clocks differ, it can also be the previous or the next one.
  *
  * The bucket has one entry for each organization. The publisher follows the bucket, and writes an entry only over the
  * revision that it has read. So the number of a month never decreases, for any number of replicas. If another replica
  * was faster, the next publication compares again.
  *
  * A process can die between a commit and its publication. So the whole month is compared with the bucket every half
- * minute, and whenever the bucket was read again. Only committed numbers are published. A number that is still higher
+ * minute, and after each full read of the bucket. Only committed numbers are published. A number that is still higher
  * in the bucket than in the database therefore comes from commits that the database has lost in a restore. The requests
  * were made nevertheless, so the database adopts the number. Otherwise edges would enforce a higher number than
  * organizations can read.

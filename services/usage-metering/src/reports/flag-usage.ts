@@ -35,8 +35,8 @@ export async function reportFlagUsage(
 type Seen = { flag: Date | null; bulk: Date | null };
 
 /**
- * Adds the bulk responses of the environment to the flag's own evaluations, from the hour in which the flag was
- * created. All bulk responses of that hour count, because they are not stored by the minute.
+ * Adds the bulk responses of the environment to the flag's own evaluations, from the hour of the flag's creation. All
+ * bulk responses of that hour count, because they are not stored by the minute.
  */
 export function evaluationsByHour(
   flagId: string,
