@@ -170,7 +170,7 @@ describe("given faults whose texts contain a mark", () => {
     const entry = flagInSnapshot(tenant);
     await bucket.spoil(entry, { ...entry.value, enabled: mark, key: { [mark]: mark } });
     await logsLine(edge, "an entry of the snapshot was left out");
-    await logsLine(edge, "the snapshot cache is of no use");
+    await logsLine(edge, "the snapshot cache is unusable");
     await bucket.close();
   });
 

@@ -23,36 +23,36 @@ import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createStreams } from "./streams/streams.ts";
 import type { Usage } from "./usage/usage.ts";
 
-/** An edge without its surroundings: HTTP on one side, a snapshot that somebody feeds on the other. */
+/** An edge without its connections: the HTTP server and everything that follows the snapshot. */
 export type Edge = {
   app: App;
   readiness: ReadReadiness;
-  /** Refuses new streams and sends the open ones elsewhere over a few seconds. */
+  /** Rejects new streams, and ends the open ones over a few seconds so that their clients connect to other edges. */
   drain(): Promise<void>;
-  /** Stops what goes on by itself. */
+  /** Stops the timers and the queued work. */
   close(): Promise<void>;
 };
 
 export type EdgeOptions = {
   holder: SnapshotHolder;
-  /** Verifies API keys, and is kept in step with the holder. */
+  /** Verifies API keys. Updated with every change of the holder's snapshot. */
   directory: KeyDirectory;
-  /** By which the holder takes changes. */
+  /** The pace at which the holder applies changes. */
   pace: Pace;
-  /** Undefined: the edge keeps nothing on disk. */
+  /** Undefined: the edge has no cache on disk. */
   cache?: Pick<DiskCache, "follow"> | undefined;
   logger: Logger;
   registry: Registry;
   trustedProxies: readonly string[];
   rejectedEntries: () => number;
-  /** What the tokens of OFREP streams are signed with; undefined: there are no such streams. */
+  /** Signs the tokens of OFREP streams. Undefined: OFREP clients are not offered streams. */
   streamTokenSecret?: string | undefined;
   operatorTokenDigest?: string | undefined;
   /** Rate limit of one address that sends invalid keys. */
   invalidKeyRate: Rate;
-  /** How often each key may ask; undefined: as often as it likes. */
+  /** Rate limit of each key. Undefined: no limit. */
   requestsPerSecond?: number | undefined;
-  /** Undefined: nothing is counted, and nothing is limited by plan. */
+  /** Undefined: requests are not counted and not limited by plan. */
   usage?: Usage | undefined;
   /** Undefined: streams are not limited by plan. */
   slots?: StreamSlots | undefined;
@@ -133,7 +133,7 @@ function createEdgeApp({ logger, trustedProxies, registry }: EdgeOptions): App {
   return createApp({
     ...{ logger, bodyLimitBytes, trustedProxies },
     metrics: registry,
-    // A line for each request would cost more than answering it.
+    // Logging each request would take longer than responding to it.
     requestLog: false,
     rewriteTarget: escapeMalformedPath,
   });

@@ -11,9 +11,9 @@ import type { StreamUpkeep } from "./streams/stream-upkeep.ts";
 import type { Usage } from "./usage/usage.ts";
 
 /**
- * Applies each change of the holder's snapshot to everything that follows it, within one turn of the event loop. The
- * order matters: a key that has ended gets no values of this change, and a client that receives an
- * event gets the new values from its next request.
+ * Applies each change of the holder's snapshot to everything that depends on it, within one turn of the event loop. The
+ * order matters. A key that has ended receives no values of this change. A client that receives an event gets the new
+ * values from its next request.
  */
 export function applyChanges(parts: {
   holder: Pick<SnapshotHolder, "onChange">;
@@ -37,8 +37,9 @@ export function applyChanges(parts: {
     usage?.limitsChanged(changed.organizations);
     updateKeys(directory, change);
     if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endWithKeys();
-    // The pace measures the views only, which cost more the more flags there are. `notify` writes to the streams
-    // without a context in the same turn; that costs more the more streams there are, and may not delay changes.
+    // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` also writes
+    // to the streams without a context in this turn. That cost grows with the number of streams and must not delay
+    // changes.
     const beganMs = monotonicMs();
     const updated = views.update(change);
     pace.addWork(monotonicMs() - beganMs);
@@ -70,7 +71,7 @@ function updateKeys(
   }
 }
 
-/** When the change that waited longest was committed, for each environment that changed. */
+/** Returns the commit time of the oldest change in each environment whose flags changed. */
 function oldestCommits(taken: readonly SnapshotEntry[]): ReadonlyMap<string, number> {
   const oldest = new Map<string, number>();
   for (const { address, value } of taken) {

@@ -67,8 +67,7 @@ await startOrExit(async () => {
     metrics: registry,
     readiness: () => ({ ...edge.readiness(), nats_problem: connection.problem() }),
     drain: edge.drain,
-    // From the last to the first: when no stream is open any more, the slots are given back and what is
-    // counted is sent.
+    // Called from last to first: when all streams have ended, the slots are released and the counted usage is sent.
     close: [
       async () => cache?.close(),
       connection.close,
@@ -80,7 +79,7 @@ await startOrExit(async () => {
   });
 });
 
-/** The snapshot, followed from NATS, with what is kept in step with it. */
+/** Opens the snapshot, which follows NATS, together with the key directory and the cache on disk. */
 function openSnapshot({
   config,
   connection,

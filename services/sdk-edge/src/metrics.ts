@@ -6,15 +6,18 @@ import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder
 import type { Streams } from "./streams/streams.ts";
 
 /**
- * What an edge tells about itself. All but the histogram is looked up when somebody asks: what a
- * request or an event has to do for the metrics is to raise a number by one.
+ * The metrics of an edge. All values except the histogram's are read when the metrics are collected, so a request or an
+ * event only increments a number.
  */
 export type EdgeMetrics = {
-  /** From the commit of a change to its bytes being handed to the sockets, at least of the first slice. */
+  /**
+   * Observes the time from the commit of a change until its event is written to the open streams. Streams with a
+   * context may follow in later slices.
+   */
   observePropagation(seconds: number): void;
 };
 
-/** From what a machine next to the database can do, to a minute of trouble. */
+/** From the delay of an edge next to the database, to that of a short outage. */
 const propagationBucketsSeconds = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];
@@ -33,7 +36,7 @@ export function registerEdgeMetrics(options: {
   registerEvaluationMetrics(options);
   const propagation = new Histogram({
     name: "halyard_change_propagation_seconds",
-    help: "From the commit of a change to its bytes being handed to the open streams; those of users may follow in slices.",
+    help: "Time from the commit of a change until its event is written to the open streams. Streams with a context may follow later.",
     buckets: propagationBucketsSeconds,
     registers: [options.registry],
   });
@@ -69,7 +72,7 @@ function registerSnapshotMetrics(options: {
   });
   new Gauge({
     name: "halyard_snapshot_age_seconds",
-    help: "How long ago the snapshot was last known to be current. NaN: there is no snapshot.",
+    help: "Time since the snapshot was last known to be current. NaN: there is no snapshot.",
     registers,
     collect() {
       const staleMs = holder.staleMs();
@@ -78,7 +81,7 @@ function registerSnapshotMetrics(options: {
   });
   new Counter({
     name: "halyard_snapshot_entries_rejected_total",
-    help: "Entries of the snapshot that did not fit their schema and were left out.",
+    help: "Snapshot entries that were skipped because they do not match their schema.",
     registers,
     collect() {
       this.reset();
@@ -103,7 +106,7 @@ function registerStreamMetrics(options: {
   });
   new Counter({
     name: "halyard_stream_events_sent_total",
-    help: "Events handed to open streams.",
+    help: "Events written to open streams.",
     labelNames: ["event"],
     registers,
     collect() {
@@ -115,7 +118,7 @@ function registerStreamMetrics(options: {
   });
   new Counter({
     name: "halyard_streams_closed_total",
-    help: "Streams that have ended, by the cause.",
+    help: "Streams that have ended, by cause.",
     labelNames: ["cause"],
     registers,
     collect() {
@@ -128,7 +131,7 @@ function registerStreamMetrics(options: {
 function registerAnswerMetrics(options: { registry: Registry; answerCounts: AnswerCounts }): void {
   new Counter({
     name: "halyard_sdk_responses_total",
-    help: "Answers to SDKs.",
+    help: "Responses to SDKs.",
     labelNames: ["endpoint", "status"],
     registers: [options.registry],
     collect() {
@@ -146,7 +149,7 @@ function registerEvaluationMetrics(options: {
   const registers = [registry];
   new Gauge({
     name: "halyard_costly_evaluations_waiting",
-    help: "Costly evaluations that wait for their start.",
+    help: "Costly evaluations that have not started.",
     registers,
     collect() {
       this.set(costlyEvaluations.waiting);
@@ -154,7 +157,7 @@ function registerEvaluationMetrics(options: {
   });
   new Counter({
     name: "halyard_costly_evaluations_rejected_total",
-    help: "Costly evaluations that were answered 503 because too many waited.",
+    help: "Costly evaluations that were rejected with 503 because of overload.",
     registers,
     collect() {
       this.reset();

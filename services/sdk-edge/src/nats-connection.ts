@@ -4,14 +4,14 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Registry } from "prom-client";
 
 /**
- * The one connection to NATS of an edge. It may stand long after the start, or never: an edge serves
- * without it, so whoever needs it waits for `ready` on its own.
+ * The connection of an edge to NATS. The edge serves without it, so it may be established long after the start, or
+ * never. Each component that needs it awaits `ready`.
  */
 export type EdgeConnection = {
   ready: Promise<NatsConnection>;
   /** The reason why the last attempt to connect failed; undefined while it is connected. */
   problem(): string | undefined;
-  /** Closes it, at once where it stands, else as soon as it would. */
+  /** Closes the connection. One that is established later closes immediately. */
   close(): Promise<void>;
 };
 

@@ -37,9 +37,9 @@ export function createUsageApp(options: {
     authenticate,
     handle: async (_input, { organizationId }) => {
       const organization = directory.organization(organizationId);
-      // The key's entry may have come before that of the organization, whose own cannot be far.
+      // The key's entry can arrive shortly before that of the organization.
       if (organization === undefined)
-        throw new UnavailableError("Usage metering has not heard of the organization yet.");
+        throw new UnavailableError("Usage metering has not loaded the organization yet.");
       const { plan, limits, project_count } = organization;
       const { start, end, used } = await readMonth(sql, organizationId);
       return answer.ok({

@@ -6,9 +6,9 @@ import { oldRows, rollUpHours } from "./retention/old-rows.ts";
 import { type Existing, removeOrphans } from "./retention/remove-orphans.ts";
 
 const cleanUpIntervalMs = 10 * 60 * 1_000;
-/** Walks whole tables, and nothing in them is urgent. */
+/** Long, because each run reads whole tables and nothing in them is urgent. */
 const removeIntervalMs = 60 * 60 * 1_000;
-/** A batch holds its locks for milliseconds. */
+/** Maximum number of rows in a batch, which holds its locks for milliseconds. */
 const atMost = 1_000;
 
 type CleanUpOptions = {
@@ -18,7 +18,7 @@ type CleanUpOptions = {
   requestRetentionDays: number | undefined;
 };
 
-/** Rolls up old hours, and deletes what is no longer needed. */
+/** Starts to roll up old hours, and to delete rows that are no longer needed. */
 export function startCleanUp(options: CleanUpOptions & { existing: Existing; logger: Logger }): {
   stop(): Promise<void>;
 } {
@@ -33,12 +33,12 @@ export function startCleanUp(options: CleanUpOptions & { existing: Existing; log
       isExpected: isOutage,
       onFailure: (err) => logger.warn({ err }, failure),
     });
-  const cleaning = every(cleanUpIntervalMs, "old hours are not rolled up now", (mayContinue) =>
+  const cleaning = every(cleanUpIntervalMs, "could not roll up old hours", (mayContinue) =>
     cleanUp(options, mayContinue),
   );
   const removing = every(
     removeIntervalMs,
-    "flags and keys that are gone are not forgotten now",
+    "could not remove rows of deleted flags and keys",
     (mayContinue) => removeOrphans(sql, { existing, mayContinue }),
   );
   return {

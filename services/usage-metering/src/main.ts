@@ -68,7 +68,7 @@ await startOrExit(async () => {
     authenticate: createServerKeyAuthentication({
       verify(text, nowMs) {
         if (workers.snapshotIsLoaded()) return directory.keys.verify(text, nowMs);
-        throw new UnavailableError("Usage metering has not heard of keys and flags yet.");
+        throw new UnavailableError("Usage metering has not loaded the keys and flags yet.");
       },
       limits: createKeyLimits(keyRate(config)),
       lastUsed,

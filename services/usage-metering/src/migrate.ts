@@ -3,7 +3,7 @@ import { migrate } from "@halyard/postgres";
 import { runCommand } from "@halyard/service";
 import { readOwnerUrl } from "./config.ts";
 
-/** Brings the schema `usage` up to date, then ends. */
+/** Migrates the schema `usage`, then exits. */
 await runCommand(async () => {
   const applied = await migrate({
     ownerUrl: readOwnerUrl(),

@@ -14,11 +14,11 @@ import { followOpenStreams, type OpenStreams } from "./open-streams/open-streams
 import { startQuotaPublisher } from "./quota/quota-publisher.ts";
 
 /**
- * Everything of this process that needs NATS: what edges tell, what they are told of their months, and
- * what it knows of keys, plans, flags and open streams. It comes up when NATS does.
+ * The background workers of this process, which need NATS and start when it is available. They count the messages of
+ * edges, publish quotas, and follow keys, plans, flags and open streams.
  */
 export type Workers = {
-  /** Whether the snapshot was read once. */
+  /** Returns whether the snapshot has been read at least once. */
   snapshotIsLoaded(): boolean;
   /** Returns whether the directory is current and the snapshot is not being rebuilt. */
   isSettled(): Promise<boolean>;
@@ -78,8 +78,8 @@ export function startWorkers(options: {
       monotonicMs: () => performance.now(),
       logger,
     });
-    const told = [lastSeen.stop, lastUsed.stop];
-    return [...told, followed.stop, quota.stop, openStreams.stop, consumption.stop];
+    const senders = [lastSeen.stop, lastUsed.stop];
+    return [...senders, followed.stop, quota.stop, openStreams.stop, consumption.stop];
   });
 
   return {

@@ -6,7 +6,7 @@ import { cleanUp } from "../src/clean-up.ts";
 import { type Existing, removeOrphans } from "../src/retention/remove-orphans.ts";
 import { type Metering, makeTenant, openMetering, type Replica } from "./usage-fixture.ts";
 
-/** What becomes of what is old. */
+/** Roll-up of old hours and deletion of old rows. */
 let metering: Metering;
 let replicas: [Replica, Replica];
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => metering?.close());
 
-/** As two replicas do it at the same moment. */
+/** Cleans up on two replicas concurrently. Returns the number of hourly rows that were rolled up. */
 async function cleanUpTwice(requestRetentionDays?: number): Promise<number> {
   let hours = 0;
   const usageMetrics = {
@@ -33,8 +33,8 @@ async function cleanUpTwice(requestRetentionDays?: number): Promise<number> {
 const removeTwice = (existing: Existing) =>
   Promise.all(replicas.map(({ sql }) => removeOrphans(sql, { existing, mayContinue: () => true })));
 
-describe("hours that are long past", () => {
-  it("become days, with the same sum for each month, endpoint and day of UTC", async () => {
+describe("old hours", () => {
+  it("are rolled up into days in UTC, with the same sums by month and endpoint", async () => {
     const { admin } = metering;
     const { organizationId, projectId, environmentId } = makeTenant();
     await admin`
@@ -62,7 +62,7 @@ describe("hours that are long past", () => {
     expect(await cleanUpTwice()).toBe(0);
   });
 
-  it("are added to a day that is there", async () => {
+  it("are added to an existing day", async () => {
     const { organizationId, projectId, environmentId } = makeTenant();
     for (let times = 0; times < 2; times += 1) {
       await metering.admin`
@@ -76,7 +76,7 @@ describe("hours that are long past", () => {
   });
 });
 
-describe("requests by day", () => {
+describe("daily requests", () => {
   const insertDays = (environmentId: string) => metering.admin`
     insert into request_days
     select gen_random_uuid(), gen_random_uuid(), ${environmentId}, 'flags',
@@ -86,14 +86,14 @@ describe("requests by day", () => {
     select (now() at time zone 'UTC')::date - day as age, count(*)::int as rows from request_days
     where environment_id = ${environmentId} group by day order by age`;
 
-  it("stay for good without a period", async () => {
+  it("are kept without a retention period", async () => {
     const { environmentId } = makeTenant();
     await insertDays(environmentId);
     await cleanUpTwice();
     expect(await daysOf(environmentId)).toHaveLength(4);
   });
 
-  it("go after the period, also where there is more than a batch of them", async () => {
+  it("are deleted after the retention period, also beyond one batch", async () => {
     const { environmentId } = makeTenant();
     await insertDays(environmentId);
     await cleanUpTwice(100);
@@ -104,8 +104,8 @@ describe("requests by day", () => {
   });
 });
 
-describe("what nobody asks for any more", () => {
-  it("goes: hours of flags after those that are shown, and edges that are not heard of", async () => {
+describe("rows that are no longer needed", () => {
+  it("are deleted: hours that reports no longer show, and edges that no longer send", async () => {
     const { admin } = metering;
     await admin`
       insert into flag_hours
@@ -127,7 +127,7 @@ describe("what nobody asks for any more", () => {
     expect(left).toEqual({ flags: 1, bulk: 1, edges: 1 });
   });
 
-  it("goes where there is more than a batch of it", async () => {
+  it("are deleted, also beyond one batch", async () => {
     await metering.admin`
       insert into flag_hours
       select gen_random_uuid(), gen_random_uuid(), now() - interval '50 days', 1
@@ -139,7 +139,7 @@ describe("what nobody asks for any more", () => {
   });
 });
 
-describe("when flags and keys were last seen", () => {
+describe("the last use of flags and keys", () => {
   const insert = async (fresh: string, old: string) => {
     const environmentId = uuidv7();
     for (const [index, name] of [fresh, old].entries()) {
@@ -159,7 +159,7 @@ describe("when flags and keys were last seen", () => {
     return rows.map(({ id }) => id);
   };
 
-  it("is forgotten a while after they are gone, and not before", async () => {
+  it("is removed after 31 days if the flag or key was deleted", async () => {
     const [fresh, old, existing] = [uuidv7(), uuidv7(), uuidv7()];
     await insert(fresh, old);
     await insert(uuidv7(), existing);
@@ -177,7 +177,7 @@ describe("when flags and keys were last seen", () => {
     keyExists: () => false,
   };
 
-  it("is forgotten where there is more than a page of it", async () => {
+  it("is removed, also beyond one page", async () => {
     await metering.admin`
       insert into flags_last_seen
       select gen_random_uuid(), gen_random_uuid(), now() - interval '40 days', 'none'
@@ -188,7 +188,7 @@ describe("when flags and keys were last seen", () => {
     expect(old?.rows).toBe(0);
   });
 
-  it("is left, without waiting, where somebody is just seeing it again", async () => {
+  it("is kept, without waiting, while another transaction updates it", async () => {
     const [writtenId, goneId] = [uuidv7(), uuidv7()];
     await insert(uuidv7(), writtenId);
     await insert(uuidv7(), goneId);
@@ -200,7 +200,7 @@ describe("when flags and keys were last seen", () => {
     expect(await left([writtenId, goneId])).toEqual([writtenId]);
   });
 
-  it("is left to another replica that is at it", async () => {
+  it("is kept while another replica holds the lock", async () => {
     const goneId = uuidv7();
     await insert(uuidv7(), goneId);
     await metering.admin.begin(async (tx) => {
@@ -212,7 +212,7 @@ describe("when flags and keys were last seen", () => {
     expect(await left([goneId])).toEqual([]);
   });
 
-  it("is left altogether by a replica that finds another at it", async () => {
+  it("is not examined further by a replica that finds the lock taken", async () => {
     let pages = 0;
     await metering.admin.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
@@ -227,7 +227,7 @@ describe("when flags and keys were last seen", () => {
     expect(pages).toBe(1);
   });
 
-  it("is kept while the snapshot is being rebuilt, and forgotten after that", async () => {
+  it("is kept while the snapshot is being rebuilt, and removed after that", async () => {
     const { bucket } = metering;
     const epoch = randomUUID();
     await bucket.rewriteWithoutEnd([]);
@@ -248,7 +248,7 @@ describe("when flags and keys were last seen", () => {
   });
 });
 
-describe("the role that the service runs as", () => {
+describe("the database role of the service", () => {
   it.each([
     "update request_days set day = day - 1",
     "delete from organization_months",
@@ -257,7 +257,7 @@ describe("the role that the service runs as", () => {
     "truncate request_hours",
     "create table usage.more (id int)",
     "select 1 from management.organizations",
-  ])("may not: %s", async (statement) => {
+  ])("has no permission for: %s", async (statement) => {
     await expect(replicas[0].sql.unprepared(statement)).rejects.toMatchObject({ code: "42501" });
   });
 });

@@ -11,7 +11,7 @@ import {
   type Replica,
 } from "./usage-fixture.ts";
 
-/** What edges tell is counted exactly, by three replicas at once. */
+/** The counting of messages, exact with three replicas. */
 let metering: Metering;
 let replicas: [Replica, Replica, Replica];
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterEach(() => metering.stepClock(0));
 afterAll(() => metering?.close());
 
-/** In an order that depends on the seed alone. */
+/** Returns the items in an order that depends only on the seed. */
 function shuffled<T>(items: readonly T[], seed: number): T[] {
   return items
     .map((item, index) => ({ item, rank: Math.sin(seed + index * 7.31) }))
@@ -49,7 +49,7 @@ const monthsOf = async (organizationId: string) => {
 };
 
 describe("messages of many edges", () => {
-  it("are counted once each, in whatever order and however often they come", async () => {
+  it("are counted exactly once, in any order and with any repetition", async () => {
     const tenants = [makeTenant(), makeTenant(), makeTenant()];
     const edges = Array.from({ length: 20 }, () => makeEdge());
     const messages = edges.flatMap((edge) =>
@@ -58,11 +58,11 @@ describe("messages of many edges", () => {
       ),
     );
     await Promise.all([
-      metering.tell(...shuffled(messages, 1)),
-      metering.tell(...shuffled(messages, 2)),
-      metering.tell(...shuffled(messages, 3)),
+      metering.send(...shuffled(messages, 1)),
+      metering.send(...shuffled(messages, 2)),
+      metering.send(...shuffled(messages, 3)),
     ]);
-    await metering.allTaken();
+    await metering.allProcessed();
     for (const { organizationId } of tenants) {
       expect(await metering.countedFor(organizationId)).toBe(20 * 10 * 5);
       expect(await monthsOf(organizationId)).toEqual([[expect.any(String), 20 * 10 * 5]]);
@@ -70,18 +70,18 @@ describe("messages of many edges", () => {
     expect(await rangesOf(...edges)).toEqual(edges.map(() => "{[1,11)}"));
   });
 
-  it("are kept by endpoint, and evaluations by flag and environment", async () => {
+  it("are stored by endpoint, and evaluations by flag and environment", async () => {
     const tenant = makeTenant();
     const flagId = uuidv7();
     const at = new Date().toISOString();
     const flags = [{ flag_id: flagId, evaluations: 4, evaluated_at: at }];
     const usage = { bulk_answers: 6, bulk_answered_at: at, flags };
     const edge = makeEdge();
-    await metering.tell(
+    await metering.send(
       edge.message([tenant.used({ requests: { flags: 5, ofrep_flags: 1 }, ...usage })]),
       edge.message([tenant.used({ requests: { evaluate: 4 }, ...usage })]),
     );
-    await metering.allTaken();
+    await metering.allProcessed();
     expect(await hoursOf(tenant.organizationId)).toMatchObject([
       { endpoint: "evaluate", requests: 4 },
       { endpoint: "flags", requests: 5 },
@@ -95,17 +95,17 @@ describe("messages of many edges", () => {
   });
 });
 
-describe("a message that comes again", () => {
-  it("adds nothing when it was committed by a process that died before it acknowledged", async () => {
+describe("a repeated message", () => {
+  it("adds nothing if a process committed it and died before it acknowledged", async () => {
     const tenant = makeTenant();
     const message = makeEdge().message([tenant.used({ requests: { flags: 7 } })]);
     await countMessages(replicas[0].sql, [message]);
-    await metering.tell(message);
-    await metering.allTaken();
+    await metering.send(message);
+    await metering.allProcessed();
     expect(await metering.countedFor(tenant.organizationId)).toBe(7);
   });
 
-  it("counts once in one transaction too", async () => {
+  it("counts once within one transaction", async () => {
     const tenant = makeTenant();
     const edge = makeEdge();
     const [first, second] = [edge.message([tenant.used()]), edge.message([tenant.used()])];
@@ -114,7 +114,7 @@ describe("a message that comes again", () => {
     expect(await metering.countedFor(tenant.organizationId)).toBe(2);
   });
 
-  it("counts once when many count it at the same moment", async () => {
+  it("counts once in concurrent transactions", async () => {
     const tenant = makeTenant();
     const message = makeEdge().message([tenant.used({ requests: { flags: 7 } })]);
     const outcomes = await Promise.all(
@@ -124,53 +124,53 @@ describe("a message that comes again", () => {
     expect(await metering.countedFor(tenant.organizationId)).toBe(7);
   });
 
-  it("is another one when it is of another life of the edge", async () => {
+  it("counts again with the id of another life of the edge", async () => {
     const tenant = makeTenant();
-    await metering.tell(
+    await metering.send(
       makeEdge().message([tenant.used()]),
       makeEdge().message([tenant.used()]),
       makeEdge().message([tenant.used()]),
     );
-    await metering.allTaken();
+    await metering.allProcessed();
     expect(await metering.countedFor(tenant.organizationId)).toBe(3);
   });
 });
 
-describe("messages that are missing", () => {
-  it("leave gaps, which close when they come", async () => {
+describe("missing messages", () => {
+  it("leave gaps, which close when they arrive", async () => {
     const tenant = makeTenant();
     const edge = makeEdge();
     const [first, second, third, fourth] = [1, 2, 3, 4].map(() => edge.message([tenant.used()]));
     if (!first || !second || !third || !fourth) throw new Error("four were made");
-    await metering.tell(fourth, first, third);
-    await metering.allTaken();
+    await metering.send(fourth, first, third);
+    await metering.allProcessed();
     expect(await rangesOf(edge)).toEqual(["{[1,2),[3,5)}"]);
-    await metering.tell(second);
-    await metering.allTaken();
+    await metering.send(second);
+    await metering.allProcessed();
     expect(await rangesOf(edge)).toEqual(["{[1,5)}"]);
     expect(await metering.countedFor(tenant.organizationId)).toBe(4);
   });
 });
 
-describe("a message of an edge of a later release", () => {
-  it("is counted with the endpoints that this release does not know, and without other members", async () => {
+describe("a message from an edge of a later release", () => {
+  it("is counted with unknown endpoints, and its other unknown members are ignored", async () => {
     const tenant = makeTenant();
     const edge = makeEdge();
     const requests = { flags: 1, flags_delta: 2 };
     const message = { ...edge.message([tenant.used({ requests })]), region: "eu" };
     await metering.client.publish(usageStream.recorded.subject, JSON.stringify(message));
-    await metering.allTaken();
+    await metering.allProcessed();
     expect(await metering.countedFor(tenant.organizationId)).toBe(3);
   });
 });
 
 describe("a message that cannot be counted", () => {
-  const deadLetter = async () => {
+  const countDeadLetters = async () => {
     const { state } = await metering.manager.streams.info("SET_ASIDE", { subjects_filter: ">" });
     return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
   };
 
-  it("is set aside when it does not parse, and those beside it are counted", async () => {
+  it("is dead-lettered if it does not parse, and the others are counted", async () => {
     const tenant = makeTenant();
     const edge = makeEdge();
     const good = edge.message([tenant.used()]);
@@ -184,45 +184,45 @@ describe("a message that cannot be counted", () => {
       JSON.stringify(edge.message([tenant.used({ hour: "yesterday" })])),
     ];
     for (const payload of bad) await metering.client.publish(usageStream.recorded.subject, payload);
-    await metering.tell(good);
-    await metering.allTaken();
-    expect(await deadLetter()).toBe(bad.length);
+    await metering.send(good);
+    await metering.allProcessed();
+    expect(await countDeadLetters()).toBe(bad.length);
     expect(await metering.countedFor(tenant.organizationId)).toBe(1);
   });
 
-  it("is set aside when the database will not have it, and those beside it are counted", async () => {
-    const before = await deadLetter();
+  it("is dead-lettered if the database rejects it, and the others are counted", async () => {
+    const before = await countDeadLetters();
     const tenant = makeTenant();
     const good = Array.from({ length: 30 }, () => makeEdge().message([tenant.used()]));
     const bad = makeEdge().message([tenant.used()], [{ key_id: "\0", used_at: hourAgo(0) }]);
-    await metering.tell(...good.slice(0, 15), bad, ...good.slice(15));
-    await metering.allTaken();
-    expect(await deadLetter()).toBe(before + 1);
+    await metering.send(...good.slice(0, 15), bad, ...good.slice(15));
+    await metering.allProcessed();
+    expect(await countDeadLetters()).toBe(before + 1);
     expect(await metering.countedFor(tenant.organizationId)).toBe(good.length);
   });
 });
 
-/** Sets the clock of usage metering to an instant, from which it goes on. */
+/** Sets the clock of usage metering, which continues from there. */
 const setClock = (instant: string) => metering.stepClock(Date.parse(instant) - Date.now());
 
 describe("an edge whose clock is wrong", () => {
-  it("hides nothing: what it tells counts in the present hour", async () => {
+  it("loses nothing: its usage counts in the current hour", async () => {
     await setClock("2031-05-15T10:10:00.000Z");
     const tenant = makeTenant();
     const edge = makeEdge();
-    const tell = (hour: string) => metering.tell(edge.message([tenant.used({ hour })]));
-    await tell("2031-05-08T10:00:00.000Z");
-    await tell("2031-05-15T12:00:00.000Z");
-    await tell("2032-05-15T10:00:00.000Z");
-    await tell("1970-01-01T00:00:00.000Z");
-    await metering.allTaken();
+    const send = (hour: string) => metering.send(edge.message([tenant.used({ hour })]));
+    await send("2031-05-08T10:00:00.000Z");
+    await send("2031-05-15T12:00:00.000Z");
+    await send("2032-05-15T10:00:00.000Z");
+    await send("1970-01-01T00:00:00.000Z");
+    await metering.allProcessed();
     expect(await hoursOf(tenant.organizationId)).toEqual([
       { hour: new Date("2031-05-15T10:00:00.000Z"), endpoint: "flags", requests: 4 },
     ]);
     expect(await metricOf("halyard_usage_misdated_requests_total")).toBeGreaterThanOrEqual(4);
   });
 
-  it("is believed within an hour ahead, and seven days back", async () => {
+  it("is accepted up to an hour ahead and seven days back", async () => {
     await setClock("2031-05-15T10:10:00.000Z");
     const tenant = makeTenant();
     const edge = makeEdge();
@@ -231,13 +231,13 @@ describe("an edge whose clock is wrong", () => {
       "2031-05-15T09:00:00.000Z",
       "2031-05-15T11:00:00.000Z",
     ];
-    for (const hour of hours) await metering.tell(edge.message([tenant.used({ hour })]));
-    await metering.allTaken();
+    for (const hour of hours) await metering.send(edge.message([tenant.used({ hour })]));
+    await metering.allProcessed();
     const kept = await hoursOf(tenant.organizationId);
     expect(kept.map(({ hour }) => hour.toISOString())).toEqual(hours);
   });
 
-  /** Summed up over all replicas. */
+  /** Returns the sum of a metric over all replicas. */
   async function metricOf(name: string): Promise<number> {
     const texts = await Promise.all(replicas.map(({ metrics }) => metrics.metrics()));
     const values = texts.map((text) =>
@@ -247,17 +247,17 @@ describe("an edge whose clock is wrong", () => {
   }
 });
 
-describe("the turn of a month", () => {
-  it("puts each hour in its own month, also when the old one's are told afterwards", async () => {
+describe("the beginning of a month", () => {
+  it("counts each hour in its own month, also if the previous month arrives afterwards", async () => {
     await setClock("2031-02-01T00:00:10.000Z");
     const tenant = makeTenant();
     const edge = makeEdge();
-    const tell = (hour: string, flags: number) =>
-      metering.tell(edge.message([tenant.used({ hour, requests: { flags } })]));
-    await tell("2031-01-31T23:00:00.000Z", 3);
-    await tell("2031-02-01T00:00:00.000Z", 5);
-    await tell("2031-01-31T23:00:00.000Z", 4);
-    await metering.allTaken();
+    const send = (hour: string, flags: number) =>
+      metering.send(edge.message([tenant.used({ hour, requests: { flags } })]));
+    await send("2031-01-31T23:00:00.000Z", 3);
+    await send("2031-02-01T00:00:00.000Z", 5);
+    await send("2031-01-31T23:00:00.000Z", 4);
+    await metering.allProcessed();
     expect(await monthsOf(tenant.organizationId)).toEqual([
       ["2031-01", 7],
       ["2031-02", 5],

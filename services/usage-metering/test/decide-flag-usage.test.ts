@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { evaluationsByHour, lastEvaluatedAt } from "../src/reports/flag-usage.ts";
 
-/** What answers about all flags mean for one of them. */
+/** The share of one flag in bulk responses. */
 const createdAt = "2027-03-01T10:20:00.000Z";
 const flagId = uuidv7({ msecs: Date.parse(createdAt) });
 const at = (time: string) => new Date(`2027-03-01T${time}:00.000Z`);
@@ -19,7 +19,7 @@ describe("evaluations by hour", () => {
     kept("bulk", "09:00", 1_000),
   ];
 
-  it("are the flag's own and, from the hour of its creation, the answers with all flags", () => {
+  it("are the flag's own and, from the hour of its creation, the bulk responses", () => {
     expect(evaluationsByHour(flagId, hours, { flag: null, bulk: at("13:30") })).toEqual([
       { hour: "2027-03-01T10:00:00.000Z", evaluations: 1_003 },
       { hour: "2027-03-01T12:00:00.000Z", evaluations: 104 },
@@ -27,13 +27,13 @@ describe("evaluations by hour", () => {
     ]);
   });
 
-  it("are the flag's own when no answer with all flags came after its creation", () => {
+  it("are the flag's own if no bulk response followed its creation", () => {
     expect(evaluationsByHour(flagId, hours.slice(4), { flag: null, bulk: at("10:10") })).toEqual(
       [],
     );
   });
 
-  it("have all answers for a flag whose id does not say when it was created", () => {
+  it("include all bulk responses if the flag's id contains no creation time", () => {
     const old = "a0000000-0000-4000-8000-000000000000";
     const bulk = [kept("bulk", "09:00", 2)];
     expect(evaluationsByHour(old, bulk, { flag: null, bulk: at("09:30") })).toEqual([
@@ -42,7 +42,7 @@ describe("evaluations by hour", () => {
   });
 });
 
-describe("when a flag was last evaluated", () => {
+describe("the last evaluation of a flag", () => {
   it.each([
     { flag: null, bulk: null, last: null },
     { flag: at("10:30"), bulk: null, last: at("10:30") },
@@ -51,7 +51,7 @@ describe("when a flag was last evaluated", () => {
     { flag: at("10:50"), bulk: at("10:40"), last: at("10:50") },
     { flag: null, bulk: at("10:10"), last: null },
     { flag: null, bulk: at("10:20"), last: at("10:20") },
-  ])("is $last where it was seen at $flag and with all others at $bulk", ({ last, ...seen }) => {
+  ])("is $last for its own at $flag and a bulk response at $bulk", ({ last, ...seen }) => {
     expect(lastEvaluatedAt(flagId, seen)).toEqual(last);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { newestInstantMs, sumUp } from "../src/counting/decide-sums.ts";
 import { sumTables } from "../src/counting/sum-tables.ts";
 
-/** What messages add up to. */
+/** The sums of messages. */
 const now = Date.parse("2027-03-01T00:30:00.000Z");
 const organization = "01900000-0000-7000-8000-000000000001";
 const project = "01900000-0000-7000-8000-000000000002";
@@ -25,7 +25,7 @@ function used(usage: Partial<EnvironmentUsage> = {}): EnvironmentUsage {
   };
 }
 
-/** The rows of each table. */
+/** Returns the rows of each table by name. */
 function sumsOf(messages: UsageRecorded[]) {
   const { rows, misdated } = sumUp(messages, now);
   const named = Object.entries(sumTables).map(([name, table]) => [name, rows.get(table)]);
@@ -39,8 +39,8 @@ function message(
   return { edge: "01900000-0000-7000-8000-00000000000e", sequence: 1, environments, keys };
 }
 
-describe("messages that are summed up", () => {
-  it("add to a row for each endpoint and hour, and to one for each month", () => {
+describe("the sums of messages", () => {
+  it("have a row for each endpoint and hour, and one for each month", () => {
     const sums = sumsOf([
       message([used({ requests: { flags: 2, stream: 1 } })]),
       message([
@@ -65,7 +65,7 @@ describe("messages that are summed up", () => {
     expect(sums.misdated).toBe(0);
   });
 
-  it("keep answers about all flags apart from those about one, and the latest instant of each", () => {
+  it("separate bulk responses from evaluations of one flag, with the latest time of each", () => {
     const early = "2027-03-01T00:10:00.000Z";
     const late = "2027-03-01T00:20:00.000Z";
     const of = (at: string) => ({ flag_id: flag, evaluations: 4, evaluated_at: at });
@@ -82,7 +82,7 @@ describe("messages that are summed up", () => {
     });
   });
 
-  it("count what a broken clock told in the present hour, and say how much that was", () => {
+  it("count usage of a wrong clock in the current hour, with the number of misdated requests", () => {
     const flags = [{ flag_id: flag, evaluations: 2, evaluated_at: "2031-01-01T00:00:00Z" }];
     const sums = sumsOf([
       message([used({ hour: "2031-01-01T00:00:00Z", requests: { evaluate: 2 }, flags })]),
@@ -96,7 +96,7 @@ describe("messages that are summed up", () => {
     });
   });
 
-  it("take an id for the same in upper and lower case", () => {
+  it("treat ids in upper and lower case as equal", () => {
     const shouting = used({
       environment_id: environment.toUpperCase(),
       organization_id: organization.toUpperCase(),
@@ -106,17 +106,17 @@ describe("messages that are summed up", () => {
     expect(sums.requests).toMatchObject([{ requests: 2 }]);
   });
 
-  it("come to nothing when they tell of nothing", () => {
+  it("are empty for messages without usage", () => {
     const { misdated, ...rows } = sumsOf([message([used()]), message([])]);
     expect(Object.values(rows).flat()).toEqual([]);
     expect(misdated).toBe(0);
   });
 });
 
-describe("the newest instant of a message", () => {
-  it("is that of a key, a flag or an answer about all flags", () => {
+describe("the newest time in a message", () => {
+  it("is that of a key, a flag or a bulk response", () => {
     const at = (second: number) => `2027-03-01T00:00:0${second}.000Z`;
-    const told = message(
+    const sent = message(
       [
         used({
           bulk_answered_at: at(1),
@@ -125,7 +125,7 @@ describe("the newest instant of a message", () => {
       ],
       [{ key_id: "aaaaaaaaaaaaaaaa", used_at: at(2) }],
     );
-    expect(newestInstantMs(told)).toBe(Date.parse(at(3)));
+    expect(newestInstantMs(sent)).toBe(Date.parse(at(3)));
     expect(newestInstantMs(message([used()]))).toBeUndefined();
   });
 });

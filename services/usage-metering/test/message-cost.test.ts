@@ -10,8 +10,8 @@ import { upsertRows } from "../src/counting/sum-tables.ts";
 import { makeEdge, makeTenant } from "./usage-fixture.ts";
 
 /**
- * What counting a message costs with years of use behind it: as much as on the first day. Blocks that a
- * statement touches are counted, which no busy machine changes.
+ * The cost of counting a message after years of use is the same as on the first day. The test counts the blocks that a
+ * statement touches, because they do not depend on the load of the machine.
  */
 let database: TestDatabase;
 let sql: Sql;
@@ -62,17 +62,17 @@ type Plan = {
 };
 
 function statementsOf(): Record<string, (sql: Sql) => unknown> {
-  const told = message();
-  const { rows } = sumUp([told], Date.now());
+  const sent = message();
+  const { rows } = sumUp([sent], Date.now());
   return {
-    "marking it as counted": (on) => markCounted(on, [told]),
+    "marking it as counted": (on) => markCounted(on, [sent]),
     ...Object.fromEntries(
       [...rows].map(([table, some]) => [table.name, (on: Sql) => upsertRows(on, table, some)]),
     ),
   };
 }
 
-/** How many blocks each statement touches, and whether it reads a table whole. */
+/** Returns the number of blocks that each statement touches, and its sequential scans. */
 async function costs(): Promise<Record<string, { blocks: number; scans: string[] }>> {
   const found: Record<string, { blocks: number; scans: string[] }> = {};
   for (const [name, work] of Object.entries(statementsOf())) {
@@ -93,7 +93,7 @@ async function costs(): Promise<Record<string, { blocks: number; scans: string[]
   return found;
 }
 
-/** Two years of a large organization and of many others; a hundred thousand flags. */
+/** Inserts two years of a large organization and of many others, with 100,000 flags. */
 async function fill(): Promise<void> {
   const { organizationId, projectId, environmentId } = tenant;
   await admin`
@@ -135,16 +135,16 @@ async function fill(): Promise<void> {
 }
 
 describe("counting a message", () => {
-  it("costs as much with 100,000 flags, two years and 20,000 edges as with nothing", async () => {
+  it("costs as much with 100,000 flags, two years and 20,000 edges as with empty tables", async () => {
     await countMessages(sql, [message()]);
     const before = await costs();
     await fill();
-    // Whatever has just been inserted is to be written once.
+    // The first access after the insertion writes to the inserted rows, so it is not measured.
     await costs();
     const after = await costs();
     for (const [name, { blocks, scans }] of Object.entries(after)) {
       expect({ name, scans }).toEqual({ name, scans: [] });
-      // A larger index has a level or two more, for each row that is looked up.
+      // A larger index has one or two more levels for each row.
       expect({ name, few: blocks <= 2 * (before[name]?.blocks ?? 0) + 10 }).toEqual({
         name,
         few: true,

@@ -12,8 +12,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Metering, makeEdge, makeTenant, openMetering, type Tenant } from "./usage-fixture.ts";
 
 /**
- * What edges tell is counted to the request while processes and PostgreSQL are killed in the middle. Edges
- * send what was not acknowledged again, unchanged.
+ * The counts are exact even if processes and PostgreSQL are killed. Edges send every unacknowledged message again,
+ * unchanged.
  */
 let postgres: RestartablePostgres;
 let metering: Metering;
@@ -42,7 +42,7 @@ async function killOne(): Promise<void> {
   await processes.shift()?.kill();
 }
 
-/** Messages of a few edges, which come as one asks for them, in turn. */
+/** Returns messages of a few edges, which alternate. */
 function messagesOf(tenants: readonly Tenant[], { edges = 5, each = 40 } = {}): UsageRecorded[] {
   const lives = Array.from({ length: edges }, () => makeEdge(randomUUID()));
   return Array.from({ length: each }, () =>
@@ -52,20 +52,20 @@ function messagesOf(tenants: readonly Tenant[], { edges = 5, each = 40 } = {}): 
   ).flat();
 }
 
-/** Tells them bit by bit, each twice, while something happens after a third of them. */
-async function tellWhile(
+/** Sends messages in batches, each twice, and calls `disturb` after a third of them. */
+async function sendWhile(
   messages: readonly UsageRecorded[],
   disturb: () => Promise<unknown>,
 ): Promise<void> {
-  const bits = Array.from({ length: Math.ceil(messages.length / 5) }, (_, index) =>
+  const batches = Array.from({ length: Math.ceil(messages.length / 5) }, (_, index) =>
     messages.slice(5 * index, 5 * index + 5),
   );
-  const tell = async (some: typeof bits) => {
-    for (const bit of some) await metering.tell(...bit, ...bit);
+  const send = async (some: typeof batches) => {
+    for (const batch of some) await metering.send(...batch, ...batch);
   };
-  const third = Math.ceil(bits.length / 3);
-  await tell(bits.slice(0, third));
-  await Promise.all([disturb(), tell(bits.slice(third))]);
+  const third = Math.ceil(batches.length / 3);
+  await send(batches.slice(0, third));
+  await Promise.all([disturb(), send(batches.slice(third))]);
 }
 
 const countedAll = async (tenants: readonly Tenant[], requests: number) => {
@@ -78,41 +78,41 @@ const countedAll = async (tenants: readonly Tenant[], requests: number) => {
     },
     { withinMs: 25_000 },
   );
-  await metering.allTaken();
+  await metering.allProcessed();
   for (const { organizationId } of tenants)
     expect(await metering.countedFor(organizationId)).toBe(requests);
 };
 
-describe("when processes are killed while they count", () => {
+describe("when processes are killed while counting", () => {
   it("loses nothing and counts nothing twice", async () => {
     await Promise.all([startProcess(), startProcess()]);
     const tenants = [makeTenant(), makeTenant()];
     const messages = messagesOf(tenants);
-    await tellWhile(messages, async () => {
+    await sendWhile(messages, async () => {
       await killOne();
       await startProcess();
     });
     await countedAll(tenants, messages.length * 3);
   });
 
-  it("stops in order, and the others go on", async () => {
+  it("stops gracefully, and the others continue", async () => {
     const leaving = processes.shift();
     const tenants = [makeTenant()];
     const messages = messagesOf(tenants);
-    await tellWhile(messages, async () => leaving?.stop());
+    await sendWhile(messages, async () => leaving?.stop());
     expect(await leaving?.exited).toBe(0);
     await countedAll(tenants, messages.length * 3);
   });
 });
 
-describe("when PostgreSQL is killed while they count", () => {
+describe("when PostgreSQL is killed while processes count", () => {
   it("loses nothing and counts nothing twice, and is not ready meanwhile", async () => {
     const started = await startProcess();
     const ready = async () => (await fetch(`${started.url}/readyz`)).status === 200;
     const tenants = [makeTenant(), makeTenant()];
     const messages = messagesOf(tenants);
     await eventually(ready);
-    await tellWhile(messages, async () => {
+    await sendWhile(messages, async () => {
       await postgres.kill();
       await eventually(async () => !(await ready()));
       await postgres.start();

@@ -16,7 +16,7 @@ import {
   type Tenant,
 } from "./usage-fixture.ts";
 
-/** Usage as people ask for it. */
+/** The usage reports of the API. */
 let metering: Metering;
 let replica: Replica;
 let tenant: Tenant;
@@ -58,14 +58,14 @@ const get = (path: string, key = tenant.serverKey) => replica.call(path, { key }
 const flagUsage = (flagId: string, query = "") => get(`/api/v1/flags/${flagId}/usage${query}`);
 
 describe("the usage of an organization", () => {
-  it("is told with its plan, for the present month of UTC", async () => {
+  it("is reported with its plan, for the current month in UTC", async () => {
     await setClock("2031-02-28T23:59:00.000Z");
     const used = tenant.used({
       hour: "2031-02-28T23:00:00.000Z",
       requests: { flags: 6, evaluate: 1 },
     });
-    await metering.tell(makeEdge().message([used]));
-    await metering.allTaken();
+    await metering.send(makeEdge().message([used]));
+    await metering.allProcessed();
     expect(await get("/api/v1/usage")).toMatchObject({
       status: 200,
       body: {
@@ -83,7 +83,7 @@ describe("the usage of an organization", () => {
     });
   });
 
-  it("says null where nothing is limited, and changes with the plan", async () => {
+  it("has null for limits that do not apply, and changes with the plan", async () => {
     const limits = { requests_per_month: null, sse_connections: null, projects: null };
     const unlimited = await newTenant({ plan: "enterprise", limits });
     const read = async () => (await get("/api/v1/usage", unlimited.serverKey)).body;
@@ -103,16 +103,16 @@ describe("the usage of an organization", () => {
     expect((await read()).projects).toEqual({ used: 3, limit: 5 });
   });
 
-  it("has the slots for streams that edges hold whose leases stand", async () => {
+  it("has the open streams of edges whose entries are held", async () => {
     const put = (key: string, value: EdgeLease | OrganizationStreams) =>
       metering.client.publish(leasesBucket.subjectPrefix + key, JSON.stringify(value));
-    const [living, ended, unheardOf] = [uuidv7(), uuidv7(), uuidv7()];
+    const [living, ended, unknown] = [uuidv7(), uuidv7(), uuidv7()];
     const streams = async () => (await get("/api/v1/usage")).body.sse_connections.used;
     await eventually(() => metering.manager.streams.info(leasesBucket.streamName).then(Boolean));
     await put(leaseKey.edge(living), { state: "held", renewals: 1 });
     await put(leaseKey.edge(ended), { state: "held", renewals: 1 });
     await put(leaseKey.organization(tenant.organizationId), {
-      holders: { [living]: 3, [ended]: 4, [unheardOf]: 5 },
+      holders: { [living]: 3, [ended]: 4, [unknown]: 5 },
     });
     await eventually(async () => (await streams()) === 7);
     await put(leaseKey.edge(ended), { state: "ended" });
@@ -126,21 +126,21 @@ describe("the usage of an organization", () => {
 });
 
 describe("the usage of a flag", () => {
-  const told = (flagId: string, evaluations: number, at: string) => ({
+  const evaluated = (flagId: string, evaluations: number, at: string) => ({
     flags: [{ flag_id: flagId, evaluations, evaluated_at: at }],
   });
 
-  it("has hours and environments, answers about all flags among them", async () => {
+  it("has hours and environments, including bulk responses", async () => {
     await setClock("2031-05-15T10:30:00.000Z");
     const own = await newTenant();
     const flagId = await newFlag({ of: own });
     const edge = makeEdge();
     const staging = { environment_id: own.otherEnvironmentId };
-    await metering.tell(
+    await metering.send(
       edge.message([
         own.used({
           hour: "2031-05-15T08:00:00.000Z",
-          ...told(flagId, 4, "2031-05-15T08:59:00.000Z"),
+          ...evaluated(flagId, 4, "2031-05-15T08:59:00.000Z"),
           bulk_answers: 10,
           bulk_answered_at: "2031-05-15T08:30:00.000Z",
         }),
@@ -152,11 +152,11 @@ describe("the usage of a flag", () => {
         own.used({
           ...staging,
           hour: "2031-05-15T09:00:00.000Z",
-          ...told(flagId, 1, "2031-05-15T09:10:00.000Z"),
+          ...evaluated(flagId, 1, "2031-05-15T09:10:00.000Z"),
         }),
       ]),
     );
-    await metering.allTaken();
+    await metering.allProcessed();
     const { status, body } = await get(`/api/v1/flags/${flagId}/usage`, own.serverKey);
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -184,20 +184,20 @@ describe("the usage of a flag", () => {
     });
   });
 
-  it("reaches as many hours back as asked, the present one among them", async () => {
+  it("covers the requested number of hours, including the current one", async () => {
     await setClock("2031-06-15T10:30:00.000Z");
     const flagId = await newFlag();
     const edge = makeEdge();
     for (const hour of ["08", "09", "10"])
-      await metering.tell(
+      await metering.send(
         edge.message([
           tenant.used({
             hour: `2031-06-15T${hour}:00:00.000Z`,
-            ...told(flagId, 1, `2031-06-15T${hour}:10:00.000Z`),
+            ...evaluated(flagId, 1, `2031-06-15T${hour}:10:00.000Z`),
           }),
         ]),
       );
-    await metering.allTaken();
+    await metering.allProcessed();
     const evaluations = async (hours: number) => {
       const { body } = await flagUsage(flagId, `?hours=${hours}`);
       return [body.hours, body.environments[0].evaluations];
@@ -207,51 +207,51 @@ describe("the usage of a flag", () => {
     expect(await evaluations(720)).toEqual([720, 3]);
   });
 
-  it("has no answers from before it existed", async () => {
+  it("has no bulk responses from before its creation", async () => {
     await setClock("2031-07-15T10:30:00.000Z");
     const own = await newTenant();
     const flagId = await newFlag({ of: own, createdAt: "2031-07-15T10:10:00.000Z" });
     const bulk = { bulk_answers: 50, bulk_answered_at: "2031-07-15T10:05:00.000Z" };
-    await metering.tell(
+    await metering.send(
       makeEdge().message([own.used({ hour: "2031-07-15T10:00:00.000Z", ...bulk })]),
     );
-    await metering.allTaken();
+    await metering.allProcessed();
     const { body } = await get(`/api/v1/flags/${flagId}/usage`, own.serverKey);
     expect(body.environments[0]).toMatchObject({ evaluations: 0, last_evaluated_at: null });
   });
 
-  it("is nothing yet for a flag that nobody has asked for", async () => {
+  it("is empty for a flag without evaluations", async () => {
     const own = await newTenant();
     const { body } = await get(`/api/v1/flags/${await newFlag({ of: own })}/usage`, own.serverKey);
     const nothing = { last_evaluated_at: null, evaluations: 0, by_hour: [] };
     expect(body.environments).toMatchObject([nothing, nothing]);
   });
 
-  it("is that of one environment for a key that is bound to it", async () => {
+  it("is that of one environment for a key of that environment", async () => {
     const flagId = await newFlag();
     const { body } = await get(`/api/v1/flags/${flagId}/usage`, tenant.environmentOnlyKey);
     expect(body.environments).toMatchObject([{ environment_id: tenant.environmentId }]);
   });
 
-  it("takes an id in upper case, as every path does", async () => {
+  it("accepts an id in upper case, like every path", async () => {
     const flagId = await newFlag();
     const { status, body } = await flagUsage(flagId.toUpperCase());
     expect([status, body.flag_id]).toEqual([200, flagId]);
   });
 
-  it.each(["0", "721", "-1", "1.5", "many", ""])("is refused for %j hours", async (hours) => {
+  it.each(["0", "721", "-1", "1.5", "many", ""])("is rejected for %j hours", async (hours) => {
     const { status, body } = await flagUsage(await newFlag(), `?hours=${hours}`);
     expect([status, body.error.code]).toEqual([400, "VALIDATION_001"]);
   });
 });
 
-describe("a flag that is not there for who asks", () => {
+describe("a flag that the client cannot see", () => {
   it.each([
-    { name: "one that was never made", path: async () => uuidv7() },
-    { name: "what is no id", path: async () => "flag-1" },
+    { name: "one that never existed", path: async () => uuidv7() },
+    { name: "a text that is not an id", path: async () => "flag-1" },
     { name: "another project's", path: async () => newFlag({ of: await newTenant() }) },
     {
-      name: "one that was deleted",
+      name: "a deleted one",
       async path() {
         const flagId = await newFlag();
         const { organizationId } = tenant;
@@ -267,16 +267,16 @@ describe("a flag that is not there for who asks", () => {
         return flagId;
       },
     },
-  ])("is answered 404: $name", async ({ path }) => {
+  ])("gets 404: $name", async ({ path }) => {
     const { status, body } = await flagUsage(await path());
     expect([status, body.error.code]).toEqual([404, "NOT_FOUND_001"]);
   });
 });
 
-describe("who may ask", () => {
+describe("authentication", () => {
   const paths = ["/api/v1/usage", `/api/v1/flags/${uuidv7()}/usage`];
 
-  it.each(paths)("%s: nobody without a server key", async (path) => {
+  it.each(paths)("%s: requires a server key", async (path) => {
     const codeFor = async (key?: string) => {
       const { status, body } = await replica.call(path, key === undefined ? {} : { key });
       return [status, body.error.code];

@@ -38,9 +38,9 @@ import { createOpenStreams } from "../src/open-streams/open-streams.ts";
 import { startWorkers } from "../src/workers.ts";
 
 /**
- * Usage metering as its main composes it, in this process, any number of replicas of it, over a database
- * and a NATS server of the test file's own. The clock is the database's, and the test can set it. Edges
- * are whoever publishes messages.
+ * Starts a database and a NATS server for a test file. Any number of replicas of usage metering run in this process,
+ * composed as in main.ts. The clock is the database's, and the test can set it. The test publishes messages in place of
+ * edges.
  */
 export async function openMetering(backends: { database?: Database } = {}) {
   const [database, nats] = await Promise.all([
@@ -68,19 +68,19 @@ export async function openMetering(backends: { database?: Database } = {}) {
     connection,
     client,
     manager,
-    /** As a superuser, in the schema of usage. */
+    /** The connection of a superuser, in the schema `usage`. */
     admin,
     startReplica,
-    /** As an edge sends it, again and again if the test wants. */
-    async tell(...messages: readonly UsageRecorded[]) {
+    /** Publishes messages like an edge. A test may repeat a message. */
+    async send(...messages: readonly UsageRecorded[]) {
       await Promise.all(
         messages.map((message) =>
           client.publish(usageStream.recorded.subject, JSON.stringify(message)),
         ),
       );
     },
-    /** Waits until everything that was told has left the queue. */
-    async allTaken() {
+    /** Waits until every message has left the queue. */
+    async allProcessed() {
       await eventually(async () => {
         const { state } = await manager.streams.info(usageStream.name, {
           subjects_filter: usageStream.recorded.subject,
@@ -89,8 +89,8 @@ export async function openMetering(backends: { database?: Database } = {}) {
       });
     },
     /**
-     * What edges read of an organization's month. Asked directly: nats-server 2.9.10 crashes when it is
-     * asked for a message in the other way while the stream is being made.
+     * Returns the quota of an organization that edges read. It uses a direct get, because nats-server 2.9.10 crashes on
+     * the other way of reading a message while the stream is being created.
      */
     async quotaOf(organizationId: string): Promise<QuotaEntry | undefined> {
       const message = await manager.direct.getMessage(quotaBucket.streamName, {
@@ -98,9 +98,9 @@ export async function openMetering(backends: { database?: Database } = {}) {
       });
       return message === null ? undefined : message.json<QuotaEntry>();
     },
-    /** Sets the clock of all replicas, forwards or backwards from what it really is. */
+    /** Sets the clock of all replicas, forwards or backwards from the real time. */
     stepClock: (byMs: number) => stepClock(admin, "usage", byMs),
-    /** Requests in hours and days, by organization. */
+    /** Returns the requests of an organization in hours and days. */
     async countedFor(organizationId: string): Promise<number> {
       const [row] = await admin<[{ requests: string }]>`
         select coalesce(sum(requests), 0) as requests from (
@@ -160,7 +160,7 @@ async function composeReplica(
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   await eventually(() => workers.details().messages === "counted" && workers.snapshotIsLoaded(), {
-    because: "usage metering counts",
+    because: "usage metering is ready",
   });
   return {
     url,
@@ -180,12 +180,12 @@ async function composeReplica(
 
 export const hourMs = 3_600_000;
 
-/** The beginning of an hour so many before the present one. */
+/** Returns the beginning of the hour that is a number of hours before the current one. */
 export function hourAgo(hours: number, nowMs = Date.now()): string {
   return new Date(nowMs - (nowMs % hourMs) - hours * hourMs).toISOString();
 }
 
-/** An organization with a project, as edges and the snapshot tell of it. */
+/** Creates an organization with a project, with its entries in the snapshot and its usage. */
 export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
   const { keyEntries, ...tenant } = tenantInSnapshot();
   const { organizationId, projectId, environmentId, otherEnvironmentId } = tenant;
@@ -223,14 +223,14 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
       environment(otherEnvironmentId, "staging"),
       ...keyEntries,
     ],
-    /** A flag, with its entries in both environments. */
+    /** Creates a flag, with its entries in both environments. */
     flag: (flagId = uuidv7()) => ({
       flagId,
       entries: [environmentId, otherEnvironmentId].map((environment) =>
         flagInSnapshot(tenant, { flag_id: flagId, environment_id: environment }),
       ),
     }),
-    /** What happened in its first environment within the present hour, unless told otherwise. */
+    /** Returns the usage of its first environment in the current hour. `usage` overrides fields. */
     used: (usage: Partial<EnvironmentUsage> = {}): EnvironmentUsage => ({
       hour: hourAgo(0),
       organization_id: organizationId,
@@ -247,7 +247,7 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
 
 export type Tenant = ReturnType<typeof makeTenant>;
 
-/** One life of an edge, which numbers what it tells. */
+/** Creates one life of an edge, which numbers its messages. */
 export function makeEdge(edge = randomUUID()) {
   let sequence = 0;
   return {

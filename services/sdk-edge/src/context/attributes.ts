@@ -2,31 +2,27 @@ import { type AttributeValue, readAttributes } from "@halyard/evaluation";
 import { createProblem, type Problem } from "@halyard/service";
 
 /**
- * Attributes are kept in maps from the moment on that JSON is parsed: there a name like `__proto__`
- * is a key like any other. A map that one way to say who asks has made belongs to whoever reads it
- * next, who adds to it instead of copying it.
+ * The attributes of a context. They are kept in a map as soon as the JSON is parsed, because a map treats a name like
+ * `__proto__` as an ordinary key. A reader passes its map on to the next one, which adds to it instead of copying it.
  */
 export type AttributeMap = Map<string, AttributeValue>;
 
-/** Where an object of attributes stands, for messages: its own name, and what its fields' begin with. */
+/** Location of an object of attributes, for error messages: its name, and the prefix of its fields' names. */
 export type Location = { name: string; fields: string };
 
-/** Whether a parsed JSON value is an object, which an array is not. */
+/** Returns whether a parsed JSON value is an object and not an array. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reads one object of attributes, of which nothing is ignored. */
+/** Reads one object of attributes. An invalid attribute is rejected, not ignored. */
 export function readAttributeObject(source: object, location: Location): AttributeMap | Problem {
   const read = readAttributes(source, "reject");
   if (read.ok) return read.attributes;
   return createProblem("VALIDATION_001", describeProblem(read.problem, location));
 }
 
-/**
- * Only a name that is ours is repeated: the caller's own names of attributes may be as private as
- * their values.
- */
+/** Names only fields that Halyard defines. The client's own attribute names may be as private as their values. */
 function describeProblem(
   { attribute, expected }: { attribute: string; expected: string },
   { name, fields }: Location,
@@ -36,14 +32,14 @@ function describeProblem(
   return `${name} has an attribute that is not ${expected}`;
 }
 
-/** Adds what `more` knows and `attributes` does not, and answers the map that then knows both. */
+/** Adds the attributes of `more` that `attributes` lacks. Returns the map that has both. */
 export function addMissing(attributes: AttributeMap | undefined, more: AttributeMap): AttributeMap {
   if (attributes === undefined) return more;
   for (const [name, value] of more) if (!attributes.has(name)) attributes.set(name, value);
   return attributes;
 }
 
-/** The same for one attribute. */
+/** Adds one attribute unless the map has it. Returns the map. */
 export function addIfMissing(
   attributes: AttributeMap | undefined,
   name: string,

@@ -8,13 +8,6 @@ import {
   readAttributeObject,
 } from "./attributes.ts";
 
-/**
- * Reads who asks from a request's body. Two shapes are known, and a body may have both: attributes
- * side by side, `{ user_id, country, … }`, and `{ user: { id, attributes: { country, … } } }`. What is
- * said more precisely wins: user.id, then user.attributes, then the rest of user, then the rest.
- *
- * Objects are taken apart by rest patterns, which make own properties of all names, `__proto__` too.
- */
 const wholeBody: Location = { name: wholeDocument, fields: "/" };
 const user: Location = { name: "/user", fields: "/user/" };
 const userAttributes: Location = { name: "/user/attributes", fields: "/user/attributes/" };
@@ -22,6 +15,13 @@ const userAttributes: Location = { name: "/user/attributes", fields: "/user/attr
 const bodyIsNoObject = createProblem("VALIDATION_001", `${wholeDocument} must be an object`);
 const attributesAreNoObject = createProblem("VALIDATION_001", "/user/attributes must be an object");
 
+/**
+ * Reads the attributes in the body of a request. There are two forms, and a body may use both: attributes side by
+ * side, `{ user_id, country, … }`, and `{ user: { id, attributes: { country, … } } }`. The more specific value wins:
+ * `user.id`, then `user.attributes`, then the other fields of `user`, then the fields beside `user`.
+ *
+ * Rest patterns split the objects, because they create own properties for all names, `__proto__` too.
+ */
 export function readBodyAttributes(body: unknown): AttributeMap | Problem {
   if (!isJsonObject(body)) return bodyIsNoObject;
   if (!isJsonObject(body.user)) return readAttributeObject(body, wholeBody);
@@ -44,7 +44,7 @@ function readUser(described: Record<string, unknown>): AttributeMap | Problem {
   return addMissing(fromAttributes, fromFields);
 }
 
-/** An empty id counts as not sent. */
+/** Returns whether an id was sent. An empty id counts as not sent. */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
 }

@@ -11,8 +11,8 @@ import {
 } from "./attributes.ts";
 
 /**
- * What all headers about the user may have together, so that each alone has no more. It leaves as much
- * again of what the server accepts in headers to everything that is not about the user.
+ * Maximum size of all headers about the user together. The server accepts twice as much in headers, so the same size
+ * remains for all other headers.
  */
 const maxUserHeadersBytes = 16 * 1024;
 
@@ -21,7 +21,7 @@ const tooLarge = createProblem(
   `The X-User-* headers must have at most ${maxUserHeadersBytes} bytes together`,
 );
 
-/** What the headers say about the user; undefined when they say nothing. One without a value counts as not sent. */
+/** Returns the attributes in the headers; undefined if there are none. A header without a value counts as not sent. */
 export function readUserHeaders(headers: IncomingHttpHeaders): AttributeMap | Problem | undefined {
   const context = joined(headers["x-user-context"]);
   const id = joined(headers["x-user-id"]);
@@ -37,7 +37,7 @@ export function readUserHeaders(headers: IncomingHttpHeaders): AttributeMap | Pr
   return addIndividualHeaders(attributes, { id, email, list });
 }
 
-/** Node joins a header that is sent twice, with a comma, into one; each character is a byte of it. */
+/** Returns the value of a header, one character for each byte. Node.js joins repeated headers with a comma. */
 function joined(value: string | string[] | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : value.join(", ");
@@ -65,7 +65,6 @@ function addIndividualHeaders(
   return isProblem(listed) ? listed : addMissing(attributes, listed);
 }
 
-/** Reads `X-User-Context`: a JSON object of all attributes, as it is or in base64. */
 const location: Location = { name: "X-User-Context", fields: "X-User-Context /" };
 
 const notAnObject = createProblem(
@@ -78,6 +77,7 @@ const duplicateMember = createProblem(
   "X-User-Context has an object with two members of the same name",
 );
 
+/** Reads `X-User-Context`: a JSON object of all attributes, as it is or in base64. */
 export function readContextHeader(value: string): AttributeMap | Problem {
   const json = beginsWithBrace(value) ? readHeaderText(location.name, value) : decodeBase64(value);
   if (json === undefined) return notAnObject;
@@ -87,7 +87,7 @@ export function readContextHeader(value: string): AttributeMap | Problem {
   return isJsonObject(context) ? readAttributeObject(context, location) : notAnObject;
 }
 
-/** Also after white space. What would end the header, a line's end, cannot be in it. */
+/** Returns whether a header begins with a brace, after any white space. A header contains no line breaks. */
 function beginsWithBrace(value: string): boolean {
   for (let at = 0; at < value.length; at++) {
     const character = value[at];
@@ -99,7 +99,10 @@ function beginsWithBrace(value: string): boolean {
 const base64 = /^[A-Za-z0-9+/]+(={0,2})$/;
 const base64url = /^[A-Za-z0-9_-]+(={0,2})$/;
 
-/** Node's own decoder skips what is no base64, and so would read something else than was meant. */
+/**
+ * Decodes base64 or base64url; undefined for any other text. Node.js would skip the invalid characters and return other
+ * text than the client meant.
+ */
 function decodeBase64(value: string): string | undefined {
   const found = base64.exec(value) ?? base64url.exec(value);
   if (found === null) return undefined;
@@ -112,7 +115,7 @@ function parseJson(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // The thrown SyntaxError quotes what was sent, which must not get any further.
+    // The SyntaxError quotes the header, whose content must not appear in logs or responses.
     return undefined;
   }
 }
@@ -123,9 +126,8 @@ const malformed = createProblem(
 );
 
 /**
- * Reads `X-User-Attributes`, a list like `country=DE,plan=pro`. A header that is sent again goes on
- * with the list, since HTTP joins the two with a comma. Of a name that comes twice the later wins; an
- * empty id counts as not sent.
+ * Reads `X-User-Attributes`, a list like `country=DE,plan=pro`. HTTP joins repeated headers with a comma, so a repeated
+ * header continues the list. If a name occurs twice, the last value wins. An empty id counts as not sent.
  */
 export function readAttributesHeader(list: string): AttributeMap | Problem {
   const attributes: AttributeMap = new Map();
@@ -144,10 +146,10 @@ export function readAttributesHeader(list: string): AttributeMap | Problem {
   return attributes;
 }
 
-/** Node gives each byte of a header as one character; these are the characters beyond ASCII. */
+/** Characters beyond ASCII. Node.js returns each byte of a header as one character. */
 const beyondAscii = /[\u0080-\uffff]/;
 
-/** The text of a header's bytes, which are UTF-8 as everything else that is sent here. */
+/** Decodes a header from UTF-8. */
 function readHeaderText(name: string, value: string): string | Problem {
   if (!beyondAscii.test(value)) return value;
   return (
@@ -156,7 +158,7 @@ function readHeaderText(name: string, value: string): string | Problem {
   );
 }
 
-/** Undefined for bytes that are no UTF-8, of which Node would make replacement characters. */
+/** Decodes UTF-8; undefined for invalid bytes, which Node.js would replace by replacement characters. */
 function decodeUtf8(bytes: Buffer): string | undefined {
   return isUtf8(bytes) ? bytes.toString("utf8") : undefined;
 }

@@ -6,7 +6,7 @@ import {
 } from "@halyard/evaluation";
 import { isJsonObject } from "./attributes.ts";
 
-/** Why an OFREP request cannot be evaluated, in OFREP's own words. */
+/** The reason why an OFREP request cannot be evaluated, as the protocol defines it. */
 export type OfrepContextProblem = {
   errorCode: "PARSE_ERROR" | "INVALID_CONTEXT";
   errorDetails: string;
@@ -29,9 +29,9 @@ function invalid(errorDetails: string): OfrepContextProblem {
 }
 
 /**
- * Reads the context of an OFREP request: `{ context: { targetingKey, … } }`. A targeting key is the user's id; `id` and
- * `user_id` beside it are ignored, even if they are invalid. OpenFeature contexts can contain objects and dates; values that
- * no rule can read count as missing.
+ * Reads the context of an OFREP request: `{ context: { targetingKey, … } }`. The targeting key is the user's id. If it
+ * is present, `id` and `user_id` beside it are ignored, even if they are invalid. OpenFeature contexts can contain
+ * objects and dates; values that no rule can read count as missing.
  */
 export function readOfrepContext(body: unknown): EvaluationContext | OfrepContextProblem {
   if (!isJsonObject(body)) return bodyIsNoObject;

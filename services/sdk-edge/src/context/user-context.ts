@@ -6,7 +6,7 @@ import { type AttributeMap, addIfMissing, addMissing } from "./attributes.ts";
 import { readBodyAttributes } from "./body-attributes.ts";
 import { readUserHeaders } from "./headers.ts";
 
-/** All that a request may say about its user. */
+/** The parts of a request that can contain attributes of its user. */
 export type ContextSources = {
   headers: IncomingHttpHeaders;
   /** The query as the router parsed it. */
@@ -19,8 +19,8 @@ export type ContextSources = {
 
 /**
  * Returns the context of a request: the attributes of the body, the headers and the query, in this order of precedence.
- * Sources are merged by attribute, so that a proxy can add one to those of its client. Every source has to be valid,
- * also where another one overrides it. Returns `emptyContext` itself if nothing is given.
+ * Sources are merged by attribute, so that a proxy can add an attribute to those of its client. Every source must be
+ * valid, even if another one overrides it. Returns `emptyContext` itself if there are no attributes.
  */
 export function readUserContext(sources: ContextSources): EvaluationContext | Problem {
   const fromBody = sources.body === undefined ? undefined : readBodyAttributes(sources.body);
@@ -38,11 +38,11 @@ export function readUserContext(sources: ContextSources): EvaluationContext | Pr
     : createContext(attributes);
 }
 
-/** All SDK routes read the same parameter. */
+/** The checks of the query. All SDK routes have the same parameter. */
 const checks = compileInputChecks(sdkGetFlags);
 
 function readUserId({ query, target }: ContextSources): string | Problem {
-  // Most requests have none (`npm run bench -- flags`).
+  // Most requests have no query (`npm run bench -- flags`).
   if (!target.includes("?")) return "";
   const checked = checks.query(query, target);
   return isProblem(checked) ? checked : (checked.value.user_id ?? "");

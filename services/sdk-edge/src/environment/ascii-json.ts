@@ -1,4 +1,4 @@
-/** A value as JSON in ASCII alone: what lies beyond is written as escapes. */
+/** Returns a value as JSON in ASCII. All other characters are escaped. */
 export function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(beyondAscii, escapeCharacter);
 }

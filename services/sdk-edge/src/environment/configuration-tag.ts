@@ -3,16 +3,17 @@ import { DigestSum } from "./digest-sum.ts";
 import { shortHash } from "./short-hash.ts";
 
 /**
- * Names a state of an environment's flags: other flags, or other settings of one, have another tag, and
- * the same on every edge. Events carry it, and the official providers send it back when they refetch;
- * so an edge that is asked can tell whether it has heard of the change that the caller was told of.
- * For that the tag begins with the time of the newest change: `<milliseconds in base 36>-<hash>`.
+ * Identifies a state of an environment's flags. A different set of flags, or different settings of one flag, has a
+ * different tag. Equal states have the same tag on every edge. Events contain the tag, and the official OpenFeature
+ * providers send it back when they refetch. An edge can therefore tell whether it has received the change that the
+ * client refers to. For this comparison the tag begins with the time of the newest change: `<milliseconds in base
+ * 36>-<hash>`.
  */
 export type ConfigurationTag = { text: string; newestMs: number; hash: string };
 
 const shape = /^([0-9a-z]{1,9})-([A-Za-z0-9_-]{22})$/;
 
-/** What a tag says of a flag. */
+/** The properties of a flag that its environment's tag depends on. */
 export type StampedFlag = {
   flagId: string;
   version: number;
@@ -27,7 +28,7 @@ export function stampOf(entry: Stamped, flagId: string): StampedFlag {
 
 type Stamped = { version: number; committed_at: string };
 
-/** A state of an environment's flags as a tag names it. A change costs two digests. */
+/** The state of an environment's flags that a tag identifies. A change costs two digests. */
 export class ConfigurationState {
   readonly #live: DigestSum;
   #newestMs: number;
@@ -39,7 +40,8 @@ export class ConfigurationState {
 
   /** Replaces a flag. `before` is undefined for a new flag, `after` for a removed one. */
   change(before: StampedFlag | undefined, after: StampedFlag | undefined): void {
-    // Deletions are forgotten at different times, so a deleted flag counts like one that never was.
+    // Edges remove deletions at different times. The hash must therefore be the same for a deleted flag and a flag that
+    // never existed.
     if (before?.deleted === false) this.#live.remove(textOf(before));
     if (after?.deleted === false) this.#live.add(textOf(after));
     if (after !== undefined)
@@ -69,7 +71,7 @@ export function configurationStateOf(
   return state;
 }
 
-/** Undefined for what was not made here. */
+/** Parses a tag; undefined if the text is not a tag. */
 export function parseConfigurationTag(text: string): ConfigurationTag | undefined {
   const [, newest, hash] = shape.exec(text) ?? [];
   if (newest === undefined || hash === undefined) return undefined;
@@ -77,12 +79,12 @@ export function parseConfigurationTag(text: string): ConfigurationTag | undefine
 }
 
 /**
- * Whether a caller may have been told of a change that has not arrived at an edge with this state.
+ * Returns whether a client may have received a change that has not arrived at an edge with this state.
  *
- * The times are those of the processes that committed the changes. They grow for each flag, but two
- * flags may have changed in the same millisecond, or through replicas whose clocks differ; so only
- * what is older by more than that is surely no news. What lies further ahead of this process's own
- * clock was not told by any edge, and waiting would not bring it.
+ * The times in tags are those of the processes that committed the changes. They increase for each flag. But two flags
+ * can change in the same millisecond, or through replicas whose clocks differ. So a tag that is slightly older may
+ * still be of a later change. A tag too far ahead of this process's clock comes from no edge, and waiting for a change
+ * would not help.
  */
 export function mayBeNewer(
   theirs: ConfigurationTag,
@@ -94,8 +96,8 @@ export function mayBeNewer(
   );
 }
 
-/** How far the clocks of two management processes may be apart. */
+/** Maximum difference between the clocks of two management processes. */
 const replicaSkewMs = 1_000;
 
-/** How far the clock of a management process may be ahead of an edge's, on another machine. */
+/** Maximum time by which the clock of a management process is ahead of an edge's, on another machine. */
 const clockSkewMs = 5_000;

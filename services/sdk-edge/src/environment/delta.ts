@@ -18,7 +18,7 @@ export type Delta = {
 };
 
 /**
- * The flags in which two views differ, in the order of the keys, the removed ones last. Only the segments
+ * Returns the flags that differ between two views in the order of their keys, the removed ones last. Only the segments
  * that the views do not share are compared.
  */
 export function changedFlags(before: EnvironmentView, after: EnvironmentView): ChangedFlag[] {
@@ -38,7 +38,7 @@ export function changedFlags(before: EnvironmentView, after: EnvironmentView): C
   return changed;
 }
 
-/** The flags of a view in the segments that the other view does not have. */
+/** Returns the flags of a view in the segments that the other view does not have. */
 function unsharedFlags(view: EnvironmentView, other: EnvironmentView): PreparedFlag[] {
   const shared = new Set(other.segments);
   return view.segments
@@ -46,7 +46,7 @@ function unsharedFlags(view: EnvironmentView, other: EnvironmentView): PreparedF
     .flatMap((segment) => segment.flags);
 }
 
-/** Two lists without what both begin and end with: mostly one flag of a segment has changed. */
+/** Removes the common beginning and end of two lists. Usually one flag of a segment has changed. */
 function withoutSharedEnds<T>(some: readonly T[], others: readonly T[]): [T[], T[]] {
   const shorter = Math.min(some.length, others.length);
   let begin = 0;
@@ -64,7 +64,10 @@ export function deltaFor(
   return deltaOf((flag) => flag.evaluate(context).value, flags);
 }
 
-/** The same as `deltaFor`, one condition after the other, so that the caller can serve others in between. */
+/**
+ * Returns the delta of a context like `deltaFor`, one condition at a time, so that the caller can serve other requests
+ * in between.
+ */
 export function* deltaInSteps(
   context: EvaluationContext,
   flags: readonly ChangedFlag[],

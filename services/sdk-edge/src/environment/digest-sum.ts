@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 
-/** A sum has the 256 bits of one digest, in words of 32 bits. */
+/** Number of 32-bit words in a sum, which has the 256 bits of one digest. */
 const words = 8;
 
 /**
- * A hash of a set of texts: the sum of their SHA-256, word by word. Adding or removing a text costs one
- * digest, and the order of additions does not matter.
+ * A hash of a set of texts: the sum of their SHA-256 digests, word by word. Adding or removing a text costs one digest,
+ * and the order of additions does not matter.
  */
 export class DigestSum {
   readonly #sum = new Uint32Array(words);

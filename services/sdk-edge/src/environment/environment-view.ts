@@ -7,9 +7,9 @@ import type { PreparedFlag } from "./prepared-flag.ts";
 import { changeFlags, findFlag, orderFlags, type Segments } from "./segments.ts";
 
 /**
- * The answers of one state of an environment. It never changes. A change makes another view, which shares
- * with this one everything that the change leaves as it is; what only requests need is prepared by the
- * first request that needs it.
+ * The prepared responses of one state of an environment. A view is immutable. A change creates another view, which
+ * shares all unchanged parts with this one. Parts that only requests need are prepared by the first request that needs
+ * them.
  */
 export type EnvironmentView = {
   /** The flags in the order of their keys. */
@@ -20,21 +20,21 @@ export type EnvironmentView = {
   /** The values for the empty context. */
   readonly valuesWithoutContext: FlagValues;
   valuesFor(context: EvaluationContext): FlagValues;
-  /** The tag of these values alone, which costs less. */
+  /** Returns the tag of the values without the values, which costs less. */
   tagFor(context: EvaluationContext): string;
-  /** The number of each flag's outcome, in bytes that the next evaluation of this view uses again. */
+  /** Returns the number of each flag's outcome. The next evaluation overwrites these bytes. */
   outcomesFor(context: EvaluationContext): Uint8Array;
-  /** The values that outcomes have, whoever evaluated them. */
+  /** Returns the values of evaluated outcomes. */
   valuesOf(outcomeNumbers: Uint8Array): FlagValues;
   tagOf(outcomeNumbers: Uint8Array): string;
-  /** True if evaluating the rules of all flags may take more than some tens of milliseconds. */
+  /** True if evaluating all flags may take more than some tens of milliseconds. */
   readonly isCostly: boolean;
 };
 
-/** In conditions: five thousand that look through a text of 4 KiB take a tenth of a second at worst. */
+/** Weight above which a view is costly. At worst, 5,000 conditions that search a text of 4 KiB take 100 ms. */
 const costlyWeight = 5_000;
 
-/** Prepares the view of an environment; flags that `previous` has prepared are used again. */
+/** Prepares the view of an environment. Flags that `previous` has prepared are reused. */
 export function deriveView(
   environment: EnvironmentFlags | undefined,
   previous?: EnvironmentView,
@@ -47,7 +47,7 @@ function* existingFlags(environment: EnvironmentFlags | undefined) {
   for (const flag of environment.flags.values()) if (!isDeleted(flag)) yield flag;
 }
 
-/** The view after entries of its flags were taken. */
+/** Returns the view after entries of its flags were applied. */
 export function changeView(view: EnvironmentView, taken: Iterable<TakenEntry>): EnvironmentView {
   return createView(changeFlags(view.segments, taken), view.keys);
 }

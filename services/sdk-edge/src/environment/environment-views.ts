@@ -5,14 +5,14 @@ import type { TakenEntry } from "../snapshot/take-entries.ts";
 import { changeView, deriveView, type EnvironmentView } from "./environment-view.ts";
 
 /**
- * The present view of every environment, kept in step with the snapshot. A view is derived when it is
- * first asked for, and from then on with every change; so an edge that starts with the flags of
- * thousands of environments does not prepare those that nobody asks it for.
+ * The current view of each environment. The first use of an environment derives its view, and every change of the
+ * snapshot updates it. An edge that starts with thousands of environments therefore prepares only those that clients
+ * use.
  */
 export type EnvironmentViews = {
-  /** An unknown environment has no flags. */
+  /** Returns the view of an environment. An unknown environment has no flags. */
   of(environmentId: string): EnvironmentView;
-  /** Takes a change of the snapshot. Returns the changed environments that have a view. */
+  /** Applies a change of the snapshot. Returns the changed environments that have a view. */
   update(change: SnapshotUpdate): readonly string[];
 };
 

@@ -3,15 +3,15 @@ import { asciiJson } from "./ascii-json.ts";
 import { DigestSum } from "./digest-sum.ts";
 
 /**
- * Up to this number of flags, the list of keys is hashed and tags say each value. Beyond it, a tag that
- * says each value would burden every request, and a change would hash the keys of all flags.
+ * Maximum number of flags for which tags contain a hash of the list of keys, and each value. With more flags, such a
+ * tag would make every request larger, and each new or deleted flag would hash all keys again.
  */
 const maxListed = 1_024;
 
 /**
- * The keys of an environment's flags, in order, with everything that is prepared from keys alone. Changes
- * of states and rules leave it as it is. Creating or deleting a flag replaces the keys of one segment; the
- * text of the others is copied as bytes when a request needs it.
+ * The keys of an environment's flags, in order, with everything that is prepared from the keys alone. Changes of states
+ * and rules do not affect it. Creating or deleting a flag replaces the keys of one segment. The text of the other
+ * segments is copied as bytes when a request needs it.
  */
 export class FlagKeys {
   readonly segments: readonly SegmentKeys[];
@@ -24,7 +24,7 @@ export class FlagKeys {
     this.size = segments.reduce((size, { keys }) => size + keys.length, 0);
   }
 
-  /** Places for an evaluation, which the next one uses again. */
+  /** Buffer for the outcomes of an evaluation. The next evaluation reuses it. */
   get outcomes(): OutcomePositions {
     this.#outcomes ??= createOutcomePositions(this);
     return this.#outcomes;
@@ -36,7 +36,10 @@ export class FlagKeys {
     return this.#digest;
   }
 
-  /** True if tags consist of a sum and a hash instead of the list and the bits. */
+  /**
+   * True if tags consist of the sum of the keys and a hash of the values. Otherwise they consist of the hash of the
+   * list and the values.
+   */
   get isLarge(): boolean {
     return this.size > maxListed;
   }
@@ -95,16 +98,16 @@ export class SegmentKeys {
   }
 }
 
-/** The text of one flag around its place: a text of fixed length that depends on the outcome. */
+/** The text of one flag, with a position for the text of its outcome, which has a fixed length. */
 export type TemplateShape = {
   beforeKey: string;
   afterKey: string;
-  /** The text of the place before anything was written there. */
+  /** The initial text at the position. */
   position: string;
   afterPosition: string;
 };
 
-/** ASCII text of all flags, separated by commas, and the offset of each place in it. */
+/** ASCII text of all flags, separated by commas, and the offset of each position in it. */
 export type Template = { bytes: Buffer; positions: Int32Array };
 
 function writeTemplate(keys: readonly string[], shape: TemplateShape): Template {
@@ -120,7 +123,7 @@ function writeTemplate(keys: readonly string[], shape: TemplateShape): Template 
 
 const comma = 0x2c;
 
-/** The text of all flags between a beginning and an end, as new bytes with `spareBytes` after it. */
+/** Returns the text of all flags between a beginning and an end, in a new buffer with `spareBytes` after it. */
 export function joinTemplates(
   { segments, size }: FlagKeys,
   shape: TemplateShape,
@@ -144,7 +147,7 @@ export function joinTemplates(
   return { bytes, positions, length };
 }
 
-/** An environment without flags has one empty segment. */
+/** Removes the empty segment of an environment without flags. */
 function filled(segments: readonly SegmentKeys[]): readonly SegmentKeys[] {
   return segments.filter(({ keys }) => keys.length > 0);
 }

@@ -2,39 +2,39 @@ import { hash } from "node:crypto";
 import { type FlagKeys, joinTemplates, type TemplateShape } from "./flag-keys.ts";
 import { shortHash } from "./short-hash.ts";
 
-/** The values of all flags for somebody, ready to be sent. Equal values are one such object. */
+/** The values of all flags for one context, ready to be sent. */
 export type FlagValues = {
   /**
-   * `{"flags":{…}}`, in the order of the keys. It is ASCII, so that its characters are its bytes and
-   * Node sends it together with the headers, in one piece.
+   * `{"flags":{…}}`, in the order of the keys. It is ASCII, so that its length in characters is its length in bytes,
+   * and Node.js can send it in one piece with the headers.
    */
   readonly body: string;
   /**
-   * Names the values: the same values of the same flags have the same tag on every edge, whatever
-   * rules they come from, so that a client may poll now here, now there. With its quotes, as it stands
-   * in the header `ETag` and as the id of events.
+   * Identifies the values. Equal values of the same flags have the same tag on every edge, regardless of the rules, so
+   * that a client can poll different edges. The quotes are part of it, as in the header `ETag` and in the id of events.
    */
   readonly etag: string;
 };
 
 /**
- * Turns outcomes, one byte a flag, into a tag and a body.
+ * Converts outcomes, one byte per flag, into a tag and a body.
  *
- * A value takes five characters, `false` or a space and `true`, so that the body's length and each
- * value's place in it never change. The body of the last answer is kept as bytes; for the next one
- * only the values that differ are written over, and the bytes are copied out. With a new user in every
- * request that is what an answer costs, whatever the number of flags that are the same for both.
+ * Each value takes five characters: `false`, or a space and `true`. So the body's length and the position of each value
+ * never change. The bytes of the last body are kept. The next one overwrites only the values that differ and copies the
+ * bytes out. A request with another context costs that copy and the differing values.
  */
 export type ValuesWriter = {
-  /** Takes the numbers of the outcomes, in the order of the keys. They are read at once and not kept. */
+  /**
+   * Returns the tag for the outcomes, given by number in the order of the keys. They are read immediately and not kept.
+   */
   tag(outcomeNumbers: Uint8Array): string;
-  /** The body that the last tag names. */
+  /** Returns the body that the last tag identifies. */
   body(): string;
 };
 
 const writers = new WeakMap<FlagKeys, ValuesWriter>();
 
-/** The writer for flags with these keys. It does not depend on their rules. */
+/** Returns the writer for flags with these keys. It does not depend on their rules. */
 export function valuesWriterOf(keys: FlagKeys): ValuesWriter {
   let writer = writers.get(keys);
   if (writer === undefined) {
@@ -60,7 +60,7 @@ function createValuesWriter(keys: FlagKeys): ValuesWriter {
   };
 }
 
-/** Bit `i % 8` of byte `i / 8` becomes the value of flag `i`: the outcomes with odd numbers are on. */
+/** Sets bit `i % 8` of byte `i / 8` to the value of flag `i`. Outcomes with odd numbers have the value true. */
 function packValues(outcomeNumbers: Uint8Array, bits: Buffer): void {
   let flag = 0;
   for (let byte = 0; byte < bits.length; byte += 1) {
@@ -94,7 +94,7 @@ function createBodies(keys: FlagKeys, bits: Buffer): () => string {
   };
 }
 
-/** Letter by letter: a call of `Buffer.write` costs more than five bytes do. */
+/** Writes byte by byte, because a call of `Buffer.write` costs more than five bytes do. */
 function writeTrue(bytes: Buffer, position: number): void {
   bytes[position] = 0x20;
   bytes[position + 1] = 0x74;
@@ -111,7 +111,9 @@ function writeFalse(bytes: Buffer, position: number): void {
   bytes[position + 4] = 0x65;
 }
 
-/** A tag says which flags there are, as a hash, and then their values: bit by bit, or as another hash. */
+/**
+ * Returns a function that makes tags. A tag is a hash of the keys, followed by the values as bits or as another hash.
+ */
 function createTags(keys: FlagKeys): (bits: Buffer) => string {
   const prefix = `"${shortHash(keys.digest.toString("base64url"))}.`;
   return (bits) => {

@@ -3,8 +3,8 @@ import type { EnvironmentView } from "./environment-view.ts";
 import type { FlagValues } from "./flag-values.ts";
 
 /**
- * The same as a view's `outcomesFor`, one condition after the other: for those who stop in between to
- * serve others. The bytes are the caller's own.
+ * Evaluates like a view's `outcomesFor`, one condition at a time, so that the caller can serve other requests in
+ * between. The caller owns the returned bytes.
  */
 export function* outcomesInSteps(
   { segments, keys }: EnvironmentView,
@@ -24,7 +24,7 @@ export function* outcomesInSteps(
   return outcomeNumbers;
 }
 
-/** The same as a view's `valuesFor`. */
+/** Evaluates like a view's `valuesFor`, one condition at a time. */
 export function* valuesInSteps(
   view: EnvironmentView,
   context: EvaluationContext,
@@ -32,7 +32,7 @@ export function* valuesInSteps(
   return view.valuesOf(yield* outcomesInSteps(view, context));
 }
 
-/** The same as a view's `tagFor`. */
+/** Evaluates like a view's `tagFor`, one condition at a time. */
 export function* tagInSteps(
   view: EnvironmentView,
   context: EvaluationContext,

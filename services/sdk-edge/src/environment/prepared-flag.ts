@@ -17,7 +17,7 @@ export type PreparedFlag = {
   readonly outcomeWithoutContext: number;
 };
 
-/** An expression takes at worst as long as this many other conditions. */
+/** Worst-case cost of a condition with a regular expression, in other conditions. */
 const expressionWeight = 500;
 
 export function prepareFlag(entry: FlagEntry): PreparedFlag {

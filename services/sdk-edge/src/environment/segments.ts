@@ -6,33 +6,36 @@ import { SegmentKeys } from "./flag-keys.ts";
 import { type PreparedFlag, prepareFlag } from "./prepared-flag.ts";
 
 /**
- * The flags of an environment in the order of their keys, in segments of bounded length. A change of one
- * flag therefore costs about the same whether the environment has a thousand flags or a hundred thousand.
- * There is always at least one segment, and only a single one may be empty.
+ * The flags of an environment in the order of their keys, in segments of bounded length. A change of one flag therefore
+ * costs about the same with a thousand flags and with a hundred thousand. There is always at least one segment. A
+ * segment is empty only if the environment has no flags.
  */
 export type Segments = readonly Segment[];
 
 /**
- * A segment's flags share their conditions when they are evaluated, and where they are few, those of a
- * whole environment do. A change copies the lists of one segment, a few microseconds at this length.
+ * Maximum number of flags in a segment. The flags of a segment share the evaluation of equal conditions, so a small
+ * environment is one segment. A change copies the lists of one segment, which takes a few microseconds at this length.
  */
 export const maxSegmentSize = 1_024;
 
-/** A changed segment that is shorter is joined with the one before it, so that deletions leave no crumbs. */
+/**
+ * Minimum length of a changed segment. A shorter one is merged into the segment before it, so that deletions do not
+ * leave many tiny segments.
+ */
 const minSegmentSize = maxSegmentSize / 4;
 
 /**
- * A run of an environment's flags in the order of their keys. It never changes: a change of a flag makes
- * another segment, and the environment's others are used again with all that was prepared from them. What
- * not every request needs is prepared at its first use.
+ * Consecutive flags of an environment in the order of their keys. A segment is immutable: a change of a flag creates
+ * another segment, and the other segments are reused with everything that was prepared from them. Parts that not every
+ * request needs are prepared at their first use.
  */
 export class Segment {
   /**
-   * All flags that exist, ordered by key and id. A key belongs to one flag at a time, but when one was
-   * deleted and created again, the new flag may arrive before the deletion of the flag that it replaces.
+   * All flags that exist, ordered by key and id. A key belongs to one flag at a time. But if a flag is deleted and
+   * created again, the new flag may arrive before the deletion of the old one.
    */
   readonly withReplaced: readonly PreparedFlag[];
-  /** One flag for each key: the newest. Ids grow with time, so that is the one with the greatest id. */
+  /** The newest flag of each key. Ids increase with time, so that is the flag with the greatest id. */
   readonly flags: readonly PreparedFlag[];
   /** The keys of `flags`. */
   readonly keys: SegmentKeys;
@@ -40,7 +43,7 @@ export class Segment {
   #evaluateAll: EvaluateAll | undefined;
   #outcomesWithoutContext: Uint8Array | undefined;
 
-  /** Derives from all flags everything that is not given. */
+  /** Derives the parts that are not in `known`. */
   constructor(
     withReplaced: readonly PreparedFlag[],
     known?: Pick<Segment, "flags" | "keys" | "weight">,
@@ -70,14 +73,16 @@ export class Segment {
 }
 
 /**
- * Applies changes to the flags of a segment, in their order. A flag that is replaced costs the same whatever the
- * others are, because looking at every flag of a segment in a large heap costs far more (bench `growth-edge-flags`).
+ * Applies changes to the flags of a segment, in order. Replacing a flag does not visit the other flags, because in a
+ * large heap that takes far longer (bench `growth-edge-flags`).
  */
 class SegmentDraft {
   readonly withReplaced: PreparedFlag[];
   readonly #previous: Segment;
   #weight: number;
-  /** False: the segment derives everything from its flags. */
+  /**
+   * True while the keys are those of the previous segment. Otherwise the new segment derives everything from its flags.
+   */
   #hasSameKeys: boolean;
 
   constructor(previous: Segment) {
@@ -118,13 +123,13 @@ class SegmentDraft {
     return found !== undefined && compareEntries(found, entry) === 0;
   }
 
-  /** The index of an entry, or where it would be. */
+  /** Returns the index of an entry, or the index at which it belongs. */
   #positionOf(entry: FlagEntry): number {
     return firstIndex(this.withReplaced, (flag) => compareEntries(flag.entry, entry) >= 0);
   }
 }
 
-/** Prepares all flags. Those that `previous` holds are used again. */
+/** Prepares all flags. Those that `previous` contains are reused. */
 export function orderFlags(entries: Iterable<FlagEntry>, previous: Segments = []): Segments {
   const known = new Map<FlagEntry, PreparedFlag>();
   for (const { withReplaced } of previous)
@@ -161,12 +166,12 @@ export function changeFlags(segments: Segments, taken: Iterable<TakenEntry>): Se
   return changed.length === 0 ? segmentsOf([]) : changed;
 }
 
-/** An entry at the address of a flag, if the flag exists. */
+/** Returns the entry of a flag that exists; undefined for a deleted flag. */
 function existing(entry: TakenEntry["before"]): FlagEntry | undefined {
   return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry;
 }
 
-/** The flag with a key. */
+/** Returns the flag with a key. */
 export function findFlag(segments: Segments, key: string): PreparedFlag | undefined {
   const candidates = segments[segmentIndexOf(segments, key)]?.flags ?? [];
   const found = candidates[firstIndex(candidates, ({ entry }) => entry.key >= key)];
@@ -193,7 +198,7 @@ function segmentsOf(ordered: readonly PreparedFlag[]): Segment[] {
   const length = Math.ceil(ordered.length / Math.ceil(ordered.length / maxSegmentSize));
   for (let begin = 0; begin < ordered.length; ) {
     let end = begin + length;
-    // Flags that claim the same key stay together.
+    // Flags with the same key stay together.
     while (ordered[end] !== undefined && ordered[end]?.entry.key === ordered[end - 1]?.entry.key)
       end += 1;
     segments.push(new Segment(ordered.slice(begin, end)));
@@ -202,7 +207,7 @@ function segmentsOf(ordered: readonly PreparedFlag[]): Segment[] {
   return segments.length === 0 ? [new Segment([])] : segments;
 }
 
-/** The index of the segment that contains a key, or would contain it. */
+/** Returns the index of the segment that contains a key, or would contain it. */
 function segmentIndexOf(segments: Segments, key: string): number {
   const next = firstIndex(
     segments,
@@ -223,7 +228,7 @@ function firstIndex<T>(list: readonly T[], holds: (one: T) => boolean): number {
   return low;
 }
 
-/** The order of flags in segments. */
+/** Compares flags in the order of segments: by key, then by id. */
 function compareEntries(one: FlagEntry, other: FlagEntry): number {
   if (one.key !== other.key) return one.key < other.key ? -1 : 1;
   if (one.flag_id === other.flag_id) return 0;

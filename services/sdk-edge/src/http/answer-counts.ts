@@ -1,13 +1,13 @@
 /**
- * How many answers were given, by endpoint and status. A counter with labels costs more than the rest
- * of an answer, so these are plain numbers, which the metrics read when they are asked for.
+ * Counts responses by endpoint and status. They are plain numbers, which are read when the metrics are collected,
+ * because a counter with labels costs more than the rest of a response.
  */
 export type AnswerCounts = {
   count(endpoint: string, status: number): void;
   each(visit: (endpoint: string, status: number, count: number) => void): void;
 };
 
-/** Beyond every status that HTTP has. */
+/** One more than the highest status of HTTP. */
 const statuses = 600;
 
 export function createAnswerCounts(): AnswerCounts {

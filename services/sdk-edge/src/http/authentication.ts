@@ -8,7 +8,7 @@ import {
 import { createProblem, type Problem } from "@halyard/service";
 import type { Exchange } from "./exchange.ts";
 
-/** Finds the key of a request, or the error for a request without one. */
+/** Returns the key of a request, or the problem of a request without a valid one. */
 export type Authenticate = (exchange: Exchange) => DirectoryKey | Problem;
 
 export const unknownKey = createProblem("AUTH_001", "A valid API key is needed");

@@ -24,8 +24,8 @@ export type AnsweringRoute = {
 };
 
 /**
- * A request of an SDK and the possible answers. Answers are written to Node's response after `reply.hijack()`,
- * because the framework's own way of sending takes longer than all the rest (`npm run bench -- flags`).
+ * A request of an SDK and its response. Responses are written to Node's response after `reply.hijack()`. The framework
+ * would take longer to send a response than all other work of the request takes (`npm run bench -- flags`).
  */
 export class Exchange {
   readonly request: IncomingMessage;
@@ -66,7 +66,7 @@ export class Exchange {
     return typeof given === "string" ? given : undefined;
   }
 
-  /** Sends a body in ASCII with a tag, or 304 to a client that has it. */
+  /** Sends a body in ASCII with its tag, or 304 if the client has the tag. */
   answerTagged(etag: string, body: string | (() => string)): void {
     const { response } = this;
     const { cacheHeaders, name, counts } = this.#route;
@@ -108,7 +108,7 @@ export class Exchange {
     counts.count(name, 200);
   }
 
-  /** Sends JSON. Headers about caches are only in successful answers. */
+  /** Sends JSON. Only successful responses have headers about caching. */
   answerJson(status: number, body: string): void {
     const { cacheHeaders, name, counts } = this.#route;
     const length = Buffer.byteLength(body);
@@ -131,7 +131,7 @@ export class Exchange {
   /** Sends the head of a stream. The end of the connection ends the body. */
   beginStream(): void {
     const { cacheHeaders, name, counts } = this.#route;
-    // Without chunks the bytes of an event are the same for all streams.
+    // Without chunked encoding, the bytes of an event are the same for all streams.
     this.response.removeHeader("transfer-encoding");
     const head = ["X-Request-Id", this.id, "Content-Type", "text/event-stream"];
     this.response.writeHead(200, [
@@ -143,11 +143,11 @@ export class Exchange {
     counts.count(name, 200);
   }
 
-  /** Sends an error, which pages of any origin can read. */
+  /** Sends an error response, which web pages of any origin can read. */
   reject(problem: Problem): void {
     const { name, counts } = this.#route;
     const named = { "X-Request-Id": this.id, ...commonHeadersByName };
-    // An error about a limit has its own fields, to which the other limits are added.
+    // The problem of a limit has fields of its own, to which those of the other limits are added.
     if (problem.rejected === "RATE_001")
       writeProblem(this.response, nameFurtherLimits(problem, this.rateLimit.members), named);
     else writeProblem(this.response, problem, { ...named, ...byName(this.rateLimit.headers) });
@@ -155,8 +155,8 @@ export class Exchange {
   }
 
   /**
-   * Runs a part of the answer. The framework does not send errors of a hijacked reply, and a later part runs in a
-   * timer or in the caller of another request. So a fault ends this answer here: with 500, or by closing the
+   * Runs a part of the response. The framework does not handle errors after `reply.hijack()`, and a later part runs in
+   * a timer or in the request of another client. So an error ends this response here: with 500, or by closing the
    * connection if the head has been sent.
    */
   guarded(work: () => void): void {
@@ -177,7 +177,9 @@ export class Exchange {
 
 const none: readonly string[] = [];
 
-/** Joining costs a tenth of an answer of 37 KB (`npm run bench -- targeting`, 1,000 flags), and saves time at 10 KB. */
+/**
+ * Joining costs a tenth of a response of 37 KB (`npm run bench -- targeting`, 1,000 flags), and saves time at 10 KB.
+ */
 const longBodyBytes = 32 * 1024;
 
 const jsonType = "application/json; charset=utf-8";

@@ -13,16 +13,19 @@ const allowedHeaders = [
   "X-User-Attributes",
 ];
 
-/** Further headers about the user that a page requests. CORS has no wildcard for a prefix. */
+/**
+ * Matches further headers about the user. The response lists each requested one, because CORS has no wildcard for a
+ * prefix.
+ */
 const userHeader = /^x-user-[a-z0-9-]{1,64}$/;
 
-/** More than any page needs. It bounds the length of the response. */
+/** Maximum number of requested headers: more than any page needs. It bounds the length of the response. */
 const maxRequestedHeaders = 32;
 
-/** The longest time for which a browser keeps the response: a day, in some browsers two hours. */
+/** Maximum time to cache the response. Browsers limit it to a day, some to two hours. */
 const maxAgeSeconds = 24 * 60 * 60;
 
-/** Answers preflights for all paths that are open to any origin. Browsers send no key with a preflight. */
+/** Responds to preflights for all paths that are open to any origin. Browsers send no key with a preflight. */
 export function answerPreflights(app: App): void {
   for (const prefix of openPrefixes)
     app.options(`${prefix}*`, { config: { measured: false } }, (request, reply) => {

@@ -26,7 +26,7 @@ export type RouteParts = {
   holder: SnapshotHolder;
   counts: AnswerCounts;
   limits: Limits;
-  /** Undefined: nothing is counted, and nothing is limited by plan. */
+  /** Undefined: requests are not counted and not limited by plan. */
   usage: Usage | undefined;
   isKeyLive: (keyId: string, nowMs: number) => boolean;
   isDraining: () => boolean;
@@ -46,15 +46,15 @@ export type EdgeRoute = {
 };
 
 /**
- * Registers a route of its contract. The order of the checks is that of `registerRoute` in libs/service: key (401; 429
- * for an address that sends too many invalid ones), limits (429), body (413, 415, 400), and then the route checks the
- * rest of its input. A request within the limits counts as used, whatever its answer.
+ * Registers the route of a contract. The order of the checks is that of `registerRoute` in libs/service: key (401; 429
+ * for an address that sends too many invalid ones), limits (429), body (413, 415, 400). Then the route checks the rest
+ * of its input. A request within the limits counts as used, even if it is rejected later.
  */
 export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts): void {
   const { contract, name } = route;
   const isStream = contract.success.contentType === "text/event-stream";
   const methods: HTTPMethods[] = [contract.method];
-  // A stream has only a body.
+  // A stream has no HEAD, which would return no events.
   if (contract.method === "GET" && !isStream) methods.push("HEAD");
   const cacheHeaders = Object.entries(cacheHeadersOf(contract as RouteContract)).flat();
   const { limits } = parts;
@@ -109,7 +109,7 @@ function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Problem
   const { limits, usage } = parts;
   const { nowMs } = exchange;
   const isStarting = parts.holder.snapshot === undefined;
-  // The next request on the same connection would reach this edge again, instead of one that is ready.
+  // Otherwise the next request on this connection would reach this edge again, instead of one that is ready.
   if (isStarting || parts.isDraining()) exchange.response.setHeader("Connection", "close");
   if (isStarting) return nothingReceived;
   const key = route.authenticate(exchange);

@@ -13,7 +13,7 @@ import type { Usage } from "../usage/usage.ts";
 
 /** Limits of requests: the rate of each key, the month of its organization, and the rate of invalid keys. */
 export type Limits = {
-  /** Refuses a key that asks too often, or whose organization has used up its month. */
+  /** Returns the problem of a key that exceeds its rate limit or whose organization has used up its month. */
   check(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the fields about the limits of a key. Figures may be a second old, so that few texts are made. */
   fields(key: DirectoryKey, nowMs: number): LimitFields;
@@ -40,7 +40,7 @@ type Limit = {
 };
 
 export function createLimits(options: {
-  /** Of each key; undefined: no limit. */
+  /** Rate limit of each key. Undefined: no limit. */
   requestsPerSecond?: number | undefined;
   invalidKeyRate: Rate;
   usage: Usage | undefined;
@@ -67,7 +67,7 @@ export function createLimits(options: {
   };
 }
 
-/** Joins the members of all limits. The fields of a key are used again until one of its members changes. */
+/** Joins the members of all limits. The fields of a key are reused until one of its members changes. */
 function createFields(limits: readonly Limit[]): Limits["fields"] {
   const cache = new WeakMap<DirectoryKey, CachedFields>();
 
@@ -106,7 +106,7 @@ function joined(members: readonly LimitMember[]): LimitMember {
   };
 }
 
-/** The rate of each key. A key that asks too often is used all the same. */
+/** Creates the rate limit of each key. A rejected request also counts as a use of its key. */
 function createKeyLimit(requestsPerSecond: number, usage: Pick<Usage, "used"> | undefined): Limit {
   const burst = Math.max(1, Math.floor(requestsPerSecond));
   const keyRate = createRateLimit({ requestsPerSecond, burst });
@@ -134,10 +134,10 @@ function createKeyLimit(requestsPerSecond: number, usage: Pick<Usage, "used"> | 
   };
 }
 
-/** Time for which the text of a key is used again. */
+/** Time for which the text of a key is reused. */
 const textLifetimeMs = 1_000;
 
-/** False if the clock was put back. */
+/** Returns whether a text can be reused. False if the clock was set back. */
 function isYoung(ageMs: number): boolean {
   return ageMs >= 0 && ageMs < textLifetimeMs;
 }
@@ -150,7 +150,7 @@ function createInvalidKeyLimit(rate: Rate): Limits["invalidKey"] {
   return (address, nowMs) => admit({ id: addressBlock(address) }, nowMs);
 }
 
-/** Adds the members of other limits to the refusal by a limit, whose own member comes first. */
+/** Adds the members of other limits to the problem of one limit, whose own member comes first. */
 export function nameFurtherLimits(problem: Problem, others: readonly LimitMember[]): Problem {
   if (others.length === 0) return problem;
   const { "ratelimit-policy": ownPolicy, ratelimit: ownLimit } = problem.headers ?? {};

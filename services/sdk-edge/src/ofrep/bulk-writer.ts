@@ -4,13 +4,14 @@ import { shortHash } from "../environment/short-hash.ts";
 import { outcomeTexts } from "./evaluation-json.ts";
 
 /**
- * Turns outcomes, one byte a flag, into the body of a bulk evaluation and its tag.
+ * Converts outcomes, one byte per flag, into the body of a bulk evaluation and its tag.
  *
- * The text of every outcome is padded to the length of the longest, so that each has its place in the body. The bytes
- * of the last body are kept, and only the outcomes that differ are written over (`npm run bench -- targeting`, OFREP).
+ * The text of every outcome is padded to the length of the longest, so that its position in the body is fixed. The
+ * bytes of the last body are kept, and only the outcomes that differ are overwritten (`npm run bench -- targeting`,
+ * OFREP).
  */
 export type BulkWriter = {
-  /** Identifies the outcomes and the offer. The same ones have the same tag on every edge. */
+  /** Returns the tag of the outcomes and the offer. Equal outcomes and offers have the same tag on every edge. */
   tag(outcomeNumbers: Uint8Array, offer: string): string;
   /** Returns the body. The offer is the JSON after the flags: a member with a comma before it, or "". */
   body(outcomeNumbers: Uint8Array, offer: string): string;
@@ -28,7 +29,7 @@ export function bulkWriterOf(keys: FlagKeys): BulkWriter {
   return writer;
 }
 
-/** Longer than an offer. Everything in it but the path of its URL has a fixed length. */
+/** Maximum size of an offer, with room to spare. Everything in an offer but the path of its URL has a fixed length. */
 const maxOfferBytes = 512;
 
 const longestOutcome = Math.max(...outcomeTexts.map((text) => text.length));

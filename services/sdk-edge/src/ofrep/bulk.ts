@@ -19,7 +19,7 @@ export type BulkParts = SdkParts & {
   configurationTags: ConfigurationTags;
 };
 
-/** The evaluations of all flags, which web providers request. */
+/** The route for the evaluations of all flags, which web providers request. */
 export function bulkRoute(parts: BulkParts): EdgeRoute {
   return {
     contract: ofrepEvaluateFlags,
@@ -41,7 +41,7 @@ function respond(parts: BulkParts, exchange: Exchange): void {
   else answer(parts, exchange, context);
 }
 
-/** Waits a moment for the change that a refetch is about, if it has not arrived at this edge. */
+/** Waits for the change that a refetch refers to, for at most a second, if it has not arrived at this edge. */
 function answerWhenKnown(
   parts: BulkParts,
   exchange: Exchange,
@@ -63,7 +63,7 @@ function answerWhenKnown(
   const leave = () => giveUp?.();
   const giveUp = waiting.wait(key.environmentId, {
     isKnown,
-    // A timer calls it, or the code that applies a change. A fault must not reach either of them.
+    // A timer calls this, or the code that applies a change. An error must not reach either of them.
     resume: () =>
       exchange.guarded(() => {
         response.off("close", leave);

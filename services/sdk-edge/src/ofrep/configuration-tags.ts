@@ -9,23 +9,22 @@ import type { Snapshot } from "../snapshot/snapshot.ts";
 import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
 
 /**
- * The present configuration tag of each environment and the tags of its recent states. A client that received
- * one of the recent tags from another edge does not wait: this edge is ahead.
+ * The current configuration tag of each environment and the tags of its recent states. A client with one of the recent
+ * tags, which it received from another edge, does not wait, because this edge has a later state.
  *
- * The last changes are kept with the flag before and after each. The tags of recent states are calculated
- * backwards from the present one, only for a client with a tag that is not the present one. All edges apply
- * changes in the same order, but one may apply several together. Going back flag by flag finds every state
- * that any edge can have been in.
+ * The last changes are kept with the flag before and after each. The tags of recent states are calculated backwards
+ * from the current one, only for a client whose tag is not the current one. All edges apply changes in the same order,
+ * but an edge may apply several together. Undoing one change at a time finds every state that any edge can have had.
  */
 export type ConfigurationTags = {
-  /** Takes every change of the snapshot, in order. */
+  /** Applies every change of the snapshot, in order. */
   follow(change: SnapshotUpdate): void;
   of(environmentId: string): ConfigurationTag;
-  /** Returns whether this edge has been in that state, or is in it. */
+  /** Returns whether this edge is in the state with this tag, or has recently been in it. */
   includes(environmentId: string, tag: ConfigurationTag): boolean;
 };
 
-/** A change of a flag; `before` is undefined for a new flag. */
+/** A change of a flag. `before` is undefined for a new flag. */
 type Step = { before: StampedFlag | undefined; after: StampedFlag };
 
 /** The state of an environment whose tag was requested; undefined parts are calculated at their next use. */
@@ -36,8 +35,8 @@ type Present = {
 };
 
 /**
- * Number of changes kept for each environment: more than people make within the second or two in which a
- * client refetches. Each takes some hundred bytes.
+ * Maximum number of changes kept for each environment. It exceeds the number that people make during a refetch, which
+ * takes a second or two. Each change takes some hundred bytes.
  */
 const maxSteps = 16;
 

@@ -15,7 +15,7 @@ export function evaluationJson(flagKey: string, outcome: Outcome): string {
   return `{"key":${key}${outcomeTexts[numberOfOutcome(outcome)]}}`;
 }
 
-/** Ordinary keys need no escapes (`npm run bench -- targeting`, one flag by OFREP). */
+/** Matches ordinary keys, which need no escapes (`npm run bench -- targeting`, one flag by OFREP). */
 const plainKey = /^[\w.-]+$/;
 
 /** Sends an error whose code OFREP defines. The only part of the request in it is the flag's key. */

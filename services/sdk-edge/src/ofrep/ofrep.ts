@@ -13,7 +13,7 @@ import { createWaitingRefetches } from "./waiting-refetches.ts";
 /** The OpenFeature Remote Evaluation Protocol: its routes, and the effects of a change. */
 export type Ofrep = {
   routes: EdgeRoute[];
-  /** Takes a change of the snapshot. It must be applied to the values before it arrives here. */
+  /** Applies a change of the snapshot. The views must have been updated before. */
   follow(change: SnapshotUpdate): void;
   stop(): void;
 };

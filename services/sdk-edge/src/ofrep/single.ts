@@ -5,7 +5,7 @@ import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { answerProblem, evaluationJson } from "./evaluation-json.ts";
 
-/** The evaluation of one flag, which server providers request. */
+/** The route for the evaluation of one flag, which server providers request. */
 export function singleRoute(parts: SdkParts): EdgeRoute {
   return {
     contract: ofrepEvaluateFlag,

@@ -2,38 +2,46 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { ofrepStream } from "@halyard/contracts";
 
 /**
- * What opens an OFREP stream. A browser's `EventSource` sends no headers of its own, so the right to
- * read stands in the URL, where it may end up in histories and in the logs of others. It is therefore
- * not the API key but a token that is made from it: it tells that something changed and nothing more,
- * is of no use anywhere else, and ends after a day, or with its key.
+ * The credentials of OFREP streams. A browser's `EventSource` sends no custom headers, so the credential is in the URL,
+ * which can end up in browser histories and in access logs. It is therefore not the API key but a token that is derived
+ * from it. The token reveals only that something changed, works for nothing else, and expires after a day, or with its
+ * key.
  *
- * Every edge makes the same token for a key and an hour from the secret that they share, so that a
- * client may ask one edge and listen to another, and nothing needs to be stored.
+ * Every edge derives the same token for a key and an hour from the shared secret. A client can therefore evaluate on
+ * one edge and open the stream on another, and edges store nothing.
  */
 export type StreamTokens = {
   /**
-   * Returns the member of a bulk evaluation that offers a stream, with a comma before it. The token is the same during
-   * one hour. The URL has no origin, which for clients means the origin of their request, behind any proxies.
+   * Returns the member of a bulk evaluation that offers a stream, with a comma before it. The token stays the same for
+   * one hour. The URL has no origin, so clients use the origin of their request, even behind proxies.
    */
   offer(keyId: string, nowMs: number): string;
-  /** The id of the key that a token was made from, unless it is forged, too old or from the future. */
+  /**
+   * Returns the id of the key that a token was derived from; undefined if the token is forged, expired or from the
+   * future.
+   */
   keyIdOf(token: string, nowMs: number): string | undefined;
 };
 
 const hourMs = 60 * 60 * 1_000;
 
-/** Counted from the beginning of its hour; so the last token of an hour is good for 23 hours more. */
+/**
+ * Lifetime of a token, from the beginning of its hour. So a token from the end of an hour is valid for 23 hours more.
+ */
 export const tokenLifetimeMs = 24 * hourMs;
 
-/** How far the clocks of two edges may be apart. */
+/** Maximum difference between the clocks of two edges. */
 export const clockSkewMs = 5 * 60 * 1_000;
 
-/** Whatever else may be signed with the secret one day is not a token, and a token is nothing else. */
+/** Part of the signed text. It separates tokens from anything else that is signed with the same secret. */
 const purpose = "halyard ofrep stream";
 
 const shape = /^([a-z2-7]{16})\.(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 
-/** Far more keys than one edge serves in an hour; beyond that a token is just made anew. */
+/**
+ * Maximum number of cached offers, far more than the keys that one edge serves in an hour. Beyond it, offers are
+ * created again.
+ */
 const maxCachedOffers = 10_000;
 
 export function createStreamTokens(secret: string): StreamTokens {
@@ -66,8 +74,8 @@ export function createStreamTokens(secret: string): StreamTokens {
       if (keyId === undefined || hour === undefined || signature === undefined) return undefined;
       const beginMs = Number(hour) * hourMs;
       if (nowMs >= beginMs + tokenLifetimeMs || nowMs < beginMs - clockSkewMs) return undefined;
-      // The texts are compared, not the bytes that they stand for: of several texts for the same
-      // bytes only ours counts. Both are of one length, by the shape.
+      // Compares the texts and not the decoded bytes, because several texts decode to the same bytes and only one of
+      // them is valid. Both texts have the same length, which `shape` requires.
       const expected = Buffer.from(signatureOf(keyId, hour), "latin1");
       return timingSafeEqual(Buffer.from(signature, "latin1"), expected) ? keyId : undefined;
     },

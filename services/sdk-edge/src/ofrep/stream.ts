@@ -8,7 +8,7 @@ import { edgeIsStopping, takeSlot } from "../sdk/take-slot.ts";
 import type { RefetchHub } from "../streams/refetch-hub.ts";
 import type { StreamTokens } from "./stream-tokens.ts";
 
-/** Events that make OpenFeature clients evaluate again. A token in the URL authenticates. */
+/** The route for streams of events that make OpenFeature clients evaluate again. A token in the URL authenticates. */
 export function refetchStreamRoute(
   parts: SdkParts,
   options: { tokens: StreamTokens | undefined; refetchHub: RefetchHub },

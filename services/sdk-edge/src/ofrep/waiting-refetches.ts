@@ -1,17 +1,19 @@
 /**
- * Behind one address there may be several edges. One tells a client of a change; the client asks anew
- * and may reach another, to which the change is still on its way. Answered with the old values it would
- * keep them, because nobody would tell it again. So such a request waits for the next change of its
- * environment: for a moment only, and only so many at once, because a tag can be invented. Whoever has
- * a key of one environment can fill that environment's places, and not those of others.
+ * Refetches that wait for a change. Several edges can serve one address. A client receives an event from one edge, and
+ * its refetch may reach another edge that does not have the change yet. If that edge responded with the old values, the
+ * client would keep them, because no further event follows. So the refetch waits for the next changes of its
+ * environment, for at most a second.
+ *
+ * The number of waiting refetches is bounded, because a client can invent tags. A lower bound applies to each
+ * environment, so that the clients of one environment cannot use up the total.
  */
 export type WaitingRefetches = {
   /**
-   * Calls `resume` later: when a change has made the state known, or when patience has run out. What
-   * comes back gives the waiting up. Undefined: too many wait, and this one is to be answered at once.
+   * Calls `resume` later: when a change has made the state known, or after the timeout. Returns a function that cancels
+   * the wait. Undefined: too many refetches wait, and the caller responds immediately.
    */
   wait(environmentId: string, waiting: Waiting): (() => void) | undefined;
-  /** The environment has changed, and can be asked about it. */
+  /** Resumes the refetches of a changed environment whose state is known now. */
   changed(environmentId: string): void;
   readonly size: number;
 };
@@ -20,17 +22,17 @@ export type Waiting = { isKnown: () => boolean; resume: () => void };
 
 const timeoutMs = 1_000;
 
-/** Each holds a request of a few kilobytes; together they hold some tens of megabytes. */
+/** Maximum number of waiting refetches. Each takes a few kilobytes; together they take some tens of megabytes. */
 export const maxWaiting = 5_000;
 
 /**
- * A tenth of all places. An edge that is a twentieth of a second behind another gets about so many
- * refetches of one environment in that time, because clients are told of a change in turn.
+ * Maximum number for one environment: a tenth of all. If an edge is 50 ms behind another, about this many refetches of
+ * one environment arrive in that time, because events are paced.
  */
 export const maxWaitingPerEnvironment = 500;
 
-/** Those who waited for the same change are answered in groups, and others between them. */
-const resumedAtOnce = 20;
+/** Number of refetches that are resumed in one turn of the event loop. Other requests are served between the turns. */
+const resumedPerTurn = 20;
 
 export function createWaitingRefetches(): WaitingRefetches {
   const byEnvironment = new Map<string, Map<Waiting, NodeJS.Timeout>>();
@@ -47,10 +49,10 @@ export function createWaitingRefetches(): WaitingRefetches {
     return true;
   }
 
-  function resumeSome(environmentId: string, informed: Waiting[]): void {
-    for (const waiting of informed.splice(0, resumedAtOnce))
+  function resumeSome(environmentId: string, ready: Waiting[]): void {
+    for (const waiting of ready.splice(0, resumedPerTurn))
       if (leave(environmentId, waiting)) waiting.resume();
-    if (informed.length > 0) setImmediate(resumeSome, environmentId, informed);
+    if (ready.length > 0) setImmediate(resumeSome, environmentId, ready);
   }
 
   return {

@@ -9,8 +9,8 @@ import {
 
 /**
  * Runs costly evaluations in time slices. The event loop serves other requests between two slices. Only a few
- * evaluations run concurrently: if all of them did, all of them would finish last. The test of slow evaluations
- * (test/sdk/slow-evaluation.test.ts) measures what another organization waits meanwhile.
+ * evaluations run concurrently, because otherwise all of them would finish late. The test of slow evaluations
+ * (test/sdk/slow-evaluation.test.ts) measures how long another organization waits meanwhile.
  */
 export type CostlyEvaluations = {
   /** Queues an evaluation. Returns a function that drops it unless it has finished. */
@@ -22,22 +22,28 @@ export type CostlyEvaluations = {
   stop(): void;
 };
 
-/** About the time that an ordinary burst of requests takes. */
+/** Length of a slice: about the time that an ordinary burst of requests takes. */
 export const evaluationSliceMs = 10;
 
-/** For each organization. Two, so that a short evaluation does not wait for one that takes many seconds. */
+/**
+ * Maximum number of concurrent evaluations of one organization. With two, a short evaluation does not wait for one that
+ * takes many seconds.
+ */
 export const maxRunning = 2;
 
 /**
- * Applies while the oldest evaluation has waited for `burstMs`. Each evaluation holds a slot of a gateway (256 by
- * default for each edge), which cheap requests need too.
+ * Maximum number of waiting evaluations while the oldest has waited for `burstMs`. Each one holds a slot of a gateway
+ * (256 by default for each edge), which cheap requests need too.
  */
 export const maxWaiting = 200;
 
-/** Any number may wait for less than this, because many costly evaluations take less than a millisecond. */
+/** Time for which any number may wait, because many costly evaluations take less than a millisecond. */
 export const burstMs = 250;
 
-/** Half of the time that a gateway waits for an edge. Work for a client that is about to leave is lost. */
+/**
+ * Maximum wait: half of the time that a gateway waits for an edge. After that the client soon leaves, and the work is
+ * lost.
+ */
 export const maxWaitMs = 5_000;
 
 export function createCostlyEvaluations(options: {

@@ -11,7 +11,7 @@ import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 
-/** The value of one flag for one user, and the reason for it. */
+/** The routes for the value of one flag for one user, and the reason for the value. */
 export function evaluateRoutes(parts: SdkParts): EdgeRoute[] {
   return [sdkGetEvaluate, sdkPostEvaluate].map((contract) => ({
     contract,
@@ -22,12 +22,12 @@ export function evaluateRoutes(parts: SdkParts): EdgeRoute[] {
 }
 
 function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): void {
-  const question = readQuestion(exchange);
-  if (isProblem(question)) {
-    exchange.reject(question);
+  const input = readInput(exchange);
+  if (isProblem(input)) {
+    exchange.reject(input);
     return;
   }
-  const { key, context } = question;
+  const { key, context } = input;
   const view = views.of(exchange.key.environmentId);
   const found = view.find(key);
   if (found === undefined) {
@@ -40,19 +40,19 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
     exchange.answerJson(200, JSON.stringify(result));
   };
   const subject = { exchange, context, view };
-  if (question.isExplained)
+  if (input.isExplained)
     evaluation.explained(subject, entry, (explanation) =>
       answer(explanationResult(entry, explanation)),
     );
   else evaluation.one(subject, compiled, (outcome) => answer({ key, ...outcome }));
 }
 
-type Question = { key: string; context: EvaluationContext; isExplained: boolean };
+type Input = { key: string; context: EvaluationContext; isExplained: boolean };
 
-/** Both routes have the same query. */
+/** The checks of the query, which is the same for both routes. */
 const checks = compileInputChecks(sdkGetEvaluate);
 
-function readQuestion(exchange: Exchange): Question | Problem {
+function readInput(exchange: Exchange): Input | Problem {
   const query = checks.query(exchange.query, exchange.target);
   if (isProblem(query)) return query;
   const isExplained = query.value.explain === true;

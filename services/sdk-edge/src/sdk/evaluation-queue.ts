@@ -1,13 +1,13 @@
 /**
- * Queue of costly evaluations, which decides the next one to run. A few organizations share the time, and each of
- * them runs a few evaluations. The other evaluations and organizations wait, first in, first out.
+ * Queue of costly evaluations, which decides the next one to run. A few organizations share the time, and each of them
+ * runs a few evaluations. Other organizations and evaluations wait in the order of arrival.
  */
 export type EvaluationQueue = {
   add(organizationId: string, evaluation: SlicedEvaluation, nowMs: number): QueuedEvaluation;
   remove(evaluation: QueuedEvaluation): void;
   /** The organization whose slice is next. */
   nextOrganization(): Organization | undefined;
-  /** Ends the slice of that organization. After its turn it goes behind the organizations that wait. */
+  /** Ends the slice of an organization. After its turn it goes behind the organizations that wait. */
   endSlice(organization: Organization): void;
   /** Starts the oldest waiting evaluation of an organization. */
   start(organization: Organization): QueuedEvaluation | undefined;
@@ -35,14 +35,17 @@ export type Organization = {
   readonly running: Set<QueuedEvaluation>;
   /** Oldest first. */
   readonly waiting: Set<QueuedEvaluation>;
-  /** Time used in the present turn. */
+  /** Time used in the current turn. */
   usedMs: number;
 };
 
-/** With more, all of them would finish late under overload. */
+/** Maximum number of organizations that share the time. With more, all would finish late under overload. */
 export const maxSharing = 3;
 
-/** Longer than nearly every evaluation, because a turn that ends before its evaluation delays both. */
+/**
+ * Length of a turn. It is longer than nearly every evaluation, because a turn that ends before its evaluation delays
+ * both organizations.
+ */
 export const shareMs = 1_000;
 
 export function createEvaluationQueue(): EvaluationQueue {

@@ -18,14 +18,14 @@ import type { Exchange } from "../http/exchange.ts";
 import type { CostlyEvaluations } from "./costly-evaluations.ts";
 
 /**
- * Evaluates flags for a request. A large context or costly rules are evaluated in time slices, condition by
- * condition, because the edge serves other customers on the same thread. The result is the same.
+ * Evaluates flags for a request. Large contexts and costly rules are evaluated in time slices, one condition at a time,
+ * because the edge serves other organizations on the same thread. The result is the same.
  */
 export type Evaluation = {
-  /** The number of each flag's outcome, which `use` reads at once and does not keep. */
+  /** Evaluates all flags. `use` reads the numbers of the outcomes immediately and does not keep them. */
   all(subject: Subject, use: (outcomeNumbers: Uint8Array) => void): void;
   one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
-  /** One flag's outcome with the way to it, from the flag as it is set. */
+  /** Evaluates one flag from its settings and explains the outcome. */
   explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;
 };
 
@@ -91,7 +91,8 @@ function isQuick({ exchange, context, view }: Subject): boolean {
 }
 
 /**
- * Several times the size of an ordinary context. An id of this length and 10,000 percentages take a few milliseconds.
+ * Size above which a context is large: several times an ordinary one. With an id of this length, 10,000 percentages
+ * take a few milliseconds.
  */
 const largeContextBytes = 1024;
 
@@ -109,7 +110,7 @@ function lengthOf(header: string | string[] | undefined): number {
   return header === undefined ? 0 : header.length;
 }
 
-/** A body without a length can have any. */
+/** Returns the size of a body. A body without a length can have any size. */
 function bodyBytes(headers: IncomingHttpHeaders): number {
   const length = headers["content-length"];
   if (length !== undefined) return Number(length);
@@ -123,7 +124,7 @@ function* finish<T>(
   use(yield* work);
 }
 
-/** A fault in a later step ends this one answer, as one in the first would. */
+/** Guards each step, so that an error in a later step ends this response like an error in the first one. */
 function* guardedSteps(
   exchange: Exchange,
   work: Generator<undefined, void>,

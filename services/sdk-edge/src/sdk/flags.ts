@@ -7,7 +7,7 @@ import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 
-/** The values of all flags for one user. */
+/** The routes for the values of all flags for one user. */
 export function flagsRoutes(parts: SdkParts): EdgeRoute[] {
   return [sdkGetFlags, sdkPostFlags].map((contract) => ({
     contract,

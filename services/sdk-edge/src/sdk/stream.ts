@@ -10,7 +10,7 @@ import { hasLargeContext } from "./evaluation.ts";
 import type { SdkParts } from "./sdk-parts.ts";
 import { edgeIsStopping, takeSlot } from "./take-slot.ts";
 
-/** The values of all flags for one user as they change. */
+/** The route for streams of the values of all flags for one user. */
 export function streamRoute(parts: SdkParts): EdgeRoute {
   return {
     contract: sdkStream,

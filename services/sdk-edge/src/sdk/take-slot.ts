@@ -3,8 +3,8 @@ import type { Exchange } from "../http/exchange.ts";
 import type { StreamSlots } from "../slots/stream-slots.ts";
 
 /**
- * Closes the connection, also when the edge began to drain after the request arrived: a gateway sends a read to
- * another edge only then.
+ * The problem of a stream request on a stopping edge. It closes the connection, because a gateway sends the request to
+ * another edge only then. Requests that arrived before the edge began to drain also receive it.
  */
 export const edgeIsStopping = createProblem("SERVER_002", "This edge is stopping; connect again.", {
   connection: "close",

@@ -14,16 +14,16 @@ export type EdgeEntryOptions = {
 
 export type OwnEntry = ReturnType<typeof createOwnEntry>;
 
-/** Lost messages alone do not add up to so many renewals in a row. */
+/**
+ * Number of unanswered writes in a row after which NATS counts as unavailable on an open connection. Message loss alone
+ * does not cause so many.
+ */
 const unansweredWritesWhileConnected = 10;
 
 /**
- * This edge's own entry, which says that the edge lives. The other edges count its streams while it is
- * renewed, and end it after a silence. An edge that was silent renews the entry and then writes its
- * counts again. Until the renewal it admits nothing, because the others may have admitted in its place.
- *
- * The state is computed from the clock at each use: a process that was suspended may handle requests
- * before timers.
+ * This edge's own entry, which shows that the edge is alive. The other edges count its streams while it renews the
+ * entry, and end the entry if it stops. An edge whose entry expired renews it and then writes its counts again. It
+ * admits nothing until the renewal, because the other edges may have granted its slots.
  */
 export function createOwnEntry(
   { edgeId, store, clock, times, logger }: EdgeEntryOptions,
@@ -68,7 +68,7 @@ export function createOwnEntry(
     isBucketNew: () => !leases.content.isEstablished && clock.monotonicMs() < newUntilMs,
     /** True while NATS is unavailable, so that streams are admitted against the last counts. */
     isUnavailable: () => unanswered >= (store.isConnected() ? unansweredWritesWhileConnected : 1),
-    /** Every entry of the bucket was received. */
+    /** Called when every entry of the bucket has been received. */
     caughtUp() {
       newUntilMs = clock.monotonicMs() + times.publishWithinMs;
     },
@@ -83,7 +83,8 @@ export function createOwnEntry(
     async stop() {
       isStopping = true;
       await renewing;
-      // An ended entry proves that the bucket is not new. In a new one the others end it after a silence.
+      // An ended entry marks its bucket as established. In a new bucket, the other edges end the entry after
+      // `endAfterMs`.
       if (leases.content.isEstablished) await write({ state: "ended" });
     },
   };

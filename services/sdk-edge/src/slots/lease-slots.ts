@@ -19,11 +19,14 @@ import type { StreamSlots } from "./stream-slots.ts";
 
 /** Slots for streams, counted over all edges in the bucket LEASES. No open stream is ever closed. */
 export type LeaseSlots = StreamSlots & {
-  /** To be called after the streams were closed and before the connection is. */
+  /** Stops the counting. Must be called after the streams have closed and before the connection does. */
   stop(): Promise<void>;
 };
 
-/** Maximum number of organizations whose counts a check writes. A server of NATS takes them in a few milliseconds. */
+/**
+ * Maximum number of organizations whose counts one check writes. A NATS server handles these writes in a few
+ * milliseconds.
+ */
 const maxSettling = 2_000;
 
 export function createLeaseSlots(options: SlotOptions): LeaseSlots {

@@ -17,13 +17,13 @@ import {
 import type { NatsConnection } from "@nats-io/transport-node";
 
 /**
- * The bucket LEASES, which all edges share. An implementation may answer late or not at all, but never
- * lets two writes over the same revision succeed.
+ * The bucket LEASES, which all edges share. An implementation may respond late or not at all, but never lets two writes
+ * over the same revision succeed.
  */
 export type LeaseStore = {
   /**
-   * Writes over a revision, where 0 means that the key has no value, and returns the new revision. Does not create
-   * the bucket, which is management's. "unknown": there was no answer, and the write may still succeed.
+   * Writes over a revision and returns the new one. Revision 0 means that the key has no value. Does not create the
+   * bucket, which management does. "unknown": no response arrived, and the write may still succeed.
    */
   write(key: string, value: object, over: number): Promise<number | "conflict" | "unknown">;
   /** Removes a key and all its revisions. */
@@ -37,7 +37,10 @@ export type LeaseStore = {
 };
 
 export type LeaseFollower = {
-  /** All entries follow from the beginning. An entry that is missing by `onCaughtUp` no longer exists. */
+  /**
+   * Called before every entry is delivered from the beginning. An entry that is missing by `onCaughtUp` no longer
+   * exists.
+   */
   onBegin(): void;
   onEntry(key: string, entry: StoredEntry): void;
   onCaughtUp(): void;
@@ -46,10 +49,10 @@ export type LeaseFollower = {
 /** `value` is parsed JSON; undefined for anything else, null for a deleted entry. */
 export type StoredEntry = { value: unknown; revision: number };
 
-/** NATS usually answers within milliseconds, and `countedForMs` is many times this. */
+/** Timeout of a request. NATS usually responds within milliseconds, and `countedForMs` is many times this timeout. */
 const timeout = 1_000;
 
-/** "wrong last sequence", also while another write is in flight. */
+/** The codes for "wrong last sequence". The broker also returns them while another write is in flight. */
 const conflicts: readonly number[] = [
   JetStreamApiCodes.StreamWrongLastSequence,
   JetStreamApiCodes.StreamWrongLastSequenceUnknown,
@@ -78,7 +81,7 @@ export function createNatsLeaseStore(options: {
     const followed = followBucket({
       ...{ connection, bucket: leasesBucket, filter: ">", onBegin, onCaughtUp, logger },
       onEntry: ({ key, payload, revision }) => {
-        // A KV client replaces a deleted value by an empty one.
+        // A KV client deletes a value by writing an empty one.
         onEntry(key, { value: payload.length === 0 ? null : parseJson(payload), revision });
       },
     });

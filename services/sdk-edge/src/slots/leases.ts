@@ -6,11 +6,14 @@ export type Leases = ReturnType<typeof followLeases>;
 
 type Content = {
   /**
-   * True if edges had time to publish their counts into this bucket. Otherwise counts may be missing,
-   * because the bucket may have replaced a lost one.
+   * True if the edges had time to publish their counts into this bucket. Otherwise counts may be missing, because the
+   * bucket may have replaced a lost one.
    */
   isEstablished: boolean;
-  /** Revision 0: only an organization's entry names the edge. `silentMs`: watched without a change. */
+  /**
+   * `revision` is 0 if only an organization's entry names the edge. `silentMs` is the time without a change of the
+   * entry.
+   */
   edges: Map<string, { revision: number; isEnded: boolean; silentMs: number }>;
   organizations: Map<string, OrganizationCounts>;
 };

@@ -22,7 +22,7 @@ export type Organization = ReturnType<typeof createOrganization>;
 
 type Waiter = { decided: Decided; untilMs: number };
 
-/** Rest after a write. It gives other edges a turn, and collects the requests for one write. */
+/** Backoff after a write. It lets other edges write, and collects requests for the next write. */
 const initialBackoffMs = 8;
 const maxBackoffMs = 100;
 
@@ -75,7 +75,7 @@ export function createOrganization(id: string, parts: SlotParts) {
     },
     release() {
       streams.open -= 1;
-      // The counts of organizations without a limit are for reports. The next check writes them.
+      // The counts of organizations without a limit are only for reports, so the next check writes them.
       if (limitOf() !== null) settleIfNeeded();
     },
   };
@@ -109,9 +109,9 @@ function answer(
 }
 
 /**
- * Streams of a limited plan are admitted only by a write that adds to this edge's count: one for all that
- * wait, over the revision received last. If another edge wrote first, the write fails and is decided
- * again. Returns false when NATS is needed and unavailable.
+ * Admits streams of a limited plan only by a write that adds to this edge's count. One write covers all waiting
+ * requests, over the revision received last. If another edge wrote first, the write fails and is decided again. Returns
+ * false when NATS is needed and unavailable.
  */
 async function settleOnce(
   id: string,

@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 
 export type SlotMetrics = ReturnType<typeof createSlotMetrics>;
 
-/** The metrics of an edge's slots. Gauges have the values of the last check, half a second ago at most. */
+/** The metrics of an edge's slots. Gauges have the values of the last check, which is at most half a second old. */
 export function createSlotMetrics(registry: Registry) {
   const registers = [registry];
   const rejected = new Counter({

@@ -19,13 +19,13 @@ import type { Snapshot } from "./snapshot.ts";
 import { entriesOf } from "./snapshot.ts";
 
 /**
- * A snapshot as a file: a first line with the epoch, the revision and the time, one line for each entry, and a
- * last line with the SHA-256 of everything before it, so that a truncated or damaged file is detected. The
- * file's modification time is the time at which the snapshot was last known to be current.
+ * A snapshot as a file. The first line has the epoch, the revision and the time. One line for each entry follows. The
+ * last line has the SHA-256 of everything before it, so that a truncated or damaged file is detected. The modification
+ * time of the file is the time at which the snapshot was last known to be current.
  */
 export type CachedSnapshot = {
   snapshot: Snapshot;
-  /** The snapshot contains every entry up to this revision; undefined if that is not known. */
+  /** The snapshot contains every entry up to this revision. Undefined if the revision is unknown. */
   revision: number | undefined;
   currentAtMs: number;
 };
@@ -34,9 +34,9 @@ export type CachedEntries = {
   epoch: string;
   entries: readonly SnapshotEntry[];
   /**
-   * What a follower can continue from, with the time in the first line, because a copy of the file can have
-   * another modification time. Undefined also if the file was written with other schemas, which may have
-   * rejected entries.
+   * The position from which a follower can continue. Its time is from the first line, because a copy of the file can
+   * have another modification time. Undefined also if the file was written with other schemas, which may have rejected
+   * entries.
    */
   held: HeldSnapshot | undefined;
   currentAtMs: number;
@@ -56,15 +56,15 @@ const schemas = createHash("sha256")
   .update(JSON.stringify(cachedSchemas.map(toJsonSchema)))
   .digest("hex");
 
-/** A millisecond or two of work, between which the event loop serves everybody else. */
+/** Number of entries handled in one turn of the event loop: a millisecond or two of work. */
 const entriesPerSlice = 500;
 
-/** Key hashes and names are nobody else's business. */
+/** Only the owner can read the file, because it contains key hashes and names. */
 const fileMode = 0o600;
 
 const newline = 0x0a;
 
-/** Writes beside the file and renames, so that the file is always a whole one. */
+/** Writes a temporary file and renames it, so that the cache file is always complete. */
 export async function writeCacheFile(file: string, cached: CachedSnapshot): Promise<void> {
   const temporary = `${file}.tmp`;
   const handle = await open(temporary, "w", fileMode);
@@ -78,7 +78,7 @@ export async function writeCacheFile(file: string, cached: CachedSnapshot): Prom
   await rename(temporary, file);
 }
 
-/** Notes that what the file holds is still what is current. */
+/** Sets the modification time of the file to the time at which its content was last known to be current. */
 export async function touchCacheFile(file: string, currentAtMs: number): Promise<void> {
   await utimes(file, new Date(), new Date(currentAtMs));
 }
@@ -115,8 +115,8 @@ function line(value: object): string {
 type Trusts = KeySignatures["trusts"];
 
 /**
- * Reads the file and checks everything in it, by the same schemas as what comes from NATS. A file whose
- * keys this edge cannot verify is rejected, because an edge that rejects every key must not become ready.
+ * Reads the file and checks all its content against the schemas that apply to entries from NATS. A file whose keys this
+ * edge cannot verify is rejected, because an edge that rejects every key must not become ready.
  */
 export async function readCacheFile(file: string, trusts: Trusts): Promise<CacheReading> {
   let bytes: Buffer;
@@ -130,18 +130,18 @@ export async function readCacheFile(file: string, trusts: Trusts): Promise<Cache
     return { found: false, problem: `the file cannot be read (${code})` };
   }
   const body = bodyOf(bytes);
-  if (body === undefined) return { found: false, problem: "the file is not whole" };
+  if (body === undefined) return { found: false, problem: "the file is truncated or damaged" };
   try {
     const parsed = await parseBody(body, trusts);
     if (typeof parsed === "string") return { found: false, problem: parsed };
     return { found: true, ...parsed, currentAtMs };
   } catch {
-    // Only a file that something else has written vouches for itself and is still not what we write.
-    return { found: false, problem: "the file holds something else" };
+    // The checksum is right, but another program wrote the content.
+    return { found: false, problem: "the file is not a snapshot cache" };
   }
 }
 
-/** All lines but the last one, if that one vouches for them. */
+/** Returns all lines but the last one; undefined if the last line is not their checksum. */
 function bodyOf(bytes: Buffer): Buffer | undefined {
   const end = bytes.lastIndexOf(newline, -2) + 1;
   const body = bytes.subarray(0, end);
@@ -149,7 +149,7 @@ function bodyOf(bytes: Buffer): Buffer | undefined {
   return bytes.toString("utf8", end) === line({ sha256 }) ? body : undefined;
 }
 
-/** Returns the content, or the problem with the text. */
+/** Returns the content of the file, or a text that describes the problem. */
 async function parseBody(
   body: Buffer,
   trusts: Trusts,
@@ -168,8 +168,7 @@ async function parseBody(
     start = end + 1;
     if (entries.length % entriesPerSlice === 0) await nextTurn();
   }
-  if (!hasUsableKeys(entries, trusts))
-    return "its API keys are signed by none of SIGNING_PUBLIC_KEYS";
+  if (!hasUsableKeys(entries, trusts)) return "none of SIGNING_PUBLIC_KEYS verifies its API keys";
   const { epoch } = checkedHeader.value;
   return { epoch, entries, held: heldOf(epoch, header) };
 }
@@ -180,7 +179,10 @@ function heldOf(epoch: string, header: Record<string, unknown>): HeldSnapshot | 
   return isKnown && header.schemas === schemas ? { epoch, revision, currentAtMs } : undefined;
 }
 
-/** A single entry without a trusted signer is forged. If all are, the file is of another release or key pair. */
+/**
+ * Returns whether any key has a trusted signer. A single entry without one is forged. If all entries lack one, the file
+ * belongs to another release or key pair.
+ */
 function hasUsableKeys(entries: readonly SnapshotEntry[], trusts: Trusts): boolean {
   const keys = entries.flatMap(({ value }) =>
     "kind" in value && value.kind === "key" ? [value] : [],
@@ -191,6 +193,6 @@ function hasUsableKeys(entries: readonly SnapshotEntry[], trusts: Trusts): boole
 function parseLine(text: string): SnapshotEntry | string {
   const { key, value } = JSON.parse(text);
   const parsed = parseEntry(key, value);
-  if (parsed === undefined) return "an entry's key is not known";
+  if (parsed === undefined) return "the key of an entry is unknown";
   return parsed.ok ? parsed.value : `${key}: ${parsed.problem}`;
 }

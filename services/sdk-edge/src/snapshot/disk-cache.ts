@@ -7,27 +7,29 @@ import type { SnapshotHolder, SnapshotUpdate } from "./snapshot-holder.ts";
 import { isNothing } from "./take-entries.ts";
 
 /**
- * Keeps the snapshot on disk, so that an edge can start and serve without NATS, and otherwise reads
- * from NATS only what has changed since. While the
- * snapshot changes, the file follows a few seconds behind; at shutdown it catches up. While nothing
- * changes only the file's time is set, to say that what it holds is still current.
+ * Keeps the snapshot on disk, so that an edge can start and serve without NATS. With NATS, it reads only the changes
+ * since the last write. While the snapshot changes, the file is a few seconds behind; the shutdown writes the rest.
+ * While nothing changes, only the modification time of the file is set, to record that its content is current.
  *
- * The file belongs to one edge alone. If it cannot be written, the edge serves on and says so.
+ * The file belongs to one edge alone. If it cannot be written, the edge logs a warning and continues to serve.
  */
 export type DiskCache = {
-  /** Reads the file; undefined without a usable one. */
+  /** Reads the file; undefined if there is no usable one. */
   read(): Promise<CachedEntries | undefined>;
-  /** Takes a change of the snapshot, which is written later. */
+  /** Schedules a write of a change of the snapshot. */
   follow(change: SnapshotUpdate): void;
-  /** Writes what is not written yet, and stops. */
+  /** Writes the remaining changes, and stops. */
   close(): Promise<void>;
 };
 
-/** Often enough that a crash loses little, and rarely enough that a stream of changes costs little. */
+/** Delay of a write after a change. A crash loses little, and a series of changes causes few writes. */
 const writeDelayMs = 3_000;
-/** Writing takes at most about a twentieth of the time, however large the snapshot is. */
+/**
+ * Minimum pause after a write, as a multiple of its duration. Writing therefore takes about a twentieth of the time at
+ * most, for a snapshot of any size.
+ */
 const pausePerWrite = 20;
-/** A full or broken disk does not mend within seconds. */
+/** Delay after a failed write. A full or broken disk does not recover within seconds. */
 const delayAfterFailureMs = 60_000;
 const touchIntervalMs = 30_000;
 
@@ -53,7 +55,7 @@ export function createDiskCache(options: DiskCacheOptions): DiskCache {
     timer = setTimeout(enqueue, delayMs, write).unref();
   }
 
-  /** One piece of work at a time. A failure is logged here and never thrown. */
+  /** Runs one piece of work at a time. A failure is logged here and never thrown. */
   function enqueue(piece: () => Promise<void>): void {
     work = work.then(piece).catch((error: unknown) => {
       logger.warn({ err: error, file }, "the snapshot cache could not be written");
@@ -67,7 +69,7 @@ export function createDiskCache(options: DiskCacheOptions): DiskCache {
     const { snapshot, applied } = holder;
     if (snapshot === undefined || !unwritten) return;
     const startedAtMs = now();
-    // What changes from here on needs another write.
+    // Changes from here on need another write.
     unwritten = false;
     await mkdir(dirname(file), { recursive: true });
     const revision = applied?.epoch === snapshot.epoch ? applied.revision : undefined;
@@ -115,7 +117,7 @@ async function readUsable({
   const reading = await readCacheFile(file, trusts);
   if (!reading.found) {
     const { problem } = reading;
-    if (problem !== undefined) logger.warn({ file, problem }, "the snapshot cache is of no use");
+    if (problem !== undefined) logger.warn({ file, problem }, "the snapshot cache is unusable");
     return undefined;
   }
   logger.info({ file, revision: reading.held?.revision }, "the snapshot cache was read");

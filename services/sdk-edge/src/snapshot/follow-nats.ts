@@ -9,22 +9,28 @@ import type { SnapshotHolder } from "./snapshot-holder.ts";
 import { buildSnapshot } from "./take-entries.ts";
 
 /**
- * Feeds the holder from NATS for as long as the process lives. An edge with a cache on disk reads only what has
- * changed since the cache was written. When nothing has arrived shortly after the start, the edge serves the
- * cache as it is, until NATS is available.
+ * Passes the snapshot from NATS to the holder for as long as the process lives. An edge with a cache on disk reads only
+ * the changes since the cache was written. If nothing arrives shortly after the start, the edge serves the cache until
+ * NATS is available.
  */
 export type FollowedNats = {
-  /** Entries that did not fit their schema, so far. */
+  /** Returns the number of entries that did not match their schema. */
   rejectedEntries(): number;
   stop(): Promise<void>;
 };
 
-/** NATS that is there takes a connection at once; nobody should wait much longer for old flags. */
+/**
+ * Time after which an edge without a connection serves its cache. An available NATS server accepts a connection within
+ * milliseconds.
+ */
 const connectTimeoutMs = 1_500;
-/** A large snapshot takes a second or two to arrive. */
+/**
+ * Time after which an edge with a connection but without a snapshot serves its cache. A large snapshot arrives within a
+ * second or two.
+ */
 const readTimeoutMs = 3_000;
 
-/** How exactly it is known since when NATS is away. */
+/** Resolution of `stale_seconds`. */
 const confirmIntervalMs = 250;
 
 type FollowOptions = {
@@ -33,7 +39,7 @@ type FollowOptions = {
   edge: string;
   holder: SnapshotHolder;
   cache: DiskCache | undefined;
-  /** Verifies the entries of API keys. It is kept in step with the holder. */
+  /** Verifies the entries of API keys. Updated with every change of the holder's snapshot. */
   keys: KeyDirectory;
   logger: Logger;
 };
@@ -53,7 +59,7 @@ export function followNats(options: FollowOptions): FollowedNats {
 
   const fallback = planFallback(() => {
     if (holder.snapshot !== undefined) return;
-    logger.warn({ cache: cache !== undefined }, "NATS has not brought the snapshot yet");
+    logger.warn({ cache: cache !== undefined }, "the snapshot has not arrived from NATS yet");
     void cacheRead?.then((content) => {
       if (content === undefined) return;
       const { epoch, entries, currentAtMs } = content;
@@ -93,7 +99,7 @@ export function followNats(options: FollowOptions): FollowedNats {
     });
   }
 
-  // While NATS is away this goes on trying. What it throws is beyond mending and ends the process.
+  // Retries while NATS is unavailable. Any other error is fatal and ends the process.
   void follow();
 
   return {
@@ -108,7 +114,7 @@ export function followNats(options: FollowOptions): FollowedNats {
   };
 }
 
-/** Calls `fallBack` when NATS has not brought the snapshot in the time that a connection and a full read take. */
+/** Calls `fallBack` after the time for a connection, or for a full read if there is a connection. */
 function planFallback(fallBack: () => void) {
   let isConnected = false;
   let timer = setTimeout(() => {
@@ -123,7 +129,10 @@ function planFallback(fallBack: () => void) {
   };
 }
 
-/** Passes the genuine entries on to the holder. `entriesOfCache` returns what was held before the first entry. */
+/**
+ * Passes the genuine entries on to the holder. `entriesOfCache` returns the entries of the cache, from which the
+ * follower continues.
+ */
 function genuineEntries(
   { holder, keys }: Pick<FollowOptions, "holder" | "keys">,
   entriesOfCache: () => readonly SnapshotEntry[],

@@ -3,17 +3,17 @@ import { tombstoneLifetimeMs } from "@halyard/contracts";
 export type Stamped = { version: number; committed_at: string };
 
 /**
- * A map that keeps the newest version of each entry, whatever the order of arrival. A deletion is an entry
- * too: while it is kept, nothing older can replace it.
+ * A map that keeps the newest version of each entry, regardless of the order of arrival. A deletion is also an entry:
+ * while it is kept, no older version can replace it.
  *
- * The map changes in place, because copying it for each change would cost as much as all of its entries.
- * Readers get it as a `ReadonlyMap`.
+ * The map changes in place, because copying it for each change would cost as much as all of its entries. Readers get it
+ * as a `ReadonlyMap`.
  */
 export class NewestWins<E extends Stamped> extends Map<string, E> {
   /** Ids of deleted entries in the order of their deletion; undefined before the first. */
   #deletions: Set<string> | undefined;
 
-  /** Takes an entry unless the same or a newer version is held. Returns whether it was taken. */
+  /** Stores an entry unless the same or a newer version is stored. Returns whether it was stored. */
   put(id: string, entry: E): boolean {
     const held = this.get(id);
     if (held !== undefined && held.version >= entry.version) return false;
@@ -28,8 +28,8 @@ export class NewestWins<E extends Stamped> extends Map<string, E> {
   }
 
   /**
-   * Removes the deletions that are older than their lifetime. Their age is measured by the change at
-   * hand, so that no clock is needed and memory stays bounded without a timer.
+   * Removes the deletions that are older than their lifetime. Their age is measured by the time of the current change,
+   * so that memory stays bounded without a clock or a timer.
    */
   #forgetDeletions(committedAt: string): void {
     if (this.#deletions === undefined) return;

@@ -1,23 +1,25 @@
 /**
- * How soon after a change the next one is taken. What an environment of very many flags answers takes
- * milliseconds to work out anew, with every change; a burst of thousands of changes, one after the
- * other, would take all of an edge's time. So after such work the edge rests for a few times as long,
- * and takes what has come meanwhile together. A change that comes alone is not held up.
+ * Delay between changes. With very many flags in an environment, each change costs milliseconds for the new view. A
+ * burst of thousands of changes would use all of an edge's time. So after a change, the edge pauses for a multiple of
+ * that time. It then applies all changes that arrived meanwhile together. A single change is not delayed.
  */
 export type Pace = {
-  /** So long it took to work out what a change has changed. */
+  /** Records the time that it took to update the views for a change. */
   addWork(ms: number): void;
-  /** How long the next change should wait. */
+  /** Returns the time that the next change has to wait. */
   pauseMs(): number;
 };
 
-/** Working a quarter of the time leaves the rest for those who ask. */
+/**
+ * Length of a pause, as a multiple of the work before it. The updates take a quarter of the time at most, and the rest
+ * serves requests.
+ */
 const pausePerWork = 3;
 
 /**
- * A change is to be seen within a second, the end of a key as well, and it waits for the work before it,
- * the rest, and its own work. So the quarter holds for work of up to a sixth of a second; longer work
- * gets more than its share.
+ * Maximum pause. A change must take effect within a second, also the end of a key. It waits for the work of the
+ * previous change, the pause, and its own work. The quarter therefore holds for work of up to a sixth of a second;
+ * longer work takes a larger share.
  */
 const maxPauseMs = 500;
 

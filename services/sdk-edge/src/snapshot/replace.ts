@@ -4,13 +4,13 @@ import { emptySnapshot, entriesOf, entryAt, type Snapshot } from "./snapshot.ts"
 import { type ChangedIds, changedBetween, put, takeEntries } from "./take-entries.ts";
 
 /**
- * A full read that is under way. The held snapshot stays as it is until the read is finished. An entry that
- * equals the held one becomes that very object, and what was received for it is garbage at once; so a read
- * that brings little needs little memory beside the held snapshot.
+ * A full read in progress. The held snapshot does not change until the read finishes. The read keeps the held object of
+ * an entry that is equal, and discards the received one. A read with few changes therefore needs little memory beside
+ * the held snapshot.
  */
 export type FullRead = {
   take(entry: SnapshotEntry): void;
-  /** Takes the entries of the read in place of the held ones. Nothing is taken afterwards. */
+  /** Replaces the held entries by those of the read. No entry may be taken afterwards. */
   finish(
     held: Snapshot | undefined,
     facts: { epoch: string; followedUntilNow: boolean },
@@ -33,15 +33,14 @@ export function beginFullRead(held: Snapshot | undefined): FullRead {
 }
 
 /**
- * Takes a snapshot that was read in place of the held one.
+ * Replaces the held snapshot by one that was read.
  *
- * Another epoch means that everything was written again, perhaps from an older state of the database,
- * so held versions mean nothing: only the read counts.
+ * A different epoch means that everything was written again, possibly from an older state of the database. Held
+ * versions are then not comparable, and only the read counts.
  *
- * Under the same epoch the newest version of an entry stays, held or read. An entry that the read lacks
- * is dropped, unless `followedUntilNow` says that it was held from following this very bucket a short
- * while ago: a deletion leaves an entry that is kept for days, so a missing entry was lost by the broker
- * and will be written again.
+ * With the same epoch, the newest version of each entry stays. A held entry that the read lacks is removed, unless
+ * `followedUntilNow` is true: then the entry came from following this bucket until a short time ago. A deletion leaves
+ * an entry for days, so the broker has lost the missing entry, and it will be written again.
  */
 export function replaceSnapshot(
   held: Snapshot | undefined,

@@ -3,9 +3,9 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
- * Reports on core NATS which revision of the snapshot this edge serves, so that management can answer a
- * write after every edge has applied it. An idle edge reports on a timer, to show that it is alive. An edge
- * that does not follow the snapshot sends no reports, and writes soon stop waiting for it.
+ * Reports on core NATS the revision of the snapshot that this edge serves. Management responds to a write after every
+ * edge has applied it. An idle edge reports at an interval, to show that it is alive. An edge that does not follow the
+ * snapshot sends no reports, and writes soon stop waiting for it.
  */
 export type AppliedReports = {
   /** Resolves when the NATS server has the announcement of this edge, or the connection is lost. */
@@ -39,7 +39,7 @@ export function reportApplied(options: {
   }
 
   publish({ state: "starting", edge });
-  // A flush fails when the connection is lost. The edge then starts as one that management does not know.
+  // A flush fails when the connection is lost. Management then does not know this edge until its first report.
   const startReported = connection.flush().catch(() => undefined);
   holder.onApplied(() => {
     if (delayed !== undefined) return;

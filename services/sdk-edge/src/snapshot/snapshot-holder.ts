@@ -17,55 +17,58 @@ export type SnapshotSource = (typeof snapshotSources)[number];
 export type SnapshotUpdate = {
   snapshot: Snapshot;
   changed: ChangedIds;
-  /** True when everything was taken anew, false when the entries in `taken` changed it. */
+  /** True if the whole snapshot was replaced; false if it was changed by the entries in `taken`. */
   isReplacement: boolean;
-  /** Empty after a full read, whose entries may be of changes long past. */
+  /** Empty after a full read, whose entries may be of old changes. */
   taken: readonly TakenEntry[];
 };
 
 /**
- * The one place where the present snapshot changes. It is fed by `followNats`, or once from the cache on disk, and
- * passes every change to the edge's `applyChange`.
+ * Holds the current snapshot and makes all its changes. `followNats` passes entries to it, and the cache on disk at
+ * most once. It passes every change to the edge's `applyChange`.
  *
- * Entries that arrive in one turn of the event loop are taken together at its end, and where taking them
- * is much work, those of the rest after that too (`Pace`). A burst of changes to one environment therefore costs few
- * new bodies and events. Between two turns the snapshot stands still: what one reader saw, the next one sees, or
- * something newer.
+ * Entries that arrive in one turn of the event loop are applied together at its end. After a costly change, the entries
+ * that arrive during a pause are also applied together (`Pace`). A burst of changes to one environment therefore costs
+ * few new bodies and events. A reader sees one state throughout its turn, and a later reader sees the same state or a
+ * newer one.
  */
 export type SnapshotHolder = {
   readonly snapshot: Snapshot | undefined;
   readonly source: SnapshotSource;
-  /** How long ago the snapshot was last known to be current; undefined without a snapshot. */
+  /** Returns the time since the snapshot was last known to be current; undefined without a snapshot. */
   staleMs(): number | undefined;
   /** The revision of the bucket that the snapshot contains; undefined before the first full read. */
   readonly applied: SnapshotRevision | undefined;
   /** Sets the only listener of changes. */
   onChange(listener: (change: SnapshotUpdate) => void): void;
-  /** The listener is called after the listener of changes has processed all changes up to `applied`. */
+  /** Sets the only listener that is called after the listener of changes has processed all changes up to `applied`. */
   onApplied(listener: () => void): void;
-  /** Takes what the cache held, unless NATS came first. `currentAtMs`: when it was last current. */
+  /**
+   * Takes the snapshot of the cache, unless a snapshot is already held. `currentAtMs` is the time at which it was last
+   * current.
+   */
   restore(cached: { snapshot: Snapshot; currentAtMs: number }): void;
-  /** Says that all that NATS has was handed over up to this moment. */
+  /** Records that every entry of NATS has been passed on up to now. */
   confirmCurrent(): void;
-  /** Begins a full read. The snapshot stays as it is until the read is finished. */
+  /** Begins a full read. The snapshot does not change until the read finishes. */
   beginRead(): SnapshotRead;
-  /** A full read at once. */
+  /** Performs a full read of the given entries. */
   replace(epoch: string, entries: Iterable<SnapshotEntry>): void;
   apply(entry: SnapshotEntry): void;
   /** Every entry up to this revision was passed to `replace` or `apply`. */
   reached(revision: SnapshotRevision): void;
 };
 
-/** Less than a timer can measure. */
+/** A shorter pause is below the resolution of a timer. */
 const minPauseMs = 1;
 
 type HolderOptions = { now: () => number; pace: Pick<Pace, "pauseMs"> };
 
-/** The present snapshot and its origin. */
+/** The current snapshot and its origin. */
 type Held = {
   snapshot: Snapshot | undefined;
   source: SnapshotSource;
-  /** When the snapshot was last known to be current. */
+  /** Time at which the snapshot was last known to be current. */
   currentAtMs: number;
 };
 
@@ -136,7 +139,7 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   };
 }
 
-/** Begins a full read, which replaces what is held when it is finished. Entries that wait are taken before that. */
+/** Begins a full read, which replaces the held snapshot when it finishes. Waiting entries are applied before that. */
 function beginHeldRead(
   held: Held,
   {
@@ -150,7 +153,7 @@ function beginHeldRead(
     take: read.take,
     finish(epoch) {
       flush();
-      // After a longer gap, a deletion may have come and gone unseen: only the read counts.
+      // After a longer gap, a deletion may have been written and removed unseen, so only the read counts.
       const followedUntilNow = held.source === "nats" && now() - held.currentAtMs < maxGapMs;
       const replaced = read.finish(held.snapshot, { epoch, followedUntilNow });
       const { snapshot } = replaced;
@@ -160,7 +163,7 @@ function beginHeldRead(
   };
 }
 
-/** Collects entries until the end of the turn or of the rest, and passes them on together. */
+/** Collects entries until the end of the turn or of the pause, and passes them on together. */
 function createWaitingEntries({
   pace,
   take,
@@ -180,7 +183,7 @@ function createWaitingEntries({
     flush,
     isEmpty: () => waiting.length === 0,
     add(entry: SnapshotEntry): void {
-      // The first one plans the flush; those that follow come along.
+      // The first entry schedules the flush of all that follow.
       if (waiting.length === 0) {
         const pauseMs = pace.pauseMs();
         if (pauseMs < minPauseMs) setImmediate(flush);

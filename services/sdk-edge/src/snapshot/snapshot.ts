@@ -9,24 +9,26 @@ import type {
 import { NewestWins } from "./newest-wins.ts";
 
 /**
- * Everything that an edge knows. It changes in place, and only within one turn of the event loop, so a
- * reader that does not wait in between sees one consistent state. An entry itself never changes after it
- * was taken: another version is another object. Only `takeEntries` and `replaceSnapshot` make changes.
+ * The data of an edge. It changes in place, and only within one turn of the event loop, so a reader that does not await
+ * sees one consistent state. An entry never changes: another version is another object. Only `takeEntries` and
+ * `replaceSnapshot` change a snapshot.
  *
- * Entries are kept in the words of the contract. They are the language that all services share, and
- * the cache on disk is written from them and checked by their own schemas.
+ * Entries have the names of the contract, which all services share. The cache on disk is written from them and checked
+ * against their schemas.
  */
 export type Snapshot = {
-  /** Names the writing of the bucket that this comes from; versions compare only within one epoch. */
+  /**
+   * Identifies the full write of the bucket that the entries come from. Versions are comparable only within one epoch.
+   */
   epoch: string;
   organizations: NewestWins<OrganizationEntry | Tombstone>;
   keys: NewestWins<KeyEntry | DeletedKey>;
   environments: Map<string, EnvironmentFlags>;
-  /** Environments that were deleted. Their flags are not kept, and their keys do not work. */
+  /** Deleted environments. Their flags are not kept, and their keys are rejected. */
   deletedEnvironments: NewestWins<DeletedEnvironment>;
 };
 
-/** The flags of one environment by their ids, with the deleted ones that are still remembered. */
+/** The flags of one environment by id, including recent deletions. */
 export type EnvironmentFlags = {
   organizationId: string;
   environmentId: string;
@@ -35,10 +37,10 @@ export type EnvironmentFlags = {
   flags: NewestWins<FlagEntry | Tombstone>;
 };
 
-/** A deletion does not say whose key it was, but the key's address in the bucket begins with it. */
+/** The deletion of a key. It does not name the organization, which is taken from the key's address in the bucket. */
 export type DeletedKey = Tombstone & { organization_id: string };
 
-/** The same holds for the deletion of an environment. */
+/** The deletion of an environment. Its organization is also taken from the address. */
 export type DeletedEnvironment = Tombstone & { organization_id: string };
 
 export function emptySnapshot(epoch: string): Snapshot {
@@ -69,7 +71,7 @@ export function entryAt(snapshot: Snapshot, address: EntryAddress): SnapshotEntr
     case "environment":
       return entry(address, snapshot.deletedEnvironments.get(address.environmentId));
     case "project":
-      // Its name is for people; no answer of an edge depends on it.
+      // No response of an edge depends on a project's entry, which contains its name.
       return undefined;
   }
 }
@@ -78,7 +80,7 @@ function entry<Address, Value>(address: Address, value: Value | undefined) {
   return value === undefined ? undefined : { address, value };
 }
 
-/** A snapshot's entries one by one, from which `buildSnapshot` makes the same snapshot again. */
+/** Yields the entries of a snapshot, from which `buildSnapshot` creates an equal snapshot. */
 export function* entriesOf(snapshot: Snapshot): Generator<SnapshotEntry> {
   for (const [organizationId, value] of snapshot.organizations)
     yield { address: { kind: "organization", organizationId }, value };
@@ -94,7 +96,7 @@ export function* entriesOf(snapshot: Snapshot): Generator<SnapshotEntry> {
       yield { address: { kind: "flag", organizationId, environmentId, flagId }, value };
 }
 
-/** How many entries of each kind there are, deleted ones apart. */
+/** Returns the number of entries of each kind. Deletions are counted separately. */
 export function countEntries(snapshot: Snapshot): Record<EntryCount, number> {
   const counts = { organization: 0, key: 0, flag: 0, environment: 0, deleted: 0 };
   counts.environment = snapshot.environments.size;

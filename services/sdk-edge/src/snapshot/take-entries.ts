@@ -17,13 +17,13 @@ import {
   type Snapshot,
 } from "./snapshot.ts";
 
-/** An entry that replaced an older one, or nothing. */
+/** An applied entry and the entry that it replaced. `before` is undefined for a new one. */
 export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undefined };
 
 /**
- * Puts entries into a snapshot, which changes in place. Returns the ids of the changes, and the entries that replaced an
- * older version, in the order of arrival. Versions decide, not arrival: an entry that comes late or twice changes
- * nothing, an older version of a deleted flag does not restore it, and the same entries in any order end in the same
+ * Puts entries into a snapshot, which changes in place. Returns the ids of the changes, and the entries that were new
+ * or replaced an older version, in the order of arrival. Versions decide, not arrival: a late or repeated entry changes
+ * nothing, and an older version of a deleted flag does not restore it. The same entries in any order result in the same
  * snapshot. The cost depends on the entries alone.
  */
 export function takeEntries(
@@ -48,14 +48,14 @@ export function takeEntries(
   return { changed: { environments, keys, organizations }, taken };
 }
 
-/** The snapshot that a full read describes, whatever was known before. */
+/** Builds a snapshot from the entries of a full read. */
 export function buildSnapshot(epoch: string, entries: Iterable<SnapshotEntry>): Snapshot {
   const snapshot = emptySnapshot(epoch);
   for (const entry of entries) put(snapshot, entry);
   return snapshot;
 }
 
-/** Puts an entry into a snapshot unless the same or a newer version is held. Returns whether it was put. */
+/** Puts an entry into a snapshot unless the same or a newer version is stored. Returns whether it was put. */
 export function put(snapshot: Snapshot, entry: SnapshotEntry): boolean {
   if (isEntryOf("organization", entry))
     return snapshot.organizations.put(entry.address.organizationId, entry.value);
@@ -69,7 +69,7 @@ function ownedKey({ address, value }: EntryOf<"key">): KeyEntry | DeletedKey {
   return isDeleted(value) ? { ...value, organization_id: address.organizationId } : value;
 }
 
-/** Its keys stay until their own deletions arrive. The key directory rejects them. */
+/** Deletes an environment. Its keys stay until their own deletions arrive; the key directory rejects them meanwhile. */
 function deleteEnvironment(
   { environments, deletedEnvironments }: Snapshot,
   { address: { environmentId, organizationId }, value }: EntryOf<"environment">,
@@ -91,15 +91,15 @@ function putFlag(
     environments.set(environmentId, environment);
   }
   if (isDeleted(value)) return environment.flags.put(flagId, value);
-  // The address is a part of a longer text, all of which it would keep in memory.
+  // Uses the id from the value, because the id from the address is a part of a longer string that would stay in memory.
   if (!environment.flags.put(value.flag_id, value)) return false;
   shareWithin(environment, value);
   return true;
 }
 
 /**
- * Replaces the parts that a flag has in common with others by one shared object. Parsing gives every entry
- * strings and arrays of its own, which are more than half of its memory.
+ * Replaces the parts that flags have in common by one shared object. Parsing creates separate strings and arrays for
+ * every entry, which are more than half of its memory.
  */
 function shareWithin(environment: EnvironmentFlags, flag: FlagEntry): void {
   environment.projectId ??= flag.project_id;
@@ -111,7 +111,7 @@ function shareWithin(environment: EnvironmentFlags, flag: FlagEntry): void {
 
 const noRules: FlagEntry["targeting_rules"] = [];
 
-/** The ids of what differs between two states of a snapshot. Empty when they are equal. */
+/** The ids of everything that differs between two states of a snapshot. Empty if they are equal. */
 export type ChangedIds = {
   environments: ReadonlySet<string>;
   keys: ReadonlySet<string>;
@@ -122,7 +122,7 @@ export function isNothing(changed: ChangedIds): boolean {
   return changed.environments.size + changed.keys.size + changed.organizations.size === 0;
 }
 
-/** Compares two snapshots. Entries are compared by identity: those that both share have not changed. */
+/** Compares two snapshots. Entries are compared by identity, so shared entries are unchanged. */
 export function changedBetween(before: Snapshot | undefined, after: Snapshot): ChangedIds {
   return {
     environments: new Set([

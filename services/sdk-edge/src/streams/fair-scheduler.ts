@@ -3,10 +3,9 @@ import { createTimeSlicer, runSteps, type Steps } from "@halyard/timing";
 export type { Steps } from "@halyard/timing";
 
 /**
- * Visits many streams in time slices, so that the event loop serves others in between. Organizations share the
- * slices equally, and so do the queues of one organization. A visit that takes long continues over several
- * slices. An item that waits keeps its place when it is added again; an item that is being visited gets another
- * visit.
+ * Visits many streams in time slices, so that the event loop serves other requests in between. Organizations share the
+ * slices equally, and so do the queues of one organization. A long visit continues over several slices. A waiting item
+ * that is added again keeps its position. An item that is added while it is visited gets another visit.
  */
 export type FairScheduler<T> = {
   add(organization: string, queue: string, all: Iterable<T>): void;
@@ -15,7 +14,10 @@ export type FairScheduler<T> = {
   stop(): void;
 };
 
-/** About the time that an ordinary burst of requests takes. Most changes are sent within the first slice. */
+/**
+ * Length of a slice: about the time that an ordinary burst of requests takes. Most changes are sent within the first
+ * slice.
+ */
 export const sendSliceMs = 5;
 
 type Queue<T> = { waiting: Set<T>; work: { one: T; steps: Steps } | undefined };
@@ -31,8 +33,8 @@ export function createFairScheduler<T>(options: {
   const slicer = createTimeSlicer({ work: serveNext, sliceMs: sendSliceMs, monotonicMs });
 
   /**
-   * Serves the first queue of the first organization. Both then go behind the others. They keep their places while
-   * they are served, so that `add` and `remove` by a visit find them.
+   * Serves the first queue of the first organization. Both then go behind the others. They keep their positions while
+   * they are served, so that `add` and `remove` find them during a visit.
    */
   function serveNext(isOver: () => boolean): boolean {
     for (const [organization, queues] of organizations) {
@@ -63,7 +65,7 @@ export function createFairScheduler<T>(options: {
       try {
         isDone = runSteps(steps, isOver);
       } finally {
-        // A visit that fails is not continued; the others are.
+        // A failed visit does not continue; the other visits do.
         if (isDone) queue.work = undefined;
       }
     } while (!isOver());

@@ -1,8 +1,7 @@
 /**
- * Serves items in small groups, because each of them will cause a request soon. The first group is served at
- * once. A group that the event loop begins late means that earlier requests are still being answered: the next
- * groups are smaller until the loop is on time again. All queues share each group. An item that already waits
- * keeps its place.
+ * Serves items in small groups, because each item will soon cause a request. The first group is served immediately. If
+ * the event loop begins a group late, it is still handling earlier requests. The next groups are then smaller until the
+ * loop is on time again. All queues share each group. A waiting item that is added again keeps its position.
  */
 export type PacedQueue<T> = {
   add(queue: string, all: Iterable<T>): void;
@@ -31,7 +30,7 @@ export function createPacedQueue<T>(options: {
   let timer: NodeJS.Timeout | undefined;
   let dueMs = 0;
 
-  /** Each queue has an equal share, and goes behind the others when it was served. */
+  /** Serves an equal share of each queue. A served queue goes behind the others. */
   function serveQueues(size: number): void {
     const share = Math.max(1, Math.floor(size / queues.size));
     let served = 0;

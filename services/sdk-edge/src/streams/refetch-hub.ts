@@ -13,14 +13,14 @@ import {
 import { knownEvent, refetchEvent, retryLine } from "./stream-events.ts";
 
 /**
- * The open streams of OpenFeature clients. After a change they receive the new tag and then request all their
- * flags. The events are paced, because thousands of clients would otherwise send that request at once. A
- * stream gets the tag of the moment in which its turn comes, so later changes cost a waiting stream nothing.
+ * The open streams of OpenFeature clients. After a change, each client receives the new tag and then requests all its
+ * flags. The events are paced, because otherwise thousands of clients would send that request at the same time. Each
+ * event contains the tag that is current when it is sent, so later changes cost a waiting stream nothing.
  */
 export type RefetchHub = {
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: RefetchListener): void;
-  /** Sends the streams of an environment the present tag. */
+  /** Sends the current tag to the streams of an environment. */
   notify(environmentId: string): void;
   stop(): void;
 };
@@ -32,8 +32,8 @@ export type RefetchListener = {
 };
 
 /**
- * A client requests its flags before it opens its first stream, and may miss a change between the two. So for
- * this time after a change, new streams begin with a refetch. It covers slow clients and clocks that differ.
+ * Time after a change in which new streams begin with a refetch. A client requests its flags before it opens its first
+ * stream, and may miss a change between the two. The time covers slow clients and clocks that differ.
  */
 const settlingMs = 15_000;
 
@@ -57,7 +57,7 @@ export function createRefetchHub(options: {
     counts.refetch += 1;
   }
 
-  /** Whether the flags may have changed since the client requested them. */
+  /** Returns whether the flags may have changed since the client requested them. */
   function mayHaveMissed(lastEventId: string | undefined, present: ConfigurationTag): boolean {
     if (lastEventId === undefined) return now() - present.newestMs < settlingMs;
     return parseConfigurationTag(lastEventId)?.hash !== present.hash;

@@ -3,11 +3,13 @@ import type { Delta } from "../environment/delta.ts";
 import type { FlagValues } from "../environment/flag-values.ts";
 
 /**
- * Server-sent events, as the bytes that go out. An event is made once and handed to every stream that
- * gets it; all of them share its bytes until the slowest has sent them.
+ * The texts and bytes of server-sent events. All streams that receive the same event share its bytes until the slowest
+ * has sent them.
  */
 
-/** Asks clients to come back after about three seconds; `random` keeps a herd of them apart. */
+/**
+ * Makes clients reconnect after about three seconds. The jitter of `random` spreads the reconnections of many clients.
+ */
 export function retryLine(random: () => number): string {
   const milliseconds = minRetryMs + Math.floor(random() * retryJitterMs);
   return `retry: ${milliseconds}\n\n`;
@@ -20,17 +22,17 @@ export function heartbeatEvent(nowMs: number): string {
   return `event: heartbeat\ndata: {"timestamp":${Math.floor(nowMs / 1_000)}}\n\n`;
 }
 
-/** The same for streams whose readers know no such event: a comment, which every reader skips. */
+/** The heartbeat of streams whose clients do not know that event: a comment, which every client ignores. */
 export const keepAlive = Buffer.from(": keep-alive\n\n");
 
-/** Tells an OpenFeature client to ask again; it says the tag when it does. */
+/** Makes an OpenFeature client evaluate again. The client sends the tag with that request. */
 export function refetchEvent(configurationTag: string): string {
   return `id: ${configurationTag}\ndata: {"type":"refetchEvaluation","etag":"${configurationTag}"}\n\n`;
 }
 
 /**
- * Gives an OpenFeature client the tag without asking anything of it: kinds that it does not know it
- * skips. When its connection is lost it comes back with the tag, and hears what it has missed.
+ * Gives an OpenFeature client the tag without causing a request, because clients ignore events of an unknown type.
+ * After a lost connection the client sends the tag, and then receives a refetch if it missed a change.
  */
 export function knownEvent(configurationTag: string): string {
   return `id: ${configurationTag}\ndata: {"type":"connected"}\n\n`;
@@ -38,7 +40,7 @@ export function knownEvent(configurationTag: string): string {
 
 const fullEvents = new WeakMap<FlagValues, Buffer>();
 
-/** The event with all values. */
+/** Returns the event with all values. */
 export function fullEvent(values: FlagValues): Buffer {
   let event = fullEvents.get(values);
   if (event === undefined) {
@@ -48,13 +50,13 @@ export function fullEvent(values: FlagValues): Buffer {
   return event;
 }
 
-/** The delta event: changed values and the current ETag. */
+/** Returns the delta event: the changed values and the current ETag. */
 export function deltaEvent(etag: string, { changed, removed }: Delta): string {
   const values = changed.map(([key, value]) => `${asciiJson(key)}:${value}`).join(",");
   return flagsText(etag, withRemoved(`{"flags":{${values}}}`, removed));
 }
 
-/** All values, for a reader who has missed what came between, and the flags that went meanwhile. */
+/** Returns the event for a client that missed events: all values, and the flags that were removed meanwhile. */
 export function catchUpEvent(values: FlagValues, removed: readonly string[]): Buffer {
   if (removed.length === 0) return fullEvent(values);
   return flagsEvent(values.etag, withRemoved(values.body, removed));
@@ -69,7 +71,7 @@ function flagsEvent(etag: string, data: string): Buffer {
   return Buffer.from(flagsText(etag, data));
 }
 
-/** JSON holds no line breaks of its own, so the data is always one line. */
+/** Formats an event. JSON contains no line breaks, so the data is always one line. */
 function flagsText(etag: string, data: string): string {
   return `event: flags\nid: ${etag}\ndata: ${data}\n\n`;
 }

@@ -18,20 +18,20 @@ import {
 import { catchUpEvent, deltaEvent, fullEvent, heartbeatEvent, retryLine } from "./stream-events.ts";
 
 /**
- * The open streams of values. `notify` is called after the new values have replaced the old ones, so a reader
- * that received an event never gets older values from a request.
+ * The open streams of values. `notify` is called after the new values have replaced the old ones. So a client that
+ * received an event never gets older values from a request.
  *
- * A change takes this path: `notify` finds the streams of the environment, `eventFor` compares the view that a
- * stream was sent last with the present one, `send` writes the difference to the socket. A change that comes
- * before a visit to the stream is part of that difference.
+ * A change takes this path. `notify` finds the streams of the environment. `eventFor` compares the view that a stream
+ * was sent last with the current one. `send` writes the difference to the socket. A change that arrives before a stream
+ * is visited is part of that difference.
  *
- * Streams without a context share one event, which is written at once. Streams with a context are
- * evaluated in time slices; where that may take long, condition by condition.
+ * Streams without a context share one event, which is written immediately. Streams with a context are evaluated in time
+ * slices. If that may take long, it is done one condition at a time.
  */
 export type StreamHub = {
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: Listener): void;
-  /** Sends the streams of an environment what has changed for each of them. */
+  /** Sends each stream of an environment its changed values. */
   notify(environmentId: string): void;
   stop(): void;
 };
@@ -39,12 +39,12 @@ export type StreamHub = {
 export type Listener = {
   key: DirectoryKey;
   context: EvaluationContext;
-  /** Whether comparing with the context may take long. */
+  /** True if comparisons with the context may take long. */
   hasLargeContext: boolean;
-  /** The view by which the context was evaluated, and the values. */
+  /** The view with which the context was evaluated. */
   view: EnvironmentView;
   values: FlagValues;
-  /** The tag of the values that the client has from an earlier stream. */
+  /** The tag of the values that the client received on an earlier stream. */
   lastEventId: string | undefined;
 };
 
@@ -53,9 +53,9 @@ type FlagsStream = Stream & {
   /** `emptyContext` itself if the client sent none. */
   readonly context: EvaluationContext;
   readonly hasLargeContext: boolean;
-  /** The view whose values were sent last. */
+  /** The view whose values the client has. */
   sentView: EnvironmentView;
-  /** The reader was behind, and gets all values next. */
+  /** True if the client was behind. The next event then contains all values. */
   hasMissed: boolean;
 };
 
@@ -75,7 +75,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
   const scheduler = createFairScheduler<FlagsStream>({ work, monotonicMs });
   const differenceBetween = createViewDifferences();
 
-  /** Sends to streams without a context immediately. Queues the others for a visit. */
+  /** Sends to streams without a context immediately, and queues the others for a visit. */
   function sendOrQueue(environmentId: string, streams: Iterable<FlagsStream>): void {
     const view = views.of(environmentId);
     const targeted: FlagsStream[] = [];
@@ -98,13 +98,13 @@ export function createStreamHub(options: HubOptions): StreamHub {
     const event = takesLong(stream, view)
       ? yield* eventInSteps(stream, view, difference)
       : eventFor(stream, view, difference);
-    // Heartbeats may have filled the room of a reader meanwhile.
+    // Heartbeats may have filled the client's buffer meanwhile.
     if (isReadyOrFallsBehind(stream, view)) send(stream, view, event);
   }
 
   /**
-   * Returns whether an event for this view can be sent. A reader that has the view already has missed nothing. A
-   * reader without room falls behind, and is sent all values when it has caught up.
+   * Returns whether an event for this view can be sent. A client that has the view has missed nothing. A client without
+   * room falls behind, and receives all values when it has caught up.
    */
   function isReadyOrFallsBehind(stream: FlagsStream, view: EnvironmentView): boolean {
     if (stream.sentView !== view) return hasRoomOrFallsBehind(stream, { nowMs: now(), onCaughtUp });
@@ -117,7 +117,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
     }
   }
 
-  /** Writes the event, unless it is null. The reader then has the values of the view. */
+  /** Writes the event, unless it is null. The client then has the values of the view. */
   function send(stream: FlagsStream, view: EnvironmentView, event: Buffer | null): void {
     stream.sentView = view;
     stream.hasMissed = false;
@@ -144,7 +144,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
   };
 }
 
-/** Writes the values, unless the client has them, and a heartbeat. */
+/** Begins a stream with the values, unless the client has them, and a heartbeat. */
 function beginStream(
   response: ServerResponse,
   { key, context, hasLargeContext, view, values, lastEventId }: Listener,
@@ -170,15 +170,20 @@ function beginStream(
 
 /** The flags that differ between two views, with the events that streams have in common. */
 type ViewDifference = {
-  /** Held weakly: the view of a slow reader would otherwise keep all later ones, each by the one before. */
+  /**
+   * Held weakly. Otherwise the view of a slow client would keep all later views in memory, each through the one before.
+   */
   to: WeakRef<EnvironmentView>;
   flags: readonly ChangedFlag[];
   byText: Map<string, Buffer>;
-  /** For streams without a context. null: nothing differs for them; undefined: not made yet. */
+  /** The event for streams without a context. null: no value differs for them; undefined: not created yet. */
   withoutContext: Buffer | null | undefined;
 };
 
-/** A difference is kept while a stream exists that has not been sent it. */
+/**
+ * Returns a function that finds the difference between two views. A difference is kept while a stream has the older
+ * view.
+ */
 function createViewDifferences() {
   const differences = new WeakMap<EnvironmentView, ViewDifference>();
   return (from: EnvironmentView, to: EnvironmentView): ViewDifference => {
@@ -193,9 +198,9 @@ function createViewDifferences() {
 }
 
 /**
- * Returns the event for a stream: the values that differ, under the present tag, or, after the reader was behind, all
- * values. null: no value differs for it. Only changed flags are evaluated to find that out; all flags, for the tag,
- * only if one of the values differs.
+ * Returns the event for a stream: the values that differ and the current tag, or all values if the client was behind.
+ * null: no value differs. Only changed flags are evaluated to find out. All flags, for the tag, are evaluated only if a
+ * value differs.
  */
 function eventFor(
   { context, hasMissed }: FlagsStream,
@@ -208,7 +213,7 @@ function eventFor(
   return sharedEvent(difference, deltaEvent(view.tagFor(context), delta));
 }
 
-/** Streams without a context get the same event for the same change. */
+/** Returns the event for a stream without a context. All such streams share it. */
 function eventWithoutContext(
   stream: FlagsStream,
   view: EnvironmentView,
@@ -220,7 +225,7 @@ function eventWithoutContext(
   return difference.withoutContext;
 }
 
-/** The same as `eventFor`, one condition after the other. */
+/** Returns the same event as `eventFor`, one condition at a time. */
 function* eventInSteps(
   { context, hasMissed }: FlagsStream,
   view: EnvironmentView,
@@ -232,7 +237,7 @@ function* eventInSteps(
   return sharedEvent(difference, deltaEvent(yield* tagInSteps(view, context), delta));
 }
 
-/** Streams with the same text share its bytes. */
+/** Returns the bytes of a text. Streams with the same text share them. */
 function sharedEvent({ byText }: ViewDifference, text: string): Buffer {
   const event = byText.get(text) ?? Buffer.from(text);
   byText.set(text, event);

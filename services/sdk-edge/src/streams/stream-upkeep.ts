@@ -12,8 +12,8 @@ import {
 import { heartbeatEvent, keepAlive, retryLine } from "./stream-events.ts";
 
 /**
- * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one turn, and
- * ends the streams whose key has ended or whose reader is too far behind.
+ * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one group, and ends
+ * the streams whose key has ended or whose client is too far behind.
  */
 export type StreamUpkeep = {
   /** Ends the streams whose key has ended. */
@@ -25,7 +25,7 @@ export type StreamUpkeep = {
 };
 
 const heartbeatIntervalMs = 15_000;
-/** Also the longest delay until a stream ends after its key has expired. */
+/** Interval of the ticks. It is also the maximum delay until a stream ends after its key has expired. */
 const tickMs = heartbeatIntervalMs / heartbeatGroups;
 
 /** Time over which the clients of a stopping edge connect to other edges. */
@@ -85,7 +85,7 @@ export function createStreamUpkeep(options: {
           endStream(stream, "drain", retryLine(random));
         await delay(drainMs / drainSteps);
       }
-      // A reader that has not taken the end of its stream by now is cut off.
+      // A client that has not read the end of its stream by now is disconnected.
       for (const stream of leaving) stream.response.destroy();
     },
     stop: () => clearInterval(timer),

@@ -2,52 +2,52 @@ import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 
 /**
- * One open stream. There are tens of thousands of these, so it holds as little as it can, and no timer.
+ * One open stream. There are tens of thousands of them, so each holds as little as possible, and no timer.
  *
- * What a reader does not take in time stays unsent in memory, up to a bound. A reader beyond the bound is
- * behind: it gets no events. When it has taken everything that was unsent, one event brings it up to date.
- * A reader that stays behind for too long is closed.
+ * Data that a client does not read in time stays unsent in memory, up to a bound. A client beyond the bound is behind:
+ * it receives no events. When all unsent data has been read, one event brings the client up to date. A stream whose
+ * client stays behind for too long is closed.
  */
 export type Stream = {
-  /** Streams of values for SDKs; for OpenFeature clients, streams of notices to evaluate again. */
+  /** "flags": a stream of values for SDKs; "refetch": a stream of refetches for OpenFeature clients. */
   readonly kind: "flags" | "refetch";
   readonly response: ServerResponse;
   readonly keyId: string;
   readonly environmentId: string;
-  /** Set while the reader is behind. */
+  /** Set while the client is behind. */
   behind: { sinceMs: number } | undefined;
-  /** Why it ends. Until the edge ends it, only the client can. */
+  /** The reason for the end of the stream. "client" unless the edge ends it. */
   cause: CloseCause;
 };
 
 export type CloseCause = "client" | "key_ended" | "slow_reader" | "drain";
 
 /**
- * Unsent bytes beyond which a reader is behind. It is not less than Node's own high-water mark for
- * sockets, so that a stream that is behind always gets a `drain` when everything has been sent. One event
- * may exceed it: a stream costs at most this and one event, whose bytes it shares with others.
+ * Maximum number of unsent bytes before a client is behind. It is not less than the high-water mark of sockets in
+ * Node.js, so that the socket always emits `drain` when everything has been sent. One event may exceed it. So a stream
+ * costs at most this and one event, whose bytes it shares with others.
  */
 export const maxUnsentBytes = 64 * 1024;
 
-/** A reader that has not caught up after two heartbeats is as good as gone. */
+/** Time after which a client that is behind is disconnected: two heartbeats. */
 const maxBehindMs = 30_000;
 
 /**
- * Where events are written: the connection itself, without what Node's HTTP layer does for each piece
- * of an answer. Until an earlier answer on the same connection is done, there is only the response.
+ * Returns the stream to write events to: the connection itself, without the cost of Node's HTTP layer. Until an earlier
+ * response on the same connection has finished, it is the response.
  */
 export function sinkOf({ response }: Stream): Writable {
   return response.socket ?? response;
 }
 
-/** Whether the stream can be given another event. */
+/** Returns whether another event can be written to the stream. */
 export function hasRoom({ behind, response }: Stream): boolean {
   if (behind !== undefined || response.writableEnded) return false;
   // Events are written to the socket. This length includes its unsent bytes.
   return response.writableLength <= maxUnsentBytes;
 }
 
-/** Returns `hasRoom`. A reader without room falls behind; `onCaughtUp` is called when it has taken everything. */
+/** Returns `hasRoom`. A client without room falls behind; `onCaughtUp` is called when it has read everything. */
 export function hasRoomOrFallsBehind(
   stream: Stream,
   { nowMs, onCaughtUp }: { nowMs: number; onCaughtUp: () => void },
@@ -66,7 +66,7 @@ export function isFarBehind({ behind }: Stream, nowMs: number): boolean {
   return behind !== undefined && nowMs - behind.sinceMs > maxBehindMs;
 }
 
-/** Ends a stream. A reader that still has to take something is not waited for. */
+/** Ends a stream. If the client still has unsent data, the connection is closed immediately. */
 export function endStream(stream: Stream, cause: CloseCause, lastWords?: string): void {
   if (stream.response.writableEnded || stream.response.destroyed) return;
   stream.cause = cause;
@@ -74,7 +74,9 @@ export function endStream(stream: Stream, cause: CloseCause, lastWords?: string)
   else stream.response.destroy();
 }
 
-/** Number of turns of a heartbeat. Each turn writes to a part of the streams, because writing to all of them takes long. */
+/**
+ * Number of groups of streams. Each group has its own time for heartbeats, because writing to all streams takes long.
+ */
 export const heartbeatGroups = 60;
 
 /** All open streams of an edge. */
@@ -82,7 +84,7 @@ export type OpenStreams = {
   /** Adds a stream until its response closes; `onClose` is called then. */
   add(stream: Stream, onClose: () => void): void;
   ofHeartbeatGroup(group: number): ReadonlySet<Stream>;
-  /** A loop instead of a generator, which would leave an object behind for each stream. */
+  /** Visits all streams. A generator would allocate an object for each stream. */
   each(visit: (stream: Stream) => void): void;
   readonly size: number;
 };
@@ -134,7 +136,7 @@ export function createStreamGroups<S extends Stream>() {
 
 const noStreams: ReadonlySet<never> = new Set();
 
-/** Figures of an edge's streams. */
+/** Counters of an edge's streams. */
 export type StreamCounts = {
   flags: number;
   refetch: number;

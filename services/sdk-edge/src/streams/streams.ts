@@ -8,7 +8,7 @@ import {
 import { createStreamHub, type StreamHub } from "./stream-hub.ts";
 import { createStreamUpkeep, type StreamUpkeep } from "./stream-upkeep.ts";
 
-/** All open streams of an edge: who is there, what they are told, and what is done to them. */
+/** The open streams of an edge: their registry, counts, events and upkeep. */
 export type Streams = {
   openStreams: OpenStreams;
   counts: StreamCounts;

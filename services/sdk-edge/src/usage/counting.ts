@@ -11,18 +11,18 @@ import {
 import type { Usage } from "./usage.ts";
 
 /**
- * Counts requests and evaluations in memory. A request looks up its key and raises a few numbers. `take`
- * returns all counts and starts from nothing, so no count outlives its key or environment.
+ * Counts requests and evaluations in memory. A request looks up its key and increments a few numbers. `take` returns
+ * all counts and resets them, so that no count outlives its key or environment.
  *
- * Hour and month are those of the instant that the request has read from the clock.
+ * Hour and month are those of the time that the request has read from the clock.
  */
 export type Counting = {
   usage: Usage;
   /** Returns the counts since the last call; undefined if there are none. */
   take(): Tally | undefined;
-  /** Confirms that the broker has what was taken. */
+  /** Confirms that the broker has acknowledged everything that was taken. */
   arrived(): void;
-  /** Receives what usage-metering has counted of an organization's month. */
+  /** Applies the number of requests that usage-metering has counted for an organization's month. */
   applyQuota(entry: QuotaEntry): void;
   figures(): CountingFigures;
 };
@@ -34,7 +34,7 @@ export type CountingFigures = {
   underWay: number;
   /** Requests that were rejected because the month was used up. */
   rejected: number;
-  /** Counts that were lost for want of room. */
+  /** Counts that were lost because a bound was reached. */
   dropped: { requests: number; evaluations: number; keys: number };
 };
 
@@ -50,7 +50,7 @@ export type EnvironmentIds = Pick<DirectoryKey, "organizationId" | "projectId" |
 export type EnvironmentHour = Readonly<EnvironmentIds> & {
   readonly hourBeganMs: number;
   readonly requests: Record<UsageEndpoint, number>;
-  /** Answers with all flags. */
+  /** Number of bulk responses. */
   bulkAnswers: number;
   bulkAnsweredAtMs: number;
   /** Evaluations of single flags by flag id. */
@@ -60,25 +60,25 @@ export type EnvironmentHour = Readonly<EnvironmentIds> & {
 export type FlagCount = { evaluations: number; evaluatedAtMs: number };
 
 /**
- * Maximum of what is kept while NATS is unavailable: some tens of megabytes. A thousand busy environments
- * fill it in two days. Environments and flags count once for each hour.
+ * Maximum number of counters kept while NATS is unavailable: some tens of megabytes. A thousand busy environments reach
+ * it in two days. Environments and flags count once for each hour.
  */
 export type Bounds = { environments: number; flags: number; keys: number };
 const defaultBounds: Bounds = { environments: 50_000, flags: 200_000, keys: 100_000 };
 
 /**
- * Maximum number of flags of an environment and hour. The flags of one environment fit into one message, and one
- * environment takes only a part of the room.
+ * Maximum number of flags of an environment and hour. It keeps the flags of one environment within one message, and
+ * leaves room for other environments.
  */
 export const maxFlagsOfEnvironment = 5_000;
 
 /**
- * Maximum time by which a request may precede the present hour, because it was answered late or the clock was
- * corrected. It counts in the present hour. A clock that is put back further begins an earlier hour.
+ * Maximum time by which a request may precede the current hour, because its response was late or the clock was
+ * corrected. It counts in the current hour. If the clock is set back further, an earlier hour begins.
  */
 const maxLatenessMs = 5 * 60 * 1_000;
 
-/** Where the requests of a key count. */
+/** The counters for the requests of a key. */
 type KeyUse = {
   usedAtMs: number;
   environment: EnvironmentHour;
@@ -145,7 +145,7 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
   let hourBeganMs = Number.POSITIVE_INFINITY;
   /** By hour and environment. */
   let environments = new Map<string, EnvironmentHour>();
-  /** Stands for all environments without room. It is never sent. */
+  /** Counts for all environments beyond the bound. It is never sent. */
   let overflow = emptyHour({ organizationId: "", projectId: "", environmentId: "" }, 0);
   let flags = 0;
   let keys = new Map<string, KeyUse>();
@@ -179,7 +179,7 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
   return {
     dropped,
     of,
-    /** Every request uses its key, also a rejected one. */
+    /** Records the use of a key, also by a rejected request. */
     markUsed(key: DirectoryKey, nowMs: number): void {
       of(key, nowMs).usedAtMs = nowMs;
       if (keys.size >= bounds.keys && !keys.has(key.id)) dropped.keys += 1;
@@ -222,7 +222,7 @@ function emptyHour(ids: EnvironmentIds, hourBeganMs: number): EnvironmentHour {
   };
 }
 
-/** False when all requests were rejected. */
+/** Returns false if all requests were rejected. */
 function isUsed(environment: EnvironmentHour): boolean {
   const { bulkAnswers, flags } = environment;
   return bulkAnswers > 0 || flags !== undefined || requestsOf(environment) > 0;

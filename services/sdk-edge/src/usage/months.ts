@@ -2,7 +2,7 @@ import { raisedByPlan } from "@halyard/contracts";
 import { type LimitMember, retryAfter } from "@halyard/rate-limit";
 import { createProblem, type Problem } from "@halyard/service";
 
-/** A calendar month of UTC, the period of a plan's requests. */
+/** A calendar month in UTC, the period of a plan's requests. */
 export type Month = {
   /** `2027-01`. */
   readonly name: string;
@@ -10,7 +10,7 @@ export type Month = {
   readonly endsMs: number;
 };
 
-/** Returns the month of an instant. */
+/** Returns the month that contains a time. */
 export function monthOf(instantMs: number): Month {
   const instant = new Date(instantMs);
   const year = instant.getUTCFullYear();
@@ -22,7 +22,7 @@ export function monthOf(instantMs: number): Month {
   };
 }
 
-/** What callers are told about their month (draft-ietf-httpapi-ratelimit-headers). */
+/** The figures for the rate limit fields of a month (draft-ietf-httpapi-ratelimit-headers). */
 export type MonthUse = { limit: number; used: number; month: Month; nowMs: number };
 
 /** Returns the month's members of the rate limit fields. */
@@ -34,7 +34,7 @@ export function monthMember(monthUse: MonthUse): LimitMember {
   };
 }
 
-/** The refusal of what goes beyond the month's requests. */
+/** Returns the problem of a request beyond the month's limit. */
 export function monthProblem(monthUse: MonthUse): Problem {
   const seconds = secondsLeft(monthUse);
   return createProblem("RATE_001", messageOf(monthUse), {
@@ -50,14 +50,14 @@ function messageOf({ limit, month }: MonthUse): string {
   return `All ${grouped.format(limit)} requests that the organization's plan allows in a month are used until ${next}. ${raisedByPlan}`;
 }
 
-/** `500,000`, as plans are written. */
+/** Formats numbers like `500,000`. */
 const grouped = new Intl.NumberFormat("en-US");
 
 function policyOf({ limit, month }: MonthUse): string {
   return `"monthly";q=${limit};w=${(month.endsMs - month.beganMs) / 1_000}`;
 }
 
-/** Whole seconds to the month's end, and never zero: clients take that for "no limit". */
+/** Returns the whole seconds until the end of the month. Never zero, which clients interpret as "no limit". */
 function secondsLeft({ month, nowMs }: MonthUse): number {
   return Math.max(1, Math.ceil((month.endsMs - nowMs) / 1_000));
 }

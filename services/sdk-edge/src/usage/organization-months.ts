@@ -4,34 +4,34 @@ import type { Problem } from "@halyard/service";
 import { type Month, monthMember, monthOf, monthProblem } from "./months.ts";
 
 /**
- * What each organization has used of the present month, as far as this edge can know: the number that
- * usage-metering published, from all edges, and the requests of this edge that are not part of it.
+ * The requests of each organization in the current month, as an edge estimates them: the number that usage-metering has
+ * published for all edges, and the requests of this edge that it does not contain.
  *
- * A request is `fresh` until it is taken to be sent. From then on a published number may contain it or not. So
- * within a month `known` never falls: it becomes the higher of itself and the published number. Both were
- * right, so it is never too high. It may be too low by the requests of other edges while usage-metering is
- * behind or unavailable.
+ * A request is `fresh` until it is taken to be sent. After that, a published number may or may not contain it. Within a
+ * month, `known` therefore never decreases: it becomes the higher of itself and the published number. Neither exceeds
+ * the true number, so `known` is never too high. It may be too low by the requests of other edges while usage-metering
+ * is behind or unavailable.
  */
 export type OrganizationMonth = {
-  /** By the plan; infinite without a limit. */
+  /** The plan's limit; infinite without one. */
   limit: number;
   /** The highest published number by month; the latest to arrive is last. */
   readonly published: Map<string, number>;
-  /** Used requests of the present month without the fresh ones. */
+  /** Requests of the current month without the fresh ones. */
   known: number;
   fresh: number;
-  /** The text for answers and rejections, made at most once a second. */
+  /** The texts for successful and rejected requests, created at most once a second. */
   text: { madeAtMs: number; member: LimitMember; problem: Problem } | undefined;
 };
 
 export type OrganizationMonths = {
   of(organizationId: string): OrganizationMonth;
-  /** Makes the month of this instant the present one. */
+  /** Makes the month of this time the current one. */
   advanceTo(nowMs: number): void;
   applyQuota(entry: QuotaEntry): void;
-  /** The plan's limit has changed. */
+  /** Reads the limit of an organization's plan again. */
   limitChanged(organizationId: string): void;
-  /** Fresh requests are being sent. */
+  /** Marks fresh requests as taken to be sent. */
   take(): void;
   /** Returns the month's members of the rate limit fields; undefined without a limit. */
   member(one: OrganizationMonth, nowMs: number): LimitMember | undefined;
@@ -42,10 +42,12 @@ export function usedOf({ known, fresh }: OrganizationMonth): number {
   return known + fresh;
 }
 
-/** Figures may be as of the last second. */
+/** Time for which a text is reused. */
 const textLifetimeMs = 1_000;
 
-/** Published months that are kept: a number can arrive before its month begins here, if clocks differ. */
+/**
+ * Maximum number of published months kept. If clocks differ, a number can arrive before its month begins on this edge.
+ */
 const maxMonths = 4;
 
 export function createOrganizationMonths(options: {
@@ -67,7 +69,7 @@ export function createOrganizationMonths(options: {
 
   function textOf(one: OrganizationMonth, nowMs: number) {
     const ageMs = nowMs - (one.text?.madeAtMs ?? Number.NaN);
-    // Below zero: the clock was put back.
+    // Negative if the clock was set back.
     if (one.text !== undefined && ageMs >= 0 && ageMs < textLifetimeMs) return one.text;
     const monthUse = { limit: one.limit, used: usedOf(one), month: present, nowMs };
     one.text = {
@@ -114,7 +116,9 @@ export function createOrganizationMonths(options: {
   };
 }
 
-/** Keeps a number, and forgets the month that arrived first unless it is the present one. */
+/**
+ * Stores a published number. Beyond the maximum, removes the month that arrived first, unless it is the current one.
+ */
 function publish(
   { published }: OrganizationMonth,
   { month, requests, present }: { month: string; requests: number; present: Month },

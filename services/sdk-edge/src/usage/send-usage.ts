@@ -8,34 +8,34 @@ import type { Counting } from "./counting.ts";
 import { cutMessages, type OutgoingUsage } from "./usage-messages.ts";
 
 /**
- * Sends what was counted to usage-metering, twice a second. What was taken is sent message by message;
- * each is sent again, unchanged and under the same id, until the broker has acknowledged it, and only
- * then the next one is made. Meanwhile new requests add up, and go out when all that was taken before
- * has arrived. So an outage, however long, makes no more messages than a moment does, and nothing is
- * counted twice: whoever counts knows a message that comes again.
+ * Sends the counts to usage-metering, twice a second. The counts that were taken are sent in one message after another.
+ * Each message is sent again, unchanged and with the same id, until the broker acknowledges it. Only then is the next
+ * one created. New requests are counted meanwhile, and are sent when everything taken before has been acknowledged.
+ * Even a long outage therefore causes no more messages than a moment. Nothing is counted twice, because usage-metering
+ * recognises a repeated message.
  *
- * The numbers belong to one life of one edge, whose id is new at each start. What a process has not sent
- * when it is killed is lost: half a second's requests, or those of the outage that it did not survive.
+ * The sequence numbers belong to one life of one edge, which has a new id at each start. A killed process loses its
+ * unsent counts: those of the last half second, or of the current outage.
  */
 export type UsageSender = {
   readonly figures: SenderFigures;
-  /** Sends what is left, and waits a few seconds for its arrival. */
+  /** Sends the remaining counts, and waits a few seconds for the acknowledgement. */
   stop(): Promise<void>;
 };
 
 export type SenderFigures = { arrived: number; failed: number };
 
 const sendIntervalMs = 500;
-/** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
+/** Timeout of a message. The broker responds within milliseconds. After this time the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
 const retryDelayMs = 250;
-/** Within what an edge has for stopping, beside the streams that it sends elsewhere. */
-const maxFarewellMs = 3_000;
+/** Maximum time for the last messages, within the time that an edge has to stop. */
+const maxFinalSendMs = 3_000;
 
 export function sendUsage(options: {
   connection: Promise<NatsConnection>;
   counting: Counting;
-  /** Names this life of this edge. */
+  /** Identifies this life of this edge. */
   edge: string;
   logger: Logger;
 }): UsageSender {
@@ -62,7 +62,7 @@ export function sendUsage(options: {
     counting.arrived();
   }
 
-  /** False when the process has no more time to try. */
+  /** Sends a message until it is acknowledged. Returns false if the process has no more time to retry. */
   async function deliver(message: OutgoingUsage, publish: Publish): Promise<boolean> {
     let isFirstFailure = true;
     while (!givingUp.signal.aborted) {
@@ -71,9 +71,9 @@ export function sendUsage(options: {
         figures.arrived += 1;
         return true;
       } catch (error) {
-        // Whatever it was, there is nothing better to do with what was counted than to try again.
+        // Any error is retried, because otherwise the counts would be lost.
         figures.failed += 1;
-        if (isFirstFailure) logger.warn({ err: error }, "usage is not taken by NATS; it is kept");
+        if (isFirstFailure) logger.warn({ err: error }, "NATS did not acknowledge usage; retrying");
         isFirstFailure = false;
         await pause(retryDelayMs, givingUp.signal);
       }
@@ -88,9 +88,9 @@ export function sendUsage(options: {
     figures,
     async stop() {
       stopping.abort();
-      // Where there never was a connection nobody can be told.
+      // Without a connection, nothing can be sent.
       const isSent = running?.then(() => true) ?? false;
-      const isLost = delay(maxFarewellMs, false, { ref: false });
+      const isLost = delay(maxFinalSendMs, false, { ref: false });
       if (await Promise.race([isSent, isLost])) return;
       givingUp.abort();
       counting.take();

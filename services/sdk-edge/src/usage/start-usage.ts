@@ -10,7 +10,7 @@ import { sendUsage } from "./send-usage.ts";
 import type { Usage } from "./usage.ts";
 import { registerUsageMetrics } from "./usage-metrics.ts";
 
-/** Counting, with the messages to usage-metering and the published numbers from it. */
+/** Starts the counting of usage, the messages to usage-metering, and the follower of the numbers that it publishes. */
 export function startUsage(options: {
   connection: Promise<NatsConnection>;
   holder: SnapshotHolder;
@@ -27,7 +27,7 @@ export function startUsage(options: {
   };
 }
 
-/** Follows the numbers of usage-metering. There are none until management has created the bucket. */
+/** Follows the numbers that usage-metering publishes. Management creates the bucket, so it may not exist yet. */
 function followQuota(options: {
   connection: Promise<NatsConnection>;
   counting: Counting;

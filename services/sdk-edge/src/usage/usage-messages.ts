@@ -4,8 +4,8 @@ import type { EnvironmentHour, Tally } from "./counting.ts";
 export type OutgoingUsage = { sequence: number; payload: string };
 
 /**
- * A message ends with the environment or key that exceeds this. With all flags of an environment it is still below
- * the 1 MiB that a NATS server takes by default.
+ * Size after which a message ends. The environment or key that exceeds it is the last one. Even with all flags of an
+ * environment, a message is below the 1 MiB that a NATS server accepts by default.
  */
 const defaultMaxBytes = 256 * 1024;
 

@@ -13,7 +13,7 @@ export function registerUsageMetrics(options: {
   const registers = [options.registry];
   new Gauge({
     name: "halyard_quota_current",
-    help: "1 while this edge receives what organizations have used of their month.",
+    help: "1 while the quotas that this edge has received are current.",
     registers,
     collect() {
       this.set(options.isQuotaCurrent() ? 1 : 0);
@@ -21,7 +21,7 @@ export function registerUsageMetrics(options: {
   });
   new Counter({
     name: "halyard_usage_collected_requests_total",
-    help: "Counted requests, without those of the last moment.",
+    help: "Counted requests that were collected to be sent.",
     registers,
     collect() {
       this.reset();
@@ -30,7 +30,7 @@ export function registerUsageMetrics(options: {
   });
   new Gauge({
     name: "halyard_usage_unacknowledged_requests",
-    help: "Counted requests that NATS has not acknowledged, without those of the last moment.",
+    help: "Collected requests that NATS has not acknowledged.",
     registers,
     collect() {
       this.set(counting.figures().underWay);
@@ -38,7 +38,7 @@ export function registerUsageMetrics(options: {
   });
   new Counter({
     name: "halyard_usage_rejected_requests_total",
-    help: "Requests that were rejected because their organization had used up its month.",
+    help: "Requests that were rejected because the organization had used up its month.",
     registers,
     collect() {
       this.reset();
@@ -47,7 +47,7 @@ export function registerUsageMetrics(options: {
   });
   new Counter({
     name: "halyard_usage_dropped_total",
-    help: "Usage that was not counted because too much of it could not be sent.",
+    help: "Usage that was not counted because the room for unsent usage was full.",
     labelNames: ["kind"],
     registers,
     collect() {
@@ -58,7 +58,7 @@ export function registerUsageMetrics(options: {
   });
   new Counter({
     name: "halyard_usage_messages_sent_total",
-    help: "Messages with usage, by whether NATS acknowledged them. A failed one is sent again.",
+    help: "Attempts to send a message with usage, by outcome. A failed message is sent again.",
     labelNames: ["outcome"],
     registers,
     collect() {

@@ -4,25 +4,28 @@ import type { LimitMember } from "@halyard/rate-limit";
 import type { Problem } from "@halyard/service";
 
 /**
- * What an organization uses of its month, as far as one edge sees it. Nothing here is about users:
- * keys, environments and flags are counted.
+ * Counts the use of keys, environments and flags, and applies the monthly limit of each organization, as one edge sees
+ * it. Nothing is counted by user.
  */
 export type Usage = {
-  /** Somebody asks with the key and is refused without a `check`. */
+  /** Records the use of a key by a request that is rejected without a `check`. */
   used(key: DirectoryKey, nowMs: number): void;
   /**
-   * Refuses a request whose organization has used up its month. The key is used, whatever becomes of the
-   * request; nothing else is counted yet.
+   * Returns the problem of a request whose organization has used up its month. Records the use of the key in any case,
+   * and counts nothing else.
    */
   check(key: DirectoryKey, nowMs: number): Problem | undefined;
-  /** Takes the organizations whose limits may have changed in the snapshot. */
+  /** Rereads the limits of organizations that may have changed in the snapshot. */
   limitsChanged(organizationIds: Iterable<string>): void;
-  /** Counts one request that was admitted. */
+  /** Counts one admitted request. */
   count(key: DirectoryKey, endpoint: UsageEndpoint, nowMs: number): void;
-  /** All flags of the key's environment were evaluated for one answer. */
+  /** Counts a bulk response: an evaluation of each flag of the key's environment. */
   answeredAll(key: DirectoryKey, nowMs: number): void;
-  /** One flag was evaluated by itself. */
+  /** Counts an evaluation of one flag. */
   answeredOne(key: DirectoryKey, flagId: string, nowMs: number): void;
-  /** Returns the month's members of the rate limit fields, the same object for the same texts; undefined without a limit. */
+  /**
+   * Returns the month's members of the rate limit fields; undefined without a limit. Returns the same object while the
+   * texts are the same.
+   */
   member(key: DirectoryKey, nowMs: number): LimitMember | undefined;
 };

@@ -169,7 +169,7 @@ describe("given a cache for an edge", () => {
     const cache = cacheFor(holder, pino({}, { write: (line: string) => lines.push(line) }));
     expect(await cache.read()).toBeUndefined();
     await cache.close();
-    expect(lines.join("")).toContain("the snapshot cache is of no use");
+    expect(lines.join("")).toContain("the snapshot cache is unusable");
   });
 
   it("goes on, and says so, when the file cannot be written", async () => {

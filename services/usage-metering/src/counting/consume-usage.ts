@@ -15,12 +15,12 @@ import { createCountInGroups } from "./count-in-groups.ts";
 import { type Counted, countMessages } from "./count-messages.ts";
 import type { UsageMetrics } from "./usage-metrics.ts";
 
-/** Messages in work at the same time. Those that wait for their turn share a transaction. */
+/** Maximum number of messages in progress. Waiting messages share the next transaction. */
 const concurrency = 256;
 
 /**
  * Counts the messages of edges. A message is acknowledged after the commit. If the process dies between the two, the
- * message comes again and adds nothing.
+ * broker delivers the message again, and it adds nothing.
  */
 export function consumeUsage(options: {
   connection: NatsConnection;
@@ -39,7 +39,7 @@ export function consumeUsage(options: {
       options.onCounted(counted);
     },
     isOutage,
-    onOutage: (err) => logger.warn({ err }, "nothing is counted now"),
+    onOutage: (err) => logger.warn({ err }, "usage is not being counted; retrying"),
   });
 
   async function handle({ payload }: QueueMessage): Promise<Verdict> {

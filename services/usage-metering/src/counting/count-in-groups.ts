@@ -2,14 +2,14 @@ import type { UsageRecorded } from "@halyard/contracts";
 import { retry } from "@halyard/timing";
 
 /**
- * Counts messages in groups. All edges add to the same few rows, and a row is locked until its transaction is on
- * disk. Messages that come during a transaction therefore share the next one. During an outage the group waits
- * here, because all messages behind it would fail as well.
+ * Counts messages in groups. All edges add to the same few rows, and a row is locked until its transaction is on disk.
+ * Messages that arrive during a transaction therefore share the next one. During an outage the group waits here,
+ * because all messages behind it would fail as well.
  */
 export type CountInGroups = {
   /** Resolves when the message has been counted. */
   add(message: UsageRecorded, bytes: number): Promise<void>;
-  /** Rejects what cannot be counted because of an outage, instead of waiting. */
+  /** Rejects messages that cannot be counted because of an outage, instead of waiting. */
   stopWaiting(): void;
 };
 
@@ -57,7 +57,7 @@ export function createCountInGroups(options: {
       await retry(() => options.count(messages), { backoff, onFailure });
       for (const { resolve } of group) resolve();
     } catch (error) {
-      // A message that cannot be counted must not keep the others from being counted.
+      // A message that cannot be counted must not prevent the others from being counted.
       if (group.length > 1 && !options.isOutage(error))
         for (const one of group) await settle([one]);
       else for (const { reject } of group) reject(error);

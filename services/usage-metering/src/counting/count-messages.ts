@@ -7,9 +7,9 @@ export type Counted = {
   /** The messages that had not been counted before. */
   counted: readonly UsageRecorded[];
   sums: Sums;
-  /** The new numbers of the months that have changed. */
+  /** The new totals of the months that changed. */
   months: readonly QuotaEntry[];
-  /** The time of the database. */
+  /** The database's time. */
   now: Date;
 };
 
@@ -21,7 +21,7 @@ export async function countMessages(
   sql: Sql,
   messages: readonly UsageRecorded[],
 ): Promise<Counted> {
-  // A message that is among them twice counts once.
+  // A repeated message counts once.
   const byId = new Map(messages.map((message) => [idOf(message), message]));
   return sql.begin(async (tx) => {
     const { uncounted, now } = await takeUncounted(tx, [...byId.values()]);
@@ -41,7 +41,7 @@ export async function countMessages(
 
 type MessageId = { edge: string; sequence: number };
 
-/** The id of a message as PostgreSQL writes it. */
+/** Returns the id of a message with the edge's id as PostgreSQL writes it. */
 function idOf({ edge, sequence }: UsageRecorded): string {
   return usageMessageId({ edge: edge.toLowerCase(), sequence });
 }
@@ -73,11 +73,11 @@ async function takeUncounted(
 }
 
 export const markCounted = (tx: Sql | Transaction, messages: readonly MessageId[]) => tx`
-  update edges set counted = edges.counted + news.sequences
+  update edges set counted = edges.counted + added.sequences
   from (
     select edge, range_agg(int8range(sequence, sequence, '[]')) as sequences
     from unnest(${messages.map(({ edge }) => edge)}::uuid[],
       ${messages.map(({ sequence }) => sequence)}::bigint[]) as given (edge, sequence)
     group by edge
-  ) as news
-  where edges.edge = news.edge`;
+  ) as added
+  where edges.edge = added.edge`;

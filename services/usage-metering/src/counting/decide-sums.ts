@@ -7,9 +7,9 @@ import {
 import { type SumRow, type SumTable, sumTables } from "./sum-tables.ts";
 
 export type Sums = {
-  /** The rows to merge into each table, one for each key, in the order in which tables are locked. */
+  /** The rows to merge into each table, one for each key. Tables are in the order of their locks. */
   rows: ReadonlyMap<SumTable, readonly SumRow[]>;
-  /** Requests that were moved to the present hour, because the edge's clock cannot be right. */
+  /** Requests that count in the current hour, because the edge's clock cannot be right. */
   misdated: number;
 };
 
@@ -20,8 +20,8 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
   let misdated = 0;
 
   function addUsage(usage: EnvironmentUsage): void {
-    const toldMs = millisecondsOf(usage.hour);
-    const countedMs = countedHourMs(toldMs, nowMs);
+    const sentMs = millisecondsOf(usage.hour);
+    const countedMs = countedHourMs(sentMs, nowMs);
     const hour = instant(countedMs);
     const month = `${monthOf(countedMs)}-01`;
     const organization_id = usage.organization_id.toLowerCase();
@@ -31,7 +31,7 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
       const scope = { organization_id, project_id, environment_id, endpoint, hour };
       add(requests, { ...scope, requests: count });
       add(months, { organization_id, month, requests: count });
-      if (countedMs !== beginningOfHour(toldMs)) misdated += count;
+      if (countedMs !== beginningOfHour(sentMs)) misdated += count;
     }
     const { bulk_answers: answers, bulk_answered_at: answeredAt } = usage;
     if (answers > 0) add(bulkAnswers, { environment_id, hour, answers });
@@ -51,7 +51,7 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
   return { rows: rows(), misdated };
 }
 
-/** Merges rows with the same key. */
+/** Collects rows, and merges those with the same key. */
 function createRows() {
   const byTable = new Map<SumTable, Map<string, SumRow>>(
     Object.values(sumTables).map((table) => [table, new Map()]),
@@ -72,7 +72,7 @@ function createRows() {
   };
 }
 
-/** The latest instant in a message; undefined if there is none. */
+/** Returns the latest time in a message; undefined if it contains none. */
 export function newestInstantMs({ environments, keys }: UsageRecorded): number | undefined {
   const instants = [
     ...environments.flatMap(({ bulk_answered_at, flags }) => [
@@ -85,36 +85,41 @@ export function newestInstantMs({ environments, keys }: UsageRecorded): number |
   return instants.reduce((newest, one) => Math.max(newest, millisecondsOf(one)), 0);
 }
 
-/** An edge's clock may be wrong: use must not disappear in a distant month, nor prevent later instants. */
+/**
+ * Maximum time by which an edge's clock may be ahead. A wrong clock must neither move usage to a distant month nor
+ * prevent later times from being stored.
+ */
 const maxAheadMs = hourMs;
-/** Messages wait for as long while this service is unavailable, or an edge is disconnected. */
+/** Maximum age of usage. Messages can wait this long while this service is unavailable, or an edge is disconnected. */
 const maxLateMs = 7 * 24 * hourMs;
 
-/** Returns the beginning of the hour in which usage counts: the given one or, if it cannot be right, the present one. */
-export function countedHourMs(toldMs: number, nowMs: number): number {
-  const answered = beginningOfHour(toldMs);
+/**
+ * Returns the beginning of the hour that usage counts in: the sent one or, if that cannot be right, the current one.
+ */
+export function countedHourMs(sentMs: number, nowMs: number): number {
+  const answered = beginningOfHour(sentMs);
   return answered - nowMs > maxAheadMs || nowMs - answered > maxLateMs
     ? beginningOfHour(nowMs)
     : answered;
 }
 
-/** Returns the given instant or, if it cannot be right, the present one. */
-export function seenAtMs(toldMs: number, nowMs: number): number {
-  return toldMs > nowMs || nowMs - toldMs > maxLateMs ? nowMs : toldMs;
+/** Returns the sent time or, if it cannot be right, the current one. */
+export function seenAtMs(sentMs: number, nowMs: number): number {
+  return sentMs > nowMs || nowMs - sentMs > maxLateMs ? nowMs : sentMs;
 }
 
 function beginningOfHour(ms: number): number {
   return ms - (ms % hourMs);
 }
 
-/** Returns the month of UTC: `2027-01`. */
+/** Returns the month in UTC, such as `2027-01`. */
 export function monthOf(ms: number): string {
   return instant(ms).slice(0, "2027-01".length);
 }
 
 const instant = (ms: number) => new Date(ms).toISOString();
 
-/** The schema has checked that the text is an instant. */
+/** Parses a time. The schema has checked the format. */
 function millisecondsOf(text: string): number {
   return Math.max(0, parseInstant(text) ?? 0);
 }

@@ -1,8 +1,8 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 
 /**
- * The tables to which messages add, in the order in which a transaction locks them. Rows are locked in the order of
- * the primary key. So transactions wait for one another, and never in a circle.
+ * The tables that messages add to, in the order of their locks in a transaction. Rows are locked in the order of the
+ * primary key, so that transactions wait for one another but never deadlock.
  */
 export const sumTables = {
   months: describe("organization_months", {
@@ -43,20 +43,20 @@ export type SumTable<Row = SumRow> = {
   name: string;
   /** Columns and types of the primary key. */
   key: Readonly<Record<string, ColumnType>>;
-  /** The column with a number, which is summed, or with an instant, of which the latest is kept. */
+  /** The column with a number, which is summed, or with a time, where the latest is kept. */
   value: string;
   columns: readonly string[];
   upsert: TemplateStringsArray;
-  /** Never set; it ties the type of rows to the table. */
+  /** Never set. It ties the type of rows to the table. */
   row?: Row;
 };
 
 type ColumnType = "uuid" | "text" | "timestamptz" | "date" | "bigint";
 type Columns = Readonly<Record<string, ColumnType>>;
-/** Instants and dates are texts in ISO 8601. */
+/** Times and dates are texts in ISO 8601. */
 type RowOf<Of> = { [Column in keyof Of]: Of[Column] extends "bigint" ? number : string };
 
-/** `also` are columns that depend on the key. */
+/** Describes a table. `also` has the columns that depend on the key. */
 function describe<
   const Key extends Columns,
   const Value extends Columns,
@@ -86,19 +86,19 @@ function sum(column: string): string {
   return `${column} = known.${column} + excluded.${column}`;
 }
 
-/** A later instant becomes news for management. */
+/** Keeps the later time, and marks it as unsent to management. */
 function latest(column: string): string {
   return `${column} = excluded.${column},
     news = case known.news when 'none' then 'later' else known.news end
     where known.${column} < excluded.${column}`;
 }
 
-/** Arrays of instants and dates are sent as text. */
+/** Returns the type of an array parameter's elements. Times and dates are sent as text. */
 export function parameterType(type: ColumnType | undefined) {
   return type === "timestamptz" || type === "date" ? "text" : type;
 }
 
-/** A statement that is composed of names in the program. Each `?` is a parameter. */
+/** Builds a statement from names in the program. Each `?` is a parameter. */
 export function statementOf(text: string): TemplateStringsArray {
   const parts = text.split("?");
   return Object.assign(parts, { raw: parts });

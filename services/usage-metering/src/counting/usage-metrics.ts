@@ -3,25 +3,25 @@ import type { Counted } from "./count-messages.ts";
 import { newestInstantMs } from "./decide-sums.ts";
 import { sumTables } from "./sum-tables.ts";
 
-/** What this process counts, and how soon. Organizations are no labels: there are too many of them. */
+/** The metrics of counting. They have no label for the organization, because there are too many organizations. */
 export type UsageMetrics = {
-  /** A transaction was committed; so many messages were in it, those that were known among them. */
+  /** Records a committed transaction with a number of messages, including repeated ones. */
   counted(counted: Counted, messages: number): void;
-  /** The figure of a month was published. */
+  /** Records the publication of a quota. */
   quotaPublished(): void;
-  /** One was found that had not been published as it should. */
+  /** Records a quota that was behind the database and is published again. */
   quotaRepaired(): void;
   rolledUp(hours: number): void;
 };
 
-/** From what edges gather to how long this service may be away. */
+/** From the interval at which edges send, to the longest expected outage of this service. */
 const lagBucketsSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400];
 
 export function createUsageMetrics(registry: Registry): UsageMetrics {
   const registers = [registry];
   const messages = new Counter({
     name: "halyard_usage_messages_received_total",
-    help: "Messages of edges: counted, or repeated, which adds nothing.",
+    help: "Messages of edges, by outcome. A repeated message adds nothing.",
     labelNames: ["outcome"],
     registers,
   });
@@ -33,28 +33,28 @@ export function createUsageMetrics(registry: Registry): UsageMetrics {
   });
   const misdated = new Counter({
     name: "halyard_usage_misdated_requests_total",
-    help: "Requests that are counted in the present hour because the edge's clock is implausible.",
+    help: "Requests that are counted in the current hour because the edge's clock is implausible.",
     registers,
   });
   const lag = new Histogram({
     name: "halyard_usage_lag_seconds",
-    help: "From the newest instant that a message tells of to its commit.",
+    help: "Time from the newest use in a message until its commit.",
     buckets: lagBucketsSeconds,
     registers,
   });
   const quotaPublished = new Counter({
     name: "halyard_quota_published_total",
-    help: "Figures of months that this process has published to the edges.",
+    help: "Quotas that this process has published to the edges.",
     registers,
   });
   const quotaRepaired = new Counter({
     name: "halyard_quota_repaired_total",
-    help: "Published figures of months that were behind the database, for instance after a process died.",
+    help: "Published quotas that were behind the database, for instance after a process died.",
     registers,
   });
   const rolledUp = new Counter({
     name: "halyard_usage_hours_rolled_up_total",
-    help: "Rows of hours that were added to rows of days.",
+    help: "Hourly rows that were added to daily rows.",
     registers,
   });
   return {

@@ -7,11 +7,11 @@ import {
 } from "@halyard/contracts";
 import { createFlagIndex, type FlagAddress, type SnapshotPart } from "@halyard/jetstream";
 
-/** The keys, plans and environments of the snapshot, and which flags exist. */
+/** The keys, plans, environments and flags of the snapshot. */
 export type Directory = {
   keys: KeyDirectory;
   organization(organizationId: string): OrganizationEntry | undefined;
-  /** The environments of a project in which a flag exists, in the order of their creation. */
+  /** Returns the environments of a project that have a flag, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
   flagExists(scope: FlagScope): boolean;
   /** Everything but the keys. */
@@ -58,7 +58,7 @@ export function createDirectory(signatures: KeySignatures): Directory {
 function createKnown() {
   const organizations = new Map<string, OrganizationEntry | Tombstone>();
   const environments = new Map<string, { version: number; name: string } | Tombstone>();
-  /** Ids of environments by project, also of deleted ones. */
+  /** Ids of environments by project, including deleted ones. */
   const projects = new Map<string, Set<string>>();
   const flags = createFlagIndex();
   return {
@@ -78,7 +78,7 @@ function createKnown() {
   };
 }
 
-/** Versions decide, not arrival: what was deleted stays deleted when an older entry arrives. */
+/** Stores a value unless a newer version is stored. An older entry that arrives later does not undo a deletion. */
 function putNewer<Value extends { version: number }>(
   values: Map<string, Value>,
   id: string,

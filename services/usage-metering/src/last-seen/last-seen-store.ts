@@ -2,13 +2,10 @@ import type { UsageLastSeen } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 import { parameterType, type SumTable, statementOf, sumTables } from "../counting/sum-tables.ts";
 
-/**
- * What management has not received yet. Rows that are being written are skipped: they are news again in a moment,
- * and counting never waits for this.
- */
+/** The kind of a row that management has not received: its first use, or a later one. */
 export type UnsentKind = "first" | "later";
 
-/** Returns true if this transaction is the only one that sends; until its end no other replica does. */
+/** Returns true if this transaction has the lock for sending, which it holds until its end. */
 export async function lockSending(tx: Transaction): Promise<boolean> {
   const [row] = await tx<[{ alone: boolean }]>`
     select pg_try_advisory_xact_lock(hashtextextended('usage.last_seen', 0)) as alone`;
@@ -19,7 +16,7 @@ const keys = statementsFor(sumTables.keysSeen);
 const environments = statementsFor(sumTables.environmentsSeen);
 const flags = statementsFor(sumTables.flagsSeen);
 
-/** Returns news of these kinds, up to a number of rows from each table. */
+/** Returns unsent rows of these kinds, up to a maximum from each table. */
 export async function readUnsent(
   tx: Transaction,
   { kinds, atMost }: { kinds: readonly UnsentKind[]; atMost: number },
@@ -31,7 +28,10 @@ export async function readUnsent(
   };
 }
 
-/** Marks what was sent. What has advanced since it was read is sent again. */
+/**
+ * Marks rows as sent. A row that has a later time by now stays unsent. So does a row that is being written, because
+ * counting must never wait for the sender.
+ */
 export async function markSent(tx: Transaction, sent: UsageLastSeen): Promise<void> {
   await keys.mark(tx, sent.keys);
   await environments.mark(tx, sent.environments);
@@ -50,14 +50,14 @@ function statementsFor({ name, key, value }: SumTable) {
   const parameters = columns.map((column) => `?::${parameterType(key[column]) ?? "text"}[]`);
   const mark = statementOf(`
     update ${name} as known
-    set news = case when known.${value} = told.at::timestamptz then 'none' else 'later' end
+    set news = case when known.${value} = sent.at::timestamptz then 'none' else 'later' end
     from (
       select ${keyColumns.join()}, given.at from ${name}
       join unnest(${parameters.join()}) as given (${keyColumns.join()}, at)
         using (${keyColumns.join()})
       for update of ${name} skip locked
-    ) as told
-    where ${keyColumns.map((column) => `known.${column} = told.${column}`).join(" and ")}`);
+    ) as sent
+    where ${keyColumns.map((column) => `known.${column} = sent.${column}`).join(" and ")}`);
   return {
     async read(tx: Transaction, kinds: readonly UnsentKind[], atMost: number): Promise<Row[]> {
       const rows = await tx<Record<string, Date>[]>(read, kinds as string[], atMost);

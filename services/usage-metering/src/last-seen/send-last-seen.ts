@@ -6,34 +6,33 @@ import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import { lockSending, markSent, readUnsent, type UnsentKind } from "./last-seen-store.ts";
 
-/**
- * Tells management when keys were last used and flags last asked for. What was seen for the first time is
- * told within a second, because somebody may be looking whether it works; what is seen all the time, every
- * few seconds.
- *
- * While management does not read, news stay in the table. What was told is marked after NATS has taken
- * it. If the process dies between the two it is told again, which does no harm: the latest instant wins.
- */
 const pollIntervalMs = 1_000;
-/** How many looks pass before what was seen again is told too. */
+/** Number of polls between those that also send later uses. */
 const pollsUntilLater = 5;
-/** Some 250 KB, when there is so much of all three. */
+/** Maximum number of rows from each table in a message: about 250 KB in all. */
 const maxRowsPerTable = 1_000;
 
+/**
+ * Sends the times of the last use of keys and flags to management. A first use is sent within a second, because a user
+ * may be waiting for it. Later uses are sent every few seconds.
+ *
+ * While management does not read, unsent rows stay in the table. A row is marked as sent after NATS has acknowledged
+ * it. If the process dies between the two, it is sent again, which is harmless because the latest time wins.
+ */
 export function sendLastSeen(options: {
   sql: Sql;
   client: JetStreamClient;
-  /** Whether NATS is there to send to. */
+  /** Returns whether NATS is available. */
   canSend: () => boolean;
   logger: Logger;
 }): { stop(): Promise<void> } {
   const { sql, client, canSend, logger } = options;
-  let looks = 0;
+  let polls = 0;
   let isPostponed = false;
 
   async function send(signal: AbortSignal): Promise<void> {
-    looks += 1;
-    const kinds: UnsentKind[] = looks % pollsUntilLater === 0 ? ["first", "later"] : ["first"];
+    polls += 1;
+    const kinds: UnsentKind[] = polls % pollsUntilLater === 0 ? ["first", "later"] : ["first"];
     while (!signal.aborted && canSend() && (await sendBatch(kinds)) === "more");
   }
 
@@ -52,9 +51,9 @@ export function sendLastSeen(options: {
     });
   }
 
-  /** Said once for as long as it lasts: the next try is a second later. */
+  /** Logs the first postponement of a series. The next attempt is a second later. */
   function postpone(): "postponed" {
-    if (!isPostponed) logger.warn("management is behind with what was last seen; it is told later");
+    if (!isPostponed) logger.warn("management is behind; the times of last use are sent later");
     isPostponed = true;
     return "postponed";
   }
@@ -62,7 +61,7 @@ export function sendLastSeen(options: {
   return startInterval(send, {
     intervalMs: pollIntervalMs,
     isExpected: (error) => isOutage(error) || isBrokerUnavailable(error),
-    onFailure: (err) => logger.warn({ err }, "what was last seen is not told now"),
+    onFailure: (err) => logger.warn({ err }, "the times of last use could not be sent"),
   });
 }
 

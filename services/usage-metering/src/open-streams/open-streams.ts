@@ -10,8 +10,8 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 
 /**
- * The open streams of organizations, from the bucket in which edges count them. A count applies while the entry of
- * its edge is held: an edge writes its own entry before any count.
+ * Counts the open streams of organizations, from the bucket in which edges publish them. A count applies while the
+ * entry of its edge is held. An edge writes its own entry before any count.
  */
 export type OpenStreams = {
   heldBy(organizationId: string): number;
@@ -24,7 +24,7 @@ export function createOpenStreams(): OpenStreams {
     organizations: new Map<string, OrganizationStreams["holders"]>(),
   });
   let read = nothing();
-  /** The content before the present reading, until that has ended. */
+  /** The content that is shown. While the bucket is read again, it is the previous content. */
   let shown = read;
   return {
     heldBy(organizationId) {

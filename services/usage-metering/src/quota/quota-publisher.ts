@@ -15,32 +15,32 @@ import type { UsageMetrics } from "../counting/usage-metrics.ts";
 import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
 
 /**
- * Tells edges what organizations have used of their months. What a commit has changed goes out with the
- * next round, each month's newest number once: mostly that of the present month, and about its turn, when
- * clocks differ, that of the one before or after it.
+ * Publishes quotas to the edges: the requests that each organization has used in the month. Each publication sends the
+ * newest total of each month that has changed since the last one. That is usually the current month. About the
+ * beginning of a month, when clocks differ, it can also be the previous or the next one.
  *
- * The bucket has one entry for each organization. It is followed, and an entry is written only over the
- * one that was read. So the number of a month never falls, however many replicas there are: who finds
- * that another was faster looks again at the next round whether there is still something to say.
+ * The bucket has one entry for each organization. The publisher follows the bucket, and writes an entry only over the
+ * revision that it has read. So the number of a month never decreases, for any number of replicas. If another replica
+ * was faster, the next publication compares again.
  *
- * A process can die between commit and round. So every half minute, and whenever the bucket was read anew,
- * the whole month is compared with the bucket. Only committed numbers are published. So a number that is
- * still higher in the bucket than in the database comes from commits that the database has lost in a
- * restore; the requests were made all the same, and the database adopts it. Otherwise edges would enforce a
- * higher number than organizations can read.
+ * A process can die between a commit and its publication. So the whole month is compared with the bucket every half
+ * minute, and after each full read of the bucket. Only committed numbers are published. A number that is still higher
+ * in the bucket than in the database therefore comes from commits that the database has lost in a restore. The requests
+ * were made nevertheless, so the database adopts the number. Otherwise edges would enforce a higher number than
+ * organizations can read.
  */
 export type QuotaPublisher = {
-  /** What months have come to, by a transaction that was committed at that time. */
+  /** Queues the new totals of months, of a transaction that was committed at that time. */
   note(months: readonly QuotaEntry[], now: Date): void;
   stop(): Promise<void>;
 };
 
 const publishIntervalMs = 200;
 const repairIntervalMs = 30_000;
-/** How many publications are awaited together; a round goes through all that is pending. */
+/** Maximum number of publications awaited together. All pending entries are sent in such chunks. */
 const chunkSize = 500;
 
-/** What the bucket says, as far as it has been read. An entry that cannot be read is written over. */
+/** The content of the bucket that has been read. An entry that cannot be parsed is overwritten. */
 type Published = Map<string, { entry: QuotaEntry | undefined; revision: number }>;
 
 type PublisherOptions = {
@@ -54,7 +54,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
   const { sql, usageMetrics, logger } = options;
   const client = jetstream(options.connection);
   const pending: Pending = new Map();
-  /** As the database said last. */
+  /** The current month, as last read from the database's clock. */
   let presentMonth: string | undefined;
   let comparedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -80,7 +80,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
     if (read === bucket.published()) comparedAtMs = performance.now();
   }
 
-  /** Each that is pending now is tried once; where NATS takes nothing, the rest waits for the next round. */
+  /** Tries each pending entry once. After a failure the rest waits for the next interval. */
   async function publishPending(): Promise<void> {
     const keys = [...pending.keys()];
     for (let from = 0; from < keys.length && bucket.isCurrent(); from += chunkSize) {
@@ -104,7 +104,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
   const publishing = startInterval(publishChanges, {
     intervalMs: publishIntervalMs,
     isExpected: (error) => isBrokerUnavailable(error) || isOutage(error),
-    onFailure: (err) => logger.warn({ err }, "figures of months are not published now"),
+    onFailure: (err) => logger.warn({ err }, "quotas could not be published"),
   });
   return {
     note(months, now) {
@@ -113,7 +113,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
     },
     async stop() {
       await publishing.stop();
-      // What was committed last; where it cannot be said now, another replica says it.
+      // Publishes the last commits. If that fails, another replica publishes them.
       await publishPending();
       await bucket.stop();
     },
@@ -121,9 +121,9 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
 }
 
 /**
- * Whether an entry says more than the one that is known: it has more of the same month, or is of a later
- * one. The present month, by the database's clock, is news over one that lies ahead as well: a clock that
- * was ahead for a while must not leave edges without the present month's figure until that one comes.
+ * Returns whether an entry replaces the known one: it has more requests in the same month, or a later month. The
+ * current month, by the database's clock, also replaces a later one. Otherwise, after a clock was ahead for a while,
+ * edges would have no number for the current month until that later month begins.
  */
 export function isUpdate(
   entry: QuotaEntry,
@@ -135,18 +135,17 @@ export function isUpdate(
   return known.month < entry.month || entry.month === presentMonth;
 }
 
-/** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
+/** Timeout of a publication. The broker responds within milliseconds. After this time the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
 
-const anotherWasFaster: number[] = [
+const conflictCodes: number[] = [
   JetStreamApiCodes.StreamWrongLastSequence,
   JetStreamApiCodes.StreamWrongLastSequenceUnknown,
 ];
 
 /**
- * Writes an entry over the one that was read, or in a place where none was (revision 0), so that of two
- * replicas the one that knows less never writes over the other. Returns whether it was written; false
- * when another replica was faster.
+ * Writes an entry over the revision that was read, or over revision 0 if the bucket had no entry. So a replica with an
+ * older number never overwrites a newer one. Returns false if another replica was faster.
  */
 async function publishEntry(
   client: JetStreamClient,
@@ -164,7 +163,7 @@ async function publishEntry(
     if (seq > (read.get(id)?.revision ?? 0)) read.set(id, { entry, revision: seq });
     return true;
   } catch (error) {
-    if (error instanceof JetStreamApiError && anotherWasFaster.includes(error.code)) return false;
+    if (error instanceof JetStreamApiError && conflictCodes.includes(error.code)) return false;
     throw error;
   }
 }
@@ -189,7 +188,10 @@ function followPublished({ connection, logger }: PublisherOptions, onCaughtUp: (
   return { isCurrent, stop, published: () => published };
 }
 
-/** Compares the present month of every organization. Returns published entries that are not matched by it. */
+/**
+ * Compares the current month of every organization. Returns the published entries that are higher than the database or
+ * missing in it.
+ */
 async function compareWithMonth(
   sql: Sql,
   published: Published,
@@ -212,10 +214,10 @@ async function adopt(sql: Sql, higher: readonly QuotaEntry[], logger: Logger): P
     logger.warn({ organizations }, "adopted published months that the database had lost");
 }
 
-/** Entries that are not published yet, by organization and month. */
+/** Entries to publish, by organization and month. */
 type Pending = Map<string, QuotaEntry>;
 
-/** Keeps an entry to be published, unless one that says as much is kept. */
+/** Queues an entry unless the queued one is as new. */
 function hold(pending: Pending, entry: QuotaEntry, presentMonth: string | undefined): void {
   const key = pendingKey(entry);
   if (isUpdate(entry, pending.get(key), presentMonth)) pending.set(key, entry);
@@ -225,7 +227,7 @@ function pendingKey({ organization_id, month }: QuotaEntry): string {
   return `${organization_id} ${month}`;
 }
 
-/** What NATS did not take is still pending, and goes out with the next round. Answers how much that is. */
+/** Logs failed publications, which stay pending until the next interval. Returns their number. */
 function logFailures(outcomes: readonly PromiseSettledResult<void>[], logger: Logger): number {
   const failed = outcomes.filter((outcome) => outcome.status === "rejected");
   const [first] = failed;
@@ -233,7 +235,7 @@ function logFailures(outcomes: readonly PromiseSettledResult<void>[], logger: Lo
   if (!isBrokerUnavailable(first.reason)) throw first.reason;
   logger.warn(
     { err: first.reason, entries: failed.length },
-    "figures of months were not taken by NATS; they are sent again",
+    "NATS did not acknowledge quotas; they are sent again",
   );
   return failed.length;
 }

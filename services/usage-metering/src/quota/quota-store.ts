@@ -3,7 +3,7 @@ import type { Sql } from "@halyard/postgres";
 
 const pageSize = 1_000;
 
-/** Returns what organizations have used of the present month, by the database's clock, page by page. */
+/** Returns the requests of all organizations in the current month, by the database's clock, page by page. */
 export async function* readPresentMonth(sql: Sql): AsyncGenerator<readonly QuotaEntry[]> {
   let after = "00000000-0000-0000-0000-000000000000";
   for (;;) {
@@ -21,9 +21,9 @@ export async function* readPresentMonth(sql: Sql): AsyncGenerator<readonly Quota
 }
 
 /**
- * Raises the present month of organizations to published numbers that the database has lost. The row is
- * compared in the statement itself, so a commit of another replica after the page was read is no loss.
- * Returns the number of organizations.
+ * Raises the current month of organizations to published numbers that the database has lost. The statement itself
+ * compares the row, so that a commit of another replica after the page was read is not lost. Returns the number of
+ * organizations.
  */
 export async function adoptHigherMonths(
   sql: Sql,

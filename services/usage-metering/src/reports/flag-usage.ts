@@ -3,13 +3,13 @@ import type { Sql } from "@halyard/postgres";
 import type { KnownEnvironment } from "../directory/directory.ts";
 import { readHours, readLastSeen, type StoredHour } from "./report-store.ts";
 
-/** Returns how often a flag was evaluated, as the API shows it. */
+/** Returns the usage report of a flag. */
 export async function reportFlagUsage(
   sql: Sql,
-  asked: { flagId: string; environments: readonly KnownEnvironment[]; hours: number },
+  request: { flagId: string; environments: readonly KnownEnvironment[]; hours: number },
 ): Promise<FlagUsage> {
-  const { flagId, hours } = asked;
-  const environmentIds = asked.environments.map(({ environmentId }) => environmentId);
+  const { flagId, hours } = request;
+  const environmentIds = request.environments.map(({ environmentId }) => environmentId);
   const [kept, seen] = await Promise.all([
     readHours(sql, { flagId, environmentIds, hours }),
     readLastSeen(sql, { flagId, environmentIds }),
@@ -17,7 +17,7 @@ export async function reportFlagUsage(
   return {
     flag_id: flagId,
     hours,
-    environments: asked.environments.map(({ environmentId, name }) => {
+    environments: request.environments.map(({ environmentId, name }) => {
       const isHere = (row: { environmentId: string }) => row.environmentId === environmentId;
       const last = seen.find(isHere) ?? { flag: null, bulk: null };
       const byHour = evaluationsByHour(flagId, kept.filter(isHere), last);
@@ -35,8 +35,8 @@ export async function reportFlagUsage(
 type Seen = { flag: Date | null; bulk: Date | null };
 
 /**
- * Adds the answers with all flags of the environment to the flag's own evaluations, from the hour in which it was
- * created. That hour has all of its answers, because answers are not counted by the minute.
+ * Adds the bulk responses of the environment to the flag's own evaluations, from the hour of the flag's creation. All
+ * bulk responses of that hour count, because they are not stored by the minute.
  */
 export function evaluationsByHour(
   flagId: string,
@@ -55,7 +55,7 @@ export function evaluationsByHour(
     .map(([beganMs, evaluations]) => ({ hour: new Date(beganMs).toISOString(), evaluations }));
 }
 
-/** Returns the later instant of the two, unless the answer with all flags was before the flag's creation. */
+/** Returns the later time of the two. A bulk response before the flag's creation does not count. */
 export function lastEvaluatedAt(flagId: string, seen: Seen): Date | null {
   const bulk = isSince(seen.bulk, flagId) ? seen.bulk : null;
   if (seen.flag === null || bulk === null) return seen.flag ?? bulk;

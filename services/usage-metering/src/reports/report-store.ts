@@ -1,9 +1,9 @@
 import type { Sql } from "@halyard/postgres";
 
-/** What is read for reports. Time is the database's. */
+/** The use of a month, for reports. Times are those of the database's clock. */
 export type MonthUsed = { start: Date; end: Date; used: number };
 
-/** The present month, and what an organization has used of it. */
+/** Returns the current month and the requests that an organization has used in it. */
 export async function readMonth(sql: Sql, organizationId: string): Promise<MonthUsed> {
   const [month] = await sql<[MonthUsed]>`
     select present.start at time zone 'UTC' as start,
@@ -18,12 +18,12 @@ export async function readMonth(sql: Sql, organizationId: string): Promise<Month
 export type StoredHour = {
   environmentId: string;
   hour: Date;
-  /** Of the flag by itself, or of all flags of the environment together. */
+  /** "flag": evaluations of the flag alone; "bulk": bulk responses of the environment. */
   of: "flag" | "bulk";
   count: number;
 };
 
-/** What is kept of a flag and its environments for so many hours back, the present one among them. */
+/** Returns the stored hours of a flag and its environments, for a number of hours up to the current one. */
 export async function readHours(
   sql: Sql,
   options: { flagId: string; environmentIds: readonly string[]; hours: number },
@@ -45,7 +45,7 @@ export async function readHours(
 
 export type LastSeen = { environmentId: string; flag: Date | null; bulk: Date | null };
 
-/** When a flag was last asked for in each environment, by itself and with all others. */
+/** Returns the times of a flag's last evaluation in each environment: alone, and by a bulk response. */
 export async function readLastSeen(
   sql: Sql,
   options: { flagId: string; environmentIds: readonly string[] },

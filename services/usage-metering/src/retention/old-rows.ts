@@ -1,12 +1,13 @@
 import type { Sql } from "@halyard/postgres";
 import { statementOf } from "../counting/sum-tables.ts";
 
-/**
- * Old rows that are deleted. Reports show 30 days of evaluations. A row of `edges` prevents that a message counts
- * twice; messages do not stay in their queue for so long, and at worst one message of an edge that was
- * disconnected counts twice. Requests by day are kept unless the operator sets a period.
- */
 const hours = { column: "hour", before: "present_time() - ? * interval '1 day'" };
+
+/**
+ * The rows to delete by age. Reports show 30 days of evaluations. A row of `edges` prevents messages from counting
+ * twice. Messages do not stay in their queue for that long, and at worst one message of a disconnected edge counts
+ * twice. Daily requests are kept unless the operator sets a period.
+ */
 export const oldRows = {
   bulkAnswers: { deleteOldest: deletion("bulk_answer_hours", hours), retentionDays: 31 },
   flagHours: { deleteOldest: deletion("flag_hours", hours), retentionDays: 31 },
@@ -37,13 +38,16 @@ function deletion(table: string, { column, before }: { column: string; before: s
     (await sql(statement, retentionDays, atMost)).count;
 }
 
-/** An hour of this age is no longer added to: late messages count in the present hour. */
+/**
+ * Age after which hours are rolled up. No message adds to such an hour, because late messages count in the current
+ * hour.
+ */
 const hourRetentionDays = 40;
 
 /**
- * Makes days of UTC of some old hours, and returns the number of their rows. Hours leave and days grow in one
- * statement, so each request is always in exactly one of them, and a month is the sum of both. (An environment
- * has one project, so the least of its projects is the one.)
+ * Rolls up old hours into days in UTC, and returns the number of hourly rows. One statement removes the hours and adds
+ * to the days. So each request is always in exactly one of them, and a month is the sum of both. (An environment has
+ * one project, so `min` selects that one.)
  */
 export async function rollUpHours(sql: Sql, atMost: number): Promise<number> {
   const [row] = await sql<[{ hours: number }]>`

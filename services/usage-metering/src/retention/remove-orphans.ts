@@ -2,13 +2,6 @@ import type { Sql, Transaction } from "@halyard/postgres";
 import { parameterType, type SumTable, statementOf, sumTables } from "../counting/sum-tables.ts";
 import type { FlagScope } from "../directory/directory.ts";
 
-/**
- * Forgets when deleted flags and keys were last seen. Only rows that are old are checked, so nothing is forgotten
- * because its entry in the snapshot is late. One replica at a time walks the tables, in pages by primary key.
- * A replica that finds the lock taken stops altogether: if it went on with the next table, its lock there could
- * stop the other replica in turn, and neither would finish. Rows are locked in the order in which counting
- * locks them, and a row that is being written has been seen just now.
- */
 export type Existing = {
   /** Returns whether the directory is current and the snapshot is not being rebuilt. */
   isSettled(): Promise<boolean>;
@@ -24,6 +17,13 @@ const lowest = { uuid: "00000000-0000-0000-0000-000000000000", text: "" };
 type Row = Readonly<Record<string, string>>;
 type Options = { existing: Existing; mayContinue: () => boolean };
 
+/**
+ * Removes the rows about the last use of deleted flags and keys. Only old rows are checked, so that a late entry of the
+ * snapshot does not cause a removal. One replica at a time reads the tables, in pages by primary key. A replica that
+ * finds the lock taken stops entirely. If it continued with the next table, its lock there could stop the other
+ * replica, and neither would finish. Rows are locked in the same order as in counting. A row that is being written is
+ * skipped, because it has just been used.
+ */
 export async function removeOrphans(sql: Sql, options: Options): Promise<void> {
   const { flagExists, keyExists } = options.existing;
   const flagIsGone = ({ flag_id: flagId = "", environment_id: environmentId = "" }: Row) =>
@@ -33,10 +33,10 @@ export async function removeOrphans(sql: Sql, options: Options): Promise<void> {
     await walk(sql, options, pagesOf(sumTables.keysSeen, keyIsGone));
 }
 
-/** Forgets what is gone in the page after a row. Returns the last row of the page, if there is more. */
+/** Removes the orphans in the page after a row. Returns the last row of the page; undefined if it was the last page. */
 type RemovePage = (tx: Transaction, after: Row | undefined) => Promise<Row | undefined>;
 
-/** Returns false if another replica walks, or this one has to stop. */
+/** Removes orphans page by page. Returns false if another replica has the lock, or this one has to stop. */
 async function walk(
   sql: Sql,
   { existing, mayContinue }: Options,
@@ -54,7 +54,7 @@ async function walk(
   return false;
 }
 
-/** Returns whether this transaction is the only one that forgets. */
+/** Returns whether this transaction has the lock for removing orphans. */
 async function mayRemove(tx: Transaction): Promise<boolean> {
   const [row] = await tx<[{ alone: boolean }]>`
     select pg_try_advisory_xact_lock(hashtextextended('usage.forget_gone', 0)) as alone`;
@@ -71,7 +71,7 @@ function pagesOf({ name, key, value }: SumTable, isGone: (row: Row) => boolean):
     where (${names}) > (${types.map((type) => `?::${type}`).join()}) and ${isOld}
     order by ${names}
     limit ${pageSize}`);
-  const forget = statementOf(`
+  const remove = statementOf(`
     delete from ${name}
     where ctid = any(array(
       select ${name}.ctid from ${name}
@@ -85,7 +85,7 @@ function pagesOf({ name, key, value }: SumTable, isGone: (row: Row) => boolean):
     const page = await tx<Record<string, string>[]>(read, ...start);
     const gone = page.filter(isGone);
     if (gone.length > 0)
-      await tx(forget, ...columns.map((column) => gone.map((row) => row[column] as string)));
+      await tx(remove, ...columns.map((column) => gone.map((row) => row[column] as string)));
     return page.length < pageSize ? undefined : page.at(-1);
   };
 }
