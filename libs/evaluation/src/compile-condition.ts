@@ -16,7 +16,7 @@ export type CompiledCondition = {
    * be too long to be worth comparing.
    */
   readonly sameAs: string | undefined;
-  /** Returns the reason why the condition cannot be evaluated, if there is one. */
+  /** Returns the reason why the condition cannot be evaluated, or undefined. */
   readonly obstacle: (context: EvaluationContext) => Obstacle | undefined;
 };
 

@@ -29,7 +29,7 @@ export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem 
 }
 
 type Checked =
-  /** What the condition's regular expression counts towards `maxTotalSize`; 0 if it has none. */
+  /** Contribution of the condition's regular expression to `maxTotalSize`; 0 if it has none. */
   { countsAs: number } | { at: "operator" | "value"; problem: string };
 
 /** Checks one condition. `left` is what its regular expression may still count towards `maxTotalSize`. */

@@ -72,7 +72,8 @@ const catalogue = {
   },
   lte: {
     category: "number",
-    description: "The attribute is this number or a smaller one, or this date-time or an earlier one.",
+    description:
+      "The attribute is this number or a smaller one, or this date-time or an earlier one.",
     example: "trial_ends_at lte 2027-06-30T23:59:59+02:00",
   },
   semver_eq: {

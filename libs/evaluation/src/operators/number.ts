@@ -27,7 +27,7 @@ const instants: Measure = { of: ({ instant }) => instant, ofAll: (elements) => e
 
 type Order = {
   readonly holds: (value: number, limit: number) => boolean;
-  /** The element of an array for which the comparison holds if it holds for any. */
+  /** The extreme element of an array: if the comparison holds for any element, it holds for this one. */
   readonly extreme: keyof Range;
 };
 

@@ -22,11 +22,11 @@ export type Comparison = {
   readonly holds: (subject: Subject) => boolean;
   /** Returns whether the comparison holds for any element of an array, without scanning all elements each time. */
   readonly holdsForAny: (elements: Elements) => boolean;
-  /** Whether the condition holds if the comparison holds for no element, instead of for any. */
+  /** True if the operator is negated: the condition holds if the comparison holds for no element. */
   readonly negated: boolean;
-  /** Returns the reason why a value cannot be compared, if there is one. */
+  /** Returns the reason why a value cannot be compared, or undefined. */
   readonly obstacle: (subject: Subject) => Obstacle | undefined;
-  /** Returns the reason why no element of a non-empty array can be compared, if there is one. */
+  /** Returns the reason why no element of a non-empty array can be compared, or undefined. */
   readonly obstacleForAll: (elements: Elements) => Obstacle | undefined;
   /** Set if `holds` only compares the folded text with this one. */
   readonly equalTo?: string;
