@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { createContext, emptyContext, explain } from "../src/index.ts";
-import { condition, oneRuleFlag, flagWithRollout, flagWithRules, given } from "./flags.ts";
+import { condition, flagWithRollout, flagWithRules, given, oneRuleFlag } from "./flags.ts";
 
 describe("given several rules", () => {
   const flag = flagWithRules(

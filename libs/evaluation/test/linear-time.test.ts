@@ -12,7 +12,7 @@ import {
   type Scalar,
 } from "../src/index.ts";
 import { averageCpuMs, bestCpuMs } from "./cpu-time.ts";
-import { condition, oneRuleFlag, flagWithRollout, given } from "./flags.ts";
+import { condition, flagWithRollout, given, oneRuleFlag } from "./flags.ts";
 
 /**
  * Maximum number of measurements. Work that seems to grow too fast is measured again, because quadratic work does so

@@ -9,7 +9,7 @@ import {
   type FlagState,
   operatorNames,
 } from "../src/index.ts";
-import { condition, oneRuleFlag, flagWithRules, given } from "./flags.ts";
+import { condition, flagWithRules, given, oneRuleFlag } from "./flags.ts";
 import { runs } from "./thorough.ts";
 
 const seed = 20270131;

@@ -8,7 +8,7 @@ import { estimateClassWork, estimateSize } from "../src/regex/estimate.ts";
 import { textNumber } from "../src/text-number.ts";
 import { TextSet } from "../src/text-set.ts";
 import { bestCpuMs } from "./cpu-time.ts";
-import { condition, oneRuleFlag, given } from "./flags.ts";
+import { condition, given, oneRuleFlag } from "./flags.ts";
 import { runs } from "./thorough.ts";
 
 const seed = 20270131;
