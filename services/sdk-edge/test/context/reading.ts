@@ -4,7 +4,7 @@ import { isProblem, type Problem } from "@halyard/service";
 import type { AttributeMap } from "../../src/context/attributes.ts";
 import type { ContextSources } from "../../src/context/user-context.ts";
 
-/** Returns a query string in the form in which the router passes it on. */
+/** Parses a query string like the router. */
 export function asQuery(text: string): Pick<ContextSources, "query" | "target"> {
   return { query: parse(text), target: `/api/v1/sdk/flags?${text}` };
 }

@@ -87,7 +87,7 @@ const rule = (plan: string) => [
   { conditions: [{ attribute: "plan", operator: "equals" as const, value: plan }] },
 ];
 
-/** Returns keys of which consecutive numbers are not adjacent in key order. */
+/** Returns the key of a flag. Flags with consecutive numbers are not adjacent in key order. */
 const keyOf = (number: number) => `area-${(number * 7) % 10}.flag-${number}`;
 
 function flag(number: number, fields: Partial<FlagEntry> = {}): SnapshotEntry {

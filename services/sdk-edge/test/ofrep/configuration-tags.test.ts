@@ -9,7 +9,7 @@ import {
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
-/** Two edges: one applies each change separately, the other applies several at once. */
+/** Two edges: one applies each change separately, the other applies several changes in one batch. */
 type Edge = { holder: SnapshotHolder; tags: ConfigurationTags };
 let oneByOne: Edge;
 let together: Edge;
@@ -57,7 +57,7 @@ describe("given several quick changes", () => {
     for (const tag of tags) expect(includes(oneByOne, tag)).toBe(true);
   });
 
-  it("includes the intermediate states of changes that it applied at once", async () => {
+  it("includes the intermediate states of changes that it applied in one batch", async () => {
     const tags = [tagAt(oneByOne)];
     for (const change of changes) {
       await take(oneByOne, change);

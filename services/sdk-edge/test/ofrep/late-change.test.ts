@@ -165,7 +165,7 @@ describe("given a fault in the response to a client that has waited", () => {
 });
 
 describe("given more refetches than the maximum that can wait", () => {
-  it("answers the excess at once with current values, and the waiting ones with the change", async () => {
+  it("answers the excess immediately with current values, and the others with the change", async () => {
     const tag = await changeHere();
     const values: boolean[] = [];
     const refetches = Array.from({ length: maxWaitingPerEnvironment + 20 }, async () => {

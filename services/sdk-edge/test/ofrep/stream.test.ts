@@ -73,7 +73,7 @@ describe("given a new stream", () => {
     await reader?.cancel();
   });
 
-  it("sends a refetch at once if the client has missed a change", async () => {
+  it("sends a refetch immediately if the client has missed a change", async () => {
     const stream = await openStream(key.text, { "last-event-id": "k0-AAAAAAAAAAAAAAAAAAAAAA" });
     expect(stream.events[0]).toMatchObject({ data: { type: "refetchEvaluation" } });
   });

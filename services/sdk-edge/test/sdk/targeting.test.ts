@@ -133,7 +133,7 @@ describe("given the tag of a response", () => {
     expect((await ask(String(outside), etag)).status).toBe(200);
   });
 
-  it("sends Vary with the headers on which the response depends", async () => {
+  it("sends Vary with all headers that affect the response", async () => {
     expect((await ask("u1")).headers.get("vary")).toBe(
       "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes",
     );
