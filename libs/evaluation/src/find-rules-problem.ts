@@ -74,11 +74,11 @@ function checkRegex(pattern: string, left: number): Checked {
 function describeUnmatchable(shortest: number, longest: number): string | undefined {
   if (shortest <= longest) return undefined;
   if (shortest === Number.POSITIVE_INFINITY) return "no text matches it";
-  return `it matches only texts of at least ${shortest} characters, and texts longer than ${longest} are not searched for an expression of its size`;
+  return `it matches only texts of at least ${shortest} characters, and texts longer than ${longest} are not searched with an expression of this size`;
 }
 
 const tooMuchTogether: Checked = {
   at: "value",
   problem:
-    "fewer or smaller regular expressions in all rules together: classes such as \\pL, and wide ranges such as [\\x{80}-\\x{ffff}] under (?i), count most; in, contains, starts_with or ends_with may do instead",
+    "fewer or smaller regular expressions in all rules together. Classes such as \\pL, and wide ranges such as [\\x{80}-\\x{ffff}] under (?i), count most. If possible, use in, contains, starts_with or ends_with instead",
 };

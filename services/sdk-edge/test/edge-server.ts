@@ -57,7 +57,7 @@ export async function startEdgeServer(
   const counting = countsUsage ? createCounting({ holder }) : undefined;
   const edge = createEdge({
     holder,
-    // The entries of these tests have no signatures of NATS to verify.
+    // The entries of these tests are not signed.
     directory: createKeyDirectory(everyEntryIsGenuine),
     pace,
     logger: pino({ level: "trace" }, { write: (line: string) => lines.push(line) }),

@@ -27,7 +27,7 @@ export type CompiledRegex =
 const tooLarge: CompiledRegex = {
   ok: false,
   problem:
-    "it is too large: a repetition such as {1,63} counts as often as it may repeat, and one within another multiplies; write + or * for one of them, or fewer classes such as \\pL and, under (?i), fewer or narrower ranges",
+    "it is too large. A repetition such as {1,63} counts 63 times, and nested repetitions multiply. Use + or * instead, fewer classes such as \\pL, or, under (?i), fewer or narrower ranges",
 };
 
 /** Matches expressions of literal characters alone. A plain text search replaces the engine for them. */

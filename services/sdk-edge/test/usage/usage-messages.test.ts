@@ -75,7 +75,7 @@ describe("given counts", () => {
     });
   });
 
-  it("omits keys without a use, and the time of the last bulk response if there was none", () => {
+  it("omits keys without a use, and writes null if there was no bulk response", () => {
     const keys = new Map([["abcdefghijklmnop", { usedAtMs: 0 }]]);
     const [message] = cut({ environments: [environment(1)], keys });
     expect(message?.sent.keys).toEqual([]);
