@@ -13,7 +13,7 @@ export function finderOf(needle: string): (text: string) => boolean {
 
 /**
  * Computes the failure function of Knuth, Morris and Pratt: for each prefix of the needle, the length of its longest
- * proper prefix that is also its suffix. After a mismatch the search continues there and never goes back in the text.
+ * proper prefix that is also its suffix. After a mismatch the search resumes there and never rereads the text.
  */
 function bordersOf(needle: string): Int32Array {
   const borders = new Int32Array(needle.length);

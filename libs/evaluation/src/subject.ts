@@ -38,7 +38,7 @@ export class Subject {
     return this.#folded ?? this.#fold();
   }
 
-  /** The number of the folded text, by which texts are compared first. */
+  /** The number of the folded text. Texts with different numbers are different. */
   get foldedNumber(): number {
     return this.#foldedNumber === -1 ? this.#compareBy() : this.#foldedNumber;
   }

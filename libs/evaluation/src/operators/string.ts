@@ -57,7 +57,7 @@ function endingWith(wanted: string): Comparison {
   );
 }
 
-/** Searches the joined texts of an array at once. A border separates the texts. */
+/** Searches the texts of an array in one joined text. A border separates them. */
 function findInArray(
   wanted: string,
   holds: Comparison["holds"],
